@@ -1,0 +1,10 @@
+# Finds Gloo and defines ds::gloo.
+include(FindPackageHandleStandardArgs)
+find_path(Gloo_INCLUDE_DIR gloo/context.h)
+find_library(Gloo_LIBRARY gloo)
+find_package_handle_standard_args(Gloo REQUIRED_VARS Gloo_LIBRARY Gloo_INCLUDE_DIR)
+if(Gloo_FOUND AND NOT TARGET ds::gloo)
+  add_library(ds::gloo INTERFACE IMPORTED)
+  target_include_directories(ds::gloo SYSTEM INTERFACE ${Gloo_INCLUDE_DIR})
+  target_link_libraries(ds::gloo INTERFACE ${Gloo_LIBRARY})
+endif()

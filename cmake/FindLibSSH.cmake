@@ -1,0 +1,10 @@
+# Finds LibSSH and defines ds::ssh.
+include(FindPackageHandleStandardArgs)
+find_path(LibSSH_INCLUDE_DIR libssh/libssh.h)
+find_library(LibSSH_LIBRARY ssh)
+find_package_handle_standard_args(LibSSH REQUIRED_VARS LibSSH_LIBRARY LibSSH_INCLUDE_DIR)
+if(LibSSH_FOUND AND NOT TARGET ds::ssh)
+  add_library(ds::ssh INTERFACE IMPORTED)
+  target_include_directories(ds::ssh SYSTEM INTERFACE ${LibSSH_INCLUDE_DIR})
+  target_link_libraries(ds::ssh INTERFACE ${LibSSH_LIBRARY})
+endif()

@@ -1,0 +1,10 @@
+# Finds OneDNN (Debian's own package config wants OpenCL, so it is not used) and defines ds::onednn.
+include(FindPackageHandleStandardArgs)
+find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+find_library(OneDNN_LIBRARY dnnl)
+find_package_handle_standard_args(OneDNN REQUIRED_VARS OneDNN_LIBRARY OneDNN_INCLUDE_DIR)
+if(OneDNN_FOUND AND NOT TARGET ds::onednn)
+  add_library(ds::onednn INTERFACE IMPORTED)
+  target_include_directories(ds::onednn SYSTEM INTERFACE ${OneDNN_INCLUDE_DIR})
+  target_link_libraries(ds::onednn INTERFACE ${OneDNN_LIBRARY})
+endif()

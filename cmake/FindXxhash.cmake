@@ -1,0 +1,10 @@
+# Finds Xxhash and defines ds::xxhash.
+include(FindPackageHandleStandardArgs)
+find_path(Xxhash_INCLUDE_DIR xxhash.h)
+find_library(Xxhash_LIBRARY xxhash)
+find_package_handle_standard_args(Xxhash REQUIRED_VARS Xxhash_LIBRARY Xxhash_INCLUDE_DIR)
+if(Xxhash_FOUND AND NOT TARGET ds::xxhash)
+  add_library(ds::xxhash INTERFACE IMPORTED)
+  target_include_directories(ds::xxhash SYSTEM INTERFACE ${Xxhash_INCLUDE_DIR})
+  target_link_libraries(ds::xxhash INTERFACE ${Xxhash_LIBRARY})
+endif()

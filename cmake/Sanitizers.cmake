@@ -1,0 +1,14 @@
+# Applies DS_SANITIZE to every target below; ASan and TSan cannot be mixed.
+if(DS_SANITIZE)
+  if(DS_SANITIZE MATCHES "thread" AND DS_SANITIZE MATCHES "address")
+    message(FATAL_ERROR "DS_SANITIZE: address and thread exclude each other")
+  endif()
+  add_compile_options(-fsanitize=${DS_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${DS_SANITIZE})
+  if(DS_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+  if(DS_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan)  # Asio uses atomic fences, which GCC's TSan does not model.
+  endif()
+endif()

@@ -1,0 +1,28 @@
+// A point on the steady clock. Every wait receives one, and uses what is left of it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace ds {
+
+using Clock = std::chrono::steady_clock;
+
+class Deadline {
+ public:
+  static Deadline after(Clock::duration span) { return Deadline(Clock::now() + span); }
+  explicit Deadline(Clock::time_point at) : at_(at) {}
+
+  [[nodiscard]] Clock::time_point at() const { return at_; }
+  [[nodiscard]] bool passed() const { return Clock::now() >= at_; }
+  /// Never negative; rounded up, so that a poll of the remaining time does not spin.
+  [[nodiscard]] std::chrono::milliseconds remaining() const {
+    return std::max(std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()),
+                    std::chrono::milliseconds(0));
+  }
+
+ private:
+  Clock::time_point at_;
+};
+
+}  // namespace ds

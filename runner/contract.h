@@ -1,0 +1,55 @@
+// What the launcher and the runner agree on: names of environment variables and exit codes. Nothing else is shared.
+#pragma once
+
+#include "engine/base/error.h"
+
+namespace ds::contract {
+
+// Every rank gets these (ARCHITECTURE.md, "Environment contract").
+inline constexpr const char* kRank = "RANK";
+inline constexpr const char* kLocalRank = "LOCAL_RANK";
+inline constexpr const char* kWorldSize = "WORLD_SIZE";
+inline constexpr const char* kLocalWorldSize = "LOCAL_WORLD_SIZE";
+inline constexpr const char* kNodeRank = "NODE_RANK";
+inline constexpr const char* kGroupRank = "GROUP_RANK";
+inline constexpr const char* kMasterAddr = "MASTER_ADDR";
+inline constexpr const char* kMasterPort = "MASTER_PORT";
+inline constexpr const char* kCrossRank = "CROSS_RANK";
+inline constexpr const char* kCrossSize = "CROSS_SIZE";
+inline constexpr const char* kLocalSize = "LOCAL_SIZE";
+inline constexpr const char* kOmpNumThreads = "OMP_NUM_THREADS";
+// dslaunch's own. The key proves membership of the job; it is hexadecimal, 64 digits.
+inline constexpr const char* kJobId = "DSLAUNCH_JOB_ID";
+inline constexpr const char* kJobKey = "DSLAUNCH_JOB_KEY";
+inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
+/// "1" when the launcher's standard error is a terminal: rank 0 then draws one live line ended by '\r'.
+inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
+
+// Exit codes. Otherwise a job exits with the code of the first failing rank, or 128 + its signal.
+inline constexpr int kExitUsage = 64;
+inline constexpr int kExitConfig = 65;
+inline constexpr int kExitUnreachable = 69;
+inline constexpr int kExitBug = 70;
+inline constexpr int kExitDoNotRestart = 93;
+inline constexpr int kExitDeadline = 124;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitHungUp = 129;
+inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitTerminated = 143;
+
+/// The exit code of a process that ends with an Error.
+constexpr int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return kExitUsage;
+    case ErrorKind::config: return kExitConfig;
+    case ErrorKind::unreachable: return kExitUnreachable;
+    case ErrorKind::deadline: return kExitDeadline;
+    case ErrorKind::comm: return kExitUnreachable;
+    case ErrorKind::system: return 1;
+    case ErrorKind::bug: return kExitBug;
+  }
+  return kExitBug;
+}
+
+}  // namespace ds::contract
