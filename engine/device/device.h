@@ -1,0 +1,52 @@
+// Seam 1 of 3: memory of one device, ordered queues of work, and copies between tiers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ds {
+
+/// Where bytes live. The CPU backend's `device` is ordinary memory.
+enum class Tier : std::uint8_t { device, pinned_host, host };
+
+/// One contiguous piece of a tier, given back on destruction. Pages are not touched on allocation.
+class Arena {
+ public:
+  virtual ~Arena() = default;
+  [[nodiscard]] virtual std::byte* data() = 0;
+  [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+
+/// An ordered queue of work. On the CPU it only orders: work is done when the call returns.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void synchronize() = 0;
+};
+
+/// A point in a stream that another stream can wait for.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual void record(Stream& stream) = 0;
+  virtual void make_wait(Stream& stream) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// For people: "CPU, 2 threads, AVX-512 + bf16".
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Bytes of the tier that this process may still take (cgroup limits counted).
+  [[nodiscard]] virtual std::size_t free_bytes(Tier tier) const = 0;
+  /// Errors: Error{config} when the tier cannot hold `bytes`, naming both numbers.
+  virtual std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) = 0;
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+  /// Order: runs on `stream`; source and destination must stay until it has passed.
+  virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+};
+
+}  // namespace ds

@@ -1,0 +1,211 @@
+// Seam 2 of 3: the numeric functions of training, in model terms. One backend per folder beside this file.
+//
+// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads, D = C/H, K/N inputs and
+// outputs of a linear layer, V vocabulary. "act" is the activation type: f32 or bf16; weights have the same type.
+// Gradients of parameters are always f32 and accumulate: `accumulate = false` overwrites, true adds.
+// Every result has the same bits for any number of threads: block structures depend on shapes alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/device/device.h"
+#include "engine/tensor/tensor.h"
+
+namespace ds {
+
+/// out[r] = wte[tokens[r]] + wpe[r % T].
+/// Shapes: tokens (rows) i32; wte (V, C), wpe (T, C), out (rows, C) act.
+struct Embed {
+  ConstTensor tokens, wte, wpe;
+  Tensor out;
+};
+
+/// Adds dout to the rows of dwte that the tokens name (in row order, so the same bits always) and to dwpe.
+/// Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
+struct EmbedBackward {
+  ConstTensor tokens, dout;
+  Tensor dwte, dwpe;
+  bool accumulate_wte = false, accumulate_wpe = false;
+};
+
+/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// out = (sum - mean) * rstd * weight + bias over the last axis.
+/// Shapes: in, delta, sum, out (rows, C), weight, bias (C) act; mean, rstd (rows) f32.
+/// Units:  statistics in f32; in bf16 the sum is rounded once and the rounded value is normalised.
+struct LayerNorm {
+  ConstTensor in, delta, weight, bias;
+  Tensor sum, out, mean, rstd;
+  float eps = 1e-5F;
+};
+
+/// din = LayerNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight, dbias (C) f32.
+/// Order:  din may be dresidual's memory.
+struct LayerNormBackward {
+  ConstTensor dout, in, weight, mean, rstd, dresidual;
+  Tensor din, dweight, dbias;
+  bool accumulate = false;
+};
+
+/// out = in * weight + bias, then the epilogue.
+/// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
+///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
+///         heads: out (S, B, H, T, D) with N = S*H*D, S = 3 for fused q, k, v.
+struct Linear {
+  enum class Epilogue : std::uint8_t { none, gelu, heads };
+  ConstTensor in, weight, bias;
+  Tensor out, pre;
+  Epilogue epilogue = Epilogue::none;
+};
+
+/// din = dout * weight^T.   Shapes: dout (rows, N), weight (K, N), din (rows, K) act.
+struct LinearBackwardInput {
+  ConstTensor dout, weight;
+  Tensor din;
+};
+
+/// dweight (+)= in^T * dout; dbias (+)= column sums of dout.
+/// Shapes: in (rows, K), dout (rows, N) act; dweight (K, N), dbias (N) f32.
+struct LinearBackwardWeight {
+  ConstTensor in, dout;
+  Tensor dweight, dbias;
+  bool accumulate = false;
+};
+
+/// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may be dout's memory.
+struct GeluBackward {
+  ConstTensor pre, dout;
+  Tensor din;
+};
+
+/// Causal softmax(q k^T / sqrt(D)) v.
+/// Shapes: qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax denominator.
+struct Attention {
+  ConstTensor qkv;
+  Tensor out, lse;
+};
+
+/// Shapes: qkv (3, B, H, T, D), out, dout (B*T, H*D) act; lse (B, H, T) f32; dqkv (B*T, 3*H*D) act.
+struct AttentionBackward {
+  ConstTensor qkv, out, lse, dout;
+  Tensor dqkv;
+};
+
+/// Sum of cross-entropies of softmax(in * weight^T) against targets; targets < 0 do not count.
+/// Works through `chunk_rows` rows at a time, so the full logits never exist.
+/// Shapes: in (rows, C), weight (V, C) act; targets (rows) i32; loss (1) f64, nats, summed; count (1) i64.
+/// Order:  columns from `valid_vocab` on are padding and get probability 0.
+struct HeadLoss {
+  ConstTensor in, weight, targets;
+  Tensor loss, count;
+  std::int64_t valid_vocab = 0, chunk_rows = 0;
+};
+
+/// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.
+/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.
+struct HeadLossBackward {
+  HeadLoss forward;
+  Tensor din, dweight;
+  float loss_scale = 1.0F;
+  bool accumulate = false;
+};
+
+/// out = in * weight^T for a few rows, in f32.   Shapes: in (rows, C), weight (V, C) act; out (rows, V) f32.
+struct Logits {
+  ConstTensor in, weight;
+  Tensor out;
+};
+
+/// out = a + b.   Shapes: all (n), act or f32. Order: out may be a's or b's memory.
+struct Add {
+  ConstTensor a, b;
+  Tensor out;
+};
+
+/// Sum of squares for the gradient norm: leaves of 1024 elements of one logical tensor, each summed in f64 in a
+/// fixed order, then a fixed binary tree over the leaves.
+/// Shapes: in (n) f32; sum (1) f64; non_finite (1) i64 = number of elements that are not finite.
+struct SquaredSum {
+  ConstTensor in;
+  Tensor sum, non_finite;
+};
+
+/// One pass: unscale, clip, decoupled-decay AdamW in f32 (arithmetic of engine/optim/adamw.h), cast.
+/// Shapes: grad, master, m, v (n) f32; weights (n) act, or empty when the weights are the master.
+/// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
+/// Source: Loshchilov and Hutter, arXiv:1711.05101; PyTorch's torch.optim.AdamW.
+struct AdamWUpdate {
+  ConstTensor grad;
+  Tensor master, m, v, weights;
+  float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
+  float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
+};
+
+/// Normal numbers by Philox keyed by (seed, key, element): independent of threads and sharding.
+/// Shapes: out (n) f32; element i of `out` is element `first_element + i` of the logical tensor.
+struct FillNormal {
+  Tensor out;
+  float mean = 0, standard_deviation = 1;
+  std::uint64_t seed = 0, key = 0;
+  std::int64_t first_element = 0;
+};
+
+/// out = in, rounded to nearest (bf16: half away from zero, denormals kept).   Shapes: both (n).
+struct Cast {
+  ConstTensor in;
+  Tensor out;
+};
+
+/// Order:  every call runs on `stream`; on the CPU it is finished on return.
+/// Errors: shapes and types that do not fit are bugs (DS_ASSERT).
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  /// What the scratch is sized for: the largest of each in any program that will run.
+  struct Extents {
+    std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
+    DType act = DType::f32;
+  };
+  [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;
+  /// Gives the scratch, which is part of the arena. Kernels allocate nothing in a step after the first.
+  virtual void set_workspace(std::byte* data, std::size_t bytes) = 0;
+
+  virtual void run(const Embed& a, Stream& stream) = 0;
+  virtual void run(const EmbedBackward& a, Stream& stream) = 0;
+  virtual void run(const LayerNorm& a, Stream& stream) = 0;
+  virtual void run(const LayerNormBackward& a, Stream& stream) = 0;
+  virtual void run(const Linear& a, Stream& stream) = 0;
+  virtual void run(const LinearBackwardInput& a, Stream& stream) = 0;
+  virtual void run(const LinearBackwardWeight& a, Stream& stream) = 0;
+  virtual void run(const GeluBackward& a, Stream& stream) = 0;
+  virtual void run(const Attention& a, Stream& stream) = 0;
+  virtual void run(const AttentionBackward& a, Stream& stream) = 0;
+  virtual void run(const HeadLoss& a, Stream& stream) = 0;
+  virtual void run(const HeadLossBackward& a, Stream& stream) = 0;
+  virtual void run(const Logits& a, Stream& stream) = 0;
+  virtual void run(const Add& a, Stream& stream) = 0;
+  virtual void run(const SquaredSum& a, Stream& stream) = 0;
+  virtual void run(const AdamWUpdate& a, Stream& stream) = 0;
+  virtual void run(const FillNormal& a, Stream& stream) = 0;
+  virtual void run(const Cast& a, Stream& stream) = 0;
+
+  /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (about 0.2 s of work).
+  virtual double measure_matrix_peak(DType act) = 0;
+};
+
+/// The CPU backend. `threads` = 0 takes the process's share (affinity, OMP_NUM_THREADS).
+struct CpuOptions {
+  int threads = 0;
+  std::string isa = "auto";  // auto | avx512 | avx2
+};
+struct Backend {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Kernels> kernels;
+};
+Backend make_cpu_backend(const CpuOptions& options);
+
+}  // namespace ds
