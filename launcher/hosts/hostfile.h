@@ -23,10 +23,10 @@ struct Host {
   TextPlace place;   // of the line that named it first
 };
 
-/// Reads the grammar of docs/hostfile.md: `host slots=N`, `host:N`, bare host = 1 slot, repeated bare lines
-/// add up, ranges `node[01-16]`, `user@host`, `port=P`, `[v6]`, comments.
-/// Order:   the order of the lines; ranges expand with the last bracket varying fastest.
-/// Errors:  Error{config} whose message is `file:line:column: what` with the line and a caret below.
+/// Reads the grammar of docs/hostfile.md: `host slots=N`, `host:N`, bare host = 1 slot, repeated
+/// bare lines add up, ranges `node[01-16]`, `user@host`, `port=P`, `[v6]`, comments. Order:   the
+/// order of the lines; ranges expand with the last bracket varying fastest. Errors:  Error{config}
+/// whose message is `file:line:column: what` with the line and a caret below.
 std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_name);
 
 }  // namespace ds::launcher

@@ -10,12 +10,13 @@
 
 namespace ds::launcher {
 
-/// A place in the job. The agent that fills it may change from epoch to epoch; the node rank does not.
+/// A place in the job. The agent that fills it may change from epoch to epoch; the node rank does
+/// not.
 struct Node {
   Host host;
   int node_rank = 0;
-  int first_rank = 0;   // ranks of one node are consecutive
-  int ranks = 0;        // LOCAL_WORLD_SIZE
+  int first_rank = 0;  // ranks of one node are consecutive
+  int ranks = 0;       // LOCAL_WORLD_SIZE
 };
 
 /// One rank's place.
@@ -27,8 +28,8 @@ struct RankPlace {
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 
-/// The whole job's map for one epoch. Invariants: ranks[i].rank == i; nodes[i].node_rank == i; every node
-/// has at least one rank.
+/// The whole job's map for one epoch. Invariants: ranks[i].rank == i; nodes[i].node_rank == i;
+/// every node has at least one rank.
 struct Placement {
   std::uint64_t epoch = 0;
   std::vector<Node> nodes;
@@ -36,12 +37,14 @@ struct Placement {
   [[nodiscard]] int world_size() const { return static_cast<int>(ranks.size()); }
 };
 
-/// Fills slots host by host, in hostfile order; `rank_count` (-n) takes only the first so many slots, and
-/// hosts left without ranks are not part of the job.
-/// Errors:  Error{config} when there are fewer slots than `rank_count`, with the totals and a hint.
-Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count, std::uint64_t epoch);
+/// Fills slots host by host, in hostfile order; `rank_count` (-n) takes only the first so many
+/// slots, and hosts left without ranks are not part of the job. Errors:  Error{config} when there
+/// are fewer slots than `rank_count`, with the totals and a hint.
+Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
+                      std::uint64_t epoch);
 
-/// The table of --dry-run and the array of --dry-run=json (rank, node, node_rank, local_rank, slot).
+/// The table of --dry-run and the array of --dry-run=json (rank, node, node_rank, local_rank,
+/// slot).
 std::string placement_table(const Placement& placement);
 std::string placement_json(const Placement& placement);
 

@@ -1,0 +1,58 @@
+// dslaunch: command line -> hosts -> placement -> job.
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "launcher/cli/help.h"
+#include "launcher/cli/options.h"
+#include "launcher/cli/train_command.h"
+#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/placement.h"
+#include "runner/contract.h"
+
+namespace {
+
+using namespace ds::launcher;
+
+int print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0)
+    ds::throw_errno("cannot write to standard output", errno);
+  return 0;
+}
+
+/// The hosts of the hostfile, or this machine with a slot for each rank.
+std::vector<Host> find_hosts(const Options& options) {
+  if (options.hostfile) return load_hostfile(*options.hostfile);
+  return {Host{
+      .name = "localhost", .user = {}, .port = 0, .slots = options.ranks.value_or(1), .place = {}}};
+}
+
+int run(const Options& options) {
+  if (options.action == Options::Action::show_help) return print(help_text());
+  if (options.action == Options::Action::show_version) return print(version_text());
+  const std::vector<std::string> command =
+      options.train ? train_command(*options.train) : options.command;
+  const Placement placement = place_ranks(find_hosts(options), options.ranks, /*epoch=*/0);
+  if (options.dry_run == DryRun::table) return print(placement_table(placement));
+  if (options.dry_run == DryRun::json) return print(placement_json(placement));
+  throw ds::Error(ds::ErrorKind::bug, "running jobs is not built yet", "use --dry-run");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse_args(argc, argv));
+  } catch (const ds::Error& error) {
+    std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
+    return ds::contract::exit_code(error.kind());
+  } catch (const std::exception& error) {
+    std::fputs(("dslaunch: bug: " + std::string(error.what()) + "\n").c_str(), stderr);
+    return ds::contract::kExitBug;
+  }
+}

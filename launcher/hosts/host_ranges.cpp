@@ -1,0 +1,154 @@
+// Bracket expansion: split into pieces (each a list of alternatives), then count through them.
+#include "launcher/hosts/host_ranges.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kMaxDigits = 18;  // Fits std::uint64_t with room for the arithmetic below.
+
+using Alternatives = std::vector<std::string>;
+
+/// A number of a bracket: its value, and the width that leading zeros ask for.
+struct Number {
+  std::uint64_t value = 0;
+  std::size_t width = 0;
+};
+
+/// Walks over one expression; the first problem is kept, and everything after it is skipped.
+class Expander {
+ public:
+  explicit Expander(std::string_view text) : text_(text) {}
+
+  bool run() {
+    std::string plain;
+    while (at_ < text_.size()) {
+      if (text_[at_] == ']') return fail(at_, "']' without a '[' before it");
+      if (text_[at_] != '[') {
+        plain += text_[at_++];
+        continue;
+      }
+      pieces_.push_back({std::exchange(plain, std::string())});
+      if (!read_bracket()) return false;
+    }
+    pieces_.push_back({plain});
+    return true;
+  }
+
+  [[nodiscard]] Alternatives names() const {
+    Alternatives names = {""};
+    for (const Alternatives& piece : pieces_) {
+      Alternatives longer;
+      longer.reserve(names.size() * piece.size());
+      for (const std::string& start : names) {
+        for (const std::string& end : piece) longer.push_back(start + end);
+      }
+      names = std::move(longer);
+    }
+    return names;
+  }
+
+  [[nodiscard]] const RangeProblem& problem() const { return problem_; }
+
+ private:
+  bool fail(std::size_t offset, std::string message, std::string hint = {}) {
+    problem_ = {offset, std::move(message), std::move(hint)};
+    return false;
+  }
+
+  bool read_bracket() {
+    const std::size_t opening = at_++;
+    Alternatives piece;
+    while (true) {
+      if (!read_item(opening, piece)) return false;
+      if (at_ >= text_.size()) return unclosed(opening);
+      const char separator = text_[at_];
+      if (separator != ',' && separator != ']') {
+        return fail(at_, fmt::format("unexpected '{}' in brackets", separator),
+                    "brackets hold numbers and ranges, as in node[01-16,20]");
+      }
+      ++at_;
+      if (separator == ']') break;
+    }
+    total_ *= piece.size();
+    if (total_ > kMaxHosts) return too_many(opening);
+    pieces_.push_back(std::move(piece));
+    return true;
+  }
+
+  bool read_item(std::size_t opening, Alternatives& piece) {
+    const std::size_t start = at_;
+    const std::optional<Number> lo = read_number(opening);
+    if (!lo) return false;
+    Number hi = *lo;
+    if (at_ < text_.size() && text_[at_] == '-') {
+      ++at_;
+      const std::optional<Number> end = read_number(opening);
+      if (!end) return false;
+      hi = *end;
+    }
+    if (hi.value < lo->value) {
+      return fail(start,
+                  fmt::format("the range {} runs backwards", text_.substr(start, at_ - start)),
+                  fmt::format("write {}-{}", hi.value, lo->value));
+    }
+    if (hi.value - lo->value >= kMaxHosts - piece.size()) return too_many(start);
+    for (std::uint64_t value = lo->value; value <= hi.value; ++value) {
+      piece.push_back(fmt::format("{:0{}}", value, lo->width));
+    }
+    return true;
+  }
+
+  std::optional<Number> read_number(std::size_t opening) {
+    const std::size_t start = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    const std::size_t digits = at_ - start;
+    if (digits == 0) {
+      if (at_ >= text_.size()) {
+        unclosed(opening);
+      } else {
+        fail(at_, "a number is missing in brackets",
+             "brackets hold numbers and ranges, as in node[01-16,20]");
+      }
+      return std::nullopt;
+    }
+    if (digits > kMaxDigits) {
+      fail(start,
+           fmt::format("a number of {} digits; at most {} are possible", digits, kMaxDigits));
+      return std::nullopt;
+    }
+    Number number;
+    std::from_chars(text_.data() + start, text_.data() + at_, number.value);
+    number.width = text_[start] == '0' ? digits : 0;
+    return number;
+  }
+
+  bool unclosed(std::size_t opening) { return fail(opening, "'[' is never closed", "add a ']'"); }
+
+  bool too_many(std::size_t offset) {
+    return fail(offset, fmt::format("more than {} hosts in one expression", kMaxHosts));
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t total_ = 1;
+  std::vector<Alternatives> pieces_;
+  RangeProblem problem_;
+};
+
+}  // namespace
+
+std::variant<std::vector<std::string>, RangeProblem> expand_host_ranges(
+    std::string_view expression) {
+  Expander expander(expression);
+  if (!expander.run()) return expander.problem();
+  return expander.names();
+}
+
+}  // namespace ds::launcher

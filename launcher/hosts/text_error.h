@@ -1,0 +1,27 @@
+// Errors about a place in a text: `file:line:column: what`, the line itself and a caret below it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+
+/// One line of a text, without its line end, and where it stands.
+struct SourceLine {
+  std::string_view file;
+  int number = 0;  // from 1
+  std::string_view text;
+};
+
+/// The column (from 1) of byte `offset` of `line`, counted in characters of UTF-8.
+int text_column(std::string_view line, std::size_t offset);
+
+/// An Error{config} that points at byte `offset` of `line`. Control bytes of the line are shown as
+/// '?', and of a long line only the part around the place is shown.
+Error text_error(const SourceLine& line, std::size_t offset, std::string_view what,
+                 std::string hint);
+
+}  // namespace ds::launcher
