@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/hosts/text_error.h"
+#include "engine/base/text_error.h"
 
 namespace ds::launcher {
 

@@ -8,7 +8,7 @@
 
 #include "launcher/hosts/host_line.h"
 #include "launcher/hosts/host_ranges.h"
-#include "launcher/hosts/text_error.h"
+#include "engine/base/text_error.h"
 
 namespace ds::launcher {
 namespace {

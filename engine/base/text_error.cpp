@@ -1,11 +1,11 @@
 // Makes the message, the excerpt and the caret line of an error in a text.
-#include "launcher/hosts/text_error.h"
+#include "engine/base/text_error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace ds::launcher {
+namespace ds {
 namespace {
 
 constexpr std::size_t kShownBefore = 100;  // Bytes of a long line shown left of the place,
@@ -67,4 +67,4 @@ Error text_error(const SourceLine& line, std::size_t offset, std::string_view wh
           std::move(hint)};
 }
 
-}  // namespace ds::launcher
+}  // namespace ds

@@ -7,7 +7,7 @@
 
 #include "engine/base/error.h"
 
-namespace ds::launcher {
+namespace ds {
 
 /// One line of a text, without its line end, and where it stands.
 struct SourceLine {
@@ -24,4 +24,4 @@ int text_column(std::string_view line, std::size_t offset);
 Error text_error(const SourceLine& line, std::size_t offset, std::string_view what,
                  std::string hint);
 
-}  // namespace ds::launcher
+}  // namespace ds
