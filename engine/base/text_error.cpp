@@ -61,7 +61,7 @@ Error text_error(const SourceLine& line, std::size_t offset, std::string_view wh
   const std::string_view right = last < text.size() ? "..." : "";
   return {ErrorKind::config,
           fmt::format("{}:{}:{}: {}\n  {}{}{}\n  {}{}^", line.file, line.number,
-                      text_column(text, offset), what, left,
+                      text_column(text, offset), printable(what), left,
                       printable(text.substr(first, last - first)), right, blank(left),
                       blank(text.substr(first, offset - first))),
           std::move(hint)};

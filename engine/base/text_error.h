@@ -19,7 +19,8 @@ struct SourceLine {
 /// The column (from 1) of byte `offset` of `line`, counted in characters of UTF-8.
 int text_column(std::string_view line, std::size_t offset);
 
-/// An Error{config} that points at byte `offset` of `line`. Control bytes of the line are shown as
+/// An Error{config} that points at byte `offset` of `line`. Control bytes of `what` and the line
+/// are shown as
 /// '?', and of a long line only the part around the place is shown.
 Error text_error(const SourceLine& line, std::size_t offset, std::string_view what,
                  std::string hint);

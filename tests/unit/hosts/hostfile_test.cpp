@@ -1,0 +1,164 @@
+// Hostfiles: the vectors of docs/hostfile.md, whole messages with caret, limits, and the committed
+// files.
+#include "launcher/hosts/hostfile.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "engine/base/error.h"
+#include "support/read_file.h"
+#include "unit/hosts/doc_vectors.h"
+
+using namespace ds::launcher;
+
+namespace {
+
+std::string describe(const Host& host) {
+  return fmt::format("{} slots={}{}{}", host.name, host.slots,
+                     host.port != 0 ? fmt::format(" port={}", host.port) : "",
+                     host.user.empty() ? "" : " user=" + host.user);
+}
+
+std::string describe(const std::vector<Host>& hosts) {
+  std::string text;
+  for (const Host& host : hosts) text += (text.empty() ? "" : ", ") + describe(host);
+  return text;
+}
+
+/// The error of a hostfile as a user sees it; "none" when it parses.
+std::string error_of(std::string_view text) {
+  try {
+    parse_hostfile(text, "hosts");
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.for_people();
+  }
+  return "none";
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int total_slots(const std::vector<Host>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), 0,
+                         [](int sum, const Host& host) { return sum + host.slots; });
+}
+
+}  // namespace
+
+TEST_CASE("hostfiles read as docs/hostfile.md says") {
+  const auto rows = ds::test::doc_vectors("Hosts");
+  CHECK(rows.size() >= 60);
+  for (const auto& row : rows) {
+    CAPTURE(row.input);
+    if (row.is_error) {
+      CHECK(first_line(error_of(row.input)) == row.expected);
+    } else {
+      CHECK(describe(parse_hostfile(row.input, "hosts")) == row.expected);
+    }
+  }
+}
+
+TEST_CASE("an error shows the line, points at the word and says what to do") {
+  CHECK(error_of("node01 slots=2\nnode02 slot=8\n") ==
+        "hosts:2:8: unknown key 'slot'\n"
+        "  node02 slot=8\n"
+        "         ^\n"
+        "  hint: did you mean 'slots'?");
+  CHECK(error_of("node01 slots=0") ==
+        "hosts:1:14: a host needs at least 1 slot\n"
+        "  node01 slots=0\n"
+        "               ^\n"
+        "  hint: to leave a host out, remove its line or put '#' before it");
+  CHECK(error_of("a slots=1\nb\n\na slots=1") ==
+        "hosts:4:1: host 'a' is given twice (first at hosts:1:1)\n"
+        "  a slots=1\n"
+        "  ^\n"
+        "  hint: give a host one line with slots=N; only bare lines may repeat, and add up");
+  CHECK(error_of("node[08-11,9-1] slots=2") ==
+        "hosts:1:12: the range 9-1 runs backwards\n"
+        "  node[08-11,9-1] slots=2\n"
+        "             ^\n"
+        "  hint: write 1-9");
+  CHECK(error_of("node01 gpus=4") ==
+        "hosts:1:8: unknown key 'gpus'\n"
+        "  node01 gpus=4\n"
+        "         ^\n"
+        "  hint: known keys: slots, port, user");
+  CHECK(error_of("# none\n") ==
+        "hosts: no host is named in this file\n"
+        "  hint: write one host a line, as in: node01 slots=8");
+}
+
+TEST_CASE("the caret stands below its word after tabs, UTF-8, control bytes and on long lines") {
+  CHECK(error_of("\tnode01\tslots=x") ==
+        "hosts:1:15: slots needs a number, not 'x'\n"
+        "  \tnode01\tslots=x\n"
+        "  \t      \t      ^");
+  CHECK(error_of("n\xC3\xB6"
+                 "de1") ==
+        "hosts:1:2: byte 0xc3 cannot be in a host name\n"
+        "  n\xC3\xB6"
+        "de1\n"
+        "   ^\n"
+        "  hint: host names are ASCII: letters, digits, '.', '-', '_', '+'");
+  CHECK(error_of("a user=\xC3\xB6") ==
+        "hosts:1:8: this character cannot be in a user name\n"
+        "  a user=\xC3\xB6\n"
+        "         ^");
+  const std::string with_escape = error_of("node01 \x1b[31m=2");
+  CHECK(with_escape.find('\x1b') == std::string::npos);
+  const std::string long_line =
+      error_of("node01" + std::string(5000, ' ') + "x=1" + std::string(5000, ' '));
+  CHECK(first_line(long_line) == "hosts:1:5007: unknown key 'x'");
+  CHECK(long_line.size() < 600);
+  const std::string many_digits = error_of("node01 slots=" + std::string(100000, '1'));
+  CHECK(first_line(many_digits) == "hosts:1:14: slots can be at most 4096");
+  CHECK(many_digits.size() < 600);
+}
+
+TEST_CASE("limits: slots that add up, hosts of a file, length of a host") {
+  std::string many;
+  for (int i = 0; i < 4096; ++i) many += "a\n";
+  CHECK(parse_hostfile(many, "hosts").front().slots == 4096);
+  CHECK(first_line(error_of(many + "a")) ==
+        "hosts:4097:1: host 'a' has more than 4096 slots (first at hosts:1:1)");
+  CHECK(parse_hostfile("a[0-65535]", "hosts").size() == 65536);
+  CHECK(first_line(error_of("a[0-65535]\nb")) == "hosts:2:1: more than 65536 hosts");
+  CHECK(first_line(error_of(std::string(1025, 'a'))) ==
+        "hosts:1:1: a host of 1025 characters; at most 1024 are possible");
+  CHECK(first_line(error_of(std::string(256, 'a'))) ==
+        "hosts:1:1: a host name of 256 characters; at most 255 are possible");
+}
+
+TEST_CASE("a host remembers the line that named it first") {
+  const std::vector<Host> hosts = parse_hostfile("\n  b\nb\na", "hosts");
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0].place.file == "hosts");
+  CHECK(hosts[0].place.line == 2);
+  CHECK(hosts[0].place.column == 3);
+  CHECK(hosts[1].place.line == 4);
+}
+
+TEST_CASE("a byte order mark is skipped, a NUL byte is an error") {
+  CHECK(describe(parse_hostfile("\xEF\xBB\xBFnode01", "hosts")) == "node01 slots=1");
+  CHECK(first_line(error_of(std::string_view("a\0b", 3))) ==
+        "hosts:1:2: byte 0x00 cannot be in a host name");
+}
+
+TEST_CASE("the committed hostfiles say what their README says") {
+  const auto hosts_of = [](const std::string& path) {
+    return parse_hostfile(ds::test::read_source(path), path);
+  };
+  CHECK(describe(hosts_of("hostfiles/local.hosts")) == "localhost slots=2");
+  CHECK(describe(hosts_of("hostfiles/two_nodes.hosts")) == "node01 slots=8, node02 slots=8");
+  const std::vector<Host> cluster = hosts_of("hostfiles/cluster.hosts");
+  REQUIRE(cluster.size() == 35);
+  CHECK(total_slots(cluster) == 32 * 8 + 16 + 2 + 4);
+  CHECK(cluster[15].name == "rack0n16");
+  CHECK(cluster[16].name == "rack1n01");
+  CHECK(describe(cluster[32]) == "big01 slots=16 port=2222 user=train");
+  CHECK(describe(cluster[33]) == "spare slots=2");
+  CHECK(describe(cluster[34]) == "fd00::7 slots=4");
+}

@@ -1,0 +1,88 @@
+// Loading a hostfile: what can be wrong with the file itself.
+#include "launcher/hosts/load_hostfile.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/error.h"
+
+using namespace ds::launcher;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder of its own, removed at the end.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (fs::temp_directory_path() / "hostfile_XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() { fs::remove_all(path_); }
+
+  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return path_ / name;
+  }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string error_of(const std::string& path) {
+  try {
+    load_hostfile(path);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.for_people();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("a file is read whole, and its name stands in errors") {
+  const TempFolder folder;
+  CHECK(load_hostfile(folder.file("good", "a slots=2\nb\n")).size() == 2);
+  const std::string bad = folder.file("bad", "a slots=x\n");
+  CHECK(error_of(bad).starts_with(bad + ":1:9: slots needs a number, not 'x'\n"));
+  const std::string empty = folder.file("empty", "");
+  CHECK(error_of(empty).starts_with(empty + ": no host is named in this file\n"));
+}
+
+TEST_CASE("a missing file, a directory and a file too large are named with a hint") {
+  const TempFolder folder;
+  const std::string missing = folder.path() + "/missing";
+  CHECK(error_of(missing) ==
+        "cannot read hostfile " + missing +
+            ": No such file or directory\n"
+            "  hint: check --hostfile; a relative path counts from the current directory");
+  CHECK(error_of(folder.path()) == "cannot read hostfile " + folder.path() +
+                                       ": Is a directory\n"
+                                       "  hint: --hostfile takes a file, not a directory");
+  const std::string large = folder.file("large", std::string((16U << 20U) + 1, '\n'));
+  CHECK(error_of(large) ==
+        "hostfile " + large +
+            " is larger than 16 MiB\n"
+            "  hint: a hostfile has one host or one range a line; is this the right file?");
+}
+
+TEST_CASE("a file without read permission is named with a hint") {
+  const TempFolder folder;
+  const std::string locked = folder.file("locked", "a");
+  fs::permissions(locked, fs::perms::none);
+  if (::access(locked.c_str(), R_OK) == 0) {
+    MESSAGE("skipped: this user may read every file");
+    return;
+  }
+  CHECK(error_of(locked) == "cannot read hostfile " + locked +
+                                ": Permission denied\n"
+                                "  hint: check the file's permissions");
+}

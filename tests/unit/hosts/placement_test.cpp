@@ -1,0 +1,127 @@
+// Placement: invariants over generated hosts, -n, the table, and the JSON read back by a real
+// parser.
+#include "launcher/hosts/placement.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "engine/base/error.h"
+
+using namespace ds::launcher;
+
+namespace {
+
+Host host(std::string name, int slots) {
+  return {.name = std::move(name), .user = {}, .port = 0, .slots = slots, .place = {}};
+}
+
+std::string error_of(const std::vector<Host>& hosts, int ranks) {
+  try {
+    place_ranks(hosts, ranks, 0);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.for_people();
+  }
+  return "none";
+}
+
+void check_invariants(const Placement& placement) {
+  int next_rank = 0;
+  for (std::size_t n = 0; n < placement.nodes.size(); ++n) {
+    const Node& node = placement.nodes[n];
+    CHECK(node.node_rank == static_cast<int>(n));
+    CHECK(node.ranks >= 1);
+    CHECK(node.ranks <= node.host.slots);
+    CHECK(node.first_rank == next_rank);
+    for (int local = 0; local < node.ranks; ++local, ++next_rank) {
+      const RankPlace expected{next_rank, node.node_rank, local, local};
+      CHECK(placement.ranks.at(static_cast<std::size_t>(next_rank)) == expected);
+    }
+  }
+  CHECK(placement.world_size() == next_rank);
+}
+
+/// Every entry has exactly the five keys, each of its type.
+void check_schema(const nlohmann::json& entry) {
+  CHECK(entry.is_object());
+  CHECK(entry.size() == 5);
+  CHECK(entry.at("node").is_string());
+  for (const char* key : {"rank", "node_rank", "local_rank", "slot"}) {
+    CHECK(entry.at(key).is_number_unsigned());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ranks fill slots host by host, also when hosts differ") {
+  const Placement placement = place_ranks({host("a", 2), host("b", 4), host("c", 1)}, {}, 3);
+  CHECK(placement.epoch == 3);
+  CHECK(placement.world_size() == 7);
+  CHECK(placement.ranks[2] == RankPlace{2, 1, 0, 0});
+  CHECK(placement.ranks[6] == RankPlace{6, 2, 0, 0});
+  check_invariants(placement);
+}
+
+TEST_CASE("-n takes the first slots; hosts left empty are not part of the job") {
+  const std::vector<Host> hosts = {host("a", 2), host("b", 4), host("c", 1)};
+  CHECK(place_ranks(hosts, 2, 0).nodes.size() == 1);
+  CHECK(place_ranks(hosts, 3, 0).nodes.size() == 2);
+  CHECK(place_ranks(hosts, 3, 0).nodes[1].ranks == 1);
+  CHECK(place_ranks(hosts, 7, 0).nodes.size() == 3);
+}
+
+TEST_CASE("more ranks than slots is an error with the totals") {
+  CHECK(error_of({host("a", 2), host("b", 4)}, 7) ==
+        "7 ranks were asked for, but 2 hosts have only 6 slots\n"
+        "  hint: lower -n, or raise slots= in the hostfile");
+  CHECK(error_of({host("a", 1)}, 2) ==
+        "2 ranks were asked for, but 1 host has only 1 slot\n"
+        "  hint: lower -n, or raise slots= in the hostfile");
+  CHECK(error_of({host("a", 1)}, 1) == "none");
+}
+
+TEST_CASE("a job has at most 2^20 ranks") {
+  const std::vector<Host> hosts(257, host("a", 4096));
+  CHECK_THROWS_AS(place_ranks(hosts, {}, 0), ds::Error);
+  CHECK(place_ranks(hosts, 1 << 20, 0).world_size() == 1 << 20);
+}
+
+TEST_CASE("the invariants of Placement hold for any hosts and any -n") {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<Host> hosts;
+    int slots = 0;
+    for (unsigned i = 0, count = 1 + random() % 8; i < count; ++i) {
+      hosts.push_back(host("h" + std::to_string(i), static_cast<int>(1 + random() % 9)));
+      slots += hosts.back().slots;
+    }
+    const int ranks = 1 + static_cast<int>(random() % static_cast<unsigned>(slots));
+    const Placement placement = place_ranks(hosts, ranks, 0);
+    CHECK(placement.world_size() == ranks);
+    check_invariants(placement);
+  }
+}
+
+TEST_CASE("the table of --dry-run") {
+  CHECK(placement_table(place_ranks({host("node01", 1), host("a", 2)}, {}, 0)) ==
+        "  RANK  NODE    NODE_RANK  LOCAL_RANK  SLOT\n"
+        "     0  node01          0           0     0\n"
+        "     1  a               1           0     0\n"
+        "     2  a               1           1     1\n"
+        "3 ranks on 2 nodes\n");
+  CHECK(placement_table(place_ranks({host("a", 1)}, {}, 0)).ends_with("1 rank on 1 node\n"));
+}
+
+TEST_CASE("the JSON of --dry-run=json is an array of the five keys") {
+  const Placement placement = place_ranks({host("a", 2), host("q\"\\\n", 1)}, {}, 0);
+  const nlohmann::json array = nlohmann::json::parse(placement_json(placement));
+  REQUIRE(array.is_array());
+  REQUIRE(array.size() == 3);
+  for (const nlohmann::json& entry : array) check_schema(entry);
+  CHECK(
+      array[1] ==
+      nlohmann::json{{"rank", 1}, {"node", "a"}, {"node_rank", 0}, {"local_rank", 1}, {"slot", 1}});
+  CHECK(array[2].at("node") == "q\"\\\n");
+}
