@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Wrong command lines and wrong hostfiles: the exact message, nothing on stdout, and exit code 64 or 65.
+set -u
+dslaunch="$DS_BIN/dslaunch"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0
+failures=0
+
+# expect CODE MESSAGE ARGS...: runs dslaunch with ARGS; MESSAGE is all of its standard error.
+expect() {
+  local code=$1 message=$2 seen
+  shift 2
+  timeout 20 "$dslaunch" "$@" >out 2>err </dev/null
+  seen=$?
+  checks=$((checks + 1))
+  if [ "$seen" != "$code" ] || [ -s out ] || [ "$(cat err)" != "$message" ]; then
+    failures=$((failures + 1))
+    printf 'FAILED: dslaunch %s\n--- expected exit %s and:\n%s\n--- seen exit %s and:\n' "$*" "$code" "$message" "$seen"
+    cat err out
+  fi
+}
+
+# The hostfile itself.
+expect 65 "dslaunch: cannot read hostfile missing: No such file or directory
+  hint: check --hostfile; a relative path counts from the current directory" --hostfile missing -- true
+mkdir folder
+expect 65 "dslaunch: cannot read hostfile folder: Is a directory
+  hint: --hostfile takes a file, not a directory" --hostfile folder -- true
+: >empty
+expect 65 "dslaunch: empty: no host is named in this file
+  hint: write one host a line, as in: node01 slots=8" --hostfile empty -- true
+printf '# nobody\n\n' >comments
+expect 65 "dslaunch: comments: no host is named in this file
+  hint: write one host a line, as in: node01 slots=8" --hostfile comments -- true
+
+# Its lines.
+printf 'localhost slots=2\nnode02 slot=2\n' >malformed
+expect 65 "dslaunch: malformed:2:8: unknown key 'slot'
+  node02 slot=2
+         ^
+  hint: did you mean 'slots'?" --hostfile malformed -- true
+printf 'node01 slots=2\r\nnode02 slots=2\r\n  node01 slots=4\r\n' >duplicate
+expect 65 "dslaunch: duplicate:3:3: host 'node01' is given twice (first at duplicate:1:1)
+    node01 slots=4
+    ^
+  hint: give a host one line with slots=N; only bare lines may repeat, and add up" --hostfile duplicate -- true
+printf 'localhost slots=0\n' >zero
+expect 65 "dslaunch: zero:1:17: a host needs at least 1 slot
+  localhost slots=0
+                  ^
+  hint: to leave a host out, remove its line or put '#' before it" --hostfile zero --dry-run -- true
+printf 'node[1-3\n' >unclosed
+expect 65 "dslaunch: unclosed:1:5: '[' is never closed
+  node[1-3
+      ^
+  hint: add a ']'" --hostfile unclosed -- true
+printf 'a slots=2\n' >small
+expect 65 "dslaunch: 3 ranks were asked for, but 1 host has only 2 slots
+  hint: lower -n, or raise slots= in the hostfile" --hostfile small -n 3 -- true
+
+# The command line.
+expect 64 "dslaunch: unknown option --hostfle
+  hint: did you mean --hostfile?" --hostfle small -- true
+expect 64 "dslaunch: nothing to run
+  hint: dslaunch [options] train.toml [key=value ...]   or   dslaunch [options] -- COMMAND ARGS..." --hostfile small
+expect 64 "dslaunch: no command after --
+  hint: as in: dslaunch -n 2 -- hostname" -n 2 --
+expect 64 "dslaunch: -n needs a whole number from 1 to 1048576, not 'two'
+  hint: see dslaunch --help" -n two -- true
+expect 64 "dslaunch: 'hostname' is not a .toml file
+  hint: to run a program: dslaunch [options] -- hostname" hostname
+expect 65 "dslaunch: cannot read missing.toml: No such file or directory
+  hint: a relative path counts from the current directory" missing.toml
+
+if [ "$failures" != 0 ]; then
+  echo "bad input of the launcher: $failures of $checks checks failed"
+  exit 1
+fi
+echo "bad input of the launcher: $checks checks passed"

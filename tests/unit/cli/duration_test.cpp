@@ -1,0 +1,28 @@
+// Durations as people type them.
+#include "launcher/cli/duration.h"
+
+#include <doctest/doctest.h>
+
+using ds::launcher::parse_duration;
+using namespace std::chrono_literals;
+
+TEST_CASE("durations with and without a unit") {
+  struct Row {
+    const char* text;
+    std::chrono::milliseconds span;
+  };
+  const Row rows[] = {{"10", 10s},   {"10s", 10s}, {"500ms", 500ms}, {"2m", 120s},
+                      {"1h", 3600s}, {"0", 0ms},   {"8760h", 8760h}};
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(parse_duration(row.text) == row.span);
+  }
+}
+
+TEST_CASE("anything else is refused") {
+  for (const char* text : {"", "s", "-1", "+1", "1.5", "1 s", " 1", "1d", "1S", "1ss", "8761h",
+                           "99999999999999999999", "9223372036854775807h"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_duration(text));
+  }
+}

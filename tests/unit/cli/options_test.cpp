@@ -1,0 +1,228 @@
+// The command line as a function: every option, both forms, every wrong use with its whole message.
+#include "launcher/cli/options.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/base/error.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+Options parse(std::vector<const char*> args) {
+  args.insert(args.begin(), "dslaunch");
+  return parse_args(static_cast<int>(args.size()), args.data());
+}
+
+std::string error_of(const std::vector<const char*>& args) {
+  try {
+    parse(args);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::usage);
+    return error.for_people();
+  }
+  return "none";
+}
+
+constexpr const char* kSeeHelp = "\n  hint: see dslaunch --help";
+constexpr const char* kForms =
+    "\n  hint: dslaunch [options] train.toml [key=value ...]   or   "
+    "dslaunch [options] -- COMMAND ARGS...";
+
+}  // namespace
+
+TEST_CASE("defaults") {
+  const Options options = parse({"--", "true"});
+  CHECK(options.action == Options::Action::run);
+  CHECK_FALSE(options.hostfile);
+  CHECK_FALSE(options.ranks);
+  CHECK_FALSE(options.wdir);
+  CHECK(options.forward.empty());
+  CHECK(options.grace == 10s);
+  CHECK(options.dry_run == DryRun::off);
+  CHECK(options.transport == TransportChoice::automatic);
+  CHECK(options.log_level == LogLevel::info);
+  CHECK(options.connect_timeout == 10s);
+  CHECK(options.node_timeout == 10s);
+  CHECK(options.window == 64);
+  CHECK_FALSE(options.ssh_config);
+  CHECK(options.known_hosts.empty());
+  CHECK_FALSE(options.train);
+  CHECK(options.command == std::vector<std::string>{"true"});
+}
+
+TEST_CASE("every option is read") {
+  const Options options = parse({"--hostfile",
+                                 "hosts",
+                                 "-n",
+                                 "4",
+                                 "--wdir",
+                                 "/tmp",
+                                 "-x",
+                                 "A=1",
+                                 "-x",
+                                 "B",
+                                 "-x",
+                                 "C=",
+                                 "--grace",
+                                 "500ms",
+                                 "--dry-run=json",
+                                 "--transport",
+                                 "ssh",
+                                 "--agent-path",
+                                 "/opt/dslaunch",
+                                 "--connect-timeout",
+                                 "3",
+                                 "--node-timeout",
+                                 "2m",
+                                 "--window",
+                                 "8",
+                                 "--ssh-config",
+                                 "cfg",
+                                 "--known-hosts",
+                                 "k1",
+                                 "--known-hosts",
+                                 "k2",
+                                 "--log-level",
+                                 "debug",
+                                 "--",
+                                 "run",
+                                 "-n",
+                                 "9"});
+  CHECK(options.hostfile == "hosts");
+  CHECK(options.ranks == 4);
+  CHECK(options.wdir == "/tmp");
+  CHECK(options.forward == std::vector<EnvForward>{{"A", "1"}, {"B", std::nullopt}, {"C", ""}});
+  CHECK(options.grace == 500ms);
+  CHECK(options.dry_run == DryRun::json);
+  CHECK(options.transport == TransportChoice::ssh);
+  CHECK(options.agent_path == "/opt/dslaunch");
+  CHECK(options.connect_timeout == 3s);
+  CHECK(options.node_timeout == 120s);
+  CHECK(options.window == 8);
+  CHECK(options.ssh_config == "cfg");
+  CHECK(options.known_hosts == std::vector<std::string>{"k1", "k2"});
+  CHECK(options.log_level == LogLevel::debug);
+  CHECK(options.command == std::vector<std::string>{"run", "-n", "9"});
+}
+
+TEST_CASE("everything after -- is the command, word for word") {
+  const Options options =
+      parse({"-n", "2", "--", "sh", "-c", "echo --help; exit 3", "--", "", "--version"});
+  CHECK(options.command ==
+        std::vector<std::string>{"sh", "-c", "echo --help; exit 3", "--", "", "--version"});
+}
+
+TEST_CASE("the train form: a .toml file and overrides, options before or after") {
+  const Options options = parse(
+      {"train.toml", "train.steps=20", "--hostfile", "h", "zero.stage=0", "data.train=[\"a=b\"]"});
+  REQUIRE(options.train);
+  CHECK(options.train->config == "train.toml");
+  CHECK(options.train->overrides ==
+        std::vector<std::string>{"train.steps=20", "zero.stage=0", "data.train=[\"a=b\"]"});
+  CHECK(options.hostfile == "h");
+  CHECK(options.command.empty());
+}
+
+TEST_CASE("spellings: short option with its value attached, long option with '='") {
+  CHECK(parse({"-n4", "--", "a"}).ranks == 4);
+  CHECK(parse({"--hostfile=h", "--", "a"}).hostfile == "h");
+  CHECK(parse({"-xA=b=c", "--", "a"}).forward == std::vector<EnvForward>{{"A", "b=c"}});
+  CHECK(parse({"--dry-run", "--", "a"}).dry_run == DryRun::table);
+  CHECK(parse({"--dry-run", "train.toml"}).train->config == "train.toml");
+  CHECK(parse({"--hostfile", "-", "--", "a"}).hostfile == "-");
+}
+
+TEST_CASE("--help and --version win over everything before --") {
+  CHECK(parse({"--help"}).action == Options::Action::show_help);
+  CHECK(parse({"-n", "x", "-h"}).action == Options::Action::show_help);
+  CHECK(parse({"--wrong", "--version"}).action == Options::Action::show_version);
+  CHECK(parse({"--", "ls", "--help"}).action == Options::Action::run);
+}
+
+TEST_CASE("wrong use: the whole message") {
+  struct Row {
+    std::vector<const char*> args;
+    std::string message;
+  };
+  const Row rows[] = {
+      {{}, std::string("nothing to run") + kForms},
+      {{"-n", "2"}, std::string("nothing to run") + kForms},
+      {{"--"}, "no command after --\n  hint: as in: dslaunch -n 2 -- hostname"},
+      {{"--", ""}, "no command after --\n  hint: as in: dslaunch -n 2 -- hostname"},
+      {{"--hostfle", "h", "--", "a"}, "unknown option --hostfle\n  hint: did you mean --hostfile?"},
+      {{"--hostfile=h", "--wdirr=x", "--", "a"},
+       "unknown option --wdirr\n  hint: did you mean --wdir?"},
+      {{"-q", "--", "a"},
+       "unknown option -q\n  hint: see dslaunch --help; a program's own options stand after --"},
+      {{"--something-else", "--", "a"},
+       "unknown option --something-else\n"
+       "  hint: see dslaunch --help; a program's own options stand after --"},
+      {{"a.toml", "--dryrun"}, "unknown option --dryrun\n  hint: did you mean --dry-run?"},
+      {{"--hostfile", "--", "a"}, std::string("--hostfile needs a value") + kSeeHelp},
+      {{"--hostfile", "", "--", "a"}, std::string("--hostfile is empty") + kSeeHelp},
+      {{"-x", "--", "a"}, std::string("-x needs a value") + kSeeHelp},
+      {{"--version=3", "--", "a"}, std::string("--version takes no value") + kSeeHelp},
+      {{"-n", "1", "-n", "2", "--", "a"}, std::string("-n is given twice") + kSeeHelp},
+      {{"--dry-run", "--dry-run=json", "--", "a"},
+       std::string("--dry-run is given twice") + kSeeHelp},
+      {{"--hostfile", "a", "--hostfile", "b", "--", "c"},
+       std::string("--hostfile is given twice") + kSeeHelp},
+      {{"-n", "0", "--", "a"},
+       std::string("-n needs a whole number from 1 to 1048576, not '0'") + kSeeHelp},
+      {{"-n", "-3", "--", "a"},
+       std::string("-n needs a whole number from 1 to 1048576, not '-3'") + kSeeHelp},
+      {{"-n", "4x", "--", "a"},
+       std::string("-n needs a whole number from 1 to 1048576, not '4x'") + kSeeHelp},
+      {{"-n", "1048577", "--", "a"},
+       std::string("-n needs a whole number from 1 to 1048576, not '1048577'") + kSeeHelp},
+      {{"--window", "99999999999999999999", "--", "a"},
+       std::string("--window needs a whole number from 1 to 4096, not '99999999999999999999'") +
+           kSeeHelp},
+      {{"--grace", "fast", "--", "a"},
+       "--grace needs a time, not 'fast'\n  hint: as in 10 (seconds), 10s, 500ms, 2m"},
+      {{"--node-timeout", "0", "--", "a"},
+       std::string("--node-timeout must be longer than 0") + kSeeHelp},
+      {{"--connect-timeout", "0ms", "--", "a"},
+       std::string("--connect-timeout must be longer than 0") + kSeeHelp},
+      {{"--dry-run=xml", "--", "a"}, "--dry-run cannot be 'xml'\n  hint: one of: off, table, json"},
+      {{"--transport", "rsh", "--", "a"},
+       "--transport cannot be 'rsh'\n  hint: one of: auto, ssh, local"},
+      {{"--log-level", "loud", "--", "a"},
+       "--log-level cannot be 'loud'\n  hint: one of: error, warn, info, debug"},
+      {{"-x", "1A=2", "--", "a"},
+       std::string("-x needs NAME or NAME=value, not '1A=2'") + kSeeHelp},
+      {{"-x", "=2", "--", "a"}, std::string("-x needs NAME or NAME=value, not '=2'") + kSeeHelp},
+      {{"-x", "A B=2", "--", "a"},
+       std::string("-x needs NAME or NAME=value, not 'A B=2'") + kSeeHelp},
+      {{"-x", "A", "-x", "A=1", "--", "a"}, std::string("-x A is given twice") + kSeeHelp},
+      {{"-x", "WORLD_SIZE=9", "--", "a"},
+       "-x WORLD_SIZE: dslaunch sets this variable for every rank\n  hint: leave it out"},
+      {{"-x", "DSLAUNCH_JOB_KEY", "--", "a"},
+       "-x DSLAUNCH_JOB_KEY: dslaunch sets this variable for every rank\n  hint: leave it out"},
+      {{"hostname"},
+       "'hostname' is not a .toml file\n"
+       "  hint: to run a program: dslaunch [options] -- hostname"},
+      {{"-n", "2", "python3", "a.py"},
+       "'python3' is not a .toml file\n"
+       "  hint: to run a program: dslaunch [options] -- python3 a.py"},
+      {{"hosts", "--", "a"},
+       "unexpected 'hosts' before --\n  hint: a hostfile is given with --hostfile FILE"},
+      {{"a.toml", "--", "b"}, std::string("both a.toml and a command after -- are given") + kForms},
+      {{"a.toml", "junk"},
+       "'junk' after a.toml is not key=value\n"
+       "  hint: as in train.steps=20 zero.stage=0"},
+      {{"a.toml", "=3"},
+       "'=3' after a.toml is not key=value\n"
+       "  hint: as in train.steps=20 zero.stage=0"},
+      {{"a.toml", "b.toml"},
+       "'b.toml' after a.toml is not key=value\n"
+       "  hint: as in train.steps=20 zero.stage=0"},
+  };
+  for (const Row& row : rows) CHECK(error_of(row.args) == row.message);
+}
+
+TEST_CASE("an empty argument vector does not crash") {
+  CHECK_THROWS_AS(parse_args(0, nullptr), ds::Error);
+}
