@@ -1,0 +1,5 @@
+// Chooses a backend by the preprocessor.
+#pragma once
+#ifdef DS_WITH_CUDA
+int devices();
+#endif

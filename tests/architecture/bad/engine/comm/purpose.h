@@ -1,0 +1,2 @@
+#pragma once
+// This comment comes too late.

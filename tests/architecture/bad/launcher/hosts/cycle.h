@@ -1,0 +1,3 @@
+// One half of two folders that include each other.
+#pragma once
+#include "launcher/wire/cycle.h"

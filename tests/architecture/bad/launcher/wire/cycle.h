@@ -1,0 +1,3 @@
+// The other half of two folders that include each other.
+#pragma once
+#include "launcher/hosts/cycle.h"

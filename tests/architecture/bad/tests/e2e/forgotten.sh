@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+# A script that no list names.

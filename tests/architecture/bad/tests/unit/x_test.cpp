@@ -1,0 +1,1 @@
+// A test file of the bad tree.
