@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -49,6 +50,19 @@ std::vector<Word> split_words(const SourceLine& line) {
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '-' || c == '_' || c == '+';
+}
+
+/// An IPv6 address, with or without a zone (fe80::1%eth0).
+bool is_ipv6(const std::string& name) {
+  const std::size_t percent = name.find('%');
+  const std::string address = name.substr(0, percent);
+  if (address.find('\0') != std::string::npos) return false;  // inet_pton stops there.
+  in6_addr ignored{};
+  if (inet_pton(AF_INET6, address.c_str(), &ignored) != 1) return false;
+  if (percent == std::string::npos) return true;
+  const std::string_view zone = std::string_view(name).substr(percent + 1);
+  return !zone.empty() && name.size() <= kLongestName &&
+         std::all_of(zone.begin(), zone.end(), is_name_character);
 }
 
 /// Reads one line into a HostLine; every method throws through fail().
@@ -101,8 +115,7 @@ class LineReader {
     const std::size_t closing = word.text.find(']');
     if (closing == std::string_view::npos) fail(word.offset, "'[' is never closed", "add a ']'");
     const std::string name(word.text.substr(1, closing - 1));
-    in6_addr ignored{};
-    if (inet_pton(AF_INET6, name.substr(0, name.find('%')).c_str(), &ignored) != 1) {
+    if (!is_ipv6(name)) {
       fail(word.offset + 1, fmt::format("{} is not an IPv6 address", quoted(name)));
     }
     result_.names = {name};

@@ -74,6 +74,7 @@ TEST_CASE("names come out once each, as many as the ranges multiply to, in count
 TEST_CASE("a list of the expanded numbers expands to the same names") {
   const std::vector<std::string> once = expanded("node[007-023]");
   std::string list;
-  for (const std::string& name : once) list += fmt::format("{}{}", list.empty() ? "" : ",", name.substr(4));
+  for (const std::string& name : once)
+    list += fmt::format("{}{}", list.empty() ? "" : ",", name.substr(4));
   CHECK(expanded(fmt::format("node[{}]", list)) == once);
 }

@@ -147,6 +147,15 @@ TEST_CASE("a byte order mark is skipped, a NUL byte is an error") {
         "hosts:1:2: byte 0x00 cannot be in a host name");
 }
 
+TEST_CASE(
+    "an IPv6 address and its zone hold no bytes that inet_pton would not see (found by the "
+    "fuzzer)") {
+  CHECK(first_line(error_of(std::string_view("[::1\0x]", 7))) ==
+        "hosts:1:2: '::1?x' is not an IPv6 address");
+  CHECK(first_line(error_of("[fe80::1%a\x01]")) ==
+        "hosts:1:2: 'fe80::1%a?' is not an IPv6 address");
+}
+
 TEST_CASE("the committed hostfiles say what their README says") {
   const auto hosts_of = [](const std::string& path) {
     return parse_hostfile(ds::test::read_source(path), path);
