@@ -1,0 +1,79 @@
+// The one listening socket of a rank: every connection proves the job key before anything else is
+// read from it.
+//
+// Behind it are the links of this rank's meshes (every rank) and the key-value store (rank 0). A
+// connection that does not prove the key within a few seconds is dropped, and never holds up
+// another; unproven ones are capped. One thread, one poll(2) loop. When the process of a door ends,
+// its visitors see their connections close.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "engine/base/unique_fd.h"
+#include "engine/comm/gloo/socket.h"
+#include "engine/comm/gloo/store_table.h"
+#include "engine/comm/gloo/visitor.h"
+
+namespace ds::comm {
+
+class Door {
+ public:
+  struct Limits {
+    Clock::duration proof_time = std::chrono::seconds(5);
+    std::size_t unproven = 64;  // the oldest goes when one more comes
+    std::size_t waiting_output = std::size_t{8}
+                                 << 20;  // a visitor that does not read its answers goes
+  };
+
+  Door(UniqueFd listener, Household household)
+      : Door(std::move(listener), std::move(household), Limits()) {}
+  Door(UniqueFd listener, Household household, Limits limits);
+  ~Door();
+  Door(const Door&) = delete;
+
+  [[nodiscard]] Endpoint endpoint() const { return endpoint_; }
+  /// True once a proven dialer has made the link `name`; false when the deadline passes first.
+  bool wait_for_link(const std::string& name, Deadline deadline);
+  /// The latest link of that name; invalid when there is none.
+  UniqueFd take_link(const std::string& name);
+
+ private:
+  struct Guest {
+    UniqueFd fd;
+    Visitor visitor;
+    Clock::time_point proven_by;
+  };
+  void run();
+  void serve_once();
+  void accept_all();
+  void drop_latecomers();
+  void read_from(std::uint64_t id, Guest& guest);
+  void ask_store(std::uint64_t id, Guest& guest);
+  void write_to(Guest& guest);
+  void hand_over(Guest& guest);
+  void clear_away();
+  [[nodiscard]] int poll_time() const;
+
+  const Household household_;
+  const Limits limits_;
+  const UniqueFd listener_;
+  const Endpoint endpoint_;
+  const UniqueFd stop_;
+  StoreTable store_;
+  std::map<std::uint64_t, Guest> guests_;  // by order of arrival
+  std::uint64_t next_id_ = 1;
+  bool accepting_ = true;  // false for a moment when descriptors ran out
+
+  std::mutex mutex_;  // guards links_ alone
+  std::condition_variable arrived_;
+  std::map<std::string, UniqueFd> links_;
+  std::thread thread_;
+};
+
+}  // namespace ds::comm

@@ -1,0 +1,161 @@
+// Rendezvous: the store of rank 0, a door per rank, and one mesh of links per group.
+#include "engine/comm/gloo/gloo_collectives.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/comm/gloo/gloo_group.h"
+#include "engine/comm/gloo/socket.h"
+#include "engine/comm/local/single.h"
+
+namespace ds::comm {
+namespace {
+
+std::string list_of(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+GlooCollectives::GlooCollectives(const Rendezvous& rendezvous) : rendezvous_(rendezvous) {
+  rank() == 0 ? open_door_of_rank_0() : open_door_of_others();
+  device_ = make_link_device();
+}
+
+std::string GlooCollectives::job() const {
+  return fmt::format("{}/{}", rendezvous_.job_id, rendezvous_.epoch);
+}
+
+void GlooCollectives::open_door_of_rank_0() {
+  const Deadline deadline = Deadline::after(rendezvous_.timeout);
+  door_ = std::make_unique<Door>(listen_on(rendezvous_.master_addr, rendezvous_.master_port),
+                                 Household{rendezvous_.job_key, job(), true});
+  const Endpoint own = door_->endpoint();
+  if (rendezvous_.job_key.empty() && !own.is_loopback()) {
+    fmt::print(stderr,
+               "warning: no DSLAUNCH_JOB_KEY: whoever can reach {} can join this job; use it in "
+               "trusted networks only\n",
+               own.text());
+  }
+  const bool everywhere = own.address == "::" || own.address == "0.0.0.0";
+  store_ = std::make_unique<StoreClient>(
+      Invitation{everywhere ? "127.0.0.1" : own.address, own.port, rendezvous_.job_key, job()},
+      deadline);
+}
+
+// A door is only at the address by which this rank reaches rank 0: peers can reach it there, and
+// others need not.
+void GlooCollectives::open_door_of_others() {
+  const Deadline deadline = Deadline::after(rendezvous_.timeout);
+  try {
+    store_ = std::make_unique<StoreClient>(
+        Invitation{rendezvous_.master_addr, rendezvous_.master_port, rendezvous_.job_key, job()},
+        deadline);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::comm) throw error.with_context(fmt::format("rank {}", rank()));
+    throw Error(ErrorKind::comm,
+                fmt::format("rank {}: rank 0 did not come within {:.3g} s: {}", rank(),
+                            seconds(rendezvous_.timeout), error.what()),
+                "is rank 0 up, and MASTER_ADDR an address of its node that this node can reach?");
+  }
+  const Endpoint own = local_endpoint(store_->descriptor());
+  door_ = std::make_unique<Door>(listen_on(own.address, 0),
+                                 Household{rendezvous_.job_key, job(), false});
+  store_->set(fmt::format("door/{}", rank()), door_->endpoint().text(), deadline);
+}
+
+// Rank 0's door is where this rank reached its store.
+Invitation GlooCollectives::invitation_to(int to, Deadline deadline) {
+  Endpoint endpoint = peer_endpoint(store_->descriptor());
+  if (to != 0) {
+    const std::optional<std::string> text = store_->wait(fmt::format("door/{}", to), deadline);
+    const std::optional<Endpoint> found = text ? parse_endpoint(*text) : std::nullopt;
+    if (!found) throw Error(ErrorKind::comm, fmt::format("rank {} did not come", to));
+    endpoint = *found;
+  }
+  return {endpoint.address, endpoint.port, rendezvous_.job_key, job()};
+}
+
+std::vector<int> GlooCollectives::missing(const GroupSpec& spec, const std::string& mesh) {
+  std::vector<int> ranks;
+  const Deadline soon = Deadline::after(std::chrono::seconds(2));
+  for (const int member : spec.ranks) {
+    if (!store_->get(fmt::format("{}/ready/{}", mesh, member), soon)) ranks.push_back(member);
+  }
+  return ranks;
+}
+
+struct GlooCollectives::Mesh {
+  const GroupSpec& spec;
+  std::string name;  // unique in the job
+  int own = 0;       // this rank's place in the group
+  Deadline deadline;
+  std::vector<UniqueFd> links;
+  Clock::time_point begun = Clock::now();
+
+  [[nodiscard]] int size() const { return static_cast<int>(spec.ranks.size()); }
+  [[nodiscard]] int rank_of(int place) const { return spec.ranks[static_cast<std::size_t>(place)]; }
+  [[nodiscard]] UniqueFd& link(int place) { return links[static_cast<std::size_t>(place)]; }
+  [[nodiscard]] std::string link_from(int place) const { return fmt::format("{} {}", name, place); }
+  [[nodiscard]] Error without(const std::vector<int>& ranks) const {
+    return {ErrorKind::comm,
+            fmt::format("rank {} (of group {}): rendezvous: no answer from {} after {:.3g} s",
+                        rank_of(own), spec.name, list_of(ranks), seconds(Clock::now() - begun))};
+  }
+};
+
+std::unique_ptr<Group> GlooCollectives::make_group(const GroupSpec& spec, Deadline deadline) {
+  const auto self = std::find(spec.ranks.begin(), spec.ranks.end(), rank());
+  DS_ASSERT(self != spec.ranks.end(), "only members make a group");
+  if (spec.ranks.size() == 1) return std::make_unique<SingleGroup>(spec);
+  const std::string name = fmt::format("{}/{}", spec.name, spec.epoch);
+  Mesh mesh{.spec = spec,
+            .name = fmt::format("{}/{}", name, ++meshes_made_[name]),
+            .own = static_cast<int>(self - spec.ranks.begin()),
+            .deadline = deadline,
+            .links = std::vector<UniqueFd>(spec.ranks.size())};
+  dial_earlier_members(mesh);
+  await_later_members(mesh);
+  for (const UniqueFd& link : mesh.links) {
+    if (link) watch_peer(link.get());
+  }
+  return std::make_unique<GlooGroup>(GlooGroup::Parts{
+      .spec = spec, .rank = mesh.own, .links = std::move(mesh.links), .device = device_});
+}
+
+void GlooCollectives::dial_earlier_members(Mesh& mesh) {
+  for (int place = 0; place < mesh.own; ++place) {
+    try {
+      mesh.link(place) = visit(invitation_to(mesh.rank_of(place), mesh.deadline),
+                               "link " + mesh.link_from(mesh.own), mesh.deadline);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::comm || !mesh.deadline.passed()) throw;
+      throw mesh.without({mesh.rank_of(place)});
+    }
+  }
+}
+
+// A link that was welcomed and broke is dialed again, so links are taken only when every member has
+// all of its own.
+void GlooCollectives::await_later_members(Mesh& mesh) {
+  std::vector<int> absent;
+  for (int place = mesh.own + 1; place < mesh.size(); ++place) {
+    if (!door_->wait_for_link(mesh.link_from(place), mesh.deadline))
+      absent.push_back(mesh.rank_of(place));
+  }
+  if (!absent.empty()) throw mesh.without(absent);
+  const Deadline soon(std::max(mesh.deadline.at(), Clock::now() + std::chrono::seconds(2)));
+  store_->set(fmt::format("{}/ready/{}", mesh.name, rank()), "", soon);
+  if (store_->add(mesh.name + "/ready", 1, soon) == mesh.size())
+    store_->set(mesh.name + "/go", "", soon);
+  if (!store_->wait(mesh.name + "/go", mesh.deadline))
+    throw mesh.without(missing(mesh.spec, mesh.name));
+  for (int place = mesh.own + 1; place < mesh.size(); ++place)
+    mesh.link(place) = door_->take_link(mesh.link_from(place));
+}
+
+}  // namespace ds::comm

@@ -1,0 +1,49 @@
+// Groups over Gloo for a job of several processes: rendezvous at MASTER_ADDR:MASTER_PORT, then
+// meshes of proven links.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/comm/collectives.h"
+#include "engine/comm/gloo/door.h"
+#include "engine/comm/gloo/link_pair.h"
+#include "engine/comm/gloo/store_client.h"
+#include "engine/comm/rendezvous.h"
+
+namespace ds::comm {
+
+class GlooCollectives final : public Collectives {
+ public:
+  /// Rank 0 serves the store; the others find it. Errors: Error{comm} when it does not answer in
+  /// time; Error{config} when the job key or the job differs.
+  explicit GlooCollectives(const Rendezvous& rendezvous);
+
+  [[nodiscard]] int rank() const override { return rendezvous_.rank; }
+  [[nodiscard]] int world_size() const override { return rendezvous_.world_size; }
+  std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
+
+  /// Where this rank's door is; for tests.
+  [[nodiscard]] Endpoint door() const { return door_->endpoint(); }
+
+ private:
+  struct Mesh;  // one group while it is being made
+  void open_door_of_rank_0();
+  void open_door_of_others();
+  void dial_earlier_members(Mesh& mesh);
+  void await_later_members(Mesh& mesh);
+  [[nodiscard]] std::string job() const;
+  [[nodiscard]] Invitation invitation_to(int rank, Deadline deadline);
+  [[nodiscard]] std::vector<int> missing(const GroupSpec& spec, const std::string& mesh);
+
+  const Rendezvous rendezvous_;
+  std::unique_ptr<Door> door_;
+  std::unique_ptr<StoreClient> store_;
+  std::shared_ptr<::gloo::transport::tcp::Device> device_;
+  std::map<std::string, int>
+      meshes_made_;  // how often a group of that name and epoch was made here
+};
+
+}  // namespace ds::comm

@@ -1,0 +1,187 @@
+// The collectives as messages.
+#include "engine/comm/gloo/gloo_group.h"
+
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/comm/gloo/operation.h"
+
+namespace ds::comm {
+namespace {
+
+// Below this a broadcast goes straight from its root to everyone.
+constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
+
+std::size_t at(std::span<const std::size_t> sizes, int index) {
+  return sizes[static_cast<std::size_t>(index)];
+}
+
+std::size_t total(std::span<const std::size_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+}  // namespace
+
+GlooGroup::GlooGroup(Parts parts)
+    : spec_(std::move(parts.spec)), rank_(parts.rank), chunk_bytes_(parts.chunk_bytes) {
+  news_.ended.resize(spec_.ranks.size());
+  sent_.resize(spec_.ranks.size());
+  received_.resize(spec_.ranks.size());
+  context_ = std::make_shared<LinkContext>(std::move(parts.device), rank_, std::move(parts.links),
+                                           [this](int peer) { on_link_ended(peer); });
+}
+
+GlooGroup::~GlooGroup() {
+  const std::lock_guard lock(mutex_);
+  news_.closing = true;
+}
+
+void GlooGroup::all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
+                           std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
+                           Deadline deadline) {
+  DS_ASSERT(std::ssize(send_bytes) == size() && std::ssize(receive_bytes) == size());
+  DS_ASSERT(total(send_bytes) == send.size() && total(receive_bytes) == receive.size());
+  DS_ASSERT(at(send_bytes, rank_) == at(receive_bytes, rank_));
+  Operation operation(*this, "all_to_all", deadline);
+  const std::uint64_t slot = next_slot(Kind::all_to_all);
+  std::span<std::byte> own;
+  for (int peer = 0; peer < size(); ++peer) {
+    const std::span<std::byte> piece = receive.first(at(receive_bytes, peer));
+    receive = receive.subspan(piece.size());
+    peer == rank_ ? void(own = piece) : operation.receive(peer, piece, slot);
+  }
+  std::span<const std::byte> own_from;
+  for (int peer = 0; peer < size(); ++peer) {
+    const std::span<const std::byte> piece = send.first(at(send_bytes, peer));
+    send = send.subspan(piece.size());
+    peer == rank_ ? void(own_from = piece) : operation.send(peer, piece, slot);
+  }
+  if (!own.empty() && own.data() != own_from.data())
+    std::memcpy(own.data(), own_from.data(), own.size());
+  operation.finish();
+}
+
+void GlooGroup::all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
+                           Deadline deadline) {
+  DS_ASSERT(std::ssize(bytes) == size() && total(bytes) == all.size());
+  Operation operation(*this, "all_gather", deadline);
+  const std::uint64_t slot = next_slot(Kind::all_gather);
+  std::span<const std::byte> own;
+  for (int peer = 0; peer < size(); ++peer) {
+    const std::span<std::byte> piece = all.first(at(bytes, peer));
+    all = all.subspan(piece.size());
+    peer == rank_ ? void(own = piece) : operation.receive(peer, piece, slot);
+  }
+  // Each begins with its right neighbour, so that not all send to the same rank at once.
+  for (int step = 1; step < size(); ++step) operation.send((rank_ + step) % size(), own, slot);
+  operation.finish();
+}
+
+// A long one is cut: the root sends each member its part, then all members send theirs to all. The
+// root sends the data twice instead of once per member.
+void GlooGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
+  DS_ASSERT(root >= 0 && root < size());
+  Operation operation(*this, "broadcast", deadline);
+  const std::uint64_t slot = next_slot(Kind::broadcast);
+  if (data.size() < kScatterFrom || size() == 2) {
+    if (rank_ != root) operation.receive(root, data, slot);
+    for (int step = 1; step < size() && rank_ == root; ++step)
+      operation.send((rank_ + step) % size(), data, slot);
+    return operation.finish();
+  }
+  const auto part = [&](int index) {
+    const auto count = static_cast<std::size_t>(size());
+    const auto i = static_cast<std::size_t>(index);
+    const std::size_t first = data.size() / count * i;
+    return data.subspan(first, i + 1 == count ? data.size() - first : data.size() / count);
+  };
+  const std::uint64_t scatter = next_slot(Kind::scatter);
+  if (rank_ != root) operation.receive(root, part(rank_), scatter);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank_ && rank_ == root) operation.send(peer, part(peer), scatter);
+    if (peer != rank_ && rank_ != root) operation.receive(peer, part(peer), slot);
+  }
+  if (rank_ != root) operation.finish_first();
+  for (int step = 1; step < size(); ++step) {
+    const int peer = (rank_ + step) % size();
+    if (peer != root) operation.send(peer, part(rank_), slot);
+  }
+  operation.finish();
+}
+
+void GlooGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
+  DS_ASSERT(to >= 0 && to < size() && to != rank_);
+  Operation operation(*this, "send", deadline);
+  const std::uint64_t number = ++sent_[static_cast<std::size_t>(to)];
+  operation.send(to, data, (static_cast<std::uint64_t>(Kind::point_to_point) << 56) | number);
+  operation.finish();
+}
+
+void GlooGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
+  DS_ASSERT(from >= 0 && from < size() && from != rank_);
+  Operation operation(*this, "receive", deadline);
+  const std::uint64_t number = ++received_[static_cast<std::size_t>(from)];
+  operation.receive(from, data, (static_cast<std::uint64_t>(Kind::point_to_point) << 56) | number);
+  operation.finish();
+}
+
+void GlooGroup::barrier(Deadline deadline) {
+  Operation operation(*this, "barrier", deadline);
+  const std::uint64_t slot = next_slot(Kind::barrier);
+  std::vector<std::byte> marks(static_cast<std::size_t>(size()));
+  const std::span<std::byte> all(marks);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank_)
+      operation.receive(peer, all.subspan(static_cast<std::size_t>(peer), 1), slot);
+  }
+  for (int step = 1; step < size(); ++step) {
+    operation.send((rank_ + step) % size(), all.subspan(static_cast<std::size_t>(rank_), 1), slot);
+  }
+  operation.finish();
+}
+
+void GlooGroup::abort() {
+  {
+    const std::lock_guard lock(mutex_);
+    news_.aborted = true;
+    wake_waiting();
+  }
+  context_->close_all();
+}
+
+void GlooGroup::on_link_ended(int peer) {
+  const std::lock_guard lock(mutex_);
+  if (news_.closing) return;
+  news_.ended[static_cast<std::size_t>(peer)] = true;
+  if (news_.first_ended < 0) {
+    news_.first_ended = peer;
+    news_.first_ended_at = Clock::now();
+  }
+  wake_waiting();
+}
+
+void GlooGroup::wake_waiting() {
+  for (::gloo::transport::UnboundBuffer* buffer : waiting_) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
+}
+
+GlooGroup::News GlooGroup::news() {
+  const std::lock_guard lock(mutex_);
+  return news_;
+}
+
+// The kind is part of the slot: members that issue different operations time out instead of mixing
+// their bytes.
+std::uint64_t GlooGroup::next_slot(Kind kind) {
+  return (static_cast<std::uint64_t>(kind) << 56) | (++sequence_ & ((std::uint64_t{1} << 56) - 1));
+}
+
+std::string GlooGroup::name_of(int group_rank) const {
+  return fmt::format("rank {}", spec_.ranks[static_cast<std::size_t>(group_rank)]);
+}
+
+}  // namespace ds::comm

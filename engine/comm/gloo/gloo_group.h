@@ -1,0 +1,86 @@
+// A group over Gloo's unbound buffers: bytes go from the caller's memory to the socket and from the
+// socket to the caller's memory.
+//
+// Every member sends straight to every other (all_to_all, all_gather, barrier), so an error names
+// the rank that is at fault. Allocation: one small object of Gloo's per message, under 1 KiB;
+// nothing that grows with the bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/comm/collectives.h"
+#include "engine/comm/gloo/link_pair.h"
+
+namespace ds::comm {
+
+class GlooGroup final : public Group {
+ public:
+  struct Parts {
+    GroupSpec spec;
+    int rank = 0;                 // in the group
+    std::vector<UniqueFd> links;  // by rank in the group; own one invalid
+    std::shared_ptr<::gloo::transport::tcp::Device> device;
+    std::size_t chunk_bytes = std::size_t{1}
+                              << 30;  // longest message on the wire; longer ones are split
+  };
+  explicit GlooGroup(Parts parts);
+  ~GlooGroup() override;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return static_cast<int>(spec_.ranks.size()); }
+  [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
+  void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
+                  std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
+                  Deadline deadline) override;
+  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
+                  Deadline deadline) override;
+  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
+  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
+  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
+  void barrier(Deadline deadline) override;
+  void abort() override;
+
+ private:
+  class Operation;
+  enum class Kind : std::uint8_t {
+    all_to_all = 1,
+    all_gather,
+    broadcast,
+    scatter,
+    point_to_point,
+    barrier
+  };
+
+  /// What Gloo's thread and abort() report; guarded by mutex_.
+  struct News {
+    bool aborted = false;
+    bool closing = false;     // our own end of the links is not news
+    std::vector<bool> ended;  // per peer: its connection ended
+    int first_ended = -1;
+    Clock::time_point first_ended_at;
+  };
+
+  void on_link_ended(int peer);
+  void wake_waiting();  // with mutex_ held
+  [[nodiscard]] News news();
+  [[nodiscard]] std::uint64_t next_slot(Kind kind);
+  [[nodiscard]] std::string name_of(int group_rank) const;
+
+  const GroupSpec spec_;
+  const int rank_;
+  const std::size_t chunk_bytes_;
+  std::mutex mutex_;  // taken with a pair locked, so no pair is touched while it is held
+  News news_;
+  std::vector<::gloo::transport::UnboundBuffer*>
+      waiting_;  // of the operation under way; guarded by mutex_
+  bool failed_ = false;
+  std::uint64_t sequence_ = 0;                  // of collectives
+  std::vector<std::uint64_t> sent_, received_;  // point to point, per peer
+  std::shared_ptr<LinkContext> context_;        // last: its end stops Gloo's calls
+};
+
+}  // namespace ds::comm

@@ -1,0 +1,94 @@
+// Gloo pairs that adopt proven connections.
+#include "engine/comm/gloo/link_pair.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/comm/gloo/quiet_thread.h"
+
+namespace ds::comm {
+namespace {
+
+namespace tcp = ::gloo::transport::tcp;
+
+class LinkPair final : public tcp::Pair {
+ public:
+  // No timeout of Gloo's own: it is one of blocking sockets, which ours are not.
+  LinkPair(tcp::Context* context, tcp::Device* device, int peer, const LinkEnded* ended)
+      : tcp::Pair(context, device, peer, ::gloo::kNoTimeout), ended_(ended) {}
+
+  // Here and not in the base class, so that Gloo's thread never meets a half-destroyed pair.
+  ~LinkPair() override {
+    const std::lock_guard lock(m_);
+    if (state_ != CLOSED) tcp::Pair::changeState(CLOSED);
+  }
+
+  // False when a stranger on this machine was faster than this call.
+  bool adopt(UniqueFd& link) {
+    const std::lock_guard lock(m_);
+    if (state_ != LISTENING) return false;
+    device_->unregisterDescriptor(fd_, this);
+    ::close(fd_);
+    fd_ = link.release();
+    handleConnected();
+    return true;
+  }
+
+ protected:
+  // Gloo lets failed checks of its own escape here, which would end the process.
+  void handleReadWrite(int events) override {
+    try {
+      tcp::Pair::handleReadWrite(events);
+    } catch (const std::exception& error) {
+      if (state_ != CLOSED) signalException(error.what());
+    }
+  }
+
+  void changeState(state next) noexcept override {
+    if (next == CLOSED && state_ == CONNECTED) (*ended_)(rank_);
+    tcp::Pair::changeState(next);
+  }
+
+ private:
+  const LinkEnded* ended_;
+};
+
+}  // namespace
+
+LinkContext::LinkContext(std::shared_ptr<tcp::Device> device, int own_rank,
+                         std::vector<UniqueFd> links, LinkEnded link_ended)
+    : tcp::Context(std::move(device), own_rank, static_cast<int>(links.size())),
+      link_ended_(std::move(link_ended)) {
+  constexpr int kTries = 100;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    UniqueFd& link = links[static_cast<std::size_t>(peer)];
+    int tries = 0;
+    while (!static_cast<LinkPair&>(*createPair(peer)).adopt(link)) {
+      if (++tries == kTries)
+        throw Error(ErrorKind::comm, "strangers on this machine keep Gloo's ports busy");
+    }
+  }
+}
+
+void LinkContext::close_all() {
+  for (const std::unique_ptr<::gloo::transport::Pair>& pair : pairs_) {
+    if (pair) pair->close();
+  }
+}
+
+std::unique_ptr<::gloo::transport::Pair>& LinkContext::createPair(int peer) {
+  std::unique_ptr<::gloo::transport::Pair>& pair = pairs_[static_cast<std::size_t>(peer)];
+  pair = std::make_unique<LinkPair>(this, device_.get(), peer, &link_ended_);
+  return pair;
+}
+
+std::shared_ptr<tcp::Device> make_link_device() {
+  const SignalsBlocked blocked;
+  return std::dynamic_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr("127.0.0.1")));
+}
+
+}  // namespace ds::comm

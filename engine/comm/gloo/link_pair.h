@@ -1,0 +1,41 @@
+// Gloo's transport over connections of ours.
+//
+// A Gloo pair listens on a port of its own and takes the first connection that comes: a stranger's
+// spoils the mesh, and garbage from it ends the process. So our pairs never connect: each closes
+// its listener at once (it was on 127.0.0.1) and adopts a link that the door has proven. Errors on
+// Gloo's thread become errors of the pair instead of ending the process.
+#pragma once
+
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+
+namespace ds::comm {
+
+/// Hears of ended connections, on any thread, while the pair is locked: it must not call back into
+/// pairs.
+using LinkEnded = std::function<void(int peer)>;
+
+class LinkContext final : public ::gloo::transport::tcp::Context {
+ public:
+  /// Errors: Error{comm} when Gloo does not take a link.
+  LinkContext(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank,
+              std::vector<UniqueFd> links, LinkEnded link_ended);
+  /// Ends all links at once; peers see it. Any thread.
+  void close_all();
+  std::unique_ptr<::gloo::transport::Pair>& createPair(int peer) override;
+
+ private:
+  LinkEnded link_ended_;
+};
+
+/// Gloo's I/O thread, which takes no signals. One serves all groups of a process.
+std::shared_ptr<::gloo::transport::tcp::Device> make_link_device();
+
+}  // namespace ds::comm

@@ -1,0 +1,162 @@
+// Posting, waiting and the naming of faults.
+#include "engine/comm/gloo/operation.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/base/error.h"
+
+namespace ds::comm {
+
+using std::chrono::milliseconds;
+
+GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadline deadline)
+    : group_(group), name_(name), deadline_(deadline) {
+  if (group_.news().aborted) fail("the group was aborted");
+  if (group_.failed_) fail("the group failed before");
+}
+
+GlooGroup::Operation::~Operation() { forget_messages(); }
+
+void GlooGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
+  if (into.empty()) return;
+  Message message{.peer = from,
+                  .buffer = group_.context_->createUnboundBuffer(into.data(), into.size())};
+  post(std::move(message), slot);
+}
+
+void GlooGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
+  if (data.empty()) return;
+  // Gloo has one type for both directions; it only reads from this one.
+  auto* bytes = const_cast<std::byte*>(data.data());
+  Message message{.peer = to,
+                  .outgoing = true,
+                  .buffer = group_.context_->createUnboundBuffer(bytes, data.size())};
+  post(std::move(message), slot);
+}
+
+// All parts of a message share its slot: a pair keeps the order of equal slots.
+void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
+  ::gloo::transport::UnboundBuffer& buffer = *message.buffer;
+  message.parts = (buffer.size + group_.chunk_bytes_ - 1) / group_.chunk_bytes_;
+  const int peer = message.peer;
+  const bool outgoing = message.outgoing;
+  messages_.push_back(std::move(message));
+  {
+    const std::lock_guard lock(group_.mutex_);
+    group_.waiting_.push_back(&buffer);
+  }
+  try {
+    for (std::size_t at = 0; at < buffer.size; at += group_.chunk_bytes_) {
+      const std::size_t bytes = std::min(group_.chunk_bytes_, buffer.size - at);
+      outgoing ? buffer.send(peer, slot, at, bytes) : buffer.recv(peer, slot, at, bytes);
+    }
+  } catch (const std::exception&) {
+    fail_of_peer(peer);
+  }
+}
+
+void GlooGroup::Operation::finish() {
+  for (Message& message : messages_) finish(message);
+  forget_messages();
+}
+
+void GlooGroup::Operation::finish_first() {
+  if (!messages_.empty()) finish(messages_.front());
+}
+
+void GlooGroup::Operation::finish(Message& message) {
+  while (message.parts > 0) {
+    bool arrived = false;
+    try {
+      arrived = wait(message, deadline_.remaining());
+    } catch (const std::exception&) {
+      fail_of_peer(message.peer);
+    }
+    if (!arrived) look_at_news();
+  }
+}
+
+// False: woken up, there is news. Throws when the connection ended or the time is over.
+bool GlooGroup::Operation::wait(Message& message, milliseconds time) {
+  const bool arrived =
+      message.outgoing ? message.buffer->waitSend(time) : message.buffer->waitRecv(time);
+  if (arrived) --message.parts;
+  return arrived;
+}
+
+// A peer that ended is at fault only if this operation still needs it: one that has done its part
+// may leave.
+void GlooGroup::Operation::look_at_news() {
+  const News news = group_.news();
+  if (news.aborted) fail("the group was aborted");
+  for (Message& message : messages_) {
+    if (news.ended[static_cast<std::size_t>(message.peer)] && !is_complete(message))
+      fail_of_peer(message.peer);
+  }
+}
+
+// Of a peer whose connection ended: nothing more will arrive or leave.
+bool GlooGroup::Operation::is_complete(Message& message) {
+  try {
+    int wakes = 0;  // a wake-up may be pending on top of what we look for
+    while (message.parts > 0 && wakes < 2) wakes += wait(message, milliseconds(1)) ? 0 : 1;
+  } catch (const std::exception&) {
+    return false;
+  }
+  return message.parts == 0;
+}
+
+void GlooGroup::Operation::forget_messages() {
+  {
+    const std::lock_guard lock(group_.mutex_);
+    group_.waiting_.clear();
+  }
+  messages_.clear();
+}
+
+void GlooGroup::Operation::fail_of_peer(int peer) {
+  const News news = group_.news();
+  if (news.aborted) fail("the group was aborted");
+  // Gloo ends all links itself when a wait runs out of time; only what ended before that is a
+  // cause.
+  if (news.first_ended < 0 || news.first_ended_at >= deadline_.at()) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
+  }
+  const int culprit = news.ended[static_cast<std::size_t>(peer)] && news.first_ended != peer
+                          ? news.first_ended
+                          : peer;
+  fail(fmt::format("{} closed the connection", group_.name_of(culprit)));
+}
+
+std::string GlooGroup::Operation::missing_peers() {
+  std::vector<int> missing;
+  for (const bool outgoing : {false, true}) {
+    for (Message& message : messages_) {
+      if (message.outgoing != outgoing || is_complete(message)) continue;
+      if (std::find(missing.begin(), missing.end(), message.peer) == missing.end())
+        missing.push_back(message.peer);
+    }
+    // Whoever sent us nothing is the cause; what we could not send is named only when all of it
+    // arrived.
+    if (!missing.empty()) break;
+  }
+  std::string names;
+  for (const int peer : missing) names += (names.empty() ? "" : ", ") + group_.name_of(peer);
+  return names;
+}
+
+void GlooGroup::Operation::fail(std::string_view what) {
+  group_.failed_ = true;
+  {
+    const std::lock_guard lock(group_.mutex_);
+    group_.news_.closing = true;
+  }
+  group_.context_->close_all();
+  throw Error(ErrorKind::comm, fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_),
+                                           group_.spec_.name, name_, what));
+}
+
+}  // namespace ds::comm

@@ -1,0 +1,54 @@
+// One operation of a Gloo group: post messages, wait for all of them, or say which peer is at
+// fault.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/comm/gloo/gloo_group.h"
+
+namespace ds::comm {
+
+class GlooGroup::Operation {
+ public:
+  /// Errors: Error{comm} when the group failed or was aborted before.
+  Operation(GlooGroup& group, std::string_view name, Deadline deadline);
+  ~Operation();
+  Operation(const Operation&) = delete;
+
+  /// Nothing is posted for zero bytes: both ends know.
+  void receive(int from, std::span<std::byte> into, std::uint64_t slot);
+  void send(int to, std::span<const std::byte> data, std::uint64_t slot);
+  /// Returns when every message posted has arrived, or has left (its memory may be reused).
+  void finish();
+  /// Returns when the message posted first has.
+  void finish_first();
+
+ private:
+  struct Message {
+    int peer = 0;
+    bool outgoing = false;
+    std::size_t parts = 0;  // not waited for yet
+    std::unique_ptr<::gloo::transport::UnboundBuffer> buffer;
+  };
+  void finish(Message& message);
+  void post(Message message, std::uint64_t slot);
+  bool wait(Message& message, std::chrono::milliseconds time);
+  void look_at_news();
+  bool is_complete(Message& message);
+  void forget_messages();
+  [[noreturn]] void fail(std::string_view what);
+  [[noreturn]] void fail_of_peer(int peer);
+  [[nodiscard]] std::string missing_peers();
+
+  GlooGroup& group_;
+  const std::string_view name_;
+  const Deadline deadline_;
+  const Clock::time_point begun_ = Clock::now();
+  std::vector<Message> messages_;
+};
+
+}  // namespace ds::comm

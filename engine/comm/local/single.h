@@ -1,0 +1,41 @@
+// The collectives of a world, or a group, of one process: copies at most.
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+#include "engine/comm/collectives.h"
+
+namespace ds::comm {
+
+class SingleGroup final : public Group {
+ public:
+  explicit SingleGroup(GroupSpec spec) : spec_(std::move(spec)) {}
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 1; }
+  [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
+  void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
+                  std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
+                  Deadline deadline) override;
+  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
+                  Deadline deadline) override;
+  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
+  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
+  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
+  void barrier(Deadline deadline) override;
+  void abort() override { aborted_ = true; }
+
+ private:
+  void check(const char* operation) const;
+  GroupSpec spec_;
+  std::atomic<bool> aborted_ = false;
+};
+
+class SingleCollectives final : public Collectives {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int world_size() const override { return 1; }
+  std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
+};
+
+}  // namespace ds::comm

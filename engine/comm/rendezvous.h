@@ -1,0 +1,28 @@
+// How the processes of a job find each other, and the collectives that follow from it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/base/deadline.h"
+#include "engine/comm/collectives.h"
+
+namespace ds {
+
+struct Rendezvous {
+  int rank = 0;
+  int world_size = 1;
+  std::string master_addr;  // where rank 0 serves the store
+  int master_port = 0;
+  std::string job_id;
+  std::string job_key;  // hexadecimal; empty for none
+  std::uint64_t epoch = 0;
+  Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
+};
+
+/// World size 1: no sockets. More: Gloo. Errors: Error{comm} when the others do not come in time;
+/// Error{config} when the job key or the job differs.
+std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous);
+
+}  // namespace ds
