@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/train_command.h"
@@ -35,6 +36,7 @@ std::vector<Host> find_hosts(const Options& options) {
 int run(const Options& options) {
   if (options.action == Options::Action::show_help) return print(help_text());
   if (options.action == Options::Action::show_version) return print(version_text());
+  const EnvList forwarded = resolve_forwards(options.forward, own_variable);
   const std::vector<std::string> command =
       options.train ? train_command(*options.train) : options.command;
   const Placement placement = place_ranks(find_hosts(options), options.ranks, /*epoch=*/0);

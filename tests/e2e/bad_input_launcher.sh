@@ -71,6 +71,8 @@ expect 64 "dslaunch: -n needs a whole number from 1 to 1048576, not 'two'
   hint: see dslaunch --help" -n two -- true
 expect 64 "dslaunch: 'hostname' is not a .toml file
   hint: to run a program: dslaunch [options] -- hostname" hostname
+expect 64 "dslaunch: -x DS_NOT_SET: DS_NOT_SET is not set here
+  hint: write -x DS_NOT_SET=value, or export it first" -x DS_NOT_SET -- true
 expect 65 "dslaunch: cannot read missing.toml: No such file or directory
   hint: a relative path counts from the current directory" missing.toml
 

@@ -9,9 +9,11 @@
 #include <sstream>
 
 #include "launcher/cli/options.h"
+#include "runner/contract.h"
 #include "support/read_file.h"
 
 using namespace ds::launcher;
+using ds::test::read_source;
 
 namespace {
 
@@ -41,7 +43,46 @@ Names options_of_help() {
   return names;
 }
 
+/// Option names of lines of the form "**-h**, **--help**" that stand before their descriptions.
+Names options_of_man_page() {
+  Names names;
+  std::istringstream lines(read_source("docs/dslaunch.1.md"));
+  const std::regex option_name(R"(\*\*(-[a-z-]+)\*\*)");
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("**-")) continue;
+    for (std::sregex_iterator match(line.begin(), line.end(), option_name), end; match != end;
+         ++match) {
+      names.insert((*match)[1]);
+    }
+  }
+  return names;
+}
+
+/// First column of the table of exit codes.
+std::set<int> exit_codes_of_man_page() {
+  std::set<int> codes;
+  std::istringstream lines(read_source("docs/dslaunch.1.md"));
+  const std::regex row(R"(\| ([0-9]+) \|.*)");
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, row)) codes.insert(std::stoi(match[1]));
+  }
+  return codes;
+}
+
 }  // namespace
+
+TEST_CASE("the man page describes every option, and only options that exist") {
+  CHECK(options_of_man_page() == known_options());
+}
+
+TEST_CASE("the man page lists the exit codes of the contract") {
+  using namespace ds::contract;
+  CHECK(exit_codes_of_man_page() == std::set<int>{0, kExitUsage, kExitConfig, kExitUnreachable,
+                                                  kExitBug, kExitDoNotRestart, kExitDeadline,
+                                                  kExitNotExecutable, kExitNotFound, kExitHungUp,
+                                                  kExitInterrupted, kExitTerminated});
+}
 
 TEST_CASE("--help lists every option, and only options that exist") {
   CHECK(options_of_help() == known_options());
