@@ -59,9 +59,11 @@ Error text_error(const SourceLine& line, std::size_t offset, std::string_view wh
   const std::size_t last = character_start(text, std::min(text.size(), offset + kShownAfter));
   const std::string_view left = first > 0 ? "..." : "";
   const std::string_view right = last < text.size() ? "..." : "";
+  const std::string place =
+      line.number == 0 ? std::string(line.file)
+                       : fmt::format("{}:{}:{}", line.file, line.number, text_column(text, offset));
   return {ErrorKind::config,
-          fmt::format("{}:{}:{}: {}\n  {}{}{}\n  {}{}^", line.file, line.number,
-                      text_column(text, offset), printable(what), left,
+          fmt::format("{}: {}\n  {}{}{}\n  {}{}^", place, printable(what), left,
                       printable(text.substr(first, last - first)), right, blank(left),
                       blank(text.substr(first, offset - first))),
           std::move(hint)};

@@ -12,7 +12,7 @@ namespace ds {
 /// One line of a text, without its line end, and where it stands.
 struct SourceLine {
   std::string_view file;
-  int number = 0;  // from 1
+  int number = 0;  // from 1; 0: a text of one line (an argument), named by `file` alone
   std::string_view text;
 };
 

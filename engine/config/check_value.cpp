@@ -1,0 +1,158 @@
+// Types and ranges of single values, with the words for what is wrong.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "engine/base/nearest_word.h"
+#include "engine/config/keys.h"
+
+namespace ds {
+namespace {
+
+constexpr double kUnlimited = 9e18;
+
+std::string limits(const Key& key) {
+  if (key.max >= kUnlimited) return fmt::format("at least {}", key.min);
+  if (key.kind == KeyKind::integer) {
+    return fmt::format("{} to {}", static_cast<std::int64_t>(key.min),
+                       static_cast<std::int64_t>(key.max));
+  }
+  return fmt::format("{} to {}", key.min, key.max);
+}
+
+std::string joined(std::string_view words) {
+  std::string text;
+  for (const std::string_view word : split_words(words)) {
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", word);
+  }
+  return text;
+}
+
+[[noreturn]] void wrong(const Key& key, const Entry& entry, std::string hint = {}) {
+  throw entry_error(
+      entry.place, Point::value,
+      fmt::format("{} wants {}, not {}", key.name, describe_range(key), describe(entry.value)),
+      std::move(hint));
+}
+
+std::optional<double> as_number(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value.held)) return *number;
+  if (const auto* integer = std::get_if<std::int64_t>(&value.held)) {
+    return static_cast<double>(*integer);
+  }
+  return std::nullopt;
+}
+
+/// In range and no NaN.
+bool fits(const Key& key, double number) { return number >= key.min && number <= key.max; }
+
+Value check_choice(const Key& key, const Entry& entry) {
+  const auto* word = std::get_if<std::string>(&entry.value.held);
+  if (word == nullptr) wrong(key, entry);
+  const std::vector<std::string_view> words = split_words(key.choices);
+  if (std::ranges::find(words, *word) != words.end()) return entry.value;
+  const std::vector<std::string_view> later = split_words(key.later);
+  if (key.later == "*" || std::ranges::find(later, *word) != later.end()) {
+    throw entry_error(entry.place, Point::value,
+                      fmt::format("{} = \"{}\" is reserved: not built yet", key.name, *word),
+                      fmt::format("built so far: {}", joined(key.choices)));
+  }
+  const std::string near = nearest_word(*word, words);
+  wrong(key, entry, near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
+}
+
+std::string absolute_path(const std::string& path, const std::string& base_dir) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return path;
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && (path == "~" || path.starts_with("~/"))) {
+    return fs::path(home + path.substr(1)).lexically_normal();
+  }
+  return fs::absolute(fs::path(base_dir) / path).lexically_normal();
+}
+
+Value check_globs(const Key& key, const Entry& entry) {
+  Value::List list;
+  if (std::holds_alternative<std::string>(entry.value.held)) list.push_back(entry.value);
+  if (const auto* given = std::get_if<Value::List>(&entry.value.held)) list = *given;
+  if (list.empty()) wrong(key, entry);
+  for (Value& element : list) {
+    auto* pattern = std::get_if<std::string>(&element.held);
+    if (pattern == nullptr || pattern->empty()) wrong(key, entry);
+    *pattern = absolute_path(*pattern, entry.base_dir);
+  }
+  return {std::move(list)};
+}
+
+Value check_betas(const Key& key, const Entry& entry) {
+  const auto* given = std::get_if<Value::List>(&entry.value.held);
+  if (given == nullptr || given->size() != 2) wrong(key, entry);
+  Value::List list;
+  for (const Value& element : *given) {
+    const std::optional<double> number = as_number(element);
+    if (!number || !fits(key, *number)) wrong(key, entry);
+    list.push_back({*number});
+  }
+  return {std::move(list)};
+}
+
+Value check_number(const Key& key, const Entry& entry) {
+  const std::optional<double> number = as_number(entry.value);
+  if (!number || !fits(key, *number)) wrong(key, entry);
+  return {*number};
+}
+
+}  // namespace
+
+std::string describe_range(const Key& key) {
+  switch (key.kind) {
+    case KeyKind::integer:
+      return fmt::format("an integer, {}", limits(key));
+    case KeyKind::number:
+      return fmt::format("a number, {}", limits(key));
+    case KeyKind::choice:
+      return joined(key.choices);
+    case KeyKind::text:
+      return "a string";
+    case KeyKind::path:
+      return "a path";
+    case KeyKind::globs:
+      return "file patterns";
+    case KeyKind::validation:
+      return fmt::format("file patterns or a fraction, {}", limits(key));
+    case KeyKind::betas:
+      return fmt::format("two numbers, {}", limits(key));
+  }
+  return {};
+}
+
+Value check_value(const Key& key, const Entry& entry) {
+  const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
+  const auto* text = std::get_if<std::string>(&entry.value.held);
+  switch (key.kind) {
+    case KeyKind::integer:
+      if (integer == nullptr || !fits(key, static_cast<double>(*integer))) wrong(key, entry);
+      return entry.value;
+    case KeyKind::number:
+      return check_number(key, entry);
+    case KeyKind::choice:
+      return check_choice(key, entry);
+    case KeyKind::text:
+      if (text == nullptr) wrong(key, entry, "put the text in quotes");
+      return entry.value;
+    case KeyKind::path:
+      if (text == nullptr) wrong(key, entry, "put the path in quotes");
+      return {absolute_path(*text, entry.base_dir)};
+    case KeyKind::globs:
+      return check_globs(key, entry);
+    case KeyKind::validation:
+      return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
+    case KeyKind::betas:
+      return check_betas(key, entry);
+  }
+  return entry.value;
+}
+
+}  // namespace ds

@@ -1,0 +1,78 @@
+// Values and places in words.
+#include "engine/config/entry.h"
+
+#include <cmath>
+
+#include "engine/base/text_error.h"
+
+namespace ds {
+namespace {
+
+template <class... F>
+struct Cases : F... {
+  using F::operator()...;
+};
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\u{:04X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+/// The shortest digits that read back to the same double, always with a point or an exponent.
+std::string number_text(double number) {
+  if (std::isnan(number)) return "nan";
+  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+std::string to_toml(const Value& value) {
+  return std::visit(Cases{[](const Value::Other&) { return std::string("?"); },
+                          [](bool flag) { return std::string(flag ? "true" : "false"); },
+                          [](std::int64_t integer) { return fmt::format("{}", integer); },
+                          [](double number) { return number_text(number); },
+                          [](const std::string& text) { return quoted(text); },
+                          [](const Value::List& list) {
+                            std::string text = "[";
+                            for (const Value& element : list) {
+                              text += (text.size() > 1 ? ", " : "") + to_toml(element);
+                            }
+                            return text + "]";
+                          }},
+                    value.held);
+}
+
+std::string describe(const Value& value) {
+  return std::visit(
+      Cases{[](const Value::Other&) { return std::string("a date or a table"); },
+            [&](bool) { return to_toml(value); },
+            [&](std::int64_t) { return fmt::format("the integer {}", to_toml(value)); },
+            [&](double) { return fmt::format("the number {}", to_toml(value)); },
+            [&](const std::string&) { return fmt::format("the string {}", to_toml(value)); },
+            [](const Value::List& list) { return fmt::format("a list of {}", list.size()); }},
+      value.held);
+}
+
+Error entry_error(const Place& place, Point point, std::string_view what, std::string hint) {
+  return text_error({place.source, place.line, place.text},
+                    point == Point::key ? place.key_offset : place.value_offset, what,
+                    std::move(hint));
+}
+
+}  // namespace ds

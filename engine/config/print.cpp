@@ -1,0 +1,79 @@
+// Texts made from the key table.
+#include "engine/config/print.h"
+
+#include <fmt/format.h>
+
+#include "engine/config/keys.h"
+
+namespace ds {
+namespace {
+
+std::string_view section_of(const Key& key) { return key.name.substr(0, key.name.find('.')); }
+std::string_view field_of(const Key& key) { return key.name.substr(key.name.find('.') + 1); }
+
+/// A choice that was not made has no TOML word; it is left out.
+bool is_unset(const Key& key, const Value& value) {
+  const auto* text = std::get_if<std::string>(&value.held);
+  return key.kind == KeyKind::choice && text != nullptr && text->empty();
+}
+
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string to_toml(const TrainConfig& config) {
+  std::string text;
+  std::string_view section;
+  for (const Key& key : all_keys()) {
+    const Value value = key.get(config);
+    if (is_unset(key, value)) continue;
+    if (section_of(key) != section) {
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section_of(key));
+      section = section_of(key);
+    }
+    text += fmt::format("{} = {}\n", field_of(key), to_toml(value));
+  }
+  return text;
+}
+
+std::string arithmetic_list(const TrainConfig& config, const ArithmeticFacts& facts) {
+  std::string text;
+  for (const Key& key : all_keys()) {
+    if (key.arithmetic) text += fmt::format("{} = {}\n", key.name, to_toml(key.get(config)));
+  }
+  return text + fmt::format("data = {}\nkernels = {}\nlibraries = {}\n", facts.data, facts.kernels,
+                            facts.libraries);
+}
+
+std::string config_reference() {
+  std::string text =
+      "# train.toml\n\n"
+      "Every key of `train.toml`, made from the table in `engine/config/keys.cpp` (a test compares "
+      "the two).\n"
+      "The same names work as overrides: `dslaunch ... train.toml train.steps=20 "
+      "data.seq_len=128`.\n"
+      "Paths are relative to the folder of the file that holds them (overrides: to the working "
+      "directory); `~` is\n"
+      "the home folder. *Arithmetic* keys decide the bits of the result; the others never do.\n";
+  std::string_view section;
+  for (const Key& key : all_keys()) {
+    if (section_of(key) != section) {
+      section = section_of(key);
+      text += fmt::format(
+          "\n## [{}]\n\n| key | value | default | meaning | arithmetic |\n|---|---|---|---|---|\n",
+          section);
+    }
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field_of(key), cell(describe_range(key)),
+                        cell(key.default_text), cell(key.help), key.arithmetic ? "yes" : "no");
+  }
+  return text;
+}
+
+}  // namespace ds

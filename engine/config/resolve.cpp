@@ -1,0 +1,173 @@
+// Defaults that depend on other keys, and checks across keys, section by section.
+#include "engine/config/resolve.h"
+
+#include <algorithm>
+
+#include "engine/config/presets.h"
+
+namespace ds {
+namespace {
+
+constexpr std::int64_t kVocabMultiple = 64;
+constexpr std::int64_t kByteVocab = 256;
+
+void resolve_model(ModelConfig& model, const GivenKeys& given) {
+  apply_preset(model);
+  if (model.layers == 0 || model.hidden == 0 || model.heads == 0) {
+    const char* missing = model.layers == 0 ? "layers" : model.hidden == 0 ? "hidden" : "heads";
+    throw given.error(
+        {}, fmt::format("missing key model.{}", missing),
+        "give model.preset = \"gpt-10m\", or model.layers, model.hidden and model.heads");
+  }
+  if (model.hidden % model.heads != 0) {
+    throw given.error({"model.heads", "model.hidden"},
+                      fmt::format("model.hidden = {} is not a multiple of model.heads = {}",
+                                  model.hidden, model.heads),
+                      "every head gets hidden / heads of the width");
+  }
+  if (model.ffn == 0) model.ffn = 4 * model.hidden;
+  if (model.vocab == 0) model.vocab = kByteVocab;
+  if (model.vocab < kByteVocab) {
+    throw given.error({"model.vocab"},
+                      fmt::format("model.vocab = {} is less than the {} tokens of the tokenizer",
+                                  model.vocab, kByteVocab),
+                      "leave model.vocab out");
+  }
+  model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
+  if (model.dropout != 0) {
+    throw given.error({"model.dropout"},
+                      fmt::format("model.dropout = {} is reserved: not built yet", model.dropout),
+                      "use 0");
+  }
+}
+
+void resolve_data(const DataConfig& data, const GivenKeys& given) {
+  if (data.train.empty()) {
+    throw given.error({}, "missing key data.train",
+                      "write train = [\"my_text/*.txt\"] under [data]");
+  }
+  if (data.seq_len == 0) {
+    throw given.error({}, "missing key data.seq_len", "write seq_len = 256 under [data]");
+  }
+}
+
+Error batch_mismatch(const BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
+  return given.error(
+      {"batch.global", "batch.micro", "batch.accum"},
+      fmt::format(
+          "batch.micro = {} * batch.accum = {} * {} virtual ranks = {}, but batch.global = {}",
+          batch.micro, batch.accum, virtual_ranks, batch.micro * batch.accum * virtual_ranks,
+          batch.global),
+      "leave one of the three out: any two give the third");
+}
+
+Error batch_not_divisible(const BatchConfig& batch, std::string_view name, std::int64_t value,
+                          std::int64_t virtual_ranks, const GivenKeys& given) {
+  return given.error(
+      {"batch.global"},
+      fmt::format("batch.global = {} is not a multiple of {} = {} * {} virtual ranks = {}",
+                  batch.global, name, value, virtual_ranks, value * virtual_ranks),
+      fmt::format("use batch.global = {}, or set determinism.virtual_ranks",
+                  std::max<std::int64_t>(1, batch.global / (value * virtual_ranks)) * value *
+                      virtual_ranks));
+}
+
+void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
+  const int known = (batch.micro != 0) + (batch.accum != 0) + (batch.global != 0);
+  if (known == 0 || (known == 1 && batch.accum != 0)) {
+    throw given.error(
+        {"batch.accum"}, "the batch is open: batch.micro and batch.global are missing",
+        "write micro = 8 and accum = 1 under [batch]; any two of micro, accum, global");
+  }
+  if (known == 1) batch.accum = 1;
+  if (batch.global == 0) {
+    batch.global = batch.micro * batch.accum * virtual_ranks;
+  } else if (batch.micro == 0) {
+    batch.micro = batch.global / (batch.accum * virtual_ranks);
+    if (batch.micro == 0 || batch.global % (batch.accum * virtual_ranks) != 0) {
+      throw batch_not_divisible(batch, "batch.accum", batch.accum, virtual_ranks, given);
+    }
+  } else if (batch.accum == 0) {
+    batch.accum = batch.global / (batch.micro * virtual_ranks);
+    if (batch.accum == 0 || batch.global % (batch.micro * virtual_ranks) != 0) {
+      throw batch_not_divisible(batch, "batch.micro", batch.micro, virtual_ranks, given);
+    }
+  }
+  if (batch.micro * batch.accum * virtual_ranks != batch.global) {
+    throw batch_mismatch(batch, virtual_ranks, given);
+  }
+}
+
+void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
+  if (config.train.steps == 0) {
+    throw given.error({}, "missing key train.steps", "write steps = 1000 under [train]");
+  }
+  ScheduleConfig& schedule = config.schedule;
+  if (schedule.total == 0) schedule.total = config.train.steps;
+  if (schedule.warmup > schedule.total) {
+    throw given.error({"schedule.warmup", "schedule.total"},
+                      fmt::format("schedule.warmup = {} is longer than schedule.total = {}",
+                                  schedule.warmup, schedule.total),
+                      "the warm-up is a part of the total");
+  }
+  if (schedule.min_lr > config.optimizer.lr) {
+    throw given.error({"schedule.min_lr", "optimizer.lr"},
+                      fmt::format("schedule.min_lr = {} is above optimizer.lr = {}",
+                                  schedule.min_lr, config.optimizer.lr),
+                      "optimizer.lr is the peak");
+  }
+}
+
+void resolve_zero_and_order(TrainConfig& config, const GivenKeys& given) {
+  if (config.zero.stage != 0) {
+    throw given.error({"zero.stage"},
+                      fmt::format("zero.stage = {} is reserved: not built yet", config.zero.stage),
+                      "built so far: 0");
+  }
+  if (config.determinism.order == ReduceOrder::automatic) {
+    config.determinism.order = config.zero.stage <= 1 ? ReduceOrder::boundary : ReduceOrder::step;
+  }
+}
+
+void resolve_virtual_ranks(DeterminismConfig& determinism, const GivenKeys& given,
+                           std::int64_t world_size) {
+  if (determinism.virtual_ranks == 0) determinism.virtual_ranks = world_size;
+  if (determinism.virtual_ranks < world_size) {
+    throw given.error(
+        {"determinism.virtual_ranks"},
+        fmt::format("determinism.virtual_ranks = {} is less than the {} ranks of the job",
+                    determinism.virtual_ranks, world_size),
+        "every rank needs at least one virtual rank; start fewer ranks or raise it");
+  }
+}
+
+}  // namespace
+
+Error GivenKeys::error(std::initializer_list<std::string_view> keys, std::string_view what,
+                       std::string hint) const {
+  for (const std::string_view key : keys) {
+    const auto found = places.find(key);
+    if (found != places.end()) {
+      return entry_error(found->second, Point::value, what, std::move(hint));
+    }
+  }
+  return {ErrorKind::config, fmt::format("{}: {}", source, what), std::move(hint)};
+}
+
+void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_size) {
+  DS_ASSERT(world_size >= 1);
+  resolve_zero_and_order(config, given);
+  resolve_model(config.model, given);
+  resolve_data(config.data, given);
+  resolve_virtual_ranks(config.determinism, given, world_size);
+  resolve_batch(config.batch, config.determinism.virtual_ranks, given);
+  resolve_schedule(config, given);
+  if (config.sample.top_k > config.model.vocab) {
+    throw given.error({"sample.top_k"},
+                      fmt::format("sample.top_k = {} is more than model.vocab = {}",
+                                  config.sample.top_k, config.model.vocab),
+                      "0 chooses among all tokens");
+  }
+}
+
+}  // namespace ds

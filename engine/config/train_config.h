@@ -1,0 +1,128 @@
+// Everything that train.toml says, as plain values. Made by load_train_config(); nothing here
+// decides anything.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ds {
+
+enum class Precision : std::uint8_t { fp32, bf16 };
+enum class ReduceOrder : std::uint8_t { automatic, boundary, step };
+enum class ScheduleType : std::uint8_t { constant, linear, cosine };
+
+struct ModelConfig {
+  std::string arch = "gpt2";
+  std::string preset;  // Empty: sizes are given one by one.
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t ffn = 0;    // Resolved: 4 * hidden unless given.
+  std::int64_t vocab = 0;  // Resolved: rows of the embedding, a multiple of 64.
+  std::string init = "random";
+  double dropout = 0.0;
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
+struct DataConfig {
+  std::vector<std::string> train;       // Globs, absolute once resolved.
+  std::vector<std::string> validation;  // Globs; empty: held-out tails of the training files.
+  double validation_fraction =
+      0.05;  // Of each training file; 0 = no validation. Unused with globs.
+  std::string format = "text";
+  std::string tokenizer = "bytes";
+  std::int64_t seq_len = 0;
+  friend bool operator==(const DataConfig&, const DataConfig&) = default;
+};
+
+/// global = micro * accum * virtual_ranks, in sequences.
+struct BatchConfig {
+  std::int64_t micro = 0;   // Sequences of one micro-batch of one virtual rank.
+  std::int64_t accum = 0;   // Micro-batches per optimizer step.
+  std::int64_t global = 0;  // Sequences per optimizer step.
+  friend bool operator==(const BatchConfig&, const BatchConfig&) = default;
+};
+
+struct OptimizerConfig {
+  std::string type = "adamw";
+  double lr = 1e-3;
+  std::array<double, 2> betas{0.9, 0.95};
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip = 1.0;  // Of the global gradient norm; 0 = off.
+  friend bool operator==(const OptimizerConfig&, const OptimizerConfig&) = default;
+};
+
+struct ScheduleConfig {
+  ScheduleType type = ScheduleType::cosine;
+  std::int64_t warmup = 0;  // Steps.
+  std::int64_t total = 0;   // Steps; resolved: train.steps unless given.
+  double min_lr = 0.0;
+  friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
+};
+
+struct PrecisionConfig {
+  Precision dtype = Precision::fp32;
+  friend bool operator==(const PrecisionConfig&, const PrecisionConfig&) = default;
+};
+
+struct ZeroConfig {
+  std::int64_t stage = 0;
+  friend bool operator==(const ZeroConfig&, const ZeroConfig&) = default;
+};
+
+struct DeterminismConfig {
+  std::int64_t virtual_ranks = 0;              // Resolved: the world size unless given.
+  ReduceOrder order = ReduceOrder::automatic;  // Resolved: boundary or step.
+  friend bool operator==(const DeterminismConfig&, const DeterminismConfig&) = default;
+};
+
+struct RunConfig {
+  std::int64_t steps = 0;
+  std::int64_t seed = 1;
+  std::int64_t validate_every = 0;     // Steps; 0 = at the end only.
+  std::int64_t validate_batches = 16;  // Micro-batches of every virtual rank.
+  friend bool operator==(const RunConfig&, const RunConfig&) = default;
+};
+
+struct SampleConfig {
+  std::string prompt;
+  std::int64_t tokens = 0;  // 0 = no sample.
+  double temperature = 0.8;
+  std::int64_t top_k = 0;  // 0 = all.
+  std::int64_t seed = 1;
+  friend bool operator==(const SampleConfig&, const SampleConfig&) = default;
+};
+
+struct LogConfig {
+  std::string dir;          // Empty: a new folder runs/NAME-DATE-N in the working directory.
+  std::int64_t every = 10;  // Steps.
+  friend bool operator==(const LogConfig&, const LogConfig&) = default;
+};
+
+struct DeviceConfig {
+  std::string backend = "auto";
+  std::int64_t threads = 0;  // 0 = this rank's share of the node's cores.
+  std::string isa = "auto";
+  friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
+};
+
+struct TrainConfig {
+  ModelConfig model;
+  DataConfig data;
+  BatchConfig batch;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  PrecisionConfig precision;
+  ZeroConfig zero;
+  DeterminismConfig determinism;
+  RunConfig train;
+  SampleConfig sample;
+  LogConfig log;
+  DeviceConfig device;
+  friend bool operator==(const TrainConfig&, const TrainConfig&) = default;
+};
+
+}  // namespace ds

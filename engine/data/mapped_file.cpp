@@ -1,0 +1,49 @@
+// open, fstat, mmap, each with its own words for what is wrong.
+#include "engine/data/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/base/unique_fd.h"
+
+namespace ds {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, std::string_view why, std::string hint) {
+  throw Error(ErrorKind::config, fmt::format("data file {}: {}", path, why), std::move(hint));
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) {
+  // Non-blocking: opening a pipe that nobody writes must not hang.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) fail(path, std::strerror(errno), "check its permissions");
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail(path, std::strerror(errno), {});
+  if (!S_ISREG(status.st_mode)) fail(path, "is no regular file", "name text files");
+  if (status.st_size == 0) fail(path, "is empty", "remove it or leave it out of the pattern");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) fail(path, std::strerror(errno), "the file cannot be mapped");
+  bytes_ = {static_cast<const std::uint8_t*>(memory), size};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace ds

@@ -1,0 +1,25 @@
+// A file as bytes in memory, mapped read-only: pages come and go with the page cache, nothing is
+// copied.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace ds {
+
+class MappedFile {
+ public:
+  /// Errors: Error{config} naming the file: cannot be read, no regular file, empty.
+  explicit MappedFile(const std::string& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace ds

@@ -1,0 +1,53 @@
+// Which bytes belong to which sample: pure functions of seed, sizes and sample number.
+#pragma once
+
+#include <cstdint>
+
+namespace ds {
+
+/// A permutation of [0, size) that needs no memory: a Feistel network on the next power of four,
+/// walked until the result is inside. `key` chooses the permutation. Source: Black and Rogaway,
+/// "Ciphers with arbitrary finite domains", 2002 (cycle walking).
+class Permutation {
+ public:
+  Permutation(std::int64_t size, std::uint64_t key);
+  /// `index` in [0, size); so is the result, and no two indices share one.
+  [[nodiscard]] std::int64_t at(std::int64_t index) const;
+
+ private:
+  std::uint64_t size_, key_;
+  int half_bits_;
+};
+
+/// Cuts `bytes` bytes into windows of `seq_len` tokens and one target more, in a new random order
+/// and from a new random phase in every epoch; each window comes once an epoch.
+class Sampler {
+ public:
+  Sampler(std::int64_t bytes, std::int64_t seq_len, std::uint64_t seed);
+  /// Windows of an epoch.
+  [[nodiscard]] std::int64_t windows() const { return windows_; }
+  /// Where sample number `sample` (from 0, never ending) begins; offset + seq_len + 1 <= bytes.
+  [[nodiscard]] std::int64_t offset(std::int64_t sample) const;
+
+ private:
+  std::int64_t seq_len_, windows_, phases_;
+  std::uint64_t seed_;
+};
+
+/// How a step's samples are dealt. Depends on virtual ranks only: the world size plays no part.
+struct BatchPlan {
+  std::int64_t micro = 1, accum = 1, virtual_ranks = 1;
+
+  [[nodiscard]] std::int64_t global() const { return micro * accum * virtual_ranks; }
+  /// The number of sequence `b` of micro-batch `micro_step` of `virtual_rank` in `step` (from 0).
+  [[nodiscard]] std::int64_t sample(std::int64_t step, std::int64_t micro_step,
+                                    std::int64_t virtual_rank, std::int64_t b) const {
+    return step * global() + (micro_step * virtual_ranks + virtual_rank) * micro + b;
+  }
+};
+
+/// Offset of validation window `index` of `count` evenly spaced ones; the last one ends at the end.
+std::int64_t validation_offset(std::int64_t bytes, std::int64_t seq_len, std::int64_t index,
+                               std::int64_t count);
+
+}  // namespace ds

@@ -1,0 +1,49 @@
+// Configs from text, for the tests of this folder.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/config/load.h"
+#include "engine/config/toml_reader.h"
+
+inline constexpr const char* kSmallest =
+    "[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"a.txt\"\nseq_len = 32\n[batch]\nmicro = "
+    "2\naccum = 1\n"
+    "[train]\nsteps = 10\n";
+
+inline ds::TrainConfig config_of(const std::string& text,
+                                 const std::vector<std::string>& overrides = {},
+                                 std::int64_t world_size = 1) {
+  std::vector<ds::Entry> entries = ds::read_toml(text, "t.toml", "/base");
+  int number = 0;
+  for (const std::string& assignment : overrides) {
+    entries.push_back(ds::read_override(assignment, ++number, "/work"));
+  }
+  return ds::make_train_config(entries, "t.toml", world_size);
+}
+
+/// Message and hint as people see them; "no error" when the config is fine.
+inline std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {},
+                            std::int64_t world_size = 1) {
+  try {
+    (void)config_of(text, overrides, world_size);
+  } catch (const ds::Error& error) {
+    return error.for_people();
+  }
+  return "no error";
+}
+
+/// The smallest good config with `more` behind it or overrides applied.
+inline std::string error_with(const std::vector<std::string>& overrides,
+                              std::int64_t world_size = 1) {
+  return error_of(kSmallest, overrides, world_size);
+}
+
+inline bool has(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("\"" << part << "\" is not in: " << text);
+  return found;
+}

@@ -1,0 +1,98 @@
+// One clear message, with place and hint, for each way a train.toml can be wrong.
+#include "config_helpers.h"
+
+TEST_CASE("an unknown key is named with its place and the nearest key") {
+  const std::string text =
+      std::string(kSmallest) + "[optimizer]\nlearning_rate = 1.0\nwieght_decay = 0.1\n";
+  const std::string error = error_of(text);
+  CHECK(has(error,
+            "t.toml:13:1: unknown key \"optimizer.wieght_decay\"; did you mean "
+            "\"optimizer.weight_decay\"?\n  wieght_decay = 0.1\n  ^"));
+  CHECK(has(error, "t.toml:12:1: unknown key \"optimizer.learning_rate\""));  // All are listed.
+  CHECK(has(error, "hint: docs/config.md lists every key"));
+  CHECK(has(error_with({"modle.layers=3"}),
+            "override 1: unknown key \"modle.layers\"; did you mean \"model.layers\"?\n  "
+            "modle.layers=3\n  ^"));
+  CHECK(has(error_with({"train.lr=1"}),
+            "did you mean \"optimizer.lr\"?"));  // Right name, wrong section.
+  CHECK(has(error_of(std::string(kSmallest) + "[optimiser]\n"), "unknown key \"optimiser\""));
+  CHECK(error_of(std::string(kSmallest) + "[optimizer]\n") == "no error");
+}
+
+TEST_CASE("a wrong type or range says what is wanted and what is there") {
+  CHECK(has(error_with({"train.steps=ten"}),
+            "override 1: train.steps wants an integer, at least 1, not the string \"ten\"\n  "
+            "train.steps=ten\n              ^"));
+  CHECK(has(error_with({"train.steps=1.5"}), "not the number 1.5"));
+  CHECK(has(error_with({"batch.micro=0"}),
+            "batch.micro wants an integer, 1 to 65536, not the integer 0"));
+  CHECK(has(error_with({"optimizer.lr=-1"}), "optimizer.lr wants a number, 0 to 1000"));
+  CHECK(has(error_with({"optimizer.lr=nan"}), "not the number nan"));
+  CHECK(has(error_with({"optimizer.betas=[0.9]"}),
+            "wants two numbers, 0 to 0.999999, not a list of 1"));
+  CHECK(has(error_with({"optimizer.betas=[0.9, 1.0]"}), "wants two numbers"));
+  CHECK(has(error_with({"precision.dtype=bf61"}),
+            "wants \"fp32\", \"bf16\", not the string \"bf61\""));
+  CHECK(has(error_with({"precision.dtype=bf61"}), "did you mean \"bf16\"?"));
+  CHECK(has(error_with({"data.train=[]"}), "wants file patterns, not a list of 0"));
+  CHECK(has(error_with({"data.train=[1]"}), "wants file patterns"));
+  CHECK(has(error_with({"data.validation=0.95"}), "a fraction, 0 to 0.9"));
+  CHECK(has(error_with({"sample.prompt=5"}), "wants a string"));
+  CHECK(has(error_with({"log.dir=2024-01-01"}), "not a date or a table"));
+  CHECK(has(error_with({"model=3"}), "unknown key \"model\""));
+}
+
+TEST_CASE("what is planned and not built is refused, never ignored") {
+  for (const char* assignment :
+       {"offload.optimizer.device=cpu", "recompute.policy=block", "checkpoint.dir=x",
+        "train.epochs=2", "model.kv_heads=2", "precision.dtype=fp16", "zero.stage=3",
+        "model.dropout=0.1", "model.arch=llama", "device.backend=cuda", "data.tokenizer=gpt2.json",
+        "deepspeed=x.json", "optimizer.type=lion", "model.init=some/folder"}) {
+    CHECK(has(error_with({assignment}), "reserved: not built yet"));
+  }
+}
+
+TEST_CASE("what is not TOML is shown with its place") {
+  CHECK(has(error_of("[model\nlayers = 2\n"), "t.toml:1:7: not TOML: "));
+  CHECK(has(error_of("a = 1\na = 2\n"), "t.toml:2:"));
+  CHECK(has(error_of("\xff\xfe"), "not TOML"));
+  CHECK(has(error_with({"steps"}), "override 1: \"steps\" is not key=value"));
+  CHECK(has(error_with({"=3"}), "is not key=value"));
+  CHECK(has(error_with({"train.steps=3", "data.train=[\"a"}),
+            "override 2: [\"a is not a TOML value"));
+}
+
+TEST_CASE("missing keys are named with an example") {
+  CHECK(has(error_of(""), "t.toml: missing key model.layers"));
+  CHECK(has(error_of("[model]\npreset = \"gpt-tiny\"\n"), "t.toml: missing key data.train"));
+  CHECK(has(error_of("[model]\nlayers = 1\nhidden = 8\n"), "missing key model.heads"));
+  CHECK(has(error_of("[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"x\"\nseq_len = "
+                     "8\n[batch]\nmicro = 1\n"),
+            "missing key train.steps"));
+}
+
+TEST_CASE("keys that contradict each other are shown at one of them") {
+  CHECK(has(error_with({"model.heads=7"}),
+            "override 1: model.hidden = 64 is not a multiple of model.heads = 7"));
+  CHECK(has(error_with({"schedule.warmup=11"}),
+            "schedule.warmup = 11 is longer than schedule.total = 10"));
+  CHECK(has(error_with({"schedule.min_lr=0.5"}),
+            "schedule.min_lr = 0.5 is above optimizer.lr = 0.001"));
+  CHECK(has(error_with({"model.vocab=100"}), "less than the 256 tokens"));
+  CHECK(has(error_with({"sample.top_k=257"}), "more than model.vocab = 256"));
+}
+
+TEST_CASE("an unreadable file is a config error") {
+  const auto message = [](const std::string& path) {
+    try {
+      (void)ds::load_train_config({.path = path, .overrides = {}});
+    } catch (const ds::Error& error) {
+      CHECK(error.kind() == ds::ErrorKind::config);
+      return error.for_people();
+    }
+    return std::string("no error");
+  };
+  CHECK(has(message("/nonexistent/t.toml"), "/nonexistent/t.toml: cannot be read: No such file"));
+  CHECK(has(message("/"), "is a folder"));
+  CHECK(has(message("/dev/zero"), "longer than 1 MiB"));
+}

@@ -1,0 +1,72 @@
+// What a good train.toml becomes: defaults, presets, overrides, paths.
+#include <cstdlib>
+#include <filesystem>
+
+#include "config_helpers.h"
+
+TEST_CASE("a small file gives a config with nothing left open") {
+  const ds::TrainConfig config = config_of(kSmallest, {}, 2);
+  CHECK(config.model.layers == 2);
+  CHECK(config.model.ffn == 256);
+  CHECK(config.model.vocab == 256);
+  CHECK(config.batch.global == 4);
+  CHECK(config.schedule.total == 10);
+  CHECK(config.determinism.virtual_ranks == 2);
+  CHECK(config.determinism.order == ds::ReduceOrder::boundary);
+  CHECK(config.precision.dtype == ds::Precision::fp32);
+}
+
+TEST_CASE("presets give sizes; keys beside them win; the vocabulary is padded to 64") {
+  const ds::ModelConfig gpt2 = config_of(kSmallest, {"model.preset=gpt2-124m"}).model;
+  CHECK(gpt2.hidden == 768);
+  CHECK(gpt2.vocab == 50304);
+  const ds::ModelConfig mine =
+      config_of(kSmallest, {"model.preset=gpt2-1558m", "model.layers=3", "model.vocab=50257"})
+          .model;
+  CHECK(mine.layers == 3);
+  CHECK(mine.hidden == 1600);
+  CHECK(mine.heads == 25);
+  CHECK(mine.vocab == 50304);
+}
+
+TEST_CASE("overrides take TOML and bare words, and the last one wins") {
+  const ds::TrainConfig config = config_of(
+      kSmallest, {"train.steps=5", "train.steps=7", "precision.dtype=bf16",
+                  "sample.prompt=In the beginning", "optimizer.betas=[0.8, 0.99]", "optimizer.lr=1",
+                  "determinism.order=\"step\"", " log.every = 3 ", "data.validation=0"});
+  CHECK(config.train.steps == 7);
+  CHECK(config.precision.dtype == ds::Precision::bf16);
+  CHECK(config.sample.prompt == "In the beginning");
+  CHECK(config.optimizer.betas[1] == 0.99);
+  CHECK(config.optimizer.lr == 1.0);
+  CHECK(config.determinism.order == ds::ReduceOrder::step);
+  CHECK(config.log.every == 3);
+  CHECK(config.data.validation_fraction == 0.0);
+}
+
+TEST_CASE(
+    "paths start at the file's folder, in overrides at the working directory; ~ is the home") {
+  CHECK(config_of(kSmallest).data.train == std::vector<std::string>{"/base/a.txt"});
+  CHECK(config_of(kSmallest, {"data.train=../b/*.txt"}).data.train ==
+        std::vector<std::string>{"/b/*.txt"});
+  CHECK(config_of(kSmallest, {"data.validation=[\"x\", \"/y\"]"}).data.validation ==
+        std::vector<std::string>{"/work/x", "/y"});
+  CHECK(config_of(kSmallest).log.dir.empty());
+  const char* home = std::getenv("HOME");
+  if (home != nullptr)
+    CHECK(config_of(kSmallest, {"log.dir=~/r"}).log.dir == std::string(home) + "/r");
+}
+
+TEST_CASE("every file in configs/ loads") {
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(DS_SOURCE_DIR "/configs")) {
+    if (file.path().extension() != ".toml") continue;
+    CAPTURE(file.path());
+    ++files;
+    for (const std::int64_t world_size : {1, 2}) {
+      CHECK_NOTHROW((void)ds::load_train_config(
+          {.path = file.path(), .overrides = {}, .world_size = world_size}));
+    }
+  }
+  CHECK(files >= 4);
+}

@@ -1,0 +1,108 @@
+// The resolved config reads back to itself; the arithmetic list holds what decides bits; the page
+// is current.
+#include "engine/config/print.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "config_helpers.h"
+#include "engine/config/keys.h"
+
+namespace {
+
+ds::TrainConfig read_back(const ds::TrainConfig& config, std::int64_t world_size) {
+  return ds::make_train_config(ds::read_toml(ds::to_toml(config), "r.toml", "/elsewhere"), "r.toml",
+                               world_size);
+}
+
+/// An override that is always valid, for any key whose values are free of others.
+std::string random_override(const ds::Key& key, std::mt19937& random) {
+  const auto name = std::string(key.name);
+  switch (key.kind) {
+    case ds::KeyKind::integer:
+      return name + "=" +
+             std::to_string(static_cast<std::int64_t>(key.min) +
+                            static_cast<std::int64_t>(random() % 9));
+    case ds::KeyKind::number:
+      return name + "=" + std::to_string(key.min + 1e-3 * static_cast<double>(random() % 900));
+    case ds::KeyKind::choice: {
+      const auto words = ds::split_words(key.choices);
+      return name + "=" + std::string(words[random() % words.size()]);
+    }
+    case ds::KeyKind::text:
+      return name + "=\"a\\u0007 \\\"quoted\\\" \\n\\t\\\\ \u00e9 " + std::to_string(random()) +
+             "\"";
+    case ds::KeyKind::path:
+      return name + "=some \u00fc/dir" + std::to_string(random());
+    case ds::KeyKind::globs:
+      return name + "=[\"a*\", \"b'" + std::to_string(random()) + "\"]";
+    case ds::KeyKind::validation:
+      return name + (random() % 2 == 0 ? "=0.123" : "=[\"v\"]");
+    case ds::KeyKind::betas:
+      return name + "=[0.5, 0.1234567890123]";
+  }
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("to_toml reads back to an equal config, for random good configs") {
+  std::mt19937 random(1);
+  int good = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::string> overrides;
+    for (const ds::Key& key : ds::all_keys()) {
+      if (random() % 6 == 0) overrides.push_back(random_override(key, random));
+    }
+    ds::TrainConfig config;
+    try {
+      config = config_of(kSmallest, overrides, 2);
+    } catch (const ds::Error&) {
+      continue;  // Contradicts itself; errors_test has those.
+    }
+    ++good;
+    REQUIRE(read_back(config, 2) == config);
+    REQUIRE(read_back(config, 1) == config);  // Nothing depends on the next start's world size.
+  }
+  CHECK(good > 100);
+}
+
+TEST_CASE("only arithmetic keys change the arithmetic list") {
+  const ds::ArithmeticFacts facts{.kernels = "k", .libraries = "l", .data = "d"};
+  const auto list = [&](const std::vector<std::string>& overrides, std::int64_t world_size) {
+    std::vector<std::string> all{"determinism.virtual_ranks=4"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return ds::arithmetic_list(config_of(kSmallest, all, world_size), facts);
+  };
+  const std::string base = list({}, 1);
+  CHECK(list({}, 3) == base);
+  CHECK(list({"device.threads=7", "log.every=3", "data.train=other", "train.validate_every=2",
+              "sample.tokens=4"},
+             1) == base);
+  CHECK(list({"schedule.total=10", "train.steps=5"}, 1) == base);
+  for (const char* assignment :
+       {"train.seed=9", "batch.micro=4", "data.seq_len=16", "determinism.order=step",
+        "determinism.virtual_ranks=8", "precision.dtype=bf16", "optimizer.lr=0.5"}) {
+    CHECK(list({assignment}, 1) != base);
+  }
+  CHECK(has(base, "\ndata = d\nkernels = k\nlibraries = l\n"));
+}
+
+TEST_CASE("docs/config.md is what the key table says (DS_UPDATE_DOCS=1 rewrites it)") {
+  const std::string path = DS_SOURCE_DIR "/docs/config.md";
+  if (std::getenv("DS_UPDATE_DOCS") != nullptr) std::ofstream(path) << ds::config_reference();
+  std::ifstream file(path);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  CHECK(page == ds::config_reference());
+}
+
+TEST_CASE("defaults shown in the table are the defaults of the struct") {
+  const ds::TrainConfig config = config_of(kSmallest);
+  for (const ds::Key& key : ds::all_keys()) {
+    const bool a_value = key.default_text.find_first_of("\"0123456789[") == 0;
+    if (a_value)
+      CHECK_MESSAGE((ds::to_toml(key.get(ds::TrainConfig{})) == key.default_text), key.name);
+  }
+}

@@ -1,0 +1,154 @@
+// Files to corpora: order, split, pieces, and one clear message for each way they can be unusable.
+#include "engine/data/corpus.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/error.h"
+#include "engine/data/batch.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new folder that goes away with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = fs::temp_directory_path() / "corpusXXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+std::string all_of(const ds::Corpus& corpus) {
+  std::string text;
+  while (static_cast<std::int64_t>(text.size()) < corpus.size()) {
+    const auto at = static_cast<std::int64_t>(text.size());
+    for (const std::uint8_t byte : corpus.run_at(at, corpus.size() - at))
+      text += static_cast<char>(byte);
+  }
+  return text;
+}
+
+std::string message_of(const ds::DataConfig& config) {
+  try {
+    (void)ds::open_data(config);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    CHECK_FALSE(error.hint().empty());
+    return error.what();
+  }
+  return "no error";
+}
+
+ds::DataConfig config_of(std::vector<std::string> train, double fraction = 0.0) {
+  ds::DataConfig config;
+  config.train = std::move(train);
+  config.validation_fraction = fraction;
+  config.seq_len = 4;
+  return config;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("files are joined by path, each once, whatever the patterns' order") {
+  const Folder folder;
+  folder.file("b.txt", "bbbbbb");
+  folder.file("a.txt", "aaaaaa");
+  fs::create_directory(folder / "c.txt");  // A folder that the wildcard meets is passed over.
+  const ds::DataSet set = ds::open_data(config_of({folder / "b*", folder / "*.txt"}));
+  CHECK(all_of(set.train) == "aaaaaabbbbbb");
+  CHECK(set.validation.size() == 0);
+}
+
+TEST_CASE("a fraction holds out the tail of each file") {
+  const Folder folder;
+  folder.file("a", "0123456789");
+  folder.file("b", "abcdefghij");
+  const ds::DataSet set = ds::open_data(config_of({folder / "*"}, 0.3));
+  CHECK(all_of(set.train) == "0123456abcdefg");
+  CHECK(all_of(set.validation) == "789hij");
+}
+
+TEST_CASE("separate files are held out whole, and must not be training files") {
+  const Folder folder;
+  ds::DataConfig config = config_of({folder.file("a", "aaaaaa")}, 0.5);
+  config.validation = {folder.file("v", "vvvvvv")};
+  CHECK(all_of(ds::open_data(config).train) == "aaaaaa");
+  CHECK(all_of(ds::open_data(config).validation) == "vvvvvv");
+  config.validation = {folder / "*"};
+  CHECK(has(message_of(config), "is also in data.train"));
+}
+
+TEST_CASE("batches cross the seams between files; targets are one place further") {
+  const Folder folder;
+  folder.file("a", "abc");
+  folder.file("b", "defgh");
+  const ds::Corpus corpus = ds::open_data(config_of({folder / "*"})).train;
+  const std::int64_t offsets[] = {1, 3};
+  std::vector<std::int32_t> tokens(8), targets(8);
+  ds::fill_batch(corpus, offsets, 4, tokens, targets);
+  CHECK(ds::decode_bytes(tokens) == "bcdedefg");
+  CHECK(ds::decode_bytes(targets) == "cdefefgh");
+}
+
+TEST_CASE("every byte is a token and comes back; padding tokens are shown as ?") {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  const std::vector<std::int32_t> tokens = ds::encode_bytes(bytes);
+  CHECK(tokens[255] == 255);
+  CHECK(ds::decode_bytes(tokens) == bytes);
+  const std::int32_t padding[] = {256, -1};
+  CHECK(ds::decode_bytes(padding) == "??");
+}
+
+TEST_CASE("the identity follows content, not paths or file borders") {
+  const Folder folder;
+  const std::string one = folder.file("one", "hello world"),
+                    two = folder.file("two", "hello worle");
+  folder.file("p1", "hello ");
+  folder.file("p2", "world");
+  const auto identity = [](const std::string& pattern) {
+    return ds::open_data(config_of({pattern})).train.identity();
+  };
+  CHECK(identity(one) == identity(folder / "p*"));
+  CHECK(identity(one) != identity(two));
+  CHECK(has(identity(one), "11 bytes"));
+}
+
+TEST_CASE("each unusable file or pattern gives its own message") {
+  const Folder folder;
+  CHECK(has(message_of(config_of({folder / "none*.txt"})), "none*.txt matches no file"));
+  CHECK(has(message_of(config_of({folder / ""})), "is a folder"));
+  CHECK(has(message_of(config_of({folder.file("empty", "")})), "empty: is empty"));
+  CHECK(has(message_of(config_of({folder.file("short", "1234")})),
+            "data.train: 4 bytes are too short for data.seq_len = 4"));
+  CHECK(has(message_of(config_of({folder.file("tail", "0123456789")}, 0.2)),
+            "data.validation: 2 bytes are too short"));
+  CHECK(has(message_of(config_of({"/dev/null"})), "is no regular file"));
+  if (::geteuid() != 0) {  // root may read everything
+    const std::string secret = folder.file("secret", "text");
+    fs::permissions(secret, fs::perms::none);
+    CHECK(has(message_of(config_of({secret})), "Permission denied"));
+  }
+}
