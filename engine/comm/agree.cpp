@@ -1,0 +1,57 @@
+// Agreement by one all_gather of short records.
+#include "engine/comm/agree.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "engine/base/error.h"
+
+namespace ds {
+namespace {
+
+constexpr std::size_t kRecord = 256;  // one length byte, then the digest
+
+std::string text_of(const std::byte* record) {
+  return {reinterpret_cast<const char*>(record + 1), std::to_integer<std::size_t>(record[0])};
+}
+
+// The value of more than half of the ranks, or the first rank's.
+std::string expected_of(const std::vector<std::string>& values) {
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& value : values) {
+    if (++counts[value] * 2 > values.size()) return value;
+  }
+  return values.front();
+}
+
+}  // namespace
+
+void require_agreement(Group& group, const std::string& what, const std::string& digest,
+                       Deadline deadline) {
+  const auto size = static_cast<std::size_t>(group.size());
+  std::vector<std::byte> all(size * kRecord);
+  const std::size_t length = std::min<std::size_t>(digest.size(), 250);
+  std::byte* own = all.data() + static_cast<std::size_t>(group.rank()) * kRecord;
+  own[0] = static_cast<std::byte>(length);
+  std::memcpy(own + 1, digest.data(), length);
+  group.all_gather(all, std::vector<std::size_t>(size, kRecord), deadline);
+
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < size; ++i) values.push_back(text_of(all.data() + i * kRecord));
+  const std::string expected = expected_of(values);
+  std::string different;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (values[i] == expected) continue;
+    different += fmt::format("{}rank {} has {}", different.empty() ? "" : ", ",
+                             group.spec().ranks[i], values[i]);
+  }
+  if (different.empty()) return;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("the {} differs between ranks: {}, the others {}", what, different, expected),
+      "start every rank with the same binary, the same configuration file and the same overrides");
+}
+
+}  // namespace ds

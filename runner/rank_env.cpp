@@ -1,0 +1,126 @@
+// The rank's environment: every variable is checked, and every error names it.
+#include "runner/rank_env.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "engine/base/error.h"
+#include "runner/contract.h"
+
+namespace ds {
+namespace {
+
+class Environment {
+ public:
+  explicit Environment(const Lookup& lookup) : lookup_(lookup) {}
+
+  // Empty counts as not set: `RANK= dsrunner` is how people unset.
+  [[nodiscard]] std::optional<std::string> text(const char* name) const {
+    const char* value = lookup_(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return std::string(value);
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> number(const char* name, std::int64_t low,
+                                                   std::int64_t high) const {
+    const std::optional<std::string> value = text(name);
+    if (!value) return std::nullopt;
+    std::int64_t number = 0;
+    const char* end = value->data() + value->size();
+    const auto [stop, error] = std::from_chars(value->data(), end, number);
+    if (error != std::errc() || stop != end) {
+      throw Error(ErrorKind::config, fmt::format("{}='{}' is not a whole number", name, *value));
+    }
+    if (number < low || number > high) {
+      throw Error(ErrorKind::config,
+                  fmt::format("{}={} is not in {} to {}", name, number, low, high));
+    }
+    return number;
+  }
+
+  [[nodiscard]] int required(const char* name, std::int64_t low, std::int64_t high) const {
+    const std::optional<std::int64_t> value = number(name, low, high);
+    if (!value) missing(name);
+    return static_cast<int>(*value);
+  }
+
+  [[noreturn]] void missing(const char* name) const {
+    std::string set;
+    for (const char* other : kPlace) {
+      if (text(other)) set += fmt::format("{}{}", set.empty() ? "" : ", ", other);
+    }
+    throw Error(ErrorKind::config, fmt::format("{} is not set, but {} is", name, set),
+                "set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or none of them "
+                "for a job of one rank");
+  }
+
+  [[nodiscard]] bool has_place() const {
+    return std::any_of(std::begin(kPlace), std::end(kPlace),
+                       [&](const char* name) { return text(name).has_value(); });
+  }
+
+ private:
+  static constexpr const char* kPlace[] = {contract::kRank,       contract::kWorldSize,
+                                           contract::kLocalRank,  contract::kLocalWorldSize,
+                                           contract::kMasterAddr, contract::kMasterPort};
+  const Lookup& lookup_;
+};
+
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+std::string job_key(const Environment& environment) {
+  const std::string key = environment.text(contract::kJobKey).value_or("");
+  const bool is_hex = key.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (!key.empty() && (key.size() != 64 || !is_hex)) {
+    throw Error(ErrorKind::config,
+                fmt::format("{} is not 64 hexadecimal digits", contract::kJobKey),
+                "unset it, or make one with: openssl rand -hex 32");
+  }
+  return key;
+}
+
+void read_place(const Environment& environment, RankEnv& env) {
+  env.world_size = environment.required(contract::kWorldSize, 1, kMostRanks);
+  env.rank = environment.required(contract::kRank, 0, env.world_size - 1);
+  env.local_rank = environment.required(contract::kLocalRank, 0, env.world_size - 1);
+  const auto local =
+      environment.number(contract::kLocalWorldSize, env.local_rank + 1, env.world_size);
+  env.local_world_size = static_cast<int>(local.value_or(env.local_rank + 1));
+  if (env.world_size == 1) return;
+  const std::optional<std::string> address = environment.text(contract::kMasterAddr);
+  if (!address) environment.missing(contract::kMasterAddr);
+  env.master_addr = *address;
+  env.master_port = environment.required(contract::kMasterPort, 1, 65535);
+}
+
+}  // namespace
+
+RankEnv parse_rank_env(const Lookup& lookup) {
+  const Environment environment(lookup);
+  RankEnv env;
+  if (environment.has_place()) read_place(environment, env);
+  env.job_id = environment.text(contract::kJobId).value_or("");
+  env.job_key = job_key(environment);
+  env.epoch = static_cast<std::uint64_t>(
+      environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
+          .value_or(0));
+  env.live_progress = environment.text(contract::kLiveProgress) == "1";
+  return env;
+}
+
+Rendezvous RankEnv::rendezvous(Clock::duration timeout) const {
+  return {.rank = rank,
+          .world_size = world_size,
+          .master_addr = master_addr,
+          .master_port = master_port,
+          .job_id = job_id,
+          .job_key = job_key,
+          .epoch = epoch,
+          .timeout = timeout};
+}
+
+}  // namespace ds

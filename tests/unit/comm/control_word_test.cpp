@@ -1,0 +1,106 @@
+// The control word: exact on the wire, and one decision on every rank.
+#include "engine/comm/control_word.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/base/error.h"
+
+using ds::ControlWord;
+
+namespace {
+
+ControlWord word_of(int rank) {
+  ControlWord word{.rank = rank, .step = 7, .epoch = 2, .progress = 100, .tokens = 10 + rank};
+  word.norm_squared.add(0.1 * (rank + 1));
+  word.loss.add(3.0 * (rank + 1));
+  return word;
+}
+
+}  // namespace
+
+TEST_CASE("every field survives the wire") {
+  ControlWord word = word_of(3);
+  word.non_finite = -5;
+  word.progress = std::numeric_limits<std::uint64_t>::max();
+  word.wish_save = true;
+  word.lr = 3e-4;
+  word.bias_correction1 = 0.1;
+  word.bias_correction2 = 0.001;
+  CHECK(ds::decode_control_word(ds::encode(word)) == word);
+  word.wish_save = false;
+  word.wish_stop = true;
+  word.norm_squared.add(std::numeric_limits<double>::quiet_NaN());
+  const ControlWord back = ds::decode_control_word(ds::encode(word));
+  CHECK(back == word);
+  CHECK(back.norm_squared.has_non_finite());
+}
+
+TEST_CASE(
+    "the decision adds up, takes rank 0's rates, and does not depend on the order of the words") {
+  std::vector<ControlWord> words{word_of(0), word_of(1), word_of(2)};
+  words[0].lr = 0.5;
+  words[0].bias_correction1 = 0.25;
+  words[1].lr = 99;
+  words[2].wish_stop = true;
+  words[1].non_finite = 4;
+  words[1].progress = 90;
+  const auto check = [](const ds::StepDecision& decision) {
+    CHECK(decision.step == 7);
+    CHECK(decision.tokens == 33);
+    CHECK(decision.loss == 18.0 / 33);
+    CHECK(decision.norm * decision.norm == doctest::Approx(0.6));
+    CHECK(decision.non_finite == 4);
+    CHECK(decision.stop);
+    CHECK_FALSE(decision.save);
+    CHECK(decision.lr == 0.5);
+    CHECK(decision.bias_correction1 == 0.25);
+    CHECK(decision.lagging_rank == 1);
+    CHECK(decision.lowest_progress == 90);
+  };
+  const double norm = ds::merge(words).norm;
+  check(ds::merge(words));
+  std::reverse(words.begin(), words.end());
+  check(ds::merge(words));
+  CHECK(ds::merge(words).norm == norm);
+}
+
+TEST_CASE("the same parts on any number of ranks give the same bits") {
+  double norm = -1, loss = -1;
+  for (int world = 1; world <= 12; ++world) {
+    std::vector<ControlWord> words(static_cast<std::size_t>(world));
+    for (int part = 0; part < 12; ++part) {
+      ControlWord& word = words[static_cast<std::size_t>(part * world / 12)];
+      word.norm_squared.add(0.1 / (part + 3));
+      word.loss.add(1.0 / (part + 7));
+      word.tokens += 3;
+    }
+    for (int rank = 0; rank < world; ++rank) words[static_cast<std::size_t>(rank)].rank = rank;
+    const ds::StepDecision decision = ds::merge(words);
+    if (world > 1) CHECK(decision.norm == norm);
+    if (world > 1) CHECK(decision.loss == loss);
+    norm = decision.norm;
+    loss = decision.loss;
+  }
+}
+
+TEST_CASE("no tokens: the loss is zero, not NaN") {
+  const std::vector<ControlWord> words(1);
+  CHECK(ds::merge(words).loss == 0);
+}
+
+TEST_CASE("a rank at another step is named") {
+  std::vector<ControlWord> words{word_of(0), word_of(1), word_of(2)};
+  words[2].step = 8;
+  try {
+    ds::merge(words);
+    FAIL("must throw");
+  } catch (const ds::Error& error) {
+    CHECK(std::string(error.what()) ==
+          "rank 2 is at step 8 of epoch 2, rank 0 at step 7 of epoch 2");
+  }
+}

@@ -1,0 +1,126 @@
+// The rank's environment: what counts as set, and which variable each error names.
+#include "runner/rank_env.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/base/error.h"
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+ds::RankEnv parse(const Variables& variables) {
+  return ds::parse_rank_env([&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string error_of(const Variables& variables) {
+  try {
+    parse(variables);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.what();
+  }
+  return "";
+}
+
+Variables two_ranks() {
+  return {{"RANK", "1"},
+          {"WORLD_SIZE", "2"},
+          {"LOCAL_RANK", "1"},
+          {"MASTER_ADDR", "10.0.0.1"},
+          {"MASTER_PORT", "29500"}};
+}
+
+Variables with(Variables variables, const std::string& name, const std::string& value) {
+  variables[name] = value;
+  return variables;
+}
+
+Variables without(Variables variables, const std::string& name) {
+  variables.erase(name);
+  return variables;
+}
+
+}  // namespace
+
+TEST_CASE("nothing set is a job of one rank, and so is an empty value") {
+  for (const Variables& variables :
+       {Variables{}, Variables{{"RANK", ""}}, Variables{{"HOME", "/root"}}}) {
+    const ds::RankEnv env = parse(variables);
+    CHECK(env.rank == 0);
+    CHECK(env.world_size == 1);
+    CHECK(env.local_rank == 0);
+    CHECK(env.local_world_size == 1);
+    CHECK(env.job_key.empty());
+  }
+}
+
+TEST_CASE("a full environment is read as it is") {
+  Variables variables = two_ranks();
+  const std::string key(64, 'a');
+  variables.insert({{"LOCAL_WORLD_SIZE", "2"},
+                    {"DSLAUNCH_JOB_ID", "j1"},
+                    {"DSLAUNCH_JOB_KEY", key},
+                    {"DSLAUNCH_EPOCH", "3"},
+                    {"DSLAUNCH_LIVE", "1"}});
+  const ds::RankEnv env = parse(variables);
+  CHECK(env.rank == 1);
+  CHECK(env.world_size == 2);
+  CHECK(env.local_rank == 1);
+  CHECK(env.local_world_size == 2);
+  CHECK(env.live_progress);
+  const ds::Rendezvous rendezvous = env.rendezvous(std::chrono::seconds(7));
+  CHECK(rendezvous.rank == 1);
+  CHECK(rendezvous.world_size == 2);
+  CHECK(rendezvous.master_addr == "10.0.0.1");
+  CHECK(rendezvous.master_port == 29500);
+  CHECK(rendezvous.job_id == "j1");
+  CHECK(rendezvous.job_key == key);
+  CHECK(rendezvous.epoch == 3);
+  CHECK(rendezvous.timeout == std::chrono::seconds(7));
+}
+
+TEST_CASE("a world of one needs no master") {
+  const ds::RankEnv env = parse({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}});
+  CHECK(env.world_size == 1);
+  CHECK(env.master_addr.empty());
+}
+
+TEST_CASE("what is missing, malformed or contradictory is named") {
+  struct Row {
+    Variables variables;
+    const char* message;
+  };
+  const Row rows[] = {
+      {without(two_ranks(), "RANK"),
+       "RANK is not set, but WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT is"},
+      {{{"MASTER_ADDR", "x"}}, "WORLD_SIZE is not set, but MASTER_ADDR is"},
+      {without(two_ranks(), "LOCAL_RANK"), "LOCAL_RANK is not set"},
+      {without(two_ranks(), "MASTER_ADDR"), "MASTER_ADDR is not set"},
+      {without(two_ranks(), "MASTER_PORT"), "MASTER_PORT is not set"},
+      {with(two_ranks(), "RANK", "2"), "RANK=2 is not in 0 to 1"},
+      {with(two_ranks(), "RANK", "-1"), "RANK=-1 is not in 0 to 1"},
+      {with(two_ranks(), "RANK", "one"), "RANK='one' is not a whole number"},
+      {with(two_ranks(), "RANK", "1x"), "RANK='1x' is not a whole number"},
+      {with(two_ranks(), "WORLD_SIZE", "0"), "WORLD_SIZE=0 is not in 1 to 1000000"},
+      {with(two_ranks(), "WORLD_SIZE", "99999999999999999999"),
+       "WORLD_SIZE='99999999999999999999' is not a whole"},
+      {with(two_ranks(), "LOCAL_WORLD_SIZE", "1"), "LOCAL_WORLD_SIZE=1 is not in 2 to 2"},
+      {with(two_ranks(), "MASTER_PORT", "65536"), "MASTER_PORT=65536 is not in 1 to 65535"},
+      {with(two_ranks(), "DSLAUNCH_EPOCH", "-2"), "DSLAUNCH_EPOCH=-2 is not in"},
+      {with(two_ranks(), "DSLAUNCH_JOB_KEY", "secret"),
+       "DSLAUNCH_JOB_KEY is not 64 hexadecimal digits"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.message);
+    const std::string error = error_of(row.variables);
+    CHECK_MESSAGE(error.starts_with(row.message), error);
+    CHECK(error.find("secret") == std::string::npos);
+  }
+}
