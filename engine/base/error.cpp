@@ -17,8 +17,8 @@ void throw_errno(std::string_view what, int error_number, std::string hint) {
               std::move(hint));
 }
 
-void assertion_failed(const char* condition, const char* note, std::source_location at) {
-  fmt::print(stderr, "bug: {}:{}: {} does not hold{}{}\n", at.file_name(), at.line(), condition,
+void assertion_failed(const char* condition, const char* note, const char* file, int line) {
+  fmt::print(stderr, "bug: {}:{}: {} does not hold{}{}\n", file, line, condition,
              *note != '\0' ? ": " : "", note);
   std::fflush(stderr);
   std::abort();

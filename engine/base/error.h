@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace ds {
 
-/// What kind of trouble ended the job. Only `main` maps it to a process exit code (runner/contract.h).
+/// What kind of trouble ended the job. Only `main` maps it to a process exit code
+/// (runner/contract.h).
 enum class ErrorKind {
   usage,        // the command line
   config,       // hostfile, train.toml, data files
@@ -21,7 +21,8 @@ enum class ErrorKind {
   bug           // an assertion failed
 };
 
-/// Ends the job. `what()` is the message: what, where and why; `hint` says what to do next (may be empty).
+/// Ends the job. `what()` is the message: what, where and why; `hint` says what to do next (may be
+/// empty).
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string hint = {})
@@ -47,13 +48,14 @@ class Error : public std::runtime_error {
 [[noreturn]] void throw_errno(std::string_view what, int error_number, std::string hint = {});
 
 /// Prints the broken condition and its place, then aborts. Never reachable from user input.
-[[noreturn]] void assertion_failed(const char* condition, const char* note, std::source_location at);
+[[noreturn]] void assertion_failed(const char* condition, const char* note, const char* file,
+                                   int line);
 
 }  // namespace ds
 
 /// A bug if false. Two forms: DS_ASSERT(x) and DS_ASSERT(x, "why it holds").
-#define DS_ASSERT(condition, ...)                                                     \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
-      ::ds::assertion_failed(#condition, "" __VA_ARGS__, std::source_location::current()); \
+#define DS_ASSERT(condition, ...)                                             \
+  do {                                                                        \
+    if (!(condition)) [[unlikely]]                                            \
+      ::ds::assertion_failed(#condition, "" __VA_ARGS__, __FILE__, __LINE__); \
   } while (false)
