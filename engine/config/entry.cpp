@@ -8,6 +8,8 @@
 namespace ds {
 namespace {
 
+constexpr std::size_t kShownBytes = 80;  // Of a string in a message.
+
 template <class... F>
 struct Cases : F... {
   using F::operator()...;
@@ -64,7 +66,11 @@ std::string describe(const Value& value) {
             [&](bool) { return to_toml(value); },
             [&](std::int64_t) { return fmt::format("the integer {}", to_toml(value)); },
             [&](double) { return fmt::format("the number {}", to_toml(value)); },
-            [&](const std::string&) { return fmt::format("the string {}", to_toml(value)); },
+            [](const std::string& text) {
+              const bool cut = text.size() > kShownBytes;
+              return fmt::format("the string {}{}", quoted(text.substr(0, kShownBytes)),
+                                 cut ? "..." : "");
+            },
             [](const Value::List& list) { return fmt::format("a list of {}", list.size()); }},
       value.held);
 }

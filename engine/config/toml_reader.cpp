@@ -142,7 +142,8 @@ Entry read_override(std::string_view assignment, int number, const std::string& 
   const std::string_view key = trimmed(assignment.substr(0, equals));
   if (equals == std::string_view::npos || !is_key(key)) {
     throw Error(ErrorKind::usage,
-                fmt::format("override {}: \"{}\" is not key=value", number, assignment),
+                fmt::format("override {}: {} is not key=value", number,
+                            describe({std::string(assignment)})),
                 "write SECTION.KEY=VALUE, for example train.steps=20");
   }
   const std::string text(trimmed(assignment.substr(equals + 1)));
@@ -150,10 +151,16 @@ Entry read_override(std::string_view assignment, int number, const std::string& 
   const bool meant_as_toml =
       !text.empty() && std::string_view("\"'[{").find(text[0]) != std::string_view::npos;
   if (!value && meant_as_toml) {
-    throw Error(ErrorKind::usage, fmt::format("override {}: {} is not a TOML value", number, text),
+    throw Error(ErrorKind::usage,
+                fmt::format("override {}: {} is not a TOML value", number, describe({text})),
                 "close the quote or bracket, and quote it once more for the shell");
   }
-  if (!value) value = Value{text};
+  if (!value) value = as_toml(to_toml(Value{text}));  // Finds bytes that are no UTF-8, too.
+  if (!value) {
+    throw Error(ErrorKind::usage,
+                fmt::format("override {}: the value of {} is not UTF-8 text", number, key),
+                "write it in a UTF-8 terminal, or put it into the file");
+  }
   return {std::string(key),
           *std::move(value),
           {fmt::format("override {}", number), 0, std::string(assignment),

@@ -56,10 +56,11 @@ TEST_CASE("what is not TOML is shown with its place") {
   CHECK(has(error_of("[model\nlayers = 2\n"), "t.toml:1:7: not TOML: "));
   CHECK(has(error_of("a = 1\na = 2\n"), "t.toml:2:"));
   CHECK(has(error_of("\xff\xfe"), "not TOML"));
-  CHECK(has(error_with({"steps"}), "override 1: \"steps\" is not key=value"));
+  CHECK(has(error_with({"steps"}), "override 1: the string \"steps\" is not key=value"));
   CHECK(has(error_with({"=3"}), "is not key=value"));
+  CHECK(has(error_with({"sample.prompt=a\xe9"}), "override 1: the value of sample.prompt is not UTF-8"));
   CHECK(has(error_with({"train.steps=3", "data.train=[\"a"}),
-            "override 2: [\"a is not a TOML value"));
+            "override 2: the string \"[\\\"a\" is not a TOML value"));
 }
 
 TEST_CASE("missing keys are named with an example") {

@@ -1,0 +1,40 @@
+// metrics.jsonl: one JSON object a line, for each logged step and each validation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/base/unique_fd.h"
+
+namespace ds {
+
+struct StepMetrics {
+  std::int64_t step = 0;  // From 1.
+  double loss = 0.0;      // Nats per token, mean over the step's tokens.
+  double learning_rate = 0.0;
+  double grad_norm = 0.0;   // Before clipping.
+  std::int64_t tokens = 0;  // Seen since the start, all ranks.
+  double tokens_per_s = 0.0;
+  double elapsed_s = 0.0;
+};
+
+/// The line, with its end: {"step":1,"loss":5.54,"lr":0.001,"grad_norm":1.5,"tokens":2048,...}.
+/// Shortest digits that read back; what is not finite becomes null, as JSON has no word for it.
+std::string metrics_line(const StepMetrics& metrics);
+/// {"step":200,"validation_loss":1.9,"elapsed_s":31.0}
+std::string validation_line(std::int64_t step, double loss, double elapsed_s);
+
+class MetricsWriter {
+ public:
+  /// Creates or truncates `path`. Errors: Error{system} naming the path.
+  explicit MetricsWriter(const std::string& path);
+  /// One write(2), so a reader never sees half a line of a step that is over. Errors:
+  /// Error{system}: disk full.
+  void write(const std::string& line) const;
+
+ private:
+  std::string path_;
+  UniqueFd file_;
+};
+
+}  // namespace ds

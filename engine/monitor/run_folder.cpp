@@ -1,0 +1,118 @@
+// mkdir decides who owns a name: it fails when the folder exists.
+#include "engine/monitor/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "engine/base/error.h"
+#include "engine/base/unique_fd.h"
+#include "engine/config/print.h"
+
+namespace ds {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxTries = 10000;
+constexpr std::array<const char*, 4> kOurFiles{"config.toml", "metrics.jsonl", "summary.json",
+                                               "sample.txt"};
+
+[[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
+  throw Error(ErrorKind::config, fmt::format("run folder {} cannot be made: {}", path, why),
+              "set log.dir to a folder that you may write");
+}
+
+void make_parents(const std::string& path) {
+  std::error_code status;
+  fs::create_directories(path, status);
+  if (status) cannot_make(path, status.message());
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 32> text;
+  text[std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local)] = '\0';
+  return text.data();
+}
+
+/// The first of PREFIX1, PREFIX2, ... that did not exist; it exists now.
+std::string make_numbered(const std::string& prefix) {
+  for (int number = 1; number <= kMaxTries; ++number) {
+    std::string path = fmt::format("{}{}", prefix, number);
+    if (::mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST) cannot_make(path, std::strerror(errno));
+  }
+  cannot_make(prefix, fmt::format("{} of them exist", kMaxTries));
+}
+
+/// Moves our files of an earlier run out of the way; returns where to, or nothing.
+std::string move_earlier_run(const fs::path& folder) {
+  std::string moved;
+  for (const char* name : kOurFiles) {
+    std::error_code status;
+    if (!fs::exists(folder / name, status)) continue;
+    if (moved.empty()) moved = make_numbered(folder / "previous-");
+    fs::rename(folder / name, fs::path(moved) / name, status);
+    if (status) cannot_make(moved, status.message());
+  }
+  return moved;
+}
+
+void write_and_sync(const std::string& path, std::string_view text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) throw_errno(path, errno, "is the run folder writable?");
+  while (!text.empty()) {
+    const ssize_t sent = ::write(file.get(), text.data(), text.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) throw_errno(path, errno, "is the disk full?");
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  if (::fsync(file.get()) != 0) throw_errno(path, errno, "is the disk full?");
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
+  std::string note;
+  if (config.log.dir.empty()) {
+    const fs::path runs = fs::absolute("runs");
+    make_parents(runs);
+    config.log.dir = make_numbered(runs / fmt::format("{}-{}-", name, time_stamp()));
+  } else {
+    make_parents(config.log.dir);
+    const std::string moved = move_earlier_run(config.log.dir);
+    if (!moved.empty()) note = fmt::format("files of an earlier run moved to {}", moved);
+  }
+  RunFolder folder(config.log.dir, std::move(note));
+  try {
+    folder.write("config.toml", to_toml(config));
+  } catch (const Error& error) {
+    cannot_make(folder.path(), error.what());
+  }
+  return folder;
+}
+
+std::string RunFolder::file(std::string_view name) const {
+  return fmt::format("{}/{}", path_, name);
+}
+
+void RunFolder::write(std::string_view name, std::string_view text) const {
+  const std::string final_path = file(name);
+  const std::string partial = final_path + ".partial";
+  write_and_sync(partial, text);
+  if (::rename(partial.c_str(), final_path.c_str()) != 0) throw_errno(final_path, errno);
+  const UniqueFd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder)
+    (void)::fsync(folder.get());  // The name itself; some file systems refuse, and that is fine.
+}
+
+}  // namespace ds

@@ -1,0 +1,33 @@
+// The folder of one run: made once by rank 0, files in it become visible whole.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/config/train_config.h"
+
+namespace ds {
+
+class RunFolder {
+ public:
+  /// With `log.dir`: that folder; files of an earlier run in it move to previous-1, previous-2, ...
+  /// inside it. Without: a new folder runs/NAME-YYYYmmdd-HHMMSS-N in the working directory, never
+  /// an existing one. Writes config.toml, with log.dir filled in. Errors: Error{config}: the folder
+  /// cannot be made or written.
+  static RunFolder create(TrainConfig config, const std::string& name);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// "earlier run moved to out/previous-1", or empty.
+  [[nodiscard]] const std::string& note() const { return note_; }
+  [[nodiscard]] std::string file(std::string_view name) const;
+  /// Writes a temporary file, syncs it, renames it to `name`. Errors: Error{system} naming the
+  /// file.
+  void write(std::string_view name, std::string_view text) const;
+
+ private:
+  explicit RunFolder(std::string path, std::string note)
+      : path_(std::move(path)), note_(std::move(note)) {}
+  std::string path_, note_;
+};
+
+}  // namespace ds

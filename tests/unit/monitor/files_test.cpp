@@ -1,0 +1,156 @@
+// The run folder and its files: names, JSON, what happens to an earlier run.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "engine/config/print.h"
+#include "engine/monitor/metrics_writer.h"
+#include "engine/monitor/run_folder.h"
+#include "engine/monitor/summary.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new working directory that goes away with the test.
+class Folder {
+ public:
+  Folder() : before_(fs::current_path()) {
+    std::string name = fs::temp_directory_path() / "runsXXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+    fs::current_path(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    fs::current_path(before_);
+    fs::remove_all(path_);
+  }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path before_, path_;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("without log.dir every run gets a new folder with its config inside") {
+  const Folder folder;
+  const ds::RunFolder first = ds::RunFolder::create({}, "tiny");
+  const ds::RunFolder second = ds::RunFolder::create({}, "tiny");
+  CHECK(first.path() != second.path());
+  CHECK(first.path().find("/runs/tiny-2") != std::string::npos);  // A year.
+  ds::TrainConfig config;
+  config.log.dir = first.path();
+  CHECK(text_of(first.file("config.toml")) == ds::to_toml(config));
+  CHECK(first.note().empty());
+}
+
+TEST_CASE("log.dir is the run folder; an earlier run in it is moved aside, nothing is lost") {
+  const Folder folder;
+  ds::TrainConfig config;
+  config.log.dir = folder / "out/deep";
+  const ds::RunFolder first = ds::RunFolder::create(config, "tiny");
+  first.write("summary.json", "first");
+  std::ofstream(first.file("notes")) << "mine";
+  const ds::RunFolder second = ds::RunFolder::create(config, "tiny");
+  CHECK(second.path() == first.path());
+  CHECK(second.note().find("previous-1") != std::string::npos);
+  CHECK(text_of(second.file("previous-1/summary.json")) == "first");
+  CHECK(text_of(second.file("notes")) == "mine");
+  CHECK_FALSE(fs::exists(second.file("summary.json")));
+  (void)ds::RunFolder::create(config, "tiny");
+  CHECK(fs::exists(second.file("previous-2/config.toml")));
+}
+
+TEST_CASE("a folder that cannot be made is a config error with a hint") {
+  const Folder folder;
+  std::ofstream(folder / "file") << "x";
+  ds::TrainConfig config;
+  config.log.dir = folder / "file/run";
+  try {
+    (void)ds::RunFolder::create(config, "tiny");
+    FAIL("no error");
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    CHECK(std::string(error.what()).find("file/run cannot be made: Not a directory") !=
+          std::string::npos);
+    CHECK(error.hint().find("log.dir") != std::string::npos);
+  }
+}
+
+TEST_CASE("writing replaces whole files and leaves no partial one") {
+  const Folder folder;
+  const ds::RunFolder run = ds::RunFolder::create({}, "tiny");
+  run.write("summary.json", "one");
+  run.write("summary.json", "two");
+  CHECK(text_of(run.file("summary.json")) == "two");
+  for (const auto& file : fs::directory_iterator(run.path()))
+    CHECK(file.path().extension() != ".partial");
+}
+
+TEST_CASE("metrics lines are JSON with the promised names; not finite is null") {
+  const Folder folder;
+  const ds::MetricsWriter writer(folder / "metrics.jsonl");
+  writer.write(ds::metrics_line({.step = 10,
+                                 .loss = 5.5451774444,
+                                 .learning_rate = 1e-3,
+                                 .grad_norm = std::nan(""),
+                                 .tokens = 20480,
+                                 .tokens_per_s = 18400.5,
+                                 .elapsed_s = 1.25}));
+  writer.write(ds::validation_line(10, 5.5, 1.5));
+  std::ifstream file(folder / "metrics.jsonl");
+  std::string first, second;
+  std::getline(file, first);
+  std::getline(file, second);
+  const auto step = nlohmann::json::parse(first);
+  CHECK(step["step"] == 10);
+  CHECK(step["loss"] == 5.5451774444);
+  CHECK(step["lr"] == 1e-3);
+  CHECK(step["grad_norm"].is_null());
+  CHECK(step["tokens"] == 20480);
+  CHECK(step["tokens_per_s"] == 18400.5);
+  CHECK(step["elapsed_s"] == 1.25);
+  CHECK(nlohmann::json::parse(second)["validation_loss"] == 5.5);
+}
+
+TEST_CASE("the summary is JSON; what is missing is null") {
+  ds::Summary summary;
+  summary.steps = 20;
+  summary.train_loss = 1.5;
+  summary.median_tokens_per_s = 100.5;
+  summary.peak_memory_bytes = 7;
+  summary.weights_hash = "ab";
+  const auto json = nlohmann::json::parse(ds::summary_json(summary));
+  CHECK(json["steps"] == 20);
+  CHECK(json["train_loss"] == 1.5);
+  CHECK(json["validation_loss"].is_null());
+  CHECK(json["median_tokens_per_s"] == 100.5);
+  CHECK(json["peak_memory_bytes"] == 7);
+  CHECK(json["weights_hash"] == "ab");
+  CHECK(json["sample"].is_null());
+}
+
+TEST_CASE("the median, also of the last values when there are many") {
+  ds::MedianMeter meter(4);
+  CHECK(meter.median() == 0.0);
+  for (const double value : {5.0, 1.0, 3.0}) meter.add(value);
+  CHECK(meter.median() == 3.0);
+  meter.add(2.0);
+  CHECK(meter.median() == 2.5);
+  for (const double value : {10.0, 10.0, 10.0}) meter.add(value);
+  CHECK(meter.median() == 10.0);
+}
