@@ -1,0 +1,190 @@
+// Parses known_hosts lines and looks hosts up: plain names by hash table, patterns and hashed names
+// by scan.
+#include "launcher/transport/known_hosts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "launcher/transport/base64.h"
+#include "launcher/transport/ssh_config.h"
+
+namespace ds::launcher {
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+std::string_view take_word(std::string_view& rest) {
+  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+  std::size_t end = 0;
+  while (end < rest.size() && !is_space(rest[end])) ++end;
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return word;
+}
+
+std::string to_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace
+
+std::string known_hosts_name(std::string_view host, int port) {
+  const std::string name = to_lower(host);
+  return port == 22 ? name : fmt::format("[{}]:{}", name, port);
+}
+
+void KnownHosts::add(std::string_view text, const std::string& file_name) {
+  TextPlace place{file_name, 0, 1};
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    ++place.line;
+    add_line(text.substr(0, end), place);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
+  std::string_view names = take_word(line);
+  if (names.empty() || names.front() == '#') return;
+  bool revoked = false;
+  if (names.front() == '@') {
+    if (names == "@cert-authority") {
+      notes_.push_back(
+          fmt::format("{}:{}: @cert-authority is not supported yet; the line is left out",
+                      place.file, place.line));
+      return;
+    }
+    revoked = names == "@revoked";
+    if (!revoked) {
+      notes_.push_back(fmt::format("{}:{}: unknown marker {}; the line is left out", place.file,
+                                   place.line, names));
+      return;
+    }
+    names = take_word(line);
+  }
+  const std::string_view type = take_word(line);
+  const std::string_view blob = take_word(line);
+  if (type.empty() || blob.empty() || !base64_decode(blob)) {
+    notes_.push_back(
+        fmt::format("{}:{}: not a host key line; it is left out", place.file, place.line));
+    return;
+  }
+  entries_.push_back({{std::string(type), std::string(blob)}, place, revoked});
+  index_names(names, entries_.size() - 1, place);
+}
+
+void KnownHosts::index_names(std::string_view names, std::size_t entry, const TextPlace& place) {
+  if (names.starts_with("|1|")) {
+    const std::size_t bar = names.find('|', 3);
+    const auto salt = base64_decode(names.substr(3, bar == std::string_view::npos ? 0 : bar - 3));
+    const auto hash =
+        bar == std::string_view::npos ? std::nullopt : base64_decode(names.substr(bar + 1));
+    if (salt && hash && salt->size() == 20 && hash->size() == 20)
+      hashed_.push_back({*salt, *hash, entry});
+    else
+      notes_.push_back(
+          fmt::format("{}:{}: broken hashed name; the line is left out", place.file, place.line));
+    return;
+  }
+  std::vector<std::string> list = split_patterns(names);
+  const bool has_pattern = std::ranges::any_of(
+      list, [](const std::string& name) { return name.find_first_of("*?!") != std::string::npos; });
+  if (has_pattern) {
+    patterns_.push_back({std::move(list), entry});
+  } else {
+    for (const std::string& name : list) plain_.emplace(to_lower(name), entry);
+  }
+}
+
+std::vector<std::size_t> KnownHosts::entries_of(const std::string& name) const {
+  std::vector<std::size_t> found;
+  const auto [first, last] = plain_.equal_range(name);
+  for (auto it = first; it != last; ++it) found.push_back(it->second);
+  for (const PatternEntry& pattern : patterns_)
+    if (ssh_pattern_list_matches(pattern.patterns, name)) found.push_back(pattern.entry);
+  for (const HashedEntry& hashed : hashed_)
+    if (hash_host_name(hashed.salt, name) == hashed.hash) found.push_back(hashed.entry);
+  std::ranges::sort(found);
+  return found;
+}
+
+HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& key) const {
+  HostKeyVerdict matching{HostKeyVerdict::Kind::match, {}};
+  HostKeyVerdict changed{HostKeyVerdict::Kind::changed, {}};
+  HostKeyVerdict other{HostKeyVerdict::Kind::other_type, {}};
+  for (const std::size_t index : entries_of(name)) {
+    const Entry& entry = entries_[index];
+    if (entry.revoked) {
+      if (entry.key == key) return {HostKeyVerdict::Kind::revoked, {entry.place}};
+      continue;  // another key of the host is revoked; that says nothing of this one
+    }
+    if (entry.key == key)
+      matching.places.push_back(entry.place);
+    else
+      (entry.key.type == key.type ? changed : other).places.push_back(entry.place);
+  }
+  if (!matching.places.empty()) return matching;
+  if (!changed.places.empty()) return changed;
+  if (!other.places.empty()) return other;
+  return {HostKeyVerdict::Kind::unknown, {}};
+}
+
+HostKeyVerdict KnownHosts::check(std::string_view host, int port, const HostKey& key) const {
+  HostKeyVerdict verdict = check_name(known_hosts_name(host, port), key);
+  if (verdict.kind != HostKeyVerdict::Kind::unknown || port == 22) return verdict;
+  const HostKeyVerdict plain = check_name(known_hosts_name(host, 22), key);
+  const bool tells =
+      plain.kind == HostKeyVerdict::Kind::match || plain.kind == HostKeyVerdict::Kind::revoked;
+  return tells ? plain : verdict;
+}
+
+std::vector<std::string> KnownHosts::types(std::string_view host, int port) const {
+  std::vector<std::string> types;
+  const auto collect = [&](const std::string& name) {
+    for (const std::size_t index : entries_of(name)) {
+      const Entry& entry = entries_[index];
+      if (!entry.revoked && std::ranges::find(types, entry.key.type) == types.end())
+        types.push_back(entry.key.type);
+    }
+  };
+  collect(known_hosts_name(host, port));
+  if (types.empty() && port != 22) collect(known_hosts_name(host, 22));
+  return types;
+}
+
+std::string known_hosts_line(std::string_view host, int port, const HostKey& key,
+                             std::string_view salt) {
+  const std::string name = known_hosts_name(host, port);
+  const std::string shown = salt.empty() ? name
+                                         : fmt::format("|1|{}|{}", base64_encode(salt),
+                                                       base64_encode(hash_host_name(salt, name)));
+  return fmt::format("{} {} {}\n", shown, key.type, key.base64);
+}
+
+std::string host_key_algorithms(const std::vector<std::string>& known_types) {
+  // An RSA key can sign in two ways; the old ssh-rsa way (SHA-1) is not offered.
+  const auto names_of = [](const std::string& type) {
+    return type == "ssh-rsa" ? std::string("rsa-sha2-512,rsa-sha2-256") : type;
+  };
+  std::string list;
+  std::vector<std::string> done;
+  const auto add = [&](const std::string& type) {
+    if (std::ranges::find(done, type) != done.end()) return;
+    done.push_back(type);
+    list += (list.empty() ? "" : ",") + names_of(type);
+  };
+  const std::vector<std::string> all = {"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
+                                        "ecdsa-sha2-nistp521", "ssh-rsa"};
+  for (const std::string& type : all)  // in this order: the cheapest of the known types first
+    if (std::ranges::find(known_types, type) != known_types.end()) add(type);
+  for (const std::string& type : all) add(type);
+  return list;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,94 @@
+// known_hosts text -> an index that answers, for one host and key, whether the key is the right
+// one. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "launcher/hosts/hostfile.h"
+
+namespace ds::launcher {
+
+/// A public key as known_hosts and sshd spell it.
+struct HostKey {
+  std::string type;    // ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa
+  std::string base64;  // the blob
+  friend bool operator==(const HostKey&, const HostKey&) = default;
+};
+
+/// `SHA256:...` as ssh prints it; empty if the base64 is broken.
+std::string fingerprint(const HostKey& key);
+
+/// What known_hosts says of a key that a host has shown.
+struct HostKeyVerdict {
+  enum class Kind {
+    match,
+    unknown,     // nothing is known of this host
+    other_type,  // only keys of other types are known: `places` are theirs
+    changed,     // another key of this type is known: `places` are theirs
+    revoked      // the key is marked @revoked
+  };
+  Kind kind = Kind::unknown;
+  std::vector<TextPlace> places;
+};
+
+/// Name of a host in known_hosts: `host`, or `[host]:port` for a port other than 22; lower case.
+std::string known_hosts_name(std::string_view host, int port);
+
+/// All known_hosts files of one run, parsed once.
+/// Promise: broken lines are skipped and noted, as ssh does; @cert-authority lines are noted and
+/// skipped.
+class KnownHosts {
+ public:
+  void add(std::string_view text, const std::string& file_name);
+
+  /// `host` is the name dialled (or HostKeyAlias), without brackets. A key known for the plain name
+  /// counts for other ports too if nothing is known for `[host]:port`, as ssh has it.
+  [[nodiscard]] HostKeyVerdict check(std::string_view host, int port, const HostKey& key) const;
+
+  /// Key types known for the host, so that the server is asked for one of them first.
+  [[nodiscard]] std::vector<std::string> types(std::string_view host, int port) const;
+
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Entry {
+    HostKey key;
+    TextPlace place;
+    bool revoked = false;
+  };
+  struct PatternEntry {
+    std::vector<std::string> patterns;
+    std::size_t entry = 0;
+  };
+  struct HashedEntry {
+    std::string salt;
+    std::string hash;
+    std::size_t entry = 0;
+  };
+
+  void add_line(std::string_view line, const TextPlace& place);
+  void index_names(std::string_view names, std::size_t entry, const TextPlace& place);
+  [[nodiscard]] std::vector<std::size_t> entries_of(const std::string& name) const;
+  [[nodiscard]] HostKeyVerdict check_name(const std::string& name, const HostKey& key) const;
+
+  std::vector<Entry> entries_;
+  std::unordered_multimap<std::string, std::size_t> plain_;
+  std::vector<PatternEntry> patterns_;
+  std::vector<HashedEntry> hashed_;
+  std::vector<std::string> notes_;
+};
+
+/// HMAC-SHA1 of `name` under `salt`, as hashed known_hosts lines hold it. 20 bytes.
+std::string hash_host_name(std::string_view salt, std::string_view name);
+
+/// A line to append for a new key; with a `salt` (20 random bytes) the name is hashed.
+std::string known_hosts_line(std::string_view host, int port, const HostKey& key,
+                             std::string_view salt = {});
+
+/// The host key algorithms to offer to a server, the known key types first; a comma list.
+std::string host_key_algorithms(const std::vector<std::string>& known_types);
+
+}  // namespace ds::launcher

@@ -1,0 +1,104 @@
+// The helper threads behind Resolver. They are detached: a name server that does not answer must
+// not delay the exit.
+#include "launcher/transport/resolver.h"
+
+#include <netdb.h>
+
+#include <asio/post.hpp>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace ds::launcher {
+
+namespace {
+
+Resolved look_up(const std::string& host, int port, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* list = nullptr;
+  Resolved out;
+  const int rc = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (rc != 0) {
+    out.problem = rc == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(rc);
+    return out;
+  }
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    asio::ip::tcp::endpoint endpoint;
+    if (entry->ai_addrlen > endpoint.capacity()) continue;
+    std::memcpy(endpoint.data(), entry->ai_addr, entry->ai_addrlen);
+    endpoint.resize(entry->ai_addrlen);
+    out.addresses.push_back(endpoint);
+  }
+  ::freeaddrinfo(list);
+  if (out.addresses.empty()) out.problem = "no usable address";
+  return out;
+}
+
+}  // namespace
+
+struct Resolver::Shared {
+  struct Request {
+    std::string host;
+    int port;
+    std::function<void(Resolved)> done;
+  };
+  explicit Shared(asio::io_context& context) : io(&context) {}
+
+  void serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [&] { return stopped || !requests.empty(); });
+      if (stopped) return;
+      Request request = std::move(requests.front());
+      requests.pop_front();
+      lock.unlock();
+      Resolved result = look_up(request.host, request.port, AI_ADDRCONFIG);
+      if (result.addresses.empty())
+        result = look_up(request.host, request.port, 0);  // hosts with only loopback up
+      lock.lock();
+      if (stopped) return;  // io may be gone
+      asio::post(*io,
+                 [done = std::move(request.done), result = std::move(result)] { done(result); });
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Request> requests;
+  asio::io_context* io;
+  int threads = 0;
+  bool stopped = false;
+};
+
+Resolver::Resolver(asio::io_context& io, int threads)
+    : shared_(std::make_shared<Shared>(io)), max_threads_(threads) {}
+
+Resolver::~Resolver() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->stopped = true;
+  shared_->requests.clear();
+  shared_->wake.notify_all();
+}
+
+void Resolver::resolve(const std::string& host, int port, std::function<void(Resolved)> done) {
+  Resolved numeric = look_up(host, port, AI_NUMERICHOST);
+  const std::lock_guard lock(shared_->mutex);
+  if (!numeric.addresses.empty()) {
+    asio::post(*shared_->io,
+               [done = std::move(done), numeric = std::move(numeric)] { done(numeric); });
+    return;
+  }
+  shared_->requests.push_back({host, port, std::move(done)});
+  if (shared_->threads < max_threads_) {
+    ++shared_->threads;
+    std::thread([shared = shared_] { shared->serve(); }).detach();
+  }
+  shared_->wake.notify_one();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,103 @@
+// ~/.ssh/config text -> the settings for one host. Pure: files, environment and user come in as
+// functions and values.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launcher/hosts/hostfile.h"
+
+namespace ds::launcher {
+
+/// How strictly an unknown host key is taken; a changed key is refused in every case.
+enum class HostKeyChecking { strict, accept_new, accept_any };
+
+/// What the person at this machine is called, and where his files lie.
+struct LocalUser {
+  std::string name;
+  std::string home;
+  int uid = 0;
+  std::string host_name;  // of this machine, for %l
+  std::function<std::optional<std::string>(const std::string&)> environment;  // for ${NAME}
+};
+
+/// Everything the transport needs to know to reach one host.
+struct SshSettings {
+  std::string alias;      // as typed
+  std::string host_name;  // what is looked up and dialled
+  int port = 22;
+  std::string user;
+  std::vector<std::string> identity_files;  // in order; the default files when none is configured
+  bool identities_configured = false;       // identity_files come from the user's own lines
+  bool identities_only = false;
+  std::string identity_agent;                  // socket path; empty: none
+  std::vector<std::string> known_hosts_files;  // the user's own; accept-new writes to the first
+  std::vector<std::string> global_known_hosts_files;  // the system's
+  HostKeyChecking host_key_checking = HostKeyChecking::strict;
+  std::string host_key_alias;
+  bool hash_known_hosts = false;
+  std::optional<std::chrono::seconds> connect_timeout;
+  std::vector<std::string> notes;  // what of the file could not be honoured, one line each
+};
+
+/// The settings of a file and what it includes, ready to be asked for many hosts.
+/// Promise: the first value found wins, as in ssh; IdentityFile lines add up; Match exec, canonical
+/// and final
+///          never match and leave a note; unknown keywords are ignored.
+class SshConfig {
+ public:
+  /// Text of the file at a path, or nothing if there is none.
+  using Reader = std::function<std::optional<std::string>(const std::string& path)>;
+  /// The paths an Include pattern stands for, sorted; the pattern is absolute.
+  using Glob = std::function<std::vector<std::string>(const std::string& pattern)>;
+  struct Sources {
+    Reader read;
+    Glob glob;
+    std::string include_base;  // of relative Include paths: ~/.ssh, or /etc/ssh
+    std::string home;
+  };
+
+  /// Adds a file behind those added before it, so that its values only fill gaps.
+  /// Errors:  Error{config}, message `file:line: what`.
+  void add(std::string_view text, const std::string& file_name, const Sources& sources);
+
+  /// Errors:  Error{config} with `file:line` when the host's settings cannot be honoured: ProxyJump
+  /// and
+  ///          ProxyCommand, a token or value that makes no sense.
+  [[nodiscard]] SshSettings resolve(const Host& host, const LocalUser& local) const;
+
+  struct Directive {
+    std::string keyword;  // lower case
+    std::vector<std::string> values;
+    TextPlace place;
+  };
+  struct Condition {
+    enum class Kind { host, match };
+    Kind kind = Kind::host;
+    std::vector<std::string> words;
+    TextPlace place;
+  };
+  /// Directives that count where all conditions hold (an included file keeps those of the including
+  /// block).
+  struct Block {
+    std::vector<Condition> conditions;
+    std::vector<Directive> directives;
+  };
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+/// True if `name` matches the glob `pattern` of ssh: `*` and `?`, letters in any case.
+bool ssh_pattern_matches(std::string_view pattern, std::string_view name);
+/// True if one pattern of the list matches and no pattern with a leading `!` does.
+bool ssh_pattern_list_matches(const std::vector<std::string>& patterns, std::string_view name);
+/// Cuts a comma list such as `node*,!node7`.
+std::vector<std::string> split_patterns(std::string_view list);
+
+}  // namespace ds::launcher

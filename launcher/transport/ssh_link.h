@@ -1,0 +1,92 @@
+// One ssh connection over a connected socket: host key, authentication, one command. No libssh type
+// leaves its source.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+#include "launcher/transport/known_hosts.h"
+#include "launcher/transport/transport.h"
+
+namespace ds::launcher {
+
+/// Private key files, each read once and shared by all connections.
+class SshKeyring {
+ public:
+  enum class State { ready, missing, encrypted, unusable };
+  struct Status {
+    State state = State::missing;
+    std::string
+        public_base64;    // of a ready key; of an encrypted one if its .pub file lies beside it
+    std::string problem;  // of an unusable one
+  };
+  virtual ~SshKeyring() = default;
+  virtual const Status& load(const std::string& path) = 0;
+};
+std::unique_ptr<SshKeyring> make_ssh_keyring();
+
+/// One thing to try at authentication.
+struct SshIdentity {
+  enum class Kind { file, agent };
+  Kind kind = Kind::file;
+  std::string path;  // file: the private key
+  std::function<int()>
+      socket;  // agent: a descriptor that speaks the agent protocol and always answers; -1: none
+  std::string label;  // for messages
+};
+
+/// How long each stage may take.
+struct SshStageLimits {
+  std::chrono::milliseconds handshake{15000};  // banner, key exchange, host key
+  std::chrono::milliseconds auth{20000};
+  std::chrono::milliseconds command{15000};  // channel and exec request
+};
+
+struct SshLinkSetup {
+  UniqueFd socket;  // connected, non-blocking
+  std::string host_name;
+  std::string user;
+  int port = 22;
+  std::string command;
+  std::string host_key_algorithms;
+  std::vector<SshIdentity> identities;
+  std::string identities_note;  // what could not be tried and why; ends the text of a refusal
+  SshStageLimits limits;
+};
+
+struct SshLinkEnd {
+  ChannelEnd end;  // the reason names no host: the caller puts it in front
+  bool transient =
+      false;  // the server dropped the connection before it was fairly tried: worth another attempt
+};
+
+struct SshLinkEvents {
+  /// Why the key is refused, or nothing. Called from inside the handshake.
+  std::function<std::optional<std::string>(const HostKey&)> check_host_key;
+  std::function<void()> on_open;                              // the command runs
+  std::function<void(const std::string& label)> on_identity;  // this one was accepted
+  std::function<void(std::span<const std::byte>)> on_bytes;
+  std::function<void(std::string_view)> on_noise;
+  std::function<void(SshLinkEnd)> on_end;
+};
+
+/// Threads: the io_context's. Events never come from inside a call. Destroying it closes the socket
+/// at once.
+class SshLink {
+ public:
+  virtual ~SshLink() = default;
+  virtual void send(Bytes bytes) = 0;
+  [[nodiscard]] virtual std::size_t unsent() const = 0;
+  virtual void pause_reading(bool pause) = 0;
+  virtual void close() = 0;
+};
+std::unique_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring,
+                                       SshLinkSetup setup, SshLinkEvents events);
+
+}  // namespace ds::launcher

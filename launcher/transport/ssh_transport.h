@@ -1,0 +1,35 @@
+// Reaches nodes by ssh: settings, name, connection, host key, keys, remote command; a window of
+// attempts at once.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "launcher/transport/ssh_link.h"
+#include "launcher/transport/transport.h"
+
+namespace ds::launcher {
+
+struct SshOptions {
+  std::string remote_command;  // one constant command; everything else travels on the channel
+  std::string config_file;  // empty: ~/.ssh/config, then /etc/ssh/ssh_config; else only this file,
+                            // as `ssh -F`
+  std::chrono::milliseconds connect_limit{
+      10000};  // looking up and connecting, unless ConnectTimeout says otherwise
+  std::chrono::milliseconds agent_limit{3000};  // each answer of the ssh-agent
+  SshStageLimits limits;
+  int window = 64;  // hosts between start and running command at the same time
+  int max_attempts =
+      5;  // for connections that the server drops at once, as a full MaxStartups does
+  int resolver_threads = 8;
+};
+
+/// Threads: the io_context's only.
+/// Errors:  Error{config} for a config file that is named and missing, or broken. Trouble with one
+/// host is the
+///          reason of its ChannelEnd.
+std::unique_ptr<Transport> make_ssh_transport(asio::io_context& io, SshOptions options);
+
+}  // namespace ds::launcher
