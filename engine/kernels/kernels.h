@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/device/device.h"
 #include "engine/tensor/tensor.h"
@@ -36,8 +37,8 @@ struct EmbedBackward {
 /// Shapes: in, delta, sum, out (rows, C), weight, bias (C) act; mean, rstd (rows) f32.
 /// Units:  statistics in f32; in bf16 the sum is rounded once and the rounded value is normalised.
 struct LayerNorm {
-  ConstTensor in, delta, weight, bias;
-  Tensor sum, out, mean, rstd;
+  ConstTensor in, delta{}, weight, bias;
+  Tensor sum{}, out, mean, rstd;
   float eps = 1e-5F;
 };
 
@@ -45,7 +46,7 @@ struct LayerNorm {
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight, dbias (C) f32.
 /// Order:  din may be dresidual's memory.
 struct LayerNormBackward {
-  ConstTensor dout, in, weight, mean, rstd, dresidual;
+  ConstTensor dout, in, weight, mean, rstd, dresidual{};
   Tensor din, dweight, dbias;
   bool accumulate = false;
 };
@@ -57,7 +58,7 @@ struct LayerNormBackward {
 struct Linear {
   enum class Epilogue : std::uint8_t { none, gelu, heads };
   ConstTensor in, weight, bias;
-  Tensor out, pre;
+  Tensor out, pre{};
   Epilogue epilogue = Epilogue::none;
 };
 
@@ -71,7 +72,7 @@ struct LinearBackwardInput {
 /// Shapes: in (rows, K), dout (rows, N) act; dweight (K, N), dbias (N) f32.
 struct LinearBackwardWeight {
   ConstTensor in, dout;
-  Tensor dweight, dbias;
+  Tensor dweight, dbias{};
   bool accumulate = false;
 };
 
@@ -139,7 +140,7 @@ struct SquaredSum {
 /// Source: Loshchilov and Hutter, arXiv:1711.05101; PyTorch's torch.optim.AdamW.
 struct AdamWUpdate {
   ConstTensor grad;
-  Tensor master, m, v, weights;
+  Tensor master, m, v, weights{};
   float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
 };
@@ -195,6 +196,9 @@ class Kernels {
 
   /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (about 0.2 s of work).
   virtual double measure_matrix_peak(DType act) = 0;
+
+  /// The library's names of the matrix products made so far, for tests: a slow fallback must be seen.
+  [[nodiscard]] virtual std::vector<std::string> product_implementations() const = 0;
 };
 
 /// The CPU backend. `threads` = 0 takes the process's share (affinity, OMP_NUM_THREADS).

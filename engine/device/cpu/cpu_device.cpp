@@ -1,0 +1,97 @@
+// Arenas by mmap, and streams and events that have nothing to wait for.
+#include "engine/device/cpu/cpu_device.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/device/cpu/memory_limits.h"
+
+namespace ds {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Below this, rounding up to huge pages would show in the resident size; above, it saves most TLB
+// misses.
+constexpr std::size_t kHugePagesFrom = std::size_t{32} << 20;
+
+class CpuArena final : public Arena {
+ public:
+  explicit CpuArena(std::size_t bytes) : bytes_(bytes) {
+    const bool huge = bytes >= kHugePagesFrom;
+    mapped_ = bytes + (huge ? kHugePage : 0);
+    if (mapped_ == 0) return;
+    map_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map_ == MAP_FAILED) throw_errno(fmt::format("mmap of {} bytes", mapped_), errno);
+    data_ = static_cast<std::byte*>(map_);
+    if (!huge) return;
+    const auto address = reinterpret_cast<std::uintptr_t>(map_);
+    data_ += (kHugePage - address % kHugePage) % kHugePage;
+    // Whole huge pages only: the tail stays in small pages, so nothing unused becomes resident.
+    madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  }
+  ~CpuArena() override {
+    if (mapped_ != 0) munmap(map_, mapped_);
+  }
+  CpuArena(const CpuArena&) = delete;
+  CpuArena& operator=(const CpuArena&) = delete;
+
+  std::byte* data() override { return data_; }
+  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  std::size_t mapped_ = 0;
+  void* map_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+class CpuStream final : public Stream {
+ public:
+  void synchronize() override {}
+};
+
+class CpuEvent final : public Event {
+ public:
+  void record(Stream&) override {}
+  void make_wait(Stream&) override {}
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(std::string description) : description_(std::move(description)) {}
+
+  [[nodiscard]] std::string description() const override { return description_; }
+  [[nodiscard]] std::size_t free_bytes(Tier) const override { return available_memory_bytes(); }
+
+  std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
+    const std::size_t free = free_bytes(tier);
+    if (bytes > free) {
+      throw Error(
+          ErrorKind::config,
+          fmt::format("the plan needs {} bytes of memory, and {} are free here", bytes, free),
+          "use a smaller batch.micro, seq_len or model, or fewer ranks on this node");
+    }
+    return std::make_unique<CpuArena>(bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream&) override {
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  std::string description_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(std::string description) {
+  return std::make_unique<CpuDevice>(std::move(description));
+}
+
+}  // namespace ds

@@ -1,0 +1,327 @@
+// The LM head: logits, loss and gradient in chunks of rows, so that all logits never exist at once.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/cpu/product.h"
+#include "engine/kernels/cpu/scalar_log.h"
+
+namespace ds::cpu {
+namespace {
+
+// Logits of a chunk lie as slices of this many columns, each dense (rows, width): the products of
+// the backward pass take a slice as an operand with no copy. Arithmetic: the input gradient is
+// summed slice by slice.
+constexpr std::int64_t kSlice = 2048;
+constexpr std::int64_t kRowsPerTask = 8;
+constexpr std::int64_t kElementsPerTask = 16 << 10;
+
+struct Dimensions {
+  std::int64_t rows, width, vocab, chunk;
+  DType type;
+
+  explicit Dimensions(const HeadLoss& a)
+      : rows(a.targets.elements()),
+        width(a.weight.shape[1]),
+        vocab(a.weight.shape[0]),
+        chunk(std::clamp<std::int64_t>(a.chunk_rows, 1, std::max<std::int64_t>(rows, 1))),
+        type(a.in.dtype) {
+    DS_ASSERT(a.in.elements() == rows * width && a.chunk_rows > 0);
+    DS_ASSERT(a.valid_vocab > 0 && a.valid_vocab <= vocab);
+  }
+  explicit Dimensions(const Kernels::Extents& e)
+      : rows(e.micro * e.seq_len),
+        width(e.width),
+        vocab(e.vocab),
+        chunk(std::min(e.chunk_rows, rows)),
+        type(e.act) {}
+
+  [[nodiscard]] std::int64_t slices() const { return ceil_div(vocab, kSlice); }
+  [[nodiscard]] std::int64_t slice_width(std::int64_t s) const {
+    return std::min(kSlice, vocab - s * kSlice);
+  }
+  [[nodiscard]] Product logits_product(std::int64_t count) const {
+    return {.m = count,
+            .n = vocab,
+            .k = width,
+            .type = type,
+            .a = {nullptr, width, false},
+            .b = {nullptr, width, true}};
+  }
+  [[nodiscard]] Product input_product(std::int64_t count, std::int64_t s) const {
+    return {.m = count,
+            .n = width,
+            .k = slice_width(s),
+            .type = type,
+            .a = {nullptr, slice_width(s), false},
+            .b = {nullptr, width, false}};
+  }
+  [[nodiscard]] Product weight_product(std::int64_t count, std::int64_t s) const {
+    return {.m = slice_width(s),
+            .n = width,
+            .k = count,
+            .type = type,
+            .a = {nullptr, slice_width(s), true},
+            .b = {nullptr, width, false}};
+  }
+};
+
+struct HeadScratch {
+  std::byte* logits;
+  double* losses;
+  float* din;
+  std::byte* products;
+  std::size_t product_bytes;
+
+  HeadScratch(Scratch& scratch, const Context& c, const Dimensions& d) {
+    logits = scratch.take<std::byte>(d.chunk * d.vocab * size_of(d.type));
+    losses = scratch.take<double>(d.chunk);
+    din = scratch.take<float>(d.chunk * d.width);
+    product_bytes = 0;
+    const auto measure = [&](const Product& product) {
+      Scratch s;
+      const ProductScratch pieces(s, c, product);
+      product_bytes = std::max(product_bytes, s.used());
+    };
+    measure(d.logits_product(d.chunk));
+    for (const std::int64_t s : {std::int64_t{0}, d.slices() - 1}) {
+      measure(d.input_product(d.chunk, s));
+      measure(d.weight_product(d.chunk, s));
+    }
+    products = scratch.take<std::byte>(static_cast<std::int64_t>(product_bytes));
+  }
+};
+
+/// One chunk of rows: [first, first + count).
+class Chunk {
+ public:
+  Chunk(const Context& c, const HeadLoss& a, const Dimensions& d, const HeadScratch& s,
+        std::int64_t first)
+      : c_(c),
+        a_(a),
+        d_(d),
+        s_(s),
+        act_(c.act(d.type)),
+        first_(first),
+        count_(std::min(d.chunk, d.rows - first)) {}
+
+  void compute_logits() {
+    Product product = d_.logits_product(count_);
+    product.a.data = input();
+    product.b.data = a_.weight.data;
+    run_product(product, [&](const Tile& tile, int) {
+      // A slice is a whole number of panels, so a tile never crosses slices.
+      const std::int64_t s = tile.column / kSlice, width = d_.slice_width(s);
+      void* to = at(slice(s), d_.type, tile.row * width + tile.column % kSlice);
+      act_.store_tile(tile.data, tile.rows, tile.columns, {.out = to, .stride = width});
+    });
+  }
+
+  /// Losses of the rows; with `scale` not zero, logits become gradients in the same pass over
+  /// memory.
+  void softmax(float scale) {
+    c_.pool.parallel_for(ceil_div(count_, kRowsPerTask), [&](std::int64_t task, int) {
+      const std::int64_t begin = task * kRowsPerTask;
+      for (std::int64_t r = begin; r < std::min(begin + kRowsPerTask, count_); ++r)
+        softmax_row(r, scale);
+    });
+  }
+
+  /// In row order, so the same bits always.
+  void add_losses(double& loss, std::int64_t& counted) const {
+    for (std::int64_t r = 0; r < count_; ++r) {
+      if (target(r) < 0) continue;
+      loss += s_.losses[r];
+      ++counted;
+    }
+  }
+
+  void input_gradient(void* din) {
+    for (std::int64_t s = 0; s < d_.slices(); ++s) {
+      Product product = d_.input_product(count_, s);
+      product.a.data = slice(s);
+      product.b.data = at(a_.weight.data, d_.type, s * kSlice * d_.width);
+      run_product(product, [&](const Tile& tile, int) {
+        c_.vector.add_tile(tile.data, tile.rows, tile.columns,
+                           s_.din + tile.row * d_.width + tile.column, d_.width, s > 0);
+      });
+    }
+    const std::int64_t n = count_ * d_.width;
+    c_.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
+      const std::int64_t from = task * kElementsPerTask,
+                         size = std::min(kElementsPerTask, n - from);
+      void* to = at(din, d_.type, first_ * d_.width + from);
+      if (d_.type == DType::f32) {
+        std::memcpy(to, s_.din + from, static_cast<std::size_t>(size) * sizeof(float));
+      } else {
+        c_.vector.f32_to_bf16(s_.din + from, static_cast<std::uint16_t*>(to), size);
+      }
+    });
+  }
+
+  void weight_gradient(float* dweight, bool accumulate) {
+    for (std::int64_t s = 0; s < d_.slices(); ++s) {
+      Product product = d_.weight_product(count_, s);
+      product.a.data = slice(s);
+      product.b.data = input();
+      run_product(product, [&](const Tile& tile, int) {
+        c_.vector.add_tile(tile.data, tile.rows, tile.columns,
+                           dweight + (s * kSlice + tile.row) * d_.width + tile.column, d_.width,
+                           accumulate || first_ > 0);
+      });
+    }
+  }
+
+ private:
+  [[nodiscard]] const void* input() const { return at(a_.in.data, d_.type, first_ * d_.width); }
+  [[nodiscard]] std::int32_t target(std::int64_t r) const {
+    return static_cast<const std::int32_t*>(a_.targets.data)[first_ + r];
+  }
+  [[nodiscard]] std::byte* slice(std::int64_t s) const {
+    return s_.logits + s * kSlice * count_ * size_of(d_.type);
+  }
+  template <class Sink>
+  void run_product(const Product& product, Sink sink) {
+    Scratch scratch(s_.products, s_.product_bytes);
+    const ProductScratch pieces(scratch, c_, product);
+    multiply(c_, product, pieces, sink);
+  }
+  [[nodiscard]] float read(const void* p) const {
+    return d_.type == DType::f32 ? *static_cast<const float*>(p)
+                                 : float_from_bf16(*static_cast<const std::uint16_t*>(p));
+  }
+  void write(void* p, float value) const {
+    if (d_.type == DType::f32) {
+      *static_cast<float*>(p) = value;
+    } else {
+      *static_cast<std::uint16_t*>(p) = bf16_from_float(value);
+    }
+  }
+
+  void softmax_row(std::int64_t r, float scale) {
+    const std::int32_t wanted = target(r);
+    DS_ASSERT(wanted < a_.valid_vocab);
+    float largest = 0, sum = 0, logit = 0;
+    if (wanted >= 0) {
+      row_statistics(r, &largest, &sum);
+      const std::int64_t s = wanted / kSlice;
+      logit = read(row_of(s, r, wanted % kSlice));
+      s_.losses[r] = static_cast<double>(largest) + scalar_log(static_cast<double>(sum)) -
+                     static_cast<double>(logit);
+    }
+    if (scale == 0.0F) return;
+    const auto lse =
+        static_cast<float>(static_cast<double>(largest) + scalar_log(static_cast<double>(sum)));
+    for (std::int64_t s = 0; s < d_.slices(); ++s) {
+      const std::int64_t width = d_.slice_width(s);
+      const std::int64_t valid =
+          wanted < 0 ? 0 : std::clamp<std::int64_t>(a_.valid_vocab - s * kSlice, 0, width);
+      std::byte* row = row_of(s, r, 0);
+      if (valid > 0) act_.logits_gradient(row, valid, lse, scale);
+      std::memset(row + valid * size_of(d_.type), 0,
+                  static_cast<std::size_t>((width - valid) * size_of(d_.type)));
+    }
+    if (wanted < 0) return;
+    // (p - 1) * scale, from p in f32: the rounded product above would lose what is left near p = 1.
+    const float p =
+        static_cast<float>(exp_of(static_cast<double>(logit) - static_cast<double>(lse)));
+    write(row_of(wanted / kSlice, r, wanted % kSlice), (p - 1.0F) * scale);
+  }
+
+  /// e^x through the vector kernel: one row of one logit, whose "gradient" is e^(x - 0) * 1.
+  [[nodiscard]] float exp_of(double x) const {
+    float value = static_cast<float>(x);
+    c_.vector.f32.logits_gradient(&value, 1, 0.0F, 1.0F);
+    return value;
+  }
+
+  /// Slices but the last valid one are whole and lie equally far apart.
+  void row_statistics(std::int64_t r, float* largest, float* sum) const {
+    const std::int64_t whole = a_.valid_vocab / kSlice * kSlice, rest = a_.valid_vocab - whole;
+    if (whole > 0) {
+      act_.logits_row(row_of(0, r, 0), kSlice * count_, kSlice, whole, largest, sum);
+    }
+    if (rest == 0) return;
+    float last_largest = 0, last_sum = 0;
+    act_.logits_row(row_of(whole / kSlice, r, 0), 0, rest, rest, &last_largest, &last_sum);
+    if (whole == 0) {
+      *largest = last_largest;
+      *sum = last_sum;
+      return;
+    }
+    const float top = std::max(*largest, last_largest);
+    *sum = *sum * exp_of(static_cast<double>(*largest - top)) +
+           last_sum * exp_of(static_cast<double>(last_largest - top));
+    *largest = top;
+  }
+
+  [[nodiscard]] std::byte* row_of(std::int64_t s, std::int64_t r, std::int64_t column) const {
+    return slice(s) + (r * d_.slice_width(s) + column) * size_of(d_.type);
+  }
+
+  const Context& c_;
+  const HeadLoss& a_;
+  const Dimensions& d_;
+  const HeadScratch& s_;
+  const ActKernels& act_;
+  std::int64_t first_, count_;
+};
+
+template <class Body>
+void for_chunks(const Context& c, const HeadLoss& a, Body body) {
+  const Dimensions d(a);
+  Scratch scratch = c.scratch();
+  const HeadScratch pieces(scratch, c, d);
+  double loss = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t first = 0; first < d.rows; first += d.chunk) {
+    Chunk chunk(c, a, d, pieces, first);
+    chunk.compute_logits();
+    body(chunk);
+    chunk.add_losses(loss, counted);
+  }
+  *static_cast<double*>(a.loss.data) = loss;
+  *static_cast<std::int64_t*>(a.count.data) = counted;
+}
+
+}  // namespace
+
+void run(const Context& c, const HeadLoss& a) {
+  for_chunks(c, a, [](Chunk& chunk) { chunk.softmax(0.0F); });
+}
+
+void run(const Context& c, const HeadLossBackward& a) {
+  DS_ASSERT(a.loss_scale != 0.0F);
+  for_chunks(c, a.forward, [&](Chunk& chunk) {
+    chunk.softmax(a.loss_scale);
+    chunk.input_gradient(a.din.data);
+    chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
+  });
+}
+
+void run(const Context& c, const Logits& a) {
+  const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
+  const std::int64_t rows = a.in.elements() / width;
+  const Product product{.m = rows,
+                        .n = vocab,
+                        .k = width,
+                        .type = a.in.dtype,
+                        .a = {a.in.data, width, false},
+                        .b = {a.weight.data, width, true}};
+  auto* out = static_cast<float*>(a.out.data);
+  Scratch scratch = c.scratch();
+  const ProductScratch pieces(scratch, c, product);
+  multiply(c, product, pieces, [&](const Tile& tile, int) {
+    c.vector.add_tile(tile.data, tile.rows, tile.columns, out + tile.row * vocab + tile.column,
+                      vocab, false);
+  });
+}
+
+std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e) {
+  if (e.vocab == 0 || e.chunk_rows == 0) return 0;
+  Scratch scratch;
+  const HeadScratch pieces(scratch, c, Dimensions(e));
+  return scratch.used();
+}
+
+}  // namespace ds::cpu

@@ -1,0 +1,137 @@
+// Linear layers: forward with its epilogues, input gradient, weight and bias gradient.
+#include <cstring>
+
+#include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/cpu/product.h"
+
+namespace ds::cpu {
+namespace {
+
+// Rows (the summed dimension of a weight gradient) taken at once. Arithmetic: never derive it from
+// threads.
+constexpr std::int64_t kGradientRows = 2048;
+
+/// Writes a tile of (rows, S*H*D) into (S, B, H, T, D): cut where a head or a sequence ends.
+void store_heads(const ActKernels& act, const Tile& tile, const Linear& a) {
+  const Shape& shape = a.out.shape;
+  const std::int64_t batch = shape[1], heads = shape[2], time = shape[3], depth = shape[4];
+  for (std::int64_t c = 0; c < tile.columns;) {
+    const std::int64_t column = tile.column + c;
+    const std::int64_t s = column / (heads * depth), h = column / depth % heads, d = column % depth;
+    const std::int64_t columns = std::min(tile.columns - c, depth - d);
+    for (std::int64_t r = 0; r < tile.rows;) {
+      const std::int64_t b = (tile.row + r) / time, t = (tile.row + r) % time;
+      const std::int64_t rows = std::min(tile.rows - r, time - t);
+      const std::int64_t to = (((s * batch + b) * heads + h) * time + t) * depth + d;
+      act.store_tile(tile.data + r * kPanel + c, rows, columns,
+                     {.bias = at(a.bias.data, a.bias.dtype, column),
+                      .out = at(a.out.data, a.out.dtype, to),
+                      .stride = depth});
+      r += rows;
+    }
+    c += columns;
+  }
+}
+
+Product forward_product(DType type, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  return {
+      .m = rows, .n = n, .k = k, .type = type, .a = {nullptr, k, false}, .b = {nullptr, n, false}};
+}
+Product input_product(DType type, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  return {
+      .m = rows, .n = k, .k = n, .type = type, .a = {nullptr, n, false}, .b = {nullptr, n, true}};
+}
+Product weight_product(DType type, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  return {.m = k,
+          .n = n,
+          .k = std::min(rows, kGradientRows),
+          .type = type,
+          .a = {nullptr, k, true},
+          .b = {nullptr, n, false}};
+}
+
+}  // namespace
+
+void run(const Context& c, const Linear& a) {
+  const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
+  DS_ASSERT(a.out.elements() == rows * n && a.bias.elements() == n);
+  DS_ASSERT((a.epilogue == Linear::Epilogue::gelu) == static_cast<bool>(a.pre));
+  Product product = forward_product(a.in.dtype, rows, k, n);
+  product.a.data = a.in.data;
+  product.b.data = a.weight.data;
+  Scratch scratch = c.scratch();
+  const ProductScratch pieces(scratch, c, product);
+  const ActKernels& act = c.act(a.in.dtype);
+  multiply(c, product, pieces, [&](const Tile& tile, int) {
+    if (a.epilogue == Linear::Epilogue::heads) return store_heads(act, tile, a);
+    const std::int64_t to = tile.row * n + tile.column;
+    act.store_tile(tile.data, tile.rows, tile.columns,
+                   {.bias = at(a.bias.data, a.bias.dtype, tile.column),
+                    .out = at(a.out.data, a.out.dtype, to),
+                    .pre = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
+                    .stride = n});
+  });
+}
+
+void run(const Context& c, const LinearBackwardInput& a) {
+  const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.dout.elements() / n;
+  DS_ASSERT(a.din.elements() == rows * k);
+  Product product = input_product(a.dout.dtype, rows, k, n);
+  product.a.data = a.dout.data;
+  product.b.data = a.weight.data;
+  Scratch scratch = c.scratch();
+  const ProductScratch pieces(scratch, c, product);
+  const ActKernels& act = c.act(a.dout.dtype);
+  multiply(c, product, pieces, [&](const Tile& tile, int) {
+    act.store_tile(tile.data, tile.rows, tile.columns,
+                   {.out = at(a.din.data, a.din.dtype, tile.row * k + tile.column), .stride = k});
+  });
+}
+
+void run(const Context& c, const LinearBackwardWeight& a) {
+  const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
+  DS_ASSERT(a.dout.elements() == rows * n && rows > 0);
+  auto* dweight = static_cast<float*>(a.dweight.data);
+  auto* dbias = static_cast<float*>(a.dbias.data);
+  Product product = weight_product(a.in.dtype, rows, k, n);
+  Scratch scratch = c.scratch();
+  const ProductScratch pieces(scratch, c, product);
+  const ActKernels& act = c.act(a.in.dtype);
+  for (std::int64_t row = 0; row < rows; row += kGradientRows) {
+    const bool add = a.accumulate || row > 0;
+    product.k = std::min(kGradientRows, rows - row);
+    product.a.data = at(a.in.data, a.in.dtype, row * k);
+    product.b.data = at(a.dout.data, a.dout.dtype, row * n);
+    const auto sum_bias = [&](std::int64_t column, std::int64_t columns) {
+      if (dbias == nullptr) return;
+      if (!add) std::memset(dbias + column, 0, static_cast<std::size_t>(columns) * sizeof(float));
+      act.add_column_sums(at(product.b.data, product.type, column), n, product.k, columns,
+                          dbias + column);
+    };
+    const PanelHook hook(sum_bias);
+    multiply(
+        c, product, pieces,
+        [&](const Tile& tile, int) {
+          c.vector.add_tile(tile.data, tile.rows, tile.columns,
+                            dweight + tile.row * n + tile.column, n, add);
+        },
+        &hook);
+  }
+}
+
+std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
+  const std::int64_t rows = e.micro * e.seq_len;
+  const std::int64_t shapes[][2] = {
+      {e.width, 3 * e.width}, {e.width, e.width}, {e.width, e.ffn}, {e.ffn, e.width}};
+  std::size_t largest = 0;
+  for (const auto& [k, n] : shapes) {
+    for (const auto make : {forward_product, input_product, weight_product}) {
+      Scratch scratch;
+      const ProductScratch measured(scratch, c, make(e.act, rows, k, n));
+      largest = std::max(largest, scratch.used());
+    }
+  }
+  return largest;
+}
+
+}  // namespace ds::cpu

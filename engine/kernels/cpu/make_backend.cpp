@@ -1,0 +1,111 @@
+// Puts the CPU backend together: picks the instruction set, starts the pool, forwards the seam's
+// calls.
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "engine/device/cpu/cpu_device.h"
+#include "engine/kernels/cpu/onednn_threads.h"
+#include "engine/kernels/cpu/ops.h"
+
+namespace ds {
+namespace {
+
+struct InstructionSet {
+  const cpu::VectorKernels* kernels;
+  const char* name;
+};
+
+InstructionSet pick_instruction_set(const std::string& wanted) {
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (wanted != "auto" && wanted != "avx512" && wanted != "avx2") {
+    throw Error(ErrorKind::config, fmt::format("unknown instruction set \"{}\"", wanted),
+                "use auto, avx512 or avx2");
+  }
+  if (wanted == "avx512" && !avx512) {
+    throw Error(ErrorKind::config, "this CPU has no AVX-512 (F, BW, VL, DQ)",
+                "use isa auto or avx2");
+  }
+  if (!avx2) throw Error(ErrorKind::config, "this CPU has neither AVX2 with FMA nor AVX-512");
+  if (avx512 && wanted != "avx2") return {&avx512::vector_kernels(), "AVX-512"};
+  return {&avx2::vector_kernels(), "AVX2"};
+}
+
+class CpuKernels final : public Kernels {
+ public:
+  CpuKernels(int threads, const cpu::VectorKernels& vector)
+      : pool_(threads, cpu::use_one_onednn_thread),
+        products_(threads),
+        context_{.pool = pool_,
+                 .vector = vector,
+                 .products = products_,
+                 .bf16_products = cpu::has_bf16_products()} {}
+
+  [[nodiscard]] std::size_t workspace_bytes(const Extents& e) const override {
+    return std::max({cpu::linear_scratch_bytes(context_, e),
+                     cpu::attention_scratch_bytes(context_, e),
+                     cpu::head_scratch_bytes(context_, e), cpu::layer_norm_scratch_bytes(e),
+                     cpu::squared_sum_scratch_bytes(e)});
+  }
+  void set_workspace(std::byte* data, std::size_t bytes) override {
+    DS_ASSERT(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);
+    context_.workspace = data;
+    context_.workspace_bytes = bytes;
+  }
+
+  void run(const Embed& a, Stream&) override { cpu::run(context_, a); }
+  void run(const EmbedBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const LayerNorm& a, Stream&) override { cpu::run(context_, a); }
+  void run(const LayerNormBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const Linear& a, Stream&) override { product(a); }
+  void run(const LinearBackwardInput& a, Stream&) override { product(a); }
+  void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
+  void run(const GeluBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const Attention& a, Stream&) override { product(a); }
+  void run(const AttentionBackward& a, Stream&) override { product(a); }
+  void run(const HeadLoss& a, Stream&) override { product(a); }
+  void run(const HeadLossBackward& a, Stream&) override { product(a); }
+  void run(const Logits& a, Stream&) override { product(a); }
+  void run(const Add& a, Stream&) override { cpu::run(context_, a); }
+  void run(const SquaredSum& a, Stream&) override { cpu::run(context_, a); }
+  void run(const AdamWUpdate& a, Stream&) override { cpu::run(context_, a); }
+  void run(const FillNormal& a, Stream&) override { cpu::run(context_, a); }
+  void run(const Cast& a, Stream&) override { cpu::run(context_, a); }
+
+  double measure_matrix_peak(DType act) override {
+    cpu::use_one_onednn_thread();
+    return cpu::measure_matrix_peak(context_, act);
+  }
+
+  [[nodiscard]] std::vector<std::string> product_implementations() const override {
+    return products_.implementations();
+  }
+
+ private:
+  /// The caller may be any thread, and works as thread 0: it must not start OpenMP threads either.
+  template <class Op>
+  void product(const Op& a) {
+    cpu::use_one_onednn_thread();
+    cpu::run(context_, a);
+  }
+
+  ThreadPool pool_;
+  cpu::TileProducts products_;
+  cpu::Context context_;
+};
+
+}  // namespace
+
+Backend make_cpu_backend(const CpuOptions& options) {
+  const InstructionSet isa = pick_instruction_set(options.isa);
+  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  const char* products = cpu::has_bf16_products()    ? "bf16 and f32 products"
+                         : cpu::has_block_products() ? "f32 products"
+                                                     : "f32 products without AVX-512";
+  return {make_cpu_device(fmt::format("CPU, {} thread{}, {}, {}", threads, threads == 1 ? "" : "s",
+                                      isa.name, products)),
+          std::make_unique<CpuKernels>(threads, *isa.kernels)};
+}
+
+}  // namespace ds

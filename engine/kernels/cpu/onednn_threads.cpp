@@ -1,0 +1,10 @@
+// The only file that speaks to OpenMP.
+#include "engine/kernels/cpu/onednn_threads.h"
+
+#include <omp.h>
+
+namespace ds::cpu {
+
+void use_one_onednn_thread() { omp_set_num_threads(1); }
+
+}  // namespace ds::cpu

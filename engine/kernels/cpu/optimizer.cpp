@@ -1,0 +1,97 @@
+// The gradient norm, AdamW and initial values.
+#include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/leaf_tree.h"
+
+namespace ds::cpu {
+namespace {
+
+// Aligned subtrees of 64 leaves are the tasks. The tree over them is the tree over all leaves,
+// because every split above them falls on a power of two.
+constexpr std::int64_t kLeavesPerTask = 64;
+// Sums kept at once; a longer tensor goes in rounds, again whole subtrees.
+constexpr std::int64_t kTasksAtOnce = 4096;
+constexpr std::int64_t kElementsPerTask = 32 << 10;
+constexpr std::int64_t kNormalsPerBlock = 64;
+
+}  // namespace
+
+void run(const Context& c, const SquaredSum& a) {
+  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
+  const std::int64_t tasks = ceil_div(leaves, kLeavesPerTask);
+  const auto* in = static_cast<const float*>(a.in.data);
+  Scratch scratch = c.scratch();
+  auto* sums = scratch.take<double>(kTasksAtOnce);
+  auto* bad = scratch.take<std::int64_t>(kTasksAtOnce);
+  std::int64_t non_finite = 0;
+  const auto task_sum = [&](std::int64_t task, std::int64_t* bad_here) {
+    const std::int64_t first = task * kLeavesPerTask;
+    return leaf_tree_sum(first, std::min(kLeavesPerTask, leaves - first), [&](std::int64_t leaf) {
+      const std::int64_t start = leaf * kLeafElements;
+      return c.vector.square_leaf(in + start, std::min(kLeafElements, n - start), bad_here);
+    });
+  };
+  const auto round_sum = [&](std::int64_t round) {
+    const std::int64_t first = round * kTasksAtOnce, count = std::min(kTasksAtOnce, tasks - first);
+    c.pool.parallel_for(count, [&](std::int64_t i, int) {
+      bad[i] = 0;
+      sums[i] = task_sum(first + i, &bad[i]);
+    });
+    for (std::int64_t i = 0; i < count; ++i) non_finite += bad[i];
+    return leaf_tree_sum(0, count, [&](std::int64_t i) { return sums[i]; });
+  };
+  *static_cast<double*>(a.sum.data) = leaf_tree_sum(0, ceil_div(tasks, kTasksAtOnce), round_sum);
+  *static_cast<std::int64_t*>(a.non_finite.data) = non_finite;
+}
+
+void run(const Context& c, const AdamWUpdate& a) {
+  const AdamWCoefficients coefficients =
+      adamw_coefficients({.grad_scale = a.grad_scale,
+                          .lr = a.lr,
+                          .beta1 = a.beta1,
+                          .beta2 = a.beta2,
+                          .eps = a.eps,
+                          .weight_decay = a.weight_decay,
+                          .bias_correction1 = a.bias_correction1,
+                          .bias_correction2 = a.bias_correction2});
+  const std::int64_t n = a.grad.elements();
+  DS_ASSERT(a.master.elements() == n && a.m.elements() == n && a.v.elements() == n);
+  DS_ASSERT(!a.weights || a.weights.elements() == n);
+  const bool bf16 = a.weights && a.weights.dtype == DType::bf16;
+  const std::int64_t weight_bytes = a.weights ? size_of(a.weights.dtype) : 0;
+  c.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
+    const std::int64_t first = task * kElementsPerTask;
+    c.vector.adamw(
+        coefficients, static_cast<const float*>(a.grad.data) + first,
+        static_cast<float*>(a.master.data) + first, static_cast<float*>(a.m.data) + first,
+        static_cast<float*>(a.v.data) + first,
+        a.weights ? static_cast<std::byte*>(a.weights.data) + first * weight_bytes : nullptr, bf16,
+        std::min(kElementsPerTask, n - first));
+  });
+}
+
+void run(const Context& c, const FillNormal& a) {
+  const std::int64_t n = a.out.elements(), begin = a.first_element, end = begin + n;
+  auto* out = static_cast<float*>(a.out.data);
+  const std::int64_t first_task = begin / kElementsPerTask;
+  c.pool.parallel_for(ceil_div(end, kElementsPerTask) - first_task, [&](std::int64_t task, int) {
+    const std::int64_t start = (first_task + task) * kElementsPerTask;
+    for (std::int64_t e = start; e < std::min(end, start + kElementsPerTask);
+         e += kNormalsPerBlock) {
+      if (e + kNormalsPerBlock <= begin) continue;
+      alignas(64) float block[kNormalsPerBlock];
+      c.vector.normal_block(static_cast<std::uint64_t>(e / kNormalsPerBlock), a.seed, a.key, a.mean,
+                            a.standard_deviation, block);
+      const std::int64_t from = std::max(e, begin), to = std::min(e + kNormalsPerBlock, end);
+      std::copy(block + (from - e), block + (to - e), out + (from - begin));
+    }
+  });
+}
+
+std::size_t squared_sum_scratch_bytes(const Kernels::Extents&) {
+  Scratch scratch;
+  scratch.take<double>(kTasksAtOnce);
+  scratch.take<std::int64_t>(kTasksAtOnce);
+  return scratch.used();
+}
+
+}  // namespace ds::cpu

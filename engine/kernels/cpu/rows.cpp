@@ -1,0 +1,152 @@
+// Embedding, layer norm, GELU's gradient and sums: operations that read memory once.
+#include <cstring>
+
+#include "engine/kernels/cpu/ops.h"
+
+namespace ds::cpu {
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 32;
+constexpr std::int64_t kElementsPerTask = 32 << 10;
+constexpr std::int64_t kColumnsPerTask = 64;
+// Layer norm's weight gradients are summed in blocks of rows, and the blocks in order. Arithmetic.
+constexpr std::int64_t kNormBlocks = 64;
+constexpr std::int64_t kSmallestNormBlock = 32;
+
+std::int64_t norm_block_rows(std::int64_t rows) {
+  return std::max(kSmallestNormBlock, ceil_div(rows, kNormBlocks));
+}
+
+/// body(first, count) over [0, n) in pieces.
+template <class Body>
+void in_pieces(const Context& c, std::int64_t n, std::int64_t piece, Body body) {
+  c.pool.parallel_for(ceil_div(n, piece), [&](std::int64_t task, int) {
+    const std::int64_t first = task * piece;
+    body(first, std::min(piece, n - first));
+  });
+}
+
+}  // namespace
+
+void run(const Context& c, const Embed& a) {
+  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements(), time = a.wpe.shape[0];
+  const auto* tokens = static_cast<const std::int32_t*>(a.tokens.data);
+  const ActKernels& act = c.act(a.out.dtype);
+  in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      DS_ASSERT(tokens[r] >= 0 && tokens[r] < a.wte.shape[0]);
+      act.embed_row(at(a.wte.data, a.wte.dtype, tokens[r] * width),
+                    at(a.wpe.data, a.wpe.dtype, r % time * width),
+                    at(a.out.data, a.out.dtype, r * width), width);
+    }
+  });
+}
+
+void run(const Context& c, const EmbedBackward& a) {
+  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements(), time = a.dwpe.shape[0];
+  const auto* tokens = static_cast<const std::int32_t*>(a.tokens.data);
+  auto* dwte = static_cast<float*>(a.dwte.data);
+  auto* dwpe = static_cast<float*>(a.dwpe.data);
+  const ActKernels& act = c.act(a.dout.dtype);
+  const auto clear = [&](float* to, std::int64_t n) {
+    in_pieces(c, n, kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
+      std::memset(to + first, 0, static_cast<std::size_t>(count) * sizeof(float));
+    });
+  };
+  if (!a.accumulate_wte) clear(dwte, a.dwte.elements());
+  if (!a.accumulate_wpe) clear(dwpe, a.dwpe.elements());
+  // Tasks are columns, so that each element gets its rows in order whatever the threads do.
+  in_pieces(c, width, kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const void* from = at(a.dout.data, a.dout.dtype, r * width + first);
+      act.add_to(dwte + tokens[r] * width + first, from, count);
+      act.add_to(dwpe + r % time * width + first, from, count);
+    }
+  });
+}
+
+void run(const Context& c, const LayerNorm& a) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const LayerNormRows args{.in = a.in.data,
+                           .delta = a.delta.data,
+                           .weight = a.weight.data,
+                           .bias = a.bias.data,
+                           .sum = a.sum.data,
+                           .out = a.out.data,
+                           .mean = static_cast<float*>(a.mean.data),
+                           .rstd = static_cast<float*>(a.rstd.data),
+                           .width = width,
+                           .eps = a.eps};
+  const ActKernels& act = c.act(a.in.dtype);
+  in_pieces(c, rows, kRowsPerTask,
+            [&](std::int64_t first, std::int64_t count) { act.layer_norm(args, first, count); });
+}
+
+void run(const Context& c, const LayerNormBackward& a) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
+  Scratch scratch = c.scratch();
+  float* dweights = scratch.take<float>(blocks * width);
+  float* dbiases = scratch.take<float>(blocks * width);
+  const ActKernels& act = c.act(a.in.dtype);
+  c.pool.parallel_for(blocks, [&](std::int64_t i, int) {
+    act.layer_norm_backward({.dout = a.dout.data,
+                             .in = a.in.data,
+                             .weight = a.weight.data,
+                             .dresidual = a.dresidual.data,
+                             .mean = static_cast<const float*>(a.mean.data),
+                             .rstd = static_cast<const float*>(a.rstd.data),
+                             .din = a.din.data,
+                             .dweight = dweights + i * width,
+                             .dbias = dbiases + i * width,
+                             .width = width},
+                            i * block, std::min(block, rows - i * block));
+  });
+  in_pieces(c, width, 4 * kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
+    c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
+                       a.accumulate);
+    c.vector.sum_parts(dbiases, blocks, width, first, count, static_cast<float*>(a.dbias.data),
+                       a.accumulate);
+  });
+}
+
+void run(const Context& c, const GeluBackward& a) {
+  const ActKernels& act = c.act(a.pre.dtype);
+  in_pieces(c, a.pre.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
+    act.gelu_backward(at(a.pre.data, a.pre.dtype, first), at(a.dout.data, a.dout.dtype, first),
+                      at(a.din.data, a.din.dtype, first), count);
+  });
+}
+
+void run(const Context& c, const Add& a) {
+  const ActKernels& act = c.act(a.a.dtype);
+  in_pieces(c, a.a.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
+    act.add(at(a.a.data, a.a.dtype, first), at(a.b.data, a.b.dtype, first),
+            at(a.out.data, a.out.dtype, first), count);
+  });
+}
+
+void run(const Context& c, const Cast& a) {
+  in_pieces(c, a.in.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
+    const void* from = at(a.in.data, a.in.dtype, first);
+    void* to = at(a.out.data, a.out.dtype, first);
+    if (a.in.dtype == a.out.dtype) {
+      std::memmove(to, from, static_cast<std::size_t>(count * size_of(a.in.dtype)));
+    } else if (a.in.dtype == DType::f32 && a.out.dtype == DType::bf16) {
+      c.vector.f32_to_bf16(static_cast<const float*>(from), static_cast<std::uint16_t*>(to), count);
+    } else {
+      DS_ASSERT(a.in.dtype == DType::bf16 && a.out.dtype == DType::f32);
+      c.vector.bf16_to_f32(static_cast<const std::uint16_t*>(from), static_cast<float*>(to), count);
+    }
+  });
+}
+
+std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e) {
+  const std::int64_t rows = e.micro * e.seq_len;
+  Scratch scratch;
+  scratch.take<float>(ceil_div(rows, norm_block_rows(rows)) * e.width);
+  scratch.take<float>(ceil_div(rows, norm_block_rows(rows)) * e.width);
+  return scratch.used();
+}
+
+}  // namespace ds::cpu

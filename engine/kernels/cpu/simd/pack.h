@@ -1,0 +1,155 @@
+// Rearranging operands of products into the layouts that oneDNN takes without a copy of its own.
+#pragma once
+
+#include "engine/kernels/cpu/simd/rows.h"
+
+namespace ds::DS_LANES {
+
+/// One element of an f32 panel is one lane; of a bf16 panel, a pair (k, k + 1) is one lane:
+/// "16a64b2a".
+template <class From, class To>
+struct Packer {
+  static constexpr bool kPairs = sizeof(To) == 2;
+  static constexpr int64_t kStep = kPairs ? 2 : 1;  // values of k in a lane
+  static constexpr int64_t kMultiple = kPairs ? 32 : 16;
+
+  /// Sixteen columns of lane-row k (and k + 1), of which `count` exist.
+  static DS_LANES_INLINE U32 columns(const From* from, int64_t stride, bool second, int count) {
+    if constexpr (kPairs) {
+      const U32 low = count == 16 ? load_words(from) : load_words(from, count);
+      if (!second) return low;
+      const U32 high = count == 16 ? load_words(from + stride) : load_words(from + stride, count);
+      return low | shift_left<16>(high);
+    } else {
+      (void)stride, (void)second;
+      return bits_of(count == 16 ? load(from) : load(from, count));
+    }
+  }
+  /// Sixteen lanes along k of one row, of which `count` values of k exist.
+  static DS_LANES_INLINE U32 along_k(const From* from, int64_t count) {
+    if constexpr (kPairs) {
+      if (count >= 32) return load(reinterpret_cast<const std::uint32_t*>(from));
+      std::uint16_t words[32] = {};
+      for (int64_t i = 0; i < count; ++i) words[i] = from[i];
+      return load(reinterpret_cast<const std::uint32_t*>(words));
+    } else {
+      return bits_of(count >= 16 ? load(from) : load(from, static_cast<int>(count)));
+    }
+  }
+  /// Writes sixteen lanes along k, of which `count` values of k are wanted.
+  static DS_LANES_INLINE void put_along_k(To* to, U32 lanes, int64_t count) {
+    if (count >= 16 * kStep) {
+      store(reinterpret_cast<std::uint32_t*>(to), lanes);
+      return;
+    }
+    std::uint32_t words[16];
+    store(words, lanes);
+    const To* values = reinterpret_cast<const To*>(words);
+    for (int64_t i = 0; i < count; ++i) to[i] = values[i];
+  }
+
+  static void panel(const void* from_, int64_t stride, int64_t k, int64_t n, void* to_) {
+    const auto* from = static_cast<const From*>(from_);
+    auto* to = static_cast<std::uint32_t*>(to_);
+    const int64_t padded = (k + kMultiple - 1) / kMultiple * kMultiple;
+    for (int64_t row = 0; row < padded; row += kStep, to += cpu::kPanel) {
+      for (int64_t c = 0; c < cpu::kPanel; c += 16) {
+        const int64_t left = n - c;
+        const bool empty = row >= k || left <= 0;
+        store(to + c, empty ? broadcast(0U)
+                            : columns(from + row * stride + c, stride, row + 1 < k,
+                                      static_cast<int>(left < 16 ? left : 16)));
+      }
+    }
+  }
+
+  static void panel_of_transposed(const void* from_, int64_t stride, int64_t k, int64_t n,
+                                  void* to_) {
+    const auto* from = static_cast<const From*>(from_);
+    auto* to = static_cast<std::uint32_t*>(to_);
+    const int64_t padded = (k + kMultiple - 1) / kMultiple * kMultiple;
+    for (int64_t c = 0; c < cpu::kPanel; c += 16) {
+      for (int64_t row = 0; row < padded; row += 16 * kStep) {
+        U32 square[16];
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t left = c + i < n ? k - row : 0;
+          square[i] = left <= 0 ? broadcast(0U) : along_k(from + (c + i) * stride + row, left);
+        }
+        transpose(square);
+        for (int64_t i = 0; i < 16; ++i) store(to + (row / kStep + i) * cpu::kPanel + c, square[i]);
+      }
+    }
+  }
+
+  static void transpose_operand(const void* from_, int64_t stride, int64_t m, int64_t k, void* to_,
+                                int64_t to_stride) {
+    const auto* from = static_cast<const From*>(from_);
+    auto* to = static_cast<To*>(to_);
+    for (int64_t row = 0; row < k; row += 16 * kStep) {
+      for (int64_t c = 0; c < m; c += 16) {
+        const int count = static_cast<int>(m - c < 16 ? m - c : 16);
+        U32 square[16];
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t at = row + i * kStep;
+          square[i] =
+              at >= k ? broadcast(0U) : columns(from + at * stride + c, stride, at + 1 < k, count);
+        }
+        transpose(square);
+        for (int i = 0; i < count; ++i)
+          put_along_k(to + (c + i) * to_stride + row, square[i], k - row);
+      }
+    }
+  }
+
+  static void copy(const void* from_, int64_t stride, int64_t m, int64_t k, void* to_,
+                   int64_t to_stride) {
+    for (int64_t r = 0; r < m; ++r) {
+      const From* from = static_cast<const From*>(from_) + r * stride;
+      To* to = static_cast<To*>(to_) + r * to_stride;
+      for_lanes(
+          k, [&](int64_t c) { store(to + c, load(from + c)); },
+          [&](int64_t c, int n) { store(to + c, load(from + c, n), n); });
+    }
+  }
+
+  static void softmax_backward(const cpu::SoftmaxBackwardTile& a) {
+    alignas(64) float index[16];
+    for (int i = 0; i < 16; ++i) index[i] = static_cast<float>(i);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      To* p_row = a.p == nullptr ? nullptr : static_cast<To*>(a.p) + r * a.stride;
+      To* ds_row = static_cast<To*>(a.ds) + r * a.stride;
+      for (int64_t c = 0; c < a.columns; c += 16) {
+        const int n = static_cast<int>(a.columns - c < 16 ? a.columns - c : 16);
+        const F32 s = load(a.scores + r * cpu::kPanel + c);
+        const F32 lse = a.by_column ? load(a.lse + c, n) : broadcast(a.lse[r]);
+        const F32 delta = a.by_column ? load(a.delta + c, n) : broadcast(a.delta[r]);
+        F32 p = exp(fma(s, broadcast(a.scale), broadcast(0.0F) - lse));
+        const F32 column = load(index) + broadcast(static_cast<float>(c));
+        const float border = static_cast<float>(a.by_column ? r - a.diagonal : r + a.diagonal);
+        p = a.by_column ? select_less(column, broadcast(border), broadcast(0.0F), p)
+                        : select_less(broadcast(border), column, broadcast(0.0F), p);
+        const F32 ds = p * (load(a.dp + r * cpu::kPanel + c) - delta) * broadcast(a.scale);
+        if (n == 16) {
+          if (p_row != nullptr) store(p_row + c, p);
+          store(ds_row + c, ds);
+        } else {
+          if (p_row != nullptr) store(p_row + c, p, n);
+          store(ds_row + c, ds, n);
+        }
+      }
+    }
+  }
+
+  static constexpr cpu::PackKernels table() {
+    return {.element_bytes = sizeof(To),
+            .k_multiple = kMultiple,
+            .panel = panel,
+            .panel_of_transposed = panel_of_transposed,
+            .transpose = transpose_operand,
+            .copy = copy,
+            .attention_softmax = Rows<To>::attention_softmax,
+            .softmax_backward = softmax_backward};
+  }
+};
+
+}  // namespace ds::DS_LANES

@@ -1,0 +1,76 @@
+// Turning tiles of products into outputs: bias, rounding, GELU, sums.
+#pragma once
+
+#include "engine/kernels/cpu/lanes.h"
+#include "engine/kernels/cpu/vector_kernels.h"
+
+namespace ds::DS_LANES {
+
+using std::int64_t;
+
+/// Calls full(i) for every whole group of sixteen and rest(i, count) for what is left.
+template <class Full, class Rest>
+DS_LANES_INLINE void for_lanes(int64_t n, Full full, Rest rest) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) full(i);
+  if (i < n) rest(i, static_cast<int>(n - i));
+}
+
+/// GELU with tanh: x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2
+/// sigmoid(2u) - 1.
+DS_LANES_INLINE F32 gelu(F32 x) {
+  const F32 slope = fma(x * x, broadcast(0.0713548163F), broadcast(1.59576912F));
+  return x * sigmoid(x * slope);
+}
+DS_LANES_INLINE F32 gelu_slope(F32 x) {
+  const F32 squared = x * x;
+  const F32 s = sigmoid(x * fma(squared, broadcast(0.0713548163F), broadcast(1.59576912F)));
+  const F32 inner = fma(squared, broadcast(0.214064449F), broadcast(1.59576912F));
+  return fma(x * inner, s * (broadcast(1.0F) - s), s);
+}
+
+template <class Act>
+void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::TileOutput& to) {
+  const auto* bias = static_cast<const Act*>(to.bias);
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* in = tile + r * cpu::kPanel;
+    Act* out = static_cast<Act*>(to.out) + r * to.stride;
+    Act* pre = to.pre == nullptr ? nullptr : static_cast<Act*>(to.pre) + r * to.stride;
+    for_lanes(
+        columns,
+        [&](int64_t c) {
+          F32 x = load(in + c);
+          if (bias != nullptr) x = x + load(bias + c);
+          if (pre != nullptr) {
+            store(pre + c, x);
+            x = gelu(rounded_as(pre, x));
+          }
+          store(out + c, x);
+        },
+        [&](int64_t c, int n) {
+          F32 x = load(in + c, n);
+          if (bias != nullptr) x = x + load(bias + c, n);
+          if (pre != nullptr) {
+            store(pre + c, x, n);
+            x = gelu(rounded_as(pre, x));
+          }
+          store(out + c, x, n);
+        });
+  }
+}
+
+inline void add_tile(const float* tile, int64_t rows, int64_t columns, float* out, int64_t stride,
+                     bool accumulate) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* in = tile + r * cpu::kPanel;
+    float* to = out + r * stride;
+    for_lanes(
+        columns,
+        [&](int64_t c) { store(to + c, accumulate ? load(to + c) + load(in + c) : load(in + c)); },
+        [&](int64_t c, int n) {
+          store(to + c, accumulate ? load(to + c, n) + load(in + c, n) : load(in + c, n), n);
+        });
+  }
+}
+
+}  // namespace ds::DS_LANES

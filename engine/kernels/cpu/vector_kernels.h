@@ -1,0 +1,137 @@
+// The inner loops of the CPU backend, as tables of functions: one table per instruction set and
+// type. Every loop works on one tile in one thread; who runs which tile is decided by the callers,
+// from shapes alone.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/optim/adamw.h"
+
+namespace ds::cpu {
+
+/// Columns of B that oneDNN's products take at once: four registers of sixteen.
+inline constexpr std::int64_t kPanel = 64;
+
+/// What a tile of a product is turned into. `out` and `pre` point at the tile's first element.
+struct TileOutput {
+  const void* bias = nullptr;  // one value per column, or none
+  void* out = nullptr;
+  void* pre = nullptr;  // with it, out = gelu(pre)
+  std::int64_t stride = 0;
+};
+
+struct LayerNormRows {
+  const void *in, *delta, *weight, *bias;
+  void *sum, *out;
+  float *mean, *rstd;
+  std::int64_t width;
+  float eps;
+};
+
+struct LayerNormBackwardRows {
+  const void *dout, *in, *weight, *dresidual;
+  const float *mean, *rstd;
+  void* din;
+  float *dweight, *dbias;  // partial sums of these rows, overwritten
+  std::int64_t width;
+};
+
+struct SoftmaxRows {
+  float* in;
+  std::int64_t in_stride, rows, columns, first_valid;
+  float scale;
+  void* out;
+  float* lse;
+};
+
+/// Loops whose element type is `act`. `tile` is a product: (rows, kPanel) f32.
+struct ActKernels {
+  void (*store_tile)(const float* tile, std::int64_t rows, std::int64_t columns,
+                     const TileOutput& to);
+  void (*embed_row)(const void* token_row, const void* position_row, void* out, std::int64_t n);
+  void (*layer_norm)(const LayerNormRows& a, std::int64_t row, std::int64_t rows);
+  void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
+  void (*gelu_backward)(const void* pre, const void* dout, void* din, std::int64_t n);
+  void (*add)(const void* a, const void* b, void* out, std::int64_t n);
+  /// total (f32) += in.
+  void (*add_to)(float* total, const void* in, std::int64_t n);
+  /// total[c] += the sum over rows of in[r * stride + c], in blocks of 64 rows.
+  void (*add_column_sums)(const void* in, std::int64_t stride, std::int64_t rows,
+                          std::int64_t columns, float* total);
+  /// sum over n of a * b.
+  float (*dot)(const void* a, const void* b, std::int64_t n);
+  /// One row of n logits, in slices of `width` that lie `stride` apart: its largest, and the sum of
+  /// e^(logit - largest).
+  void (*logits_row)(const void* logits, std::int64_t stride, std::int64_t width, std::int64_t n,
+                     float* largest, float* sum);
+  /// logits = e^(logits - lse) * scale; the caller then corrects the target's element.
+  void (*logits_gradient)(void* logits, std::int64_t n, float lse, float scale);
+};
+
+/// Backward of the softmax, as tiles of 64 columns. p = e^(s * scale - lse), ds = p * (dp - delta)
+/// * scale.
+struct SoftmaxBackwardTile {
+  const float *scores, *dp;  // (rows, kPanel)
+  const float *lse, *delta;  // per row, or per column when `by_column`
+  void *p, *ds;              // at the tile's first element; p may be null
+  std::int64_t stride;       // of p and ds
+  std::int64_t rows, columns;
+  std::int64_t
+      diagonal;  // row r sees column c if c <= r + diagonal (by_column: if r <= c + diagonal)
+  float scale;
+  bool by_column;
+};
+
+/// Rearranging the operands of a product. Operand types: `from` in memory, `to` as oneDNN gets it.
+struct PackKernels {
+  std::int64_t element_bytes;  // of `to`
+  std::int64_t k_multiple;     // rows of a panel are padded to this with zeros
+  /// B given as rows of k: (k, n <= kPanel) with `stride` -> one panel.
+  void (*panel)(const void* from, std::int64_t stride, std::int64_t k, std::int64_t n, void* to);
+  /// B given as its transpose: (n <= kPanel, k) with `stride` -> one panel.
+  void (*panel_of_transposed)(const void* from, std::int64_t stride, std::int64_t k, std::int64_t n,
+                              void* to);
+  /// A given as its transpose: (k, m) with `stride` -> (m, k) with `to_stride`.
+  void (*transpose)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
+                    std::int64_t to_stride);
+  /// A as it is: (m, k) with `stride` -> (m, k) with `to_stride`.
+  void (*copy)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
+               std::int64_t to_stride);
+  /// Scores as panels: row r of panel p at in + p * in_stride + r * kPanel; row r is valid in its
+  /// first first_valid + r columns (at most `columns`). out (rows, columns) = softmax(in * scale),
+  /// zeros in the rest; lse = log of the denominator. `in` is clobbered.
+  void (*attention_softmax)(const SoftmaxRows& a);
+  /// One tile of its gradient.
+  void (*softmax_backward)(const SoftmaxBackwardTile& a);
+};
+
+struct VectorKernels {
+  ActKernels f32, bf16;
+  PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16;
+  /// Source: adamw.h. `weights` may be null; else bf16 when `bf16_weights`, f32 otherwise.
+  void (*adamw)(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
+                void* weights, bool bf16_weights, std::int64_t n);
+  /// Sum of squares of at most 1024 elements; adds to *non_finite.
+  double (*square_leaf)(const float* in, std::int64_t n, std::int64_t* non_finite);
+  /// 64 normal numbers: elements 64 * block ... of the logical tensor.
+  void (*normal_block)(std::uint64_t block, std::uint64_t seed, std::uint64_t key, float mean,
+                       float deviation, float* out);
+  void (*f32_to_bf16)(const float* in, std::uint16_t* out, std::int64_t n);
+  void (*bf16_to_f32)(const std::uint16_t* in, float* out, std::int64_t n);
+  /// out (+)= tile, for gradients. `tile` is (rows, kPanel).
+  void (*add_tile)(const float* tile, std::int64_t rows, std::int64_t columns, float* out,
+                   std::int64_t stride, bool accumulate);
+  /// out = sum over parts of in[part * n + i], in order; added to what is there when `accumulate`.
+  void (*sum_parts)(const float* in, std::int64_t parts, std::int64_t n, std::int64_t first,
+                    std::int64_t count, float* out, bool accumulate);
+  void (*add_f32)(const float* a, const float* b, float* out, std::int64_t n);
+};
+
+}  // namespace ds::cpu
+
+namespace ds::avx512 {
+const cpu::VectorKernels& vector_kernels();
+}
+namespace ds::avx2 {
+const cpu::VectorKernels& vector_kernels();
+}

@@ -1,0 +1,163 @@
+// What the conformance tests share: the registry of backends, buffers, random values and the one
+// table of tolerances.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernels.h"
+#include "engine/tensor/bf16.h"
+#include "reference/ops.h"
+
+namespace ds::conformance {
+
+using reference::Values;
+
+/// Memory with a type, comparable to double-precision values.
+class Buffer {
+ public:
+  Buffer(DType dtype, Shape shape)
+      : dtype_(dtype),
+        shape_(shape),
+        bytes_(static_cast<std::size_t>(shape.elements() * size_of(dtype)) + 64, std::byte{0xFF}) {}
+
+  /// Values rounded to the type; read back what the backend will see.
+  static Buffer of(DType dtype, Shape shape, const Values& values) {
+    Buffer buffer(dtype, shape);
+    REQUIRE(static_cast<std::size_t>(shape.elements()) == values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto x = static_cast<float>(values[i]);
+      const std::uint16_t half = bf16_from_float(x);
+      if (dtype == DType::f32) std::memcpy(buffer.data() + 4 * i, &x, 4);
+      if (dtype == DType::bf16) std::memcpy(buffer.data() + 2 * i, &half, 2);
+    }
+    return buffer;
+  }
+
+  [[nodiscard]] std::byte* data() {
+    return bytes_.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes_.data()) % 64) % 64;
+  }
+  Tensor tensor() { return {data(), dtype_, shape_}; }
+  ConstTensor view() { return {data(), dtype_, shape_}; }
+  Values values() {
+    Values out(static_cast<std::size_t>(shape_.elements()));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      float x = 0;
+      std::uint16_t half = 0;
+      if (dtype_ == DType::f32) std::memcpy(&x, data() + 4 * i, 4);
+      if (dtype_ == DType::bf16) std::memcpy(&half, data() + 2 * i, 2);
+      out[i] = static_cast<double>(dtype_ == DType::f32 ? x : float_from_bf16(half));
+    }
+    return out;
+  }
+  /// The bytes, for bit-for-bit comparison.
+  std::string bits() {
+    return {reinterpret_cast<const char*>(data()),
+            static_cast<std::size_t>(shape_.elements() * size_of(dtype_))};
+  }
+
+ private:
+  DType dtype_;
+  Shape shape_;
+  std::vector<std::byte> bytes_;
+};
+
+/// Uniform in [-1, 1), the same everywhere.
+inline Values random_values(std::size_t n, std::uint64_t seed, double scale = 1) {
+  Values values(n);
+  std::uint64_t state = seed * 0x9E3779B97F4A7C15U + 1;
+  for (double& value : values) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    value = scale * (static_cast<double>(state >> 11) * 0x1p-52 - 1);
+  }
+  return values;
+}
+inline Buffer random_buffer(DType dtype, Shape shape, std::uint64_t seed, double scale = 1) {
+  return Buffer::of(dtype, shape,
+                    random_values(static_cast<std::size_t>(shape.elements()), seed, scale));
+}
+
+/// One configuration under test.
+struct Subject {
+  std::string name;
+  CpuOptions options;
+};
+
+/// Every backend in this build. DNNL_MAX_CPU_ISA multiplies this list by separate ctest entries.
+inline std::vector<Subject> subjects() {
+  std::vector<Subject> all{{"avx2", {.threads = 2, .isa = "avx2"}}};
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
+    all.push_back({"avx512", {.threads = 2, .isa = "avx512"}});
+  }
+  return all;
+}
+
+/// A backend with its workspace.
+class Bench {
+ public:
+  Bench(const CpuOptions& options, const Kernels::Extents& extents)
+      : backend_(make_cpu_backend(options)), stream_(backend_.device->make_stream()) {
+    bytes_ = backend_.kernels->workspace_bytes(extents);
+    arena_ = backend_.device->allocate(Tier::device, bytes_);
+    std::memset(arena_->data(), 0xFF,
+                bytes_);  // NaN everywhere: stale scratch must not reach a result
+    backend_.kernels->set_workspace(arena_->data(), bytes_);
+  }
+  template <class Op>
+  void run(const Op& op) {
+    backend_.kernels->run(op, *stream_);
+  }
+  Kernels& kernels() { return *backend_.kernels; }
+
+ private:
+  Backend backend_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Arena> arena_;
+  std::size_t bytes_ = 0;
+};
+
+/// Relative error of a whole tensor, |got - want| / |want| in the Euclidean norm, per type.
+/// f32:  products of K <= 4096 random terms lose about eps * sqrt(K) / 2 = 2^-24 * 32 = 2e-6 of
+/// their norm, and
+///       exp and the norms a few ulp more: 5e-6.
+/// bf16: a result rounded to 8 bits is off by a uniform error of at most 2^-9, 2^-9 / sqrt(3)
+/// = 1.1e-3 of its norm;
+///       softmax probabilities and their gradients are rounded too before they are multiplied, each
+///       adding as much again in quadrature, and pre-activations pass through GELU's slope: 6e-3.
+inline double tolerance(DType dtype) { return dtype == DType::f32 ? 5e-6 : 6e-3; }
+
+inline double relative_error(const Values& got, const Values& want) {
+  REQUIRE(got.size() == want.size());
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - want[i]) * (got[i] - want[i]);
+    norm += want[i] * want[i];
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+inline void check_close(const char* what, Buffer& got, const Values& want, DType act) {
+  CAPTURE(what);
+  const double error = relative_error(got.values(), want);
+  CHECK(std::isfinite(error));
+  CHECK(error <= tolerance(act));
+}
+
+/// Runs `body(subject, act)` over every backend and activation type.
+template <class Body>
+void for_each_subject(Body body) {
+  for (const Subject& subject : subjects()) {
+    for (const DType act : {DType::f32, DType::bf16}) {
+      CAPTURE(subject.name);
+      CAPTURE(name_of(act));
+      body(subject, act);
+    }
+  }
+}
+
+}  // namespace ds::conformance

@@ -1,0 +1,224 @@
+// Every op of the kernels seam, naively, in double precision: the oracle of the conformance tests.
+// Used by no product code, and written from the formulas, not from the backends.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ds::reference {
+
+using Values = std::vector<double>;
+using Index = std::size_t;
+
+struct Norm {
+  Values sum, out, mean, rstd;
+};
+
+inline Norm layer_norm(const Values& in, const Values& weight, const Values& bias, double eps) {
+  const Index width = weight.size(), rows = in.size() / width;
+  Norm n{in, Values(in.size()), Values(rows), Values(rows)};
+  for (Index r = 0; r < rows; ++r) {
+    double mean = 0, variance = 0;
+    for (Index c = 0; c < width; ++c) mean += in[r * width + c];
+    mean /= static_cast<double>(width);
+    for (Index c = 0; c < width; ++c) variance += std::pow(in[r * width + c] - mean, 2);
+    n.mean[r] = mean;
+    n.rstd[r] = 1 / std::sqrt(variance / static_cast<double>(width) + eps);
+    for (Index c = 0; c < width; ++c) {
+      n.out[r * width + c] = (in[r * width + c] - mean) * n.rstd[r] * weight[c] + bias[c];
+    }
+  }
+  return n;
+}
+
+struct NormGradient {
+  Values din, dweight, dbias;
+};
+
+inline NormGradient layer_norm_backward(const Values& dout, const Values& in, const Values& weight,
+                                        double eps) {
+  const Index width = weight.size(), rows = in.size() / width;
+  const Norm n = layer_norm(in, weight, Values(width, 0.0), eps);
+  NormGradient g{Values(in.size()), Values(width), Values(width)};
+  const auto count = static_cast<double>(width);
+  for (Index r = 0; r < rows; ++r) {
+    double plain = 0, weighted = 0;
+    for (Index c = 0; c < width; ++c) {
+      const double x = (in[r * width + c] - n.mean[r]) * n.rstd[r], d = dout[r * width + c];
+      plain += d * weight[c];
+      weighted += d * weight[c] * x;
+      g.dweight[c] += d * x;
+      g.dbias[c] += d;
+    }
+    for (Index c = 0; c < width; ++c) {
+      const double x = (in[r * width + c] - n.mean[r]) * n.rstd[r];
+      g.din[r * width + c] =
+          n.rstd[r] * (dout[r * width + c] * weight[c] - plain / count - x * weighted / count);
+    }
+  }
+  return g;
+}
+
+/// (m, k) times (k, n).
+inline Values product(const Values& a, const Values& b, Index m, Index k, Index n) {
+  Values out(m * n);
+  for (Index i = 0; i < m; ++i) {
+    for (Index l = 0; l < k; ++l) {
+      for (Index j = 0; j < n; ++j) out[i * n + j] += a[i * k + l] * b[l * n + j];
+    }
+  }
+  return out;
+}
+
+inline Values transposed(const Values& a, Index rows, Index columns) {
+  Values out(a.size());
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = 0; c < columns; ++c) out[c * rows + r] = a[r * columns + c];
+  }
+  return out;
+}
+
+inline Values column_sums(const Values& a, Index columns) {
+  Values sums(columns);
+  for (Index i = 0; i < a.size(); ++i) sums[i % columns] += a[i];
+  return sums;
+}
+
+inline Values linear(const Values& in, const Values& weight, const Values& bias, Index k) {
+  const Index n = bias.size();
+  Values out = product(in, weight, in.size() / k, k, n);
+  for (Index i = 0; i < out.size(); ++i) out[i] += bias[i % n];
+  return out;
+}
+
+inline double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+inline double gelu_slope(double x) {
+  const double a = std::sqrt(2 / M_PI), t = std::tanh(a * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * a * (1 + 3 * 0.044715 * x * x);
+}
+
+/// Where things of one attention lie: qkv (3, B, H, T, D), out (B*T, H*D), dqkv (B*T, 3*H*D).
+struct AttentionShape {
+  Index batch, heads, time, depth;
+  [[nodiscard]] Index qkv(Index s, Index b, Index h, Index t) const {
+    return (((s * batch + b) * heads + h) * time + t) * depth;
+  }
+  [[nodiscard]] Index out(Index b, Index h, Index t) const {
+    return ((b * time + t) * heads + h) * depth;
+  }
+  [[nodiscard]] Index dqkv(Index s, Index b, Index h, Index t) const {
+    return (((b * time + t) * 3 + s) * heads + h) * depth;
+  }
+};
+
+struct AttentionResult {
+  Values out, lse;
+};
+
+inline double dot(const double* a, const double* b, Index n) {
+  double sum = 0;
+  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// One row of probabilities, of the keys 0 ... t.
+inline Values attention_row(const Values& qkv, const AttentionShape& s, Index b, Index h, Index t,
+                            double* lse) {
+  Values p(t + 1);
+  double largest = -1e300, sum = 0;
+  for (Index j = 0; j <= t; ++j) {
+    p[j] = dot(&qkv[s.qkv(0, b, h, t)], &qkv[s.qkv(1, b, h, j)], s.depth) /
+           std::sqrt(static_cast<double>(s.depth));
+    largest = std::max(largest, p[j]);
+  }
+  for (double& x : p) sum += x = std::exp(x - largest);
+  for (double& x : p) x /= sum;
+  if (lse != nullptr) *lse = largest + std::log(sum);
+  return p;
+}
+
+inline AttentionResult attention(const Values& qkv, const AttentionShape& s) {
+  AttentionResult r{Values(s.batch * s.time * s.heads * s.depth),
+                    Values(s.batch * s.heads * s.time)};
+  for (Index b = 0; b < s.batch; ++b) {
+    for (Index h = 0; h < s.heads; ++h) {
+      for (Index t = 0; t < s.time; ++t) {
+        const Values p = attention_row(qkv, s, b, h, t, &r.lse[(b * s.heads + h) * s.time + t]);
+        for (Index j = 0; j <= t; ++j) {
+          for (Index d = 0; d < s.depth; ++d) {
+            r.out[s.out(b, h, t) + d] += p[j] * qkv[s.qkv(2, b, h, j) + d];
+          }
+        }
+      }
+    }
+  }
+  return r;
+}
+
+inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s) {
+  Values dqkv(s.batch * s.time * 3 * s.heads * s.depth);
+  const double scale = 1 / std::sqrt(static_cast<double>(s.depth));
+  for (Index b = 0; b < s.batch; ++b) {
+    for (Index h = 0; h < s.heads; ++h) {
+      for (Index t = 0; t < s.time; ++t) {
+        const Values p = attention_row(qkv, s, b, h, t, nullptr);
+        Values dp(t + 1);
+        double delta = 0;
+        for (Index j = 0; j <= t; ++j) {
+          dp[j] = dot(&dout[s.out(b, h, t)], &qkv[s.qkv(2, b, h, j)], s.depth);
+          delta += p[j] * dp[j];
+        }
+        for (Index j = 0; j <= t; ++j) {
+          const double ds = p[j] * (dp[j] - delta) * scale;
+          for (Index d = 0; d < s.depth; ++d) {
+            dqkv[s.dqkv(0, b, h, t) + d] += ds * qkv[s.qkv(1, b, h, j) + d];
+            dqkv[s.dqkv(1, b, h, j) + d] += ds * qkv[s.qkv(0, b, h, t) + d];
+            dqkv[s.dqkv(2, b, h, j) + d] += p[j] * dout[s.out(b, h, t) + d];
+          }
+        }
+      }
+    }
+  }
+  return dqkv;
+}
+
+struct HeadResult {
+  double loss = 0;
+  std::int64_t count = 0;
+  Values din, dweight;
+};
+
+/// Loss and the gradient of scale * loss.
+inline HeadResult head_loss(const Values& in, const Values& weight,
+                            const std::vector<std::int32_t>& targets, Index width, Index valid,
+                            double scale) {
+  const Index vocab = weight.size() / width;
+  HeadResult r{0, 0, Values(in.size()), Values(weight.size())};
+  for (Index i = 0; i < targets.size(); ++i) {
+    if (targets[i] < 0) continue;
+    const auto wanted = static_cast<Index>(targets[i]);
+    Values p(vocab);
+    double largest = -1e300, sum = 0;
+    for (Index v = 0; v < valid; ++v) {
+      p[v] = dot(&in[i * width], &weight[v * width], width);
+      largest = std::max(largest, p[v]);
+    }
+    for (Index v = 0; v < valid; ++v) sum += std::exp(p[v] - largest);
+    r.loss += largest + std::log(sum) - p[wanted];
+    ++r.count;
+    for (Index v = 0; v < valid; ++v) {
+      const double g = (std::exp(p[v] - largest) / sum - (v == wanted ? 1.0 : 0.0)) * scale;
+      for (Index c = 0; c < width; ++c) {
+        r.din[i * width + c] += g * weight[v * width + c];
+        r.dweight[v * width + c] += g * in[i * width + c];
+      }
+    }
+  }
+  return r;
+}
+
+}  // namespace ds::reference
