@@ -67,10 +67,12 @@ std::string absolute_path(const std::string& path, const std::string& base_dir) 
   namespace fs = std::filesystem;
   if (path.empty()) return path;
   const char* home = std::getenv("HOME");
-  if (home != nullptr && (path == "~" || path.starts_with("~/"))) {
-    return fs::path(home + path.substr(1)).lexically_normal();
-  }
-  return fs::absolute(fs::path(base_dir) / path).lexically_normal();
+  const bool at_home = home != nullptr && (path == "~" || path.starts_with("~/"));
+  const fs::path whole =
+      at_home ? fs::path(home + path.substr(1)) : fs::absolute(fs::path(base_dir) / path);
+  std::string normal = whole.lexically_normal();
+  if (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
+  return normal;
 }
 
 Value check_globs(const Key& key, const Entry& entry) {
