@@ -1,0 +1,54 @@
+// The passes: pure functions from program to program. Each is printable and tested alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/program/program.h"
+
+namespace ds {
+
+/// Who this rank is, and what fixes the order of sums (ARCHITECTURE.md, "Same bits").
+struct ShardSpec {
+  int rank = 0, world_size = 1;
+  int virtual_ranks = 1, accum = 1;
+  enum class Order : std::uint8_t { boundary, step } order = Order::boundary;
+};
+
+/// Appends the reverse of every op, last first, for one micro-batch. Gradients of parameters go to
+/// one flat f32 value per group; a value used several times gets the sum of its gradients in
+/// reverse program order. The head's loss becomes head_loss_backward, which makes loss and gradient
+/// in one pass.
+Program differentiate(const Program& forward);
+
+/// Unrolls the step of this rank: its micro-batches in order, the ordered reduction over virtual
+/// ranks by ZeRO stage 0 (exchange, adds, all_gather), gradient norm, control, optimizer. Adds
+/// master and moments. Errors: Error{config} when world_size > virtual_ranks.
+Program shard(const Program& differentiated, const ShardSpec& spec);
+
+/// Offsets of several programs that share their persistent values (by name) and run one at a time.
+struct PlacementPlan {
+  std::vector<std::vector<std::int64_t>>
+      offsets;  // [program][value] bytes into the arena; views resolved
+  std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;
+  std::int64_t workspace_offset = 0;
+  std::int64_t total_bytes = 0;
+  /// For people and `plan`: class name -> bytes (weights, master, moments, gradients, activations,
+  /// inputs, scratch).
+  std::vector<std::pair<std::string, std::int64_t>> classes;
+};
+
+/// Liveness -> arena offsets: values whose lives do not overlap share bytes. Alignment 4096 for
+/// groups, 512 otherwise.
+PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
+
+/// One line an op and a value: for `plan --print`, golden tests and the hash that ranks compare.
+/// `global` leaves out what differs between ranks of one job.
+std::string print(const Program& program);
+std::string hash_of_global_program(const Program& differentiated, const ShardSpec& spec);
+
+/// Checks what every pass must keep: unique names, inputs defined before use, shapes that fit their
+/// ops, views inside their bases. Bugs only: DS_ASSERT.
+void verify(const Program& program);
+
+}  // namespace ds

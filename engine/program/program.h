@@ -1,0 +1,152 @@
+// The program of one whole optimizer step: named values with known shapes, and a list of ops over
+// them.
+//
+// A model writes the forward pass of one micro-batch once (engine/models); passes turn that into
+// the step that this rank runs. The executor (engine/train/executor.h) walks the final list and
+// knows nothing of what passes did.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernels.h"
+#include "engine/tensor/tensor.h"
+
+namespace ds {
+
+enum class ValueKind : std::uint8_t { parameter, gradient, activation, state, input };
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+/// A tensor of the program. Instances of one micro-batch are named "block3.attn.qkv@2".
+struct Value {
+  std::string name;  // unique in the program
+  ValueKind kind = ValueKind::activation;
+  DType dtype = DType::f32;
+  Shape shape;     // logical, unpadded
+  int micro = -1;  // which micro-batch of this rank (Program::micro_batches); -1: one per step
+  ValueId base = kNoValue;  // a view: `offset` elements into `base`; views of views are not made
+  std::int64_t offset = 0;
+  bool persistent = false;  // keeps its bytes from step to step (weights, master, moments, inputs'
+                            // neighbours do not)
+};
+
+/// Inputs and outputs by position. "?" may be kNoValue. Shapes are those of
+/// engine/kernels/kernels.h.
+enum class OpCode : std::uint8_t {
+  embed,           // in: tokens, wte, wpe                     out: out
+  embed_backward,  // in: tokens, dout                         out: dwte, dwpe       accumulate,
+                   // accumulate2 (wpe)
+  layernorm,       // in: in, delta?, weight, bias             out: sum?, out, mean, rstd       eps
+  layernorm_backward,     // in: dout, in, weight, mean, rstd, dresidual?   out: din, dweight, dbias
+                          // accumulate
+  linear,                 // in: in, weight, bias                     out: out, pre?        epilogue
+  linear_backward_input,  // in: dout, weight                         out: din
+  linear_backward_weight,  // in: in, dout                             out: dweight, dbias?
+                           // accumulate
+  gelu_backward,           // in: pre, dout                            out: din
+  attention,               // in: qkv                                  out: out, lse
+  attention_backward,      // in: qkv, out, lse, dout                  out: dqkv
+  head_loss,  // in: in, weight, targets                  out: loss, count      valid_vocab,
+              // chunk_rows
+  head_loss_backward,  // in: in, weight, targets                  out: loss, count, din, dweight +
+                       // accumulate
+  add,         // in: a, b                                 out: out (may be a)
+  exchange,    // in: root?                                out: staging          comm (all-to-all of
+               // slices)
+  all_gather,  // in: -                                    out: full (own slice is filled in)  comm
+  squared_sum,  // in: tensor                               out: sum, non_finite
+  control,  // in: -                                    out: -    all ranks draw the step's decision
+  adamw     // in: gradient, master, m, v               out: master, m, v, weights?      group
+};
+
+/// What a communication op moves: flat f32 memory of one parameter group, cut into one slice a
+/// rank. exchange:   rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r];
+/// staging holds, contributor by
+///             contributor in rank order, this rank's slice: shape (contributors, cuts[rank+1] -
+///             cuts[rank]).
+/// all_gather: every rank's slice of `full` goes to all.
+struct CommAttrs {
+  std::vector<std::int64_t>
+      cuts;  // elements; world size + 1 entries, multiples of 1024 but for the last
+  std::vector<bool> contributes;  // exchange only
+};
+
+struct OpAttrs {
+  bool accumulate = false, accumulate2 = false;
+  Linear::Epilogue epilogue = Linear::Epilogue::none;
+  float eps = 1e-5F;
+  std::int64_t valid_vocab = 0, chunk_rows = 0;
+  int group = -1;  // parameter group, for ops that belong to one
+  CommAttrs comm;
+};
+
+struct Op {
+  OpCode code = OpCode::add;
+  std::string path;  // stable through passes: "block3.attn.qkv", backward "block3.attn.qkv.grad",
+                     // "reduce.block3"
+  int micro = -1;    // as Value::micro
+  std::vector<ValueId> in, out;
+  OpAttrs attrs;
+};
+
+/// How a parameter starts. Random numbers are keyed by the tensor's name.
+struct ParamInit {
+  enum class Kind : std::uint8_t { zeros, ones, normal } kind = Kind::zeros;
+  float standard_deviation = 0;
+};
+
+/// One logical parameter tensor inside its group's flat memory.
+struct ParamTensor {
+  std::string
+      name;  // Hugging Face's name: "transformer.h.3.attn.c_attn.weight" without "transformer."
+  Shape shape;
+  std::int64_t offset = 0;  // elements into the group; a multiple of kLeaf
+  ParamInit init;
+  ValueId weights = kNoValue;   // view into the group's weights (act type)
+  ValueId gradient = kNoValue;  // view into the group's gradient (f32), once differentiated
+};
+
+/// Parameters that are gathered, reduced and updated together: one per block, one for embeddings,
+/// one for the end. All flat values have `elements` elements; gaps between tensors stay zero.
+struct ParamGroup {
+  std::string name;
+  std::vector<ParamTensor> tensors;
+  std::int64_t elements = 0;   // a multiple of kLeaf
+  ValueId weights = kNoValue;  // act type; the same value as master when act is f32
+  ValueId master = kNoValue, moment1 = kNoValue, moment2 = kNoValue;  // f32, persistent
+  ValueId gradient = kNoValue;                                        // f32, the step's reduced sum
+};
+
+/// Tensors are aligned to it, shards are cut at it, the gradient norm sums by it.
+inline constexpr std::int64_t kLeaf = 1024;
+
+/// A micro-batch that this rank runs in every step, in this order.
+struct MicroBatch {
+  int virtual_rank = 0;
+  int micro_step = 0;
+  ValueId tokens = kNoValue, targets = kNoValue;  // inputs, (rows) i32
+  ValueId loss = kNoValue, count = kNoValue;      // (1) f64, (1) i64
+};
+
+struct Program {
+  std::vector<Value> values;
+  std::vector<Op> ops;
+  std::vector<ParamGroup> groups;
+  std::vector<MicroBatch> micro_batches;
+  ValueId final_activation =
+      kNoValue;  // forward programs: the last layer norm's output (rows, C), for sampling
+  Kernels::Extents extents;  // what the kernels' scratch is sized for
+
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return values[static_cast<std::size_t>(id)];
+  }
+  ValueId add_value(Value value) {
+    values.push_back(std::move(value));
+    return static_cast<ValueId>(values.size()) - 1;
+  }
+};
+
+}  // namespace ds
