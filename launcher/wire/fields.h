@@ -1,0 +1,170 @@
+// The fields of each message in their order on the channel, and the two ways to walk them. Pure.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// Appends fields, little endian; texts and lists go behind a 32-bit length.
+class FieldWriter {
+ public:
+  explicit FieldWriter(Bytes& out) : out_(out) {}
+
+  template <class T>
+  requires std::is_integral_v<T>
+  void operator()(T value) {
+    auto bits =
+        static_cast<std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, char, T>>>(
+            value);
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      out_.push_back(static_cast<std::byte>(bits & 0xFFU));
+      bits = static_cast<decltype(bits)>(bits >> 4 >> 4);  // In two steps: 8 is too far for a byte.
+    }
+  }
+  void operator()(Exited::Stage stage) { (*this)(static_cast<std::uint8_t>(stage)); }
+  void operator()(const std::string& text) {
+    (*this)(static_cast<std::uint32_t>(text.size()));
+    const auto* from = reinterpret_cast<const std::byte*>(text.data());
+    out_.insert(out_.end(), from, from + text.size());
+  }
+  /// The rest of the frame.
+  void operator()(std::span<const std::byte> bytes) {
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
+  void operator()(const std::pair<std::string, std::string>& pair) {
+    (*this)(pair.first), (*this)(pair.second);
+  }
+  void operator()(RankSpec& rank) {
+    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.env);
+  }
+  template <class T>
+  void operator()(std::vector<T>& list) {
+    (*this)(static_cast<std::uint32_t>(list.size()));
+    for (T& item : list) (*this)(item);
+  }
+
+ private:
+  Bytes& out_;
+};
+
+/// Reads fields back. After the first that does not fit, all further ones stay as they are.
+class FieldReader {
+ public:
+  explicit FieldReader(std::span<const std::byte> in) : in_(in) {}
+
+  template <class T>
+  requires std::is_integral_v<T>
+  void operator()(T& value) {
+    const std::span<const std::byte> bytes = take(sizeof(T));
+    if (bytes.empty()) return;
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      bits |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    if (std::is_same_v<T, bool> && bits > 1) good_ = false;
+    value = static_cast<T>(bits);
+  }
+  void operator()(Exited::Stage& stage) {
+    std::uint8_t number = 0;
+    (*this)(number);
+    good_ = good_ && number <= static_cast<std::uint8_t>(Exited::Stage::exec);
+    if (good_) stage = static_cast<Exited::Stage>(number);
+  }
+  void operator()(std::string& text) {
+    std::uint32_t size = 0;
+    (*this)(size);
+    const std::span<const std::byte> bytes = take(size);
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  void operator()(std::span<const std::byte>& bytes) { bytes = take(in_.size()); }
+  void operator()(std::pair<std::string, std::string>& pair) {
+    (*this)(pair.first), (*this)(pair.second);
+  }
+  void operator()(RankSpec& rank) {
+    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.env);
+  }
+  template <class T>
+  void operator()(std::vector<T>& list) {
+    std::uint32_t size = 0;
+    (*this)(size);
+    // Every item takes at least its length: a lying count cannot make us allocate.
+    if (size > in_.size() / sizeof(std::uint32_t)) good_ = false;
+    for (std::uint32_t i = 0; good_ && i < size; ++i) (*this)(list.emplace_back());
+  }
+
+  /// All fields were there, and nothing else.
+  [[nodiscard]] bool complete() const { return good_ && in_.empty(); }
+
+ private:
+  std::span<const std::byte> take(std::size_t size) {
+    good_ = good_ && size <= in_.size();
+    if (!good_) return {};
+    const std::span<const std::byte> taken = in_.first(size);
+    in_ = in_.subspan(size);
+    return taken;
+  }
+
+  std::span<const std::byte> in_;
+  bool good_ = true;
+};
+
+// One list per message, used for writing and reading.
+template <class A>
+void fields(A& a, Spec& m) {
+  a(m.node_rank), a(m.nodes), a(m.argv), a(m.env), a(m.inherit_env), a(m.cwd), a(m.umask);
+  a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
+}
+template <class A>
+void fields(A& a, Go& m) {
+  a(m.env);
+}
+template <class A>
+void fields(A& a, Signal& m) {
+  a(m.signo);
+}
+template <class A>
+void fields(A&, Kill&) {}
+template <class A>
+void fields(A& a, Stop& m) {
+  a(m.grace_ms);
+}
+template <class A>
+void fields(A&, Suspend&) {}
+template <class A>
+void fields(A&, Resume&) {}
+template <class A>
+void fields(A&, Heartbeat&) {}
+template <class A>
+void fields(A& a, Credit& m) {
+  a(m.bytes);
+}
+template <class A>
+void fields(A& a, Hello& m) {
+  a(m.version), a(m.build), a(m.pid), a(m.hostname), a(m.cores), a(m.quota_milli), a(m.addresses);
+}
+template <class A>
+void fields(A& a, Ready& m) {
+  a(m.port);
+}
+template <class A>
+void fields(A& a, Started& m) {
+  a(m.rank), a(m.pid);
+}
+template <class A>
+void fields(A& a, Output& m) {
+  a(m.rank), a(m.stream), a(m.flags), a(m.bytes);
+}
+template <class A>
+void fields(A& a, Exited& m) {
+  a(m.rank), a(m.wait_status), a(m.stage), a(m.spawn_errno), a(m.detail);
+}
+template <class A>
+void fields(A& a, Problem& m) {
+  a(m.text);
+}
+template <class A>
+void fields(A&, Bye&) {}
+
+}  // namespace ds::launcher

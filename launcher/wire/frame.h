@@ -1,0 +1,212 @@
+// What root and agent say to each other: plain structs, and their form on the channel. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ds::launcher {
+
+using Bytes = std::vector<std::byte>;
+using EnvList = std::vector<std::pair<std::string, std::string>>;
+
+inline constexpr std::uint8_t kWireVersion = 1;
+/// A longer frame is an error; Output frames stay far below.
+inline constexpr std::size_t kMaxFrameBytes = std::size_t{4} << 20;
+inline constexpr std::size_t kFrameHeaderBytes = 24;
+/// The agent says this before its first frame, because login shells may print first.
+inline constexpr std::string_view kPreamble =
+    "\x01"
+    "dslaunch-frames\x02\n";
+/// More noise than this before the preamble: no agent answers there.
+inline constexpr std::size_t kMaxNoiseBytes = std::size_t{1} << 20;
+
+/// Goes with every frame, so that late ones of an earlier epoch or agent can be dropped.
+struct Envelope {
+  std::uint64_t job = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t incarnation = 0;
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+// Root to agent.
+
+struct RankSpec {
+  std::int32_t rank = 0;
+  std::int32_t local_rank = 0;
+  EnvList env{};  // this rank's own variables; they win over Spec::env
+  friend bool operator==(const RankSpec&, const RankSpec&) = default;
+};
+/// What a node shall run. The ranks are forked at once and wait for Go before exec.
+struct Spec {
+  std::int32_t node_rank = 0;
+  std::int32_t nodes = 1;
+  std::vector<std::string> argv{};
+  EnvList env{};              // for all ranks of this node; wins over the inherited environment
+  bool inherit_env = true;  // ranks start from the agent's own environment (else from nothing)
+  std::string cwd{};          // empty: the agent's own
+  std::uint32_t umask = 022;
+  std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
+  std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never
+  std::vector<RankSpec> ranks{};
+  bool hold_port = false;  // bind a free port for MASTER_PORT and tell it in Ready
+  std::string job_cookie{};
+  friend bool operator==(const Spec&, const Spec&) = default;
+};
+/// All nodes are ready: exec. `env` (MASTER_PORT...) goes to all ranks, over Spec::env, below
+/// RankSpec::env.
+struct Go {
+  EnvList env{};
+  friend bool operator==(const Go&, const Go&) = default;
+};
+/// A signal for the main process of each rank.
+struct Signal {
+  std::int32_t signo = 0;
+  friend bool operator==(const Signal&, const Signal&) = default;
+};
+/// KILL for everything the job made here, now.
+struct Kill {
+  friend bool operator==(const Kill&, const Kill&) = default;
+};
+/// TERM to main processes, KILL to everything after the grace. A second Stop can only shorten it.
+struct Stop {
+  std::uint32_t grace_ms = 0;
+  friend bool operator==(const Stop&, const Stop&) = default;
+};
+/// Stops the ranks (SIGSTOP to all processes) until Resume; the silence of the root then counts for
+/// nothing.
+struct Suspend {
+  friend bool operator==(const Suspend&, const Suspend&) = default;
+};
+struct Resume {
+  friend bool operator==(const Resume&, const Resume&) = default;
+};
+/// Once a second, in both directions.
+struct Heartbeat {
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+/// The agent may send so many more bytes of output. Without any Credit it is not limited.
+struct Credit {
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Credit&, const Credit&) = default;
+};
+
+// Agent to root.
+
+/// The first frame.
+struct Hello {
+  std::uint32_t version = kWireVersion;
+  std::string build{};
+  std::int32_t pid = 0;
+  std::string hostname{};
+  std::uint32_t cores = 0;        // by affinity
+  std::uint32_t quota_milli = 0;  // cgroup cpu quota in thousandths of a core; 0: none
+  std::vector<std::string> addresses{};
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+/// Ranks are forked and wait for Go. `port` is held for MASTER_PORT, 0 if not asked for.
+struct Ready {
+  std::uint16_t port = 0;
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+struct Started {
+  std::int32_t rank = 0;
+  std::int32_t pid = 0;
+  friend bool operator==(const Started&, const Started&) = default;
+};
+/// Whole lines of one rank, unless a flag says otherwise.
+struct Output {
+  enum Flags : std::uint8_t {
+    kPartial = 1,   // does not end in a newline: the line goes on in the next Output of this stream
+    kProgress = 2,  // ends in '\r' (so kPartial is set too): to be drawn over by what follows
+    kLast = 4       // this stream has ended
+  };
+  std::int32_t rank = 0;
+  std::uint8_t stream = 1;  // 1 stdout, 2 stderr
+  std::uint8_t flags = 0;
+  /// Decoded: a view into the decoder, valid until its next feed() or next().
+  std::span<const std::byte> bytes;
+};
+bool operator==(const Output& a, const Output& b);
+
+/// A rank has ended, or could not be started. Its output went before, except what grandchildren
+/// still write.
+struct Exited {
+  enum class Stage : std::uint8_t { none, fork, chdir, exec };  // where the start failed
+  std::int32_t rank = 0;
+  std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: nobody could learn it
+  Stage stage = Stage::none;
+  std::int32_t spawn_errno = 0;
+  std::string detail{};  // then: what could not be opened (program or folder)
+  friend bool operator==(const Exited&, const Exited&) = default;
+};
+/// Trouble of the agent itself, one line. The agent ends after it.
+struct Problem {
+  std::string text{};
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+/// All ranks have ended, everything they made is gone: the last frame.
+struct Bye {
+  friend bool operator==(const Bye&, const Bye&) = default;
+};
+
+using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
+                             Hello, Ready, Started, Output, Exited, Problem, Bye>;
+
+struct Frame {
+  Envelope envelope;
+  Message message;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+/// One frame, header and payload.
+/// Errors:  Error{config} if it is longer than kMaxFrameBytes (an environment or command too big to
+/// send).
+Bytes encode(const Envelope& envelope, const Message& message);
+
+/// Bytes before the text of an Output frame: whoever reads a pipe leaves so much room in front of
+/// it, fills it by write_output_header, and so never copies the text.
+inline constexpr std::size_t kOutputHeaderBytes = kFrameHeaderBytes + 6;
+void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const Envelope& envelope,
+                         const Output& output);
+
+/// A byte stream cut into frames.
+/// Promise: any bytes give frames, or one error that says what is wrong; never more memory than
+///          kMaxFrameBytes plus one feed.
+class Decoder {
+ public:
+  enum class Start {
+    frames,
+    preamble
+  };  // agent's side; root's side: skips noise up to the preamble
+  explicit Decoder(Start start = Start::frames) : in_noise_(start == Start::preamble) {}
+
+  void feed(std::span<const std::byte> bytes);
+  /// The next whole frame, or nothing: more bytes are needed, or error() is set.
+  std::optional<Frame> next();
+  /// What is wrong with the stream, one line; nothing more comes after it.
+  [[nodiscard]] const std::optional<std::string>& error() const { return error_; }
+  /// Everything before the preamble (its last 4 KiB): shown when no agent answers.
+  [[nodiscard]] const std::string& noise() const { return noise_; }
+  /// No byte of an unfinished frame is left: end-of-file here is clean.
+  [[nodiscard]] bool at_boundary() const { return !in_noise_ && at_ == buffer_.size(); }
+
+ private:
+  void skip_noise();
+  std::optional<Frame> fail(std::string text);
+
+  Bytes buffer_;
+  std::size_t at_ = 0;
+  bool in_noise_;
+  std::size_t noise_bytes_ = 0;
+  std::string noise_{};
+  std::optional<std::string> error_;
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,161 @@
+// Frames survive the channel in any cut, and what is no frame is named.
+#include "launcher/wire/frame.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "engine/base/error.h"
+
+using namespace ds::launcher;
+
+namespace {
+
+constexpr Envelope kEnvelope{.job = 0x1122334455667788, .epoch = 3, .incarnation = 9};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::vector<Message> one_of_each() {
+  Spec spec{
+      .node_rank = 1, .nodes = 4, .argv = {"python", "", "a b"}, .env = {{"A", "1"}, {"B", ""}}};
+  spec.cwd = "/tmp";
+  spec.ranks = {{.rank = 4, .local_rank = 0, .env = {{"RANK", "4"}}},
+                {.rank = 5, .local_rank = 1, .env = {}}};
+  spec.hold_port = true;
+  spec.job_cookie = "cookie";
+  Hello hello{.build = "0.1",
+              .pid = 7,
+              .hostname = "node",
+              .cores = 2,
+              .quota_milli = 1500,
+              .addresses = {"::1"}};
+  Exited not_found{.rank = 1,
+                   .wait_status = 0,
+                   .stage = Exited::Stage::exec,
+                   .spawn_errno = 2,
+                   .detail = "nope"};
+  return {spec,
+          Go{{{"MASTER_PORT", "1"}}},
+          Signal{10},
+          Kill{},
+          Stop{5000},
+          Suspend{},
+          Resume{},
+          Heartbeat{},
+          Credit{1U << 31},
+          hello,
+          Ready{40000},
+          Started{2, 99},
+          Output{.rank = 3, .stream = 2, .flags = Output::kPartial, .bytes = bytes_of("text\n\0x")},
+          not_found,
+          Problem{"out of processes"},
+          Bye{}};
+}
+
+/// The error that a stream of these bytes ends with.
+std::string error_of(const Bytes& bytes) {
+  Decoder decoder;
+  decoder.feed(bytes);
+  while (decoder.next()) {
+  }
+  return decoder.error().value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("every message comes out as it went in, whatever pieces the channel makes") {
+  const std::vector<Message> messages = one_of_each();
+  CHECK(messages.size() == std::variant_size_v<Message>);
+  Bytes stream;
+  for (const Message& message : messages) {
+    const Bytes frame = encode(kEnvelope, message);
+    stream.insert(stream.end(), frame.begin(), frame.end());
+  }
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, stream.size()}) {
+    Decoder decoder;
+    std::size_t seen = 0;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      decoder.feed(std::span(stream).subspan(at, std::min(piece, stream.size() - at)));
+      while (const auto frame = decoder.next()) {
+        REQUIRE(seen < messages.size());
+        CHECK(frame->envelope == kEnvelope);
+        CHECK(frame->message == messages[seen++]);
+      }
+    }
+    CHECK(seen == messages.size());
+    CHECK(decoder.at_boundary());
+    CHECK_FALSE(decoder.error());
+  }
+}
+
+TEST_CASE("an output frame can be made around text that is already in place") {
+  const std::string_view text = "one\ntwo\n";
+  const Output output{.rank = 12, .stream = 1, .flags = Output::kLast, .bytes = bytes_of(text)};
+  Bytes frame(kOutputHeaderBytes);
+  write_output_header(std::span<std::byte, kOutputHeaderBytes>(frame), kEnvelope, output);
+  frame.insert(frame.end(), output.bytes.begin(), output.bytes.end());
+  CHECK(frame == encode(kEnvelope, output));
+}
+
+TEST_CASE("what login shells print is skipped up to the preamble, and kept for messages") {
+  for (const std::string noise : {"", "Welcome!\n",
+                                  "\x01"
+                                  "dslaunch-fr",
+                                  "no newline"}) {
+    Decoder decoder(Decoder::Start::preamble);
+    std::string stream = noise;
+    stream += kPreamble;
+    const Bytes frame = encode(kEnvelope, Bye{});
+    stream.append(reinterpret_cast<const char*>(frame.data()), frame.size());
+    std::optional<Frame> got;
+    for (const char& c : stream) {
+      decoder.feed(bytes_of({&c, 1}));
+      if (auto next = decoder.next()) got = next;
+    }
+    REQUIRE(got);
+    CHECK(got->message == Message(Bye{}));
+    CHECK(decoder.noise() == noise);
+  }
+}
+
+TEST_CASE("noise without end is no agent") {
+  Decoder decoder(Decoder::Start::preamble);
+  const std::string line(4096, 'y');
+  for (int i = 0; i < 300; ++i) {
+    decoder.feed(bytes_of(line));
+    CHECK_FALSE(decoder.next());
+  }
+  REQUIRE(decoder.error());
+  CHECK(decoder.error()->find("no dslaunch agent") != std::string::npos);
+  CHECK(decoder.noise().size() <= 4096);
+}
+
+TEST_CASE("a frame that is too long, unknown, of another version or torn is named") {
+  const Bytes good = encode(kEnvelope, Ready{1});
+  const auto damaged = [&](std::size_t at, int value) {
+    Bytes bytes = good;
+    bytes[at] = static_cast<std::byte>(value);
+    return error_of(bytes);
+  };
+  CHECK(error_of(good).empty());
+  CHECK(damaged(3, 0x7F).find("at most") != std::string::npos);
+  CHECK(damaged(4, 200).find("unknown type 200") != std::string::npos);
+  CHECK(damaged(5, 9).find("version 9") != std::string::npos);
+  CHECK(damaged(0, 1).find("broken frame of type 33") != std::string::npos);
+  Decoder torn;
+  torn.feed(std::span(good).first(good.size() - 1));
+  CHECK_FALSE(torn.next());
+  CHECK_FALSE(torn.at_boundary());
+}
+
+TEST_CASE("a count that lies allocates nothing") {
+  Bytes bytes = encode(kEnvelope, Go{});
+  for (std::size_t i = 0; i < 4; ++i) bytes[kFrameHeaderBytes + i] = std::byte{0xFF};
+  CHECK(error_of(bytes).find("broken frame of type 2") != std::string::npos);
+}
+
+TEST_CASE("a command that does not fit in a frame is an error with a hint") {
+  CHECK_THROWS_AS(encode(kEnvelope, Go{{{"BIG", std::string(kMaxFrameBytes, 'x')}}}), ds::Error);
+}
