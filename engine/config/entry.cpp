@@ -14,6 +14,8 @@ template <class... F>
 struct Cases : F... {
   using F::operator()...;
 };
+template <class... F>
+Cases(F...) -> Cases<F...>;  // clang 14, and so clang-tidy, does not deduce it.
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
