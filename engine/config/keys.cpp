@@ -103,7 +103,7 @@ const Key kKeys[] = {
     {"model.ffn", K::integer, true, 1, 1 << 22, "", "", "hidden * 4",
      "Width of the feed-forward layer.", DS_FIELD(model, ModelConfig, ffn)},
     {"model.vocab", K::integer, true, 1, 1 << 24, "", "", "from the preset, else from the tokenizer",
-     "Tokens; in memory the embedding is padded to a multiple of 64 rows.", DS_FIELD(model, ModelConfig, vocab)},
+     "Rows of the embedding; rounded up to a multiple of 64 for the kernels.", DS_FIELD(model, ModelConfig, vocab)},
     {"model.init", K::choice, true, 0, 0, "random", "*", "\"random\"",
      "Where the weights come from.", DS_FIELD(model, ModelConfig, init)},
     {"model.dropout", K::number, true, 0, 1, "", "", "0.0",

@@ -1,4 +1,4 @@
-// The GPT-2 family and small byte-level models.
+// The GPT-2 family (vocabulary 50257, padded to 50304) and small byte-level models.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
@@ -12,8 +12,8 @@ struct Preset {
 };
 
 constexpr Preset kPresets[] = {
-    {"gpt2-124m", 12, 768, 12, 50257},  {"gpt2-355m", 24, 1024, 16, 50257},
-    {"gpt2-774m", 36, 1280, 20, 50257}, {"gpt2-1558m", 48, 1600, 25, 50257},
+    {"gpt2-124m", 12, 768, 12, 50304},  {"gpt2-355m", 24, 1024, 16, 50304},
+    {"gpt2-774m", 36, 1280, 20, 50304}, {"gpt2-1558m", 48, 1600, 25, 50304},
     {"gpt-10m", 6, 384, 6, 0},          {"gpt-tiny", 2, 64, 2, 0},
 };
 

@@ -8,6 +8,7 @@
 namespace ds {
 namespace {
 
+constexpr std::int64_t kVocabMultiple = 64;
 constexpr std::int64_t kByteVocab = 256;
 
 void resolve_model(ModelConfig& model, const GivenKeys& given) {
@@ -32,6 +33,7 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
                                   model.vocab, kByteVocab),
                       "leave model.vocab out");
   }
+  model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
   if (model.dropout != 0) {
     throw given.error({"model.dropout"},
                       fmt::format("model.dropout = {} is reserved: not built yet", model.dropout),

@@ -20,13 +20,9 @@ struct ModelConfig {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t ffn = 0;    // Resolved: 4 * hidden unless given.
-  std::int64_t vocab = 0;  // Resolved: tokens that may be predicted; see padded_vocab().
+  std::int64_t vocab = 0;  // Resolved: rows of the embedding, a multiple of 64.
   std::string init = "random";
   double dropout = 0.0;
-
-  /// Rows of the embedding in memory: a multiple of 64 for the kernels. Rows beyond `vocab` take no
-  /// part in the loss and are no logical parameters.
-  [[nodiscard]] std::int64_t padded_vocab() const { return (vocab + 63) / 64 * 64; }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
