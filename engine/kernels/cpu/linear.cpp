@@ -121,6 +121,7 @@ void run(const Context& c, const LinearBackwardWeight& a) {
 
 std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
   const std::int64_t rows = e.micro * e.seq_len;
+  if (rows == 0 || e.width == 0 || e.ffn == 0) return 0;
   const std::int64_t shapes[][2] = {
       {e.width, 3 * e.width}, {e.width, e.width}, {e.width, e.ffn}, {e.ffn, e.width}};
   std::size_t largest = 0;

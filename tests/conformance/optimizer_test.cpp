@@ -1,0 +1,148 @@
+// AdamW, the gradient norm's sum and normal numbers: exact where exactness is the promise.
+#include <limits>
+
+#include "conformance/harness.h"
+#include "engine/kernels/leaf_tree.h"
+#include "engine/optim/adamw.h"
+#include "engine/tensor/philox.h"
+
+namespace ds::conformance {
+namespace {
+
+float as_float(double x) { return static_cast<float>(x); }
+
+/// The documented order of a leaf, in scalars.
+double leaf_sum(const Values& in, std::size_t begin) {
+  double lanes[16] = {};
+  for (std::size_t i = begin; i < std::min(in.size(), begin + 1024); ++i) {
+    lanes[(i - begin) % 16] +=
+        in[i] * in[i];  // the square of a float is exact, so no fma is needed
+  }
+  for (int half = 8; half >= 1; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+}  // namespace
+
+TEST_CASE("AdamW gives exactly the bits of the shared scalar arithmetic, and is AdamW") {
+  for_each_subject([](const Subject& subject, DType act) {
+    const std::int64_t n = 70001;
+    Bench bench(subject.options, {});
+    Buffer grad = random_buffer(DType::f32, {n}, 1), master = random_buffer(DType::f32, {n}, 2);
+    Buffer m = random_buffer(DType::f32, {n}, 3, 0.1), v = random_buffer(DType::f32, {n}, 4);
+    Buffer weights(act, {n});
+    Values second = v.values();
+    for (double& x : second) x = x * x;  // also denormal ones
+    second[5] = 1e-42;
+    v = Buffer::of(DType::f32, {n}, second);
+    const Values g = grad.values(), w0 = master.values(), m0 = m.values(), v0 = v.values();
+    const AdamWUpdate op{.grad = grad.view(),
+                         .master = master.tensor(),
+                         .m = m.tensor(),
+                         .v = v.tensor(),
+                         .weights = weights.tensor(),
+                         .grad_scale = 0.5F,
+                         .lr = 1e-2F,
+                         .weight_decay = 0.1F,
+                         .bias_correction1 = 0.271F,
+                         .bias_correction2 = 0.003F};
+    bench.run(op);
+    const Values w1 = master.values(), m1 = m.values(), v1 = v.values();
+    const AdamWCoefficients c =
+        adamw_coefficients({op.grad_scale, op.lr, op.beta1, op.beta2, op.eps, op.weight_decay,
+                            op.bias_correction1, op.bias_correction2});
+    int different = 0;
+    double worst = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      float w = as_float(w0[i]), first = as_float(m0[i]), square = as_float(v0[i]);
+      adamw_element<ScalarMath>(c, as_float(g[i]), w, first, square);
+      different += as_float(w1[i]) != w || as_float(m1[i]) != first || as_float(v1[i]) != square;
+      const double scaled = g[i] * 0.5, b1 = 0.9, b2 = 0.999;
+      const double mean = b1 * m0[i] + (1 - b1) * scaled,
+                   variance = b2 * v0[i] + (1 - b2) * scaled * scaled;
+      const double want =
+          w0[i] * (1 - 1e-2 * 0.1) - 1e-2 * (mean / 0.271) / (std::sqrt(variance / 0.003) + 1e-8);
+      worst = std::max(worst, std::abs(w1[i] - want) / (1 + std::abs(want)));
+    }
+    CHECK(different == 0);
+    CHECK(worst < 1e-6);  // a few ulp of the weight and of its update
+    const Values low = weights.values();
+    int unrounded = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      const float want =
+          act == DType::f32 ? as_float(w1[i]) : float_from_bf16(bf16_from_float(as_float(w1[i])));
+      unrounded += as_float(low[i]) != want;
+    }
+    CHECK(unrounded == 0);
+  });
+}
+
+TEST_CASE("the sum of squares follows the documented tree exactly, and counts what is not finite") {
+  for (const Subject& subject : subjects()) {
+    for (const std::int64_t n :
+         {1, 15, 1024, 1025, 64 * 1024, 64 * 1024 + 1, 200 * 1024 + 77, 333333}) {
+      CAPTURE(n);
+      Bench bench(subject.options, {});
+      Buffer in = random_buffer(DType::f32, {n}, 1, 7);
+      double sum = 0;
+      std::int64_t bad = 0;
+      const SquaredSum op{
+          .in = in.view(), .sum = {&sum, DType::f64, {1}}, .non_finite = {&bad, DType::i64, {1}}};
+      bench.run(op);
+      const Values values = in.values();
+      const double want = leaf_tree_sum(0, (n + 1023) / 1024, [&](std::int64_t leaf) {
+        return leaf_sum(values, static_cast<std::size_t>(leaf) * 1024);
+      });
+      CHECK(sum == want);
+      CHECK(bad == 0);
+      auto* raw = reinterpret_cast<float*>(in.data());
+      raw[n / 2] = std::numeric_limits<float>::quiet_NaN();
+      raw[n - 1] = -std::numeric_limits<float>::infinity();
+      bench.run(op);
+      CHECK(bad == (n == 1 ? 1 : 2));
+    }
+  }
+}
+
+TEST_CASE("normal numbers: Philox words, any sharding, and the moments of a normal distribution") {
+  for (const Subject& subject : subjects()) {
+    Bench bench(subject.options, {});
+    const std::int64_t n = 100000;
+    Buffer all(DType::f32, {n}), part(DType::f32, {777});
+    bench.run(FillNormal{.out = all.tensor(), .seed = 0x123456789ABCDEF0U, .key = 42});
+    const Values values = all.values();
+    for (const std::int64_t first : {0, 1, 63, 64, 12345}) {
+      bench.run(FillNormal{
+          .out = part.tensor(), .seed = 0x123456789ABCDEF0U, .key = 42, .first_element = first});
+      const Values got = part.values();
+      CHECK(std::equal(got.begin(), got.end(), values.begin() + first));
+    }
+    for (std::size_t i = 0; i < 200; i += 4) {  // Box and Muller in double, from the scalar Philox
+      const auto words =
+          philox({static_cast<std::uint32_t>(i / 4), 0, 42, 0}, {0x9ABCDEF0U, 0x12345678U});
+      for (std::size_t pair = 0; pair < 2; ++pair) {
+        const double u = ((words[2 * pair] >> 8) + 1) * 0x1p-24,
+                     radius = std::sqrt(-2 * std::log(u));
+        const std::uint32_t bits = words[2 * pair + 1];
+        const double angle =
+            (bits >> 30) * M_PI / 2 + (((bits << 2) >> 8) * 0x1p-24 - 0.5) * M_PI / 2;
+        CHECK(std::abs(values[i + 2 * pair] - radius * std::cos(angle)) < 3e-6);
+        CHECK(std::abs(values[i + 2 * pair + 1] - radius * std::sin(angle)) < 3e-6);
+      }
+    }
+    double mean = 0, variance = 0, fourth = 0;
+    for (const double x : values) mean += x / static_cast<double>(n);
+    for (const double x : values) {
+      variance += x * x / static_cast<double>(n);
+      fourth += x * x * x * x / static_cast<double>(n);
+    }
+    // Five standard errors: 1, sqrt(2) and sqrt(96), over sqrt(n).
+    CHECK(std::abs(mean) < 5 / std::sqrt(1e5));
+    CHECK(std::abs(variance - 1) < 5 * std::sqrt(2 / 1e5));
+    CHECK(std::abs(fourth - 3) < 5 * std::sqrt(96 / 1e5));
+  }
+}
+
+}  // namespace ds::conformance

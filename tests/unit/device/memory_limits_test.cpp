@@ -1,0 +1,58 @@
+// Free memory: the smallest of the machine's and of every cgroup's, version 1 and 2.
+#include "engine/device/cpu/memory_limits.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+/// A /proc and /sys of our own.
+class FakeRoot {
+ public:
+  FakeRoot()
+      : path_(std::filesystem::temp_directory_path() / ("ds_memory_" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path_);
+    write("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    1000 kB\n");
+  }
+  ~FakeRoot() { std::filesystem::remove_all(path_); }
+  void write(const std::string& name, const std::string& text) {
+    const std::string file = path_.string() + name;
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << text;
+  }
+  [[nodiscard]] std::size_t available() const { return ds::available_memory_bytes(path_.string()); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("without cgroups the kernel's estimate stands") {
+  CHECK(FakeRoot().available() == 1000 * 1024);
+}
+
+TEST_CASE("version 2: the tightest level counts, droppable cache does not") {
+  FakeRoot root;
+  root.write("/proc/self/cgroup", "0::/job/rank\n");
+  root.write("/sys/fs/cgroup/job/memory.max", "500000\n");
+  root.write("/sys/fs/cgroup/job/memory.current", "200000\n");
+  root.write("/sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 50000\n");
+  root.write("/sys/fs/cgroup/job/rank/memory.max", "max\n");
+  root.write("/sys/fs/cgroup/job/rank/memory.current", "100000\n");
+  CHECK(root.available() == 350000);
+}
+
+TEST_CASE("version 1: the memory hierarchy is found among the others") {
+  FakeRoot root;
+  root.write("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/box\n0::/\n");
+  root.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  root.write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "70000\n");
+  root.write("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "60000\n");
+  root.write("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "70000\n");
+  CHECK(root.available() == 0);
+}
