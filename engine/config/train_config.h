@@ -19,9 +19,8 @@ struct ModelConfig {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t ffn = 0;  // Resolved: 4 * hidden unless given.
-  std::int64_t vocab =
-      0;  // Resolved: rows of the embedding, a multiple of 64; the tokenizer has fewer.
+  std::int64_t ffn = 0;    // Resolved: 4 * hidden unless given.
+  std::int64_t vocab = 0;  // Resolved: rows of the embedding, a multiple of 64.
   std::string init = "random";
   double dropout = 0.0;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
