@@ -49,6 +49,8 @@ sshd_start() {
     echo "KbdInteractiveAuthentication no"
     echo "PrintMotd no"
     echo "LogLevel ERROR"
+    # Debian's bash runs ~/.bashrc under sshd unless it is a nested shell; this one must not matter to tests.
+    echo "SetEnv SHLVL=1"
     printf '%s\n' "$@"
     # The first value wins in sshd_config: these only fill what the caller left open.
     echo "MaxStartups 1000"
