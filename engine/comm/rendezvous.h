@@ -13,10 +13,10 @@ namespace ds {
 struct Rendezvous {
   int rank = 0;
   int world_size = 1;
-  std::string master_addr;  // where rank 0 serves the store
+  std::string master_addr{};  // where rank 0 serves the store
   int master_port = 0;
-  std::string job_id;
-  std::string job_key;  // hexadecimal; empty for none
+  std::string job_id{};
+  std::string job_key{};  // hexadecimal; empty for none
   std::uint64_t epoch = 0;
   Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
 };

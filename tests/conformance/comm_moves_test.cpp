@@ -121,7 +121,7 @@ void check_point_to_point(Group& group) {
 TEST_CASE("collectives move exactly the right bytes") {
   for (const Backend& backend : backends()) {
     for (int size = 1; size <= 4; ++size) {
-      CAPTURE(backend.name);
+      CAPTURE(std::string(backend.name));
       CAPTURE(size);
       const auto errors = run_world(backend, size, [](Collectives& world, Group& group) {
         expect(world.rank() == group.rank() && world.world_size() == group.size(),
@@ -146,7 +146,7 @@ TEST_CASE("collectives move exactly the right bytes") {
 TEST_CASE(
     "groups of some ranks, in any order, live beside the world and are rebuilt at a new epoch") {
   for (const Backend& backend : backends()) {
-    CAPTURE(backend.name);
+    CAPTURE(std::string(backend.name));
     const auto errors = run_world(backend, 4, [](Collectives& world, Group& all) {
       const std::vector<int> members =
           all.rank() % 2 == 0 ? std::vector<int>{2, 0} : std::vector<int>{3, 1};
@@ -169,7 +169,7 @@ TEST_CASE(
 
 TEST_CASE("all_to_all in place: the own piece may be the same memory") {
   for (const Backend& backend : backends()) {
-    CAPTURE(backend.name);
+    CAPTURE(std::string(backend.name));
     const auto errors = run_world(backend, 1, [](Collectives&, Group& group) {
       std::vector<std::byte> data(100);
       fill(data, 0, 0);

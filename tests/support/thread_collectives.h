@@ -105,8 +105,8 @@ class ThreadMeeting {
     };
     const bool over = changed_.wait_until(lock, deadline.at(),
                                           [&] { return done() || is_lost() || !broken_.empty(); });
+    if (done()) return;  // also when others have failed since
     if (!broken_.empty()) fail(std::string(broken_));
-    if (done()) return;
     if (over) fail(fmt::format("{} closed the connection", name_of(left_)));
     std::string names;
     for (const int who : missing()) names += (names.empty() ? "" : ", ") + name_of(who);

@@ -42,7 +42,7 @@ void GlooCollectives::open_door_of_rank_0() {
                own.text());
   }
   const bool everywhere = own.address == "::" || own.address == "0.0.0.0";
-  store_ = std::make_unique<StoreClient>(
+  store_ = std::make_shared<StoreClient>(
       Invitation{everywhere ? "127.0.0.1" : own.address, own.port, rendezvous_.job_key, job()},
       deadline);
 }
@@ -52,7 +52,7 @@ void GlooCollectives::open_door_of_rank_0() {
 void GlooCollectives::open_door_of_others() {
   const Deadline deadline = Deadline::after(rendezvous_.timeout);
   try {
-    store_ = std::make_unique<StoreClient>(
+    store_ = std::make_shared<StoreClient>(
         Invitation{rendezvous_.master_addr, rendezvous_.master_port, rendezvous_.job_key, job()},
         deadline);
   } catch (const Error& error) {
@@ -123,8 +123,12 @@ std::unique_ptr<Group> GlooCollectives::make_group(const GroupSpec& spec, Deadli
   for (const UniqueFd& link : mesh.links) {
     if (link) watch_peer(link.get());
   }
-  return std::make_unique<GlooGroup>(GlooGroup::Parts{
-      .spec = spec, .rank = mesh.own, .links = std::move(mesh.links), .device = device_});
+  return std::make_unique<GlooGroup>(GlooGroup::Parts{.spec = spec,
+                                                      .rank = mesh.own,
+                                                      .links = std::move(mesh.links),
+                                                      .device = device_,
+                                                      .store = store_,
+                                                      .mesh = mesh.name});
 }
 
 void GlooCollectives::dial_earlier_members(Mesh& mesh) {

@@ -40,7 +40,7 @@ class GlooCollectives final : public Collectives {
 
   const Rendezvous rendezvous_;
   std::unique_ptr<Door> door_;
-  std::unique_ptr<StoreClient> store_;
+  std::shared_ptr<StoreClient> store_;
   std::shared_ptr<::gloo::transport::tcp::Device> device_;
   std::map<std::string, int>
       meshes_made_;  // how often a group of that name and epoch was made here

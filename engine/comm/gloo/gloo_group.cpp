@@ -25,7 +25,11 @@ std::size_t total(std::span<const std::size_t> sizes) {
 }  // namespace
 
 GlooGroup::GlooGroup(Parts parts)
-    : spec_(std::move(parts.spec)), rank_(parts.rank), chunk_bytes_(parts.chunk_bytes) {
+    : spec_(std::move(parts.spec)),
+      rank_(parts.rank),
+      store_(std::move(parts.store)),
+      mesh_(std::move(parts.mesh)),
+      chunk_bytes_(parts.chunk_bytes) {
   news_.ended.resize(spec_.ranks.size());
   sent_.resize(spec_.ranks.size());
   received_.resize(spec_.ranks.size());
@@ -172,6 +176,17 @@ void GlooGroup::wake_waiting() {
 GlooGroup::News GlooGroup::news() {
   const std::lock_guard lock(mutex_);
   return news_;
+}
+
+// A member that gives up closes its links, which the others see before their own wait is over:
+// without the report they would name the messenger. Best effort: the store may be what is lost.
+std::string GlooGroup::report_fault(const std::string& what) {
+  if (!store_) return what;
+  try {
+    return store_->set_new(mesh_ + "/fault", what, Deadline::after(std::chrono::seconds(1)));
+  } catch (const Error&) {
+    return what;
+  }
 }
 
 // The kind is part of the slot: members that issue different operations time out instead of mixing

@@ -14,6 +14,7 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/gloo/link_pair.h"
+#include "engine/comm/gloo/store_client.h"
 
 namespace ds::comm {
 
@@ -24,6 +25,8 @@ class GlooGroup final : public Group {
     int rank = 0;                 // in the group
     std::vector<UniqueFd> links;  // by rank in the group; own one invalid
     std::shared_ptr<::gloo::transport::tcp::Device> device;
+    std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
+    std::string mesh;                    // the group's name in the store
     std::size_t chunk_bytes = std::size_t{1}
                               << 30;  // longest message on the wire; longer ones are split
   };
@@ -67,11 +70,16 @@ class GlooGroup final : public Group {
   void on_link_ended(int peer);
   void wake_waiting();  // with mutex_ held
   [[nodiscard]] News news();
+  /// Tells the others why this member gives up. The first report of the group, which may be another
+  /// member's.
+  [[nodiscard]] std::string report_fault(const std::string& what);
   [[nodiscard]] std::uint64_t next_slot(Kind kind);
   [[nodiscard]] std::string name_of(int group_rank) const;
 
   const GroupSpec spec_;
   const int rank_;
+  const std::shared_ptr<StoreClient> store_;
+  const std::string mesh_;
   const std::size_t chunk_bytes_;
   std::mutex mutex_;  // taken with a pair locked, so no pair is touched while it is held
   News news_;

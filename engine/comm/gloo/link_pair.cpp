@@ -2,6 +2,7 @@
 #include "engine/comm/gloo/link_pair.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <exception>
 #include <utility>
@@ -87,6 +88,11 @@ std::unique_ptr<::gloo::transport::Pair>& LinkContext::createPair(int peer) {
 }
 
 std::shared_ptr<tcp::Device> make_link_device() {
+  // Gloo writes to sockets without MSG_NOSIGNAL: a peer that is gone would kill this process
+  // without a word.
+  struct sigaction now {};
+  ::sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
   const SignalsBlocked blocked;
   return std::dynamic_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr("127.0.0.1")));
 }

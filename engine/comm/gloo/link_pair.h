@@ -35,7 +35,8 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
   LinkEnded link_ended_;
 };
 
-/// Gloo's I/O thread, which takes no signals. One serves all groups of a process.
+/// Gloo's I/O thread, which takes no signals. One serves all groups of a process. Ignores SIGPIPE
+/// in this process from now on, unless it is handled already.
 std::shared_ptr<::gloo::transport::tcp::Device> make_link_device();
 
 }  // namespace ds::comm

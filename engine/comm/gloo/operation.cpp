@@ -57,12 +57,16 @@ void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
   }
 }
 
+// News from before a message was posted wakes nobody, so it is looked at once before the first
+// wait.
 void GlooGroup::Operation::finish() {
+  look_at_news();
   for (Message& message : messages_) finish(message);
   forget_messages();
 }
 
 void GlooGroup::Operation::finish_first() {
+  look_at_news();
   if (!messages_.empty()) finish(messages_.front());
 }
 
@@ -116,18 +120,19 @@ void GlooGroup::Operation::forget_messages() {
   messages_.clear();
 }
 
+// Gloo ends all links itself when a wait runs out of time, so only what ended before that is a
+// cause. It tells the waiting thread of an ended link before it tells us, so there may be no news
+// of it yet.
 void GlooGroup::Operation::fail_of_peer(int peer) {
+  const auto now = Clock::now();
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
-  // Gloo ends all links itself when a wait runs out of time; only what ended before that is a
-  // cause.
-  if (news.first_ended < 0 || news.first_ended_at >= deadline_.at()) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  const bool ended_in_time = news.first_ended >= 0 && news.first_ended_at < deadline_.at();
+  if (now >= deadline_.at() && !ended_in_time) {
+    const double seconds = std::chrono::duration<double>(now - begun_).count();
     fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
   }
-  const int culprit = news.ended[static_cast<std::size_t>(peer)] && news.first_ended != peer
-                          ? news.first_ended
-                          : peer;
+  const int culprit = ended_in_time ? news.first_ended : peer;
   fail(fmt::format("{} closed the connection", group_.name_of(culprit)));
 }
 
@@ -149,14 +154,17 @@ std::string GlooGroup::Operation::missing_peers() {
 }
 
 void GlooGroup::Operation::fail(std::string_view what) {
-  group_.failed_ = true;
-  {
+  std::string message = fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_),
+                                    group_.spec_.name, name_, what);
+  if (!group_.failed_) {
+    group_.failed_ = true;
+    const std::string first = group_.report_fault(message);
+    if (first != message) message += fmt::format("; the first report was: {}", first);
     const std::lock_guard lock(group_.mutex_);
     group_.news_.closing = true;
   }
   group_.context_->close_all();
-  throw Error(ErrorKind::comm, fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_),
-                                           group_.spec_.name, name_, what));
+  throw Error(ErrorKind::comm, message);
 }
 
 }  // namespace ds::comm

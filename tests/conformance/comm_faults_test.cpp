@@ -1,0 +1,234 @@
+// What goes wrong: deadlines, peers that leave, aborts, strangers, wrong keys. Every error names
+// who is at fault.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <latch>
+#include <string>
+#include <vector>
+
+#include "conformance/comm_worlds.h"
+#include "engine/base/error.h"
+#include "engine/comm/agree.h"
+
+using namespace ds;
+using namespace ds::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The message, or "" when nothing was thrown; another kind than `kind` is shown in front.
+std::string error_of(ErrorKind kind, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return (error.kind() == kind ? "" : "another kind of error: ") + std::string(error.what());
+  }
+  return "";
+}
+
+Rendezvous rendezvous_of(const HeldPort& port, int rank, int size) {
+  return {.rank = rank,
+          .world_size = size,
+          .master_addr = "127.0.0.1",
+          .master_port = port.port,
+          .job_id = "job",
+          .job_key = "0123",
+          .timeout = 60s};
+}
+
+void gather_bytes(Group& group, Deadline deadline) {
+  const auto size = static_cast<std::size_t>(group.size());
+  std::vector<std::byte> all(size * 1000);
+  group.all_gather(all, std::vector<std::size_t>(size, 1000), deadline);
+}
+
+}  // namespace
+
+TEST_CASE("a deadline that passes names the silent rank, and the group stays unusable") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    std::latch over(3);
+    std::vector<std::string> messages(2), later(2);
+    const auto errors = run_world(backend, 3, [&](Collectives&, Group& group) {
+      if (group.rank() < 2) {
+        const auto rank = static_cast<std::size_t>(group.rank());
+        messages[rank] =
+            error_of(ErrorKind::comm, [&] { gather_bytes(group, Deadline::after(200ms)); });
+        later[rank] = error_of(ErrorKind::comm, [&] { group.barrier(soon()); });
+      }
+      over.arrive_and_wait();  // rank 2 is there but silent
+    });
+    CHECK(errors == std::vector<std::string>(3));
+    // One of the two gives up first; the other may learn it from that one.
+    const std::string both = messages[0] + "\n" + messages[1];
+    CHECK_MESSAGE(contains(both, "(of group world): all_gather: no answer from rank 2 after 0.2"),
+                  both);
+    for (const std::string& message : messages) {
+      CHECK_MESSAGE((contains(message, "rank 2") || contains(message, "the group failed before")),
+                    message);
+    }
+    for (const std::string& message : later) CHECK_MESSAGE(contains(message, "barrier: "), message);
+  }
+}
+
+TEST_CASE("a receive that nobody sends to times out too") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    std::latch over(2);
+    std::string message;
+    const auto errors = run_world(backend, 2, [&](Collectives&, Group& group) {
+      std::vector<std::byte> data(10);
+      if (group.rank() == 1) {
+        message =
+            error_of(ErrorKind::comm, [&] { group.receive(data, 0, Deadline::after(100ms)); });
+      }
+      over.arrive_and_wait();
+    });
+    CHECK(errors == std::vector<std::string>(2));
+    CHECK_MESSAGE(
+        contains(message, "rank 1 (of group world): receive: no answer from rank 0 after 0.1"),
+        message);
+  }
+}
+
+TEST_CASE("a peer that leaves is named long before the deadline") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    std::vector<std::string> messages(2);
+    const auto errors = run_world(backend, 3, [&](Collectives&, Group& group) {
+      group.barrier(soon());
+      if (group.rank() == 2) return;  // ends its group
+      messages[static_cast<std::size_t>(group.rank())] =
+          error_of(ErrorKind::comm, [&] { gather_bytes(group, Deadline::after(3600s)); });
+    });
+    CHECK(errors == std::vector<std::string>(3));
+    for (const std::string& message : messages) {
+      CHECK_MESSAGE((contains(message, "rank 2 closed the connection") ||
+                     contains(message, "the group failed before")),
+                    message);
+    }
+  }
+}
+
+TEST_CASE("a peer that has done its part may leave: the others finish") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    std::promise<void> left;
+    std::shared_future<void> is_left(left.get_future());
+    const auto errors = run_world(backend, 3, [&](Collectives&, Group& group) {
+      std::vector<std::byte> data(100'000);
+      if (group.rank() == 0) group.receive(data, 1, soon());
+      if (group.rank() == 1) {
+        is_left.wait();
+        group.send(data, 0, soon());
+      }
+      if (group.rank() == 2) left.set_value();
+    });
+    CHECK(errors == std::vector<std::string>(3));
+  }
+}
+
+TEST_CASE("abort from another thread ends the wait here, and soon at the peers") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    std::vector<std::string> messages(3);
+    std::latch over(3);
+    const auto errors = run_world(backend, 3, [&](Collectives&, Group& group) {
+      std::thread aborter;
+      if (group.rank() == 0) aborter = std::thread([&group] { group.abort(); });
+      std::vector<std::byte> data(10);
+      const auto wait_for_ever = [&] {
+        group.rank() == 0 ? group.receive(data, 1, Deadline::after(3600s))
+                          : group.receive(data, 0, Deadline::after(3600s));
+      };
+      messages[static_cast<std::size_t>(group.rank())] = error_of(ErrorKind::comm, wait_for_ever);
+      if (aborter.joinable()) aborter.join();
+      over.arrive_and_wait();
+    });
+    CHECK(errors == std::vector<std::string>(3));
+    CHECK_MESSAGE(contains(messages[0], "rank 0 (of group world): receive: the group was aborted"),
+                  messages[0]);
+    for (const std::string& message : messages)
+      CHECK_MESSAGE(contains(message, "receive: "), message);
+  }
+}
+
+TEST_CASE("ranks that disagree are named on every rank") {
+  for (const Backend& backend : backends()) {
+    CAPTURE(std::string(backend.name));
+    const auto errors = run_world(backend, 4, [&](Collectives&, Group& group) {
+      require_agreement(group, "build", "v1", soon());
+      const std::string message = error_of(ErrorKind::config, [&] {
+        require_agreement(group, "training plan", group.rank() == 2 ? "bbbb" : "aaaa", soon());
+      });
+      if (message != "the training plan differs between ranks: rank 2 has bbbb, the others aaaa") {
+        throw std::runtime_error(message);
+      }
+      group.barrier(soon());
+    });
+    CHECK(errors == std::vector<std::string>(4));
+  }
+}
+
+TEST_CASE("a rank that never comes is named by those that wait for it") {
+  const HeldPort port;
+  const auto errors = run_ranks(2, [&](int rank) {
+    const auto collectives = make_collectives(rendezvous_of(port, rank, 3));
+    const auto first_try = Deadline::after(300ms);
+    static_cast<void>(collectives->make_group(world_of(3), first_try));
+  });
+  CHECK_MESSAGE(
+      contains(errors[0], "rank 0 (of group world): rendezvous: no answer from rank 2 after 0.3"),
+      errors[0]);
+  // Rank 0's store may end before rank 1 has given up.
+  CHECK_MESSAGE(
+      (contains(errors[1], "no answer from rank 2") || contains(errors[1], "the store of rank 0")),
+      errors[1]);
+}
+
+TEST_CASE("nobody serves the store: the error says so when the time is over") {
+  const HeldPort port;
+  Rendezvous rendezvous = rendezvous_of(port, 1, 2);
+  rendezvous.timeout = 100ms;
+  const std::string message = error_of(ErrorKind::comm, [&] { make_collectives(rendezvous); });
+  CHECK_MESSAGE(contains(message, "rank 1: rank 0 did not come within 0.1 s"), message);
+}
+
+TEST_CASE("a port that another program listens on is an error at once") {
+  const UniqueFd other = comm::listen_on("127.0.0.1", 0);
+  Rendezvous rendezvous{.rank = 0, .world_size = 2, .master_addr = "127.0.0.1"};
+  rendezvous.master_port = comm::local_endpoint(other.get()).port;
+  const std::string message = error_of(ErrorKind::comm, [&] { make_collectives(rendezvous); });
+  CHECK_MESSAGE(contains(message, "cannot listen on 127.0.0.1:"), message);
+}
+
+TEST_CASE("another key, or another job, is refused at once") {
+  const HeldPort port;
+  std::latch tried(2);
+  std::vector<std::string> messages(2);
+  const auto errors = run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      const auto collectives = make_collectives(rendezvous_of(port, 0, 2));
+      tried.arrive_and_wait();
+      return;
+    }
+    Rendezvous other_key = rendezvous_of(port, 1, 2), other_epoch = other_key, no_key = other_key;
+    other_key.job_key = "4567";
+    other_epoch.epoch = 1;
+    no_key.job_key = "";
+    messages = {error_of(ErrorKind::config, [&] { make_collectives(other_key); }),
+                error_of(ErrorKind::config, [&] { make_collectives(other_epoch); }),
+                error_of(ErrorKind::config, [&] { make_collectives(no_key); })};
+    tried.arrive_and_wait();
+  });
+  CHECK(errors == std::vector<std::string>(2));
+  CHECK_MESSAGE(contains(messages[0], "refused the job key"), messages[0]);
+  CHECK_MESSAGE(contains(messages[1], "refused this rank: this is job job/0, not job/1"),
+                messages[1]);
+  CHECK_MESSAGE(contains(messages[2], "refused the job key"), messages[2]);
+}

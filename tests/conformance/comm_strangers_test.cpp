@@ -1,0 +1,135 @@
+// Strangers at the doors while a mesh is made: it comes up all the same, and moves the right bytes.
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "conformance/comm_worlds.h"
+#include "engine/comm/gloo/gloo_group.h"
+
+using namespace ds;
+using namespace ds::test;
+
+namespace {
+
+// Opens connection after connection to a door, each with other manners, until told to stop.
+class Stranger {
+ public:
+  explicit Stranger(int port) : thread_([this, port] { run(port); }) {}
+  ~Stranger() {
+    stop_ = true;
+    thread_.join();
+  }
+  Stranger(const Stranger&) = delete;
+  int visits() const { return visits_; }
+
+ private:
+  void run(int port) {
+    const std::string sayings[] = {"", "GET / HTTP/1.0\r\n\r\n", std::string(5000, '\xff'),
+                                   "dslink1\n", "dslink1\n" + std::string(200, 'x')};
+    std::vector<UniqueFd> lingering;
+    while (!stop_) {
+      try {
+        UniqueFd fd = comm::dial("127.0.0.1", port, Deadline::after(1s));
+        const std::string& saying = sayings[static_cast<std::size_t>(visits_) % std::size(sayings)];
+        static_cast<void>(::send(fd.get(), saying.data(), saying.size(), MSG_NOSIGNAL));
+        lingering.push_back(std::move(fd));
+        if (lingering.size() > 40) lingering.erase(lingering.begin(), lingering.begin() + 20);
+        ++visits_;
+        // Enough to meet every stage of the rendezvous, without using up this machine's ports.
+        ::poll(nullptr, 0, 1);
+      } catch (const Error&) {
+        continue;  // the door is not open yet, or shut again
+      }
+    }
+  }
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> visits_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("strangers at the store and at every door do not spoil the mesh") {
+  for (int round = 0; round < 3; ++round) {
+    const HeldPort port;
+    Stranger at_store(port.port);
+    std::atomic<int> visits = 0;
+    const auto errors = run_ranks(3, [&](int rank) {
+      comm::GlooCollectives collectives({.rank = rank,
+                                         .world_size = 3,
+                                         .master_addr = "127.0.0.1",
+                                         .master_port = port.port,
+                                         .job_id = "job",
+                                         .job_key = "0123",
+                                         .timeout = 60s});
+      Stranger at_door(collectives.door().port);
+      const auto group = collectives.make_group(world_of(3), soon());
+      for (int i = 0; i < 20; ++i) {
+        std::vector<std::byte> all(30'000, static_cast<std::byte>(rank));
+        group->all_gather(all, std::vector<std::size_t>(3, 10'000), soon());
+        for (std::size_t at = 0; at < all.size(); ++at) {
+          if (all[at] != static_cast<std::byte>(at / 10'000))
+            throw std::runtime_error("wrong bytes");
+        }
+      }
+      group->barrier(soon());
+      visits += at_door.visits();
+    });
+    CHECK(errors == std::vector<std::string>(3));
+    CHECK(visits + at_store.visits() > 0);
+  }
+}
+
+namespace {
+
+// Two groups of one world, joined by real links, with the settings of the test.
+std::vector<std::unique_ptr<comm::GlooGroup>> pair_of_groups(std::size_t chunk_bytes) {
+  const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
+  UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
+  REQUIRE(comm::wait_readable(listener.get(), soon()));
+  UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  std::vector<std::unique_ptr<comm::GlooGroup>> groups;
+  for (int rank = 0; rank < 2; ++rank) {
+    comm::GlooGroup::Parts parts{.spec = world_of(2),
+                                 .rank = rank,
+                                 .links = std::vector<UniqueFd>(2),
+                                 .device = comm::make_link_device(),
+                                 .store = nullptr,
+                                 .mesh = "",
+                                 .chunk_bytes = chunk_bytes};
+    parts.links[static_cast<std::size_t>(1 - rank)] = std::move(rank == 0 ? dialed : accepted);
+    groups.push_back(std::make_unique<comm::GlooGroup>(std::move(parts)));
+  }
+  return groups;
+}
+
+}  // namespace
+
+TEST_CASE("messages longer than the wire's limit are split, and put together in order") {
+  const auto groups = pair_of_groups(1000);
+  for (const std::size_t bytes : {1UL, 999UL, 1000UL, 1001UL, 2000UL, 123'456UL}) {
+    CAPTURE(bytes);
+    std::vector<std::vector<std::byte>> all(2, std::vector<std::byte>(2 * bytes));
+    const auto errors = run_ranks(2, [&](int rank) {
+      const auto me = static_cast<std::size_t>(rank);
+      for (std::size_t i = 0; i < bytes; ++i)
+        all[me][me * bytes + i] = static_cast<std::byte>(i * 7 + me);
+      groups[me]->all_gather(all[me], std::vector<std::size_t>(2, bytes), soon());
+    });
+    CHECK(errors == std::vector<std::string>(2));
+    CHECK(all[0] == all[1]);
+  }
+}
+
+TEST_CASE("a message longer than its receiver expects is an error, not the end of the process") {
+  const auto groups = pair_of_groups(std::size_t{1} << 30);
+  const auto errors = run_ranks(2, [&](int rank) {
+    std::vector<std::byte> data(rank == 0 ? 100 : 50);
+    rank == 0 ? groups[0]->send(data, 1, soon()) : groups[1]->receive(data, 0, soon());
+  });
+  CHECK(errors[1].find("rank 0 closed the connection") != std::string::npos);
+}
