@@ -18,7 +18,7 @@ inline constexpr std::uint8_t kOutputPartial =
     1;                                        // inside a line: it stood still, or its stream ended
 inline constexpr std::uint8_t kOutputCr = 2;  // inside a line, after a '\r': a progress line
 inline constexpr std::uint8_t kOutputMore =
-    4;  // inside a line longer than a batch: the rest follows
+    8;  // inside a line longer than a batch: the rest follows
 
 struct LineBatch {
   std::span<const std::byte> bytes;  // valid until the next call of the batcher

@@ -1,0 +1,175 @@
+// Events and a clock go in, actions come out: no process, no sleep.
+#include "launcher/job/job_state.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "unit/job/job_helpers.h"
+
+namespace {
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+}  // namespace
+
+TEST_CASE("no rank runs before every node is ready") {
+  JobState job(placement_of(2, 2), {});
+  CHECK(text_of(job.on(Start{}, kT0)) == "open");
+  CHECK(text_of(job.on(AgentGreeted{1}, kT0)) == "spec 1");
+  CHECK(text_of(job.on(AgentReady{1, 0}, kT0)).empty());
+  CHECK(text_of(job.on(AgentGreeted{0}, kT0)) == "spec 0");
+  CHECK(text_of(job.on(AgentReady{0, 4711}, kT0)) == "go 4711");
+}
+
+TEST_CASE("a job whose ranks all end with 0 ends with 0 once every agent has said goodbye") {
+  JobState job = started_job(2, 1);
+  CHECK(text_of(job.on(exited(1, 0), kT0)).empty());
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1");
+  CHECK(text_of(job.on(exited(0, 0), kT0 + 1s)).empty());
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 1s)) == "close 0, finish 0");
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 1s)).empty());
+}
+
+TEST_CASE(
+    "the first failing rank decides the exit code, even if others die later with other codes") {
+  JobState job = started_job(2, 2);
+  CHECK(text_of(job.on(exited(3, 200), kT0)) == "stop 10000");
+  CHECK(text_of(job.on(signaled(0, SIGTERM), kT0)).empty());
+  CHECK(text_of(job.on(exited(1, 7), kT0)).empty());
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0");
+  CHECK(text_of(job.on(signaled(2, SIGKILL), kT0)).empty());
+  CHECK(
+      text_of(job.on(AgentDone{1}, kT0)) ==
+      "close 1, say rank 3 on n1: exited 200 (first failure); 3 ranks stopped after it, 1 by KILL, "
+      "finish 200");
+}
+
+TEST_CASE("a rank that stops slowly is named while the job waits, then killed, then given up") {
+  JobState job = started_job(1, 2, {.grace = 4s});
+  job.on(exited(0, 1), kT0);
+  CHECK(job.wake_at() == kT0 + 1s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) ==
+        "beat, say rank 0 on n0: exited 1; waiting up to 3 s for 1 rank to stop");
+  for (auto at = kT0 + 2s; at < kT0 + 11s; at += 1s) {
+    job.on(AgentHeard{0}, at);
+    CHECK(text_of(job.on(Tick{}, at)) == (at == kT0 + 6s ? "beat, kill" : "beat"));
+  }
+  job.on(AgentHeard{0}, kT0 + 11s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 11s)) ==
+        "beat, close 0, say rank 0 on n0: exited 1 (first failure)\nnode n0 did not answer in the "
+        "end; "
+        "see whether something still runs there, finish 1");
+}
+
+TEST_CASE("every node that cannot be used is named, and no rank starts") {
+  JobState job(placement_of(4, 1), {});
+  job.on(Start{}, kT0);
+  CHECK(text_of(job.on(AgentLost{2, "n2: refused"}, kT0)) == "close 2");
+  job.on(AgentGreeted{3}, kT0);
+  job.on(AgentReady{3, 0}, kT0);
+  CHECK(text_of(job.on(AgentLost{0, "n0: unknown host key"}, kT0)) == "close 0");
+  job.on(AgentGreeted{1}, kT0);
+  CHECK(text_of(job.on(AgentReady{1, 0}, kT0)) ==
+        "say 2 of 4 nodes cannot be used:\n  n0: unknown host key\n  n2: refused, kill");
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1");
+  CHECK(text_of(job.on(AgentDone{3}, kT0)) == "close 3, finish 69");
+}
+
+TEST_CASE("nodes that get nowhere are named when nobody has got further for the start timeout") {
+  JobState job(placement_of(3, 1), {.start_timeout = 30s});
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0 + 20s);
+  job.on(AgentReady{0, 1}, kT0 + 20s);
+  job.on(AgentHeard{0}, kT0 + 49s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 49s)) == "beat");
+  CHECK(text_of(job.on(Tick{}, kT0 + 50s)) ==
+        "beat, close 1, close 2, say 2 of 3 nodes cannot be used:\n  n1: not ready in time\n  n2: "
+        "not "
+        "ready in time, kill");
+}
+
+TEST_CASE("a lost node is a failure like any other") {
+  JobState job = started_job(2, 2);
+  CHECK(text_of(job.on(AgentLost{1, "n1: connection reset"}, kT0)) == "close 1, stop 10000");
+  job.on(signaled(0, SIGTERM), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) ==
+        "close 0, say node n1 is lost: n1: connection reset; 2 ranks stopped after it, finish 69");
+}
+
+TEST_CASE("a silent node is lost after the node timeout, but not because the launcher slept") {
+  JobState job = started_job(2, 1, {.node_timeout = 3s});
+  for (auto at = kT0 + 1s; at < kT0 + 3s; at += 1s) {
+    job.on(AgentHeard{0}, at);
+    CHECK(text_of(job.on(Tick{}, at)) == "beat");
+  }
+  job.on(AgentHeard{0}, kT0 + 3s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, close 1, stop 10000");
+
+  JobState slept = started_job(2, 1, {.node_timeout = 3s});
+  CHECK(text_of(slept.on(Tick{}, kT0 + 60s)) == "beat");
+}
+
+TEST_CASE("Ctrl-C once stops, twice kills, three times leaves") {
+  JobState job = started_job(1, 2);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "stop 10000");
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0 + 500ms)) == "kill");
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0 + 900ms)) ==
+        "close 0, say interrupted\nnode n0 did not answer in the end; see whether something still "
+        "runs "
+        "there, finish 130");
+}
+
+TEST_CASE("signals have their exit codes") {
+  for (const int signo : {SIGHUP, SIGINT, SIGTERM}) {
+    JobState job = started_job(1, 1);
+    job.on(SignalReceived{signo}, kT0);
+    job.on(signaled(0, SIGTERM), kT0);
+    const std::string what = signo == SIGINT ? "interrupted" : "got " + ds::signal_name(signo);
+    CHECK(text_of(job.on(AgentDone{0}, kT0)) ==
+          fmt::format("close 0, say {}; 1 rank stopped, finish {}", what, 128 + signo));
+  }
+}
+
+TEST_CASE("Ctrl-C while nodes are being reached leaves the unreached and kills the rest") {
+  JobState job(placement_of(2, 1), {});
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{1}, kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "close 0, kill");
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) ==
+        "close 1, say interrupted; 1 rank stopped, finish 130");
+}
+
+TEST_CASE("after a failure the first Ctrl-C kills, and the failure stays the verdict") {
+  JobState job = started_job(1, 2);
+  job.on(exited(1, 9), kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "kill");
+}
+
+TEST_CASE("suspension stops all clocks") {
+  JobState job = started_job(1, 2, {.grace = 4s, .node_timeout = 3s});
+  job.on(SignalReceived{SIGTERM}, kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGTSTP}, kT0 + 500ms)) == "suspend, suspend self");
+  CHECK(job.wake_at() == ds::Clock::time_point::max());
+  CHECK(text_of(job.on(Tick{}, kT0 + 90s)).empty());
+  CHECK(text_of(job.on(Continued{}, kT0 + 100s)) == "resume");
+  CHECK(job.wake_at() == kT0 + 100s + 500ms);
+}
+
+TEST_CASE("a closed output ends the job as SIGPIPE would") {
+  JobState job = started_job(1, 1);
+  CHECK(text_of(job.on(OutputClosed{}, kT0)) == "stop 10000");
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) ==
+        "close 0, say standard output was closed; 1 rank stopped, finish 141");
+}
+
+TEST_CASE("ranks that left something behind do not hold the job for ever") {
+  JobState job = started_job(1, 1, {.grace = 1s});
+  job.on(exited(0, 0), kT0);
+  job.on(AgentHeard{0}, kT0 + 3s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, kill");
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 3s)) == "close 0, finish 0");
+}
