@@ -57,7 +57,8 @@ sshd_start() {
     echo "MaxSessions 100"
   } > "$dir/sshd_config"
   rm -f "$dir/sshd.pid"
-  ${SSHD_PREFIX:-} /usr/sbin/sshd -f "$dir/sshd_config" -E "$dir/sshd.log" || { cat "$dir/sshd.log"; return 1; }
+  # SSHD_START: another way to start it, such as in a namespace.
+  ${SSHD_START:-/usr/sbin/sshd -f "$dir/sshd_config" -E "$dir/sshd.log"} || { cat "$dir/sshd.log"; return 1; }
   local tries=0
   while [ ! -s "$dir/sshd.pid" ]; do
     tries=$((tries + 1))
