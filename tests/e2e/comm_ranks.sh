@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Ranks that find each other from plain environment variables; one killed, stopped, or with another key is named.
+set -u
+rank_program=$DS_TESTS/comm_rank
+folder=$(mktemp -d)
+pids=()
+finish() {
+  for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
+  rm -rf "$folder"
+}
+trap finish EXIT
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+# start RANK WORLD MODE [SECONDS]: output in $folder/RANK.out, the process in pids[RANK]
+start() {
+  RANK=$1 WORLD_SIZE=$2 LOCAL_RANK=$1 "$rank_program" "${@:3}" >"$folder/$1.out" 2>&1 &
+  pids[$1]=$!
+}
+# expect RANK CODE TEXT: the rank ends with the code and says the text
+expect() {
+  wait "${pids[$1]}"
+  local code=$?
+  [ "$code" = "$2" ] || fail "rank $1 exits $code, not $2: $(cat "$folder/$1.out")"
+  grep -q -- "$3" "$folder/$1.out" || fail "rank $1 does not say '$3': $(cat "$folder/$1.out")"
+}
+# A world of three that has begun to exchange; each exchange may take $1 seconds.
+start_three() {
+  export MASTER_PORT=$("$rank_program" free-port)
+  for rank in 0 1 2; do start $rank 3 for-ever "$1"; done
+  for rank in 0 1 2; do
+    for _ in $(seq 300); do
+      grep -q ready "$folder/$rank.out" && break
+      sleep 0.1
+    done
+    grep -q ready "$folder/$rank.out" || fail "rank $rank never began: $(cat "$folder/$rank.out")"
+  done
+}
+
+unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT DSLAUNCH_JOB_KEY DSLAUNCH_EPOCH
+[ "$("$rank_program" once)" = "rank 0 of 1: all bytes arrived" ] || fail "alone, with no variable set"
+RANK=0 "$rank_program" once 2>"$folder/err"
+[ $? = 65 ] || fail "half an environment must exit 65"
+grep -q "WORLD_SIZE is not set, but RANK is" "$folder/err" || fail "half an environment: $(cat "$folder/err")"
+
+for address in 127.0.0.1 localhost ::1; do
+  if [ $address = ::1 ] && [ ! -e /proc/net/if_inet6 ]; then
+    echo "skipped: ::1, this machine has no IPv6"
+    continue
+  fi
+  export MASTER_ADDR=$address MASTER_PORT=$("$rank_program" free-port)
+  for rank in 2 1 0; do start $rank 3 once; done
+  for rank in 0 1 2; do expect $rank 0 "rank $rank of 3: all bytes arrived"; done
+done
+
+export MASTER_ADDR=127.0.0.1
+start_three 600
+kill -9 "${pids[1]}"
+expect 0 69 "rank 0 (of group world): .*rank 1 closed the connection"
+expect 2 69 "rank 2 (of group world): .*rank 1 closed the connection"
+wait "${pids[1]}"
+
+start_three 1.5
+kill -STOP "${pids[1]}"
+expect 0 69 "no answer from rank 1 after 1.5"
+expect 2 69 "no answer from rank 1 after 1.5"
+kill -9 "${pids[1]}"
+wait "${pids[1]}"
+
+export MASTER_PORT=$("$rank_program" free-port)
+key=$(printf 'a%.0s' $(seq 64))
+DSLAUNCH_JOB_KEY=$key start 0 2 once
+DSLAUNCH_JOB_KEY=${key/a/b} start 1 2 once
+expect 1 65 "refused the job key"
+grep -q "$key" "$folder"/*.out && fail "the key is printed"
+kill -9 "${pids[0]}"
+
+[ $failures = 0 ] && echo "ranks from plain variables: all as promised"
+exit $((failures > 0))
