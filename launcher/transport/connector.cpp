@@ -98,7 +98,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     --pending_;
     if (!error) {
       socket->non_blocking(true);
-      finish({UniqueFd(socket->release()), {}, false});
+      finish({UniqueFd(socket->release()), address_text(endpoint), {}, false});
       return;
     }
     transient_ = error == asio::error::connection_reset || error == asio::error::connection_aborted;
@@ -108,12 +108,12 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
       stagger_.cancel();
       try_next();
     } else if (pending_ == 0) {
-      finish({UniqueFd(), problems_, transient_});
+      finish({UniqueFd(), {}, problems_, transient_});
     }
   }
 
   void give_up(const std::string& why) {
-    if (done_) finish({UniqueFd(), problems_.empty() ? why : problems_ + ", " + why, false});
+    if (done_) finish({UniqueFd(), {}, problems_.empty() ? why : problems_ + ", " + why, false});
   }
 
   void finish(Connected result) {

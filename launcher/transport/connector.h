@@ -17,7 +17,8 @@ namespace ds::launcher {
 struct Connected {
   UniqueFd
       socket;  // non-blocking, close-on-exec, no delay, keep-alive; empty if none could be reached
-  std::string problem;  // then: the reason of each address, or of all
+  std::string address;  // of the other end
+  std::string problem;  // without a socket: the reason of each address, or of all
   bool transient = false;
 };
 

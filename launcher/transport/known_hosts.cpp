@@ -39,6 +39,7 @@ std::string known_hosts_name(std::string_view host, int port) {
 }
 
 void KnownHosts::add(std::string_view text, const std::string& file_name) {
+  found_.clear();
   TextPlace place{file_name, 0, 1};
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -102,7 +103,13 @@ void KnownHosts::index_names(std::string_view names, std::size_t entry, const Te
   }
 }
 
-std::vector<std::size_t> KnownHosts::entries_of(const std::string& name) const {
+const std::vector<std::size_t>& KnownHosts::entries_of(const std::string& name) const {
+  const auto [it, fresh] = found_.try_emplace(name);
+  if (fresh) it->second = find_entries(name);
+  return it->second;
+}
+
+std::vector<std::size_t> KnownHosts::find_entries(const std::string& name) const {
   std::vector<std::size_t> found;
   const auto [first, last] = plain_.equal_range(name);
   for (auto it = first; it != last; ++it) found.push_back(it->second);

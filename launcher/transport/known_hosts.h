@@ -71,7 +71,8 @@ class KnownHosts {
 
   void add_line(std::string_view line, const TextPlace& place);
   void index_names(std::string_view names, std::size_t entry, const TextPlace& place);
-  [[nodiscard]] std::vector<std::size_t> entries_of(const std::string& name) const;
+  [[nodiscard]] const std::vector<std::size_t>& entries_of(const std::string& name) const;
+  [[nodiscard]] std::vector<std::size_t> find_entries(const std::string& name) const;
   [[nodiscard]] HostKeyVerdict check_name(const std::string& name, const HostKey& key) const;
 
   std::vector<Entry> entries_;
@@ -79,6 +80,8 @@ class KnownHosts {
   std::vector<PatternEntry> patterns_;
   std::vector<HashedEntry> hashed_;
   std::vector<std::string> notes_;
+  // Answers so far: a host is looked up twice, and hashed lines make a look-up dear.
+  mutable std::unordered_map<std::string, std::vector<std::size_t>> found_;
 };
 
 /// HMAC-SHA1 of `name` under `salt`, as hashed known_hosts lines hold it. 20 bytes.

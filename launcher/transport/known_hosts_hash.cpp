@@ -1,10 +1,10 @@
 // The cryptographic small change of known_hosts: base64, HMAC-SHA1 of names, SHA-256 fingerprints.
 // OpenSSL.
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include <array>
+#include <memory>
 
 #include "engine/base/error.h"
 #include "launcher/transport/base64.h"
@@ -41,25 +41,46 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-std::string hash_host_name(std::string_view salt, std::string_view name) {
-  // The plain SHA-1 calls: HMAC() would look its algorithm up for each of thousands of lines.
-  std::array<unsigned char, SHA_CBLOCK> pad{};
-  DS_ASSERT(salt.size() <= pad.size());
-  for (std::size_t i = 0; i < salt.size(); ++i) pad[i] = static_cast<unsigned char>(salt[i]);
-  const auto digest = [](const std::string& bytes) {
-    std::array<unsigned char, SHA_DIGEST_LENGTH> out{};
-    unsigned int length = 0;
-    static const EVP_MD* const sha1 = EVP_sha1();
-    DS_ASSERT(EVP_Digest(bytes.data(), bytes.size(), out.data(), &length, sha1, nullptr) == 1);
-    return text_of(out.data(), out.size());
-  };
-  std::string inner;
-  std::string outer;
-  for (const unsigned char c : pad) {
-    inner += static_cast<char>(c ^ 0x36U);
-    outer += static_cast<char>(c ^ 0x5cU);
+namespace {
+
+/// SHA-1 with one context for the whole run: HMAC() would allocate, and look its algorithm up, for
+/// each of thousands of hashed lines.
+class Sha1 {
+ public:
+  using Digest = std::array<unsigned char, SHA_DIGEST_LENGTH>;
+  Digest of(const void* first, std::size_t first_size, const void* second,
+            std::size_t second_size) {
+    Digest out{};
+    const bool good = EVP_DigestInit_ex(context_.get(), EVP_sha1(), nullptr) == 1 &&
+                      EVP_DigestUpdate(context_.get(), first, first_size) == 1 &&
+                      EVP_DigestUpdate(context_.get(), second, second_size) == 1 &&
+                      EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) == 1;
+    DS_ASSERT(good, "SHA-1 needs nothing that can be missing");
+    return out;
   }
-  return digest(outer + digest(inner.append(name)));
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_{EVP_MD_CTX_new()};
+};
+
+}  // namespace
+
+std::string hash_host_name(std::string_view salt, std::string_view name) {
+  thread_local Sha1 sha1;
+  std::array<unsigned char, SHA_CBLOCK> inner{};
+  std::array<unsigned char, SHA_CBLOCK> outer{};
+  DS_ASSERT(salt.size() <= inner.size());
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const unsigned char c = i < salt.size() ? octets(salt)[i] : 0;
+    inner[i] = c ^ 0x36U;
+    outer[i] = c ^ 0x5cU;
+  }
+  const Sha1::Digest first = sha1.of(inner.data(), inner.size(), name.data(), name.size());
+  const Sha1::Digest second = sha1.of(outer.data(), outer.size(), first.data(), first.size());
+  return text_of(second.data(), second.size());
 }
 
 std::string fingerprint(const HostKey& key) {

@@ -105,6 +105,10 @@ class Dial : public std::enable_shared_from_this<Dial> {
     in_window_ = true;
     try {
       settings_ = exchange_->config.resolve(host_, exchange_->local);
+      if (!exchange_->options.known_hosts_files.empty()) {
+        settings_.known_hosts_files = exchange_->options.known_hosts_files;
+        settings_.global_known_hosts_files.clear();
+      }
     } catch (const Error& error) {
       end({ChannelEnd::Kind::unreachable, error.hint().empty()
                                               ? error.what()
@@ -132,6 +136,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
     paused_ = pause;
     if (opened_) link_->pause_reading(pause);
   }
+  [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
   void close() {
     closing_ = true;
     if (opened_) link_->close();
@@ -190,6 +195,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
               result.transient});
       return;
     }
+    peer_address_ = std::move(result.address);
     start_link(std::move(result.socket));
   }
 
@@ -301,6 +307,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   SshSettings settings_;
   asio::steady_timer timer_;
   Clock::time_point connect_deadline_;
+  std::string peer_address_;
   std::unique_ptr<ConnectAttempt> attempt_;
   std::unique_ptr<SshLink> link_;
   std::deque<Bytes> queue_;  // sent before the command runs
@@ -334,6 +341,7 @@ class SshChannel final : public Channel {
   void send(Bytes bytes) override { dial_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return dial_->unsent(); }
   void pause_reading(bool pause) override { dial_->pause(pause); }
+  [[nodiscard]] std::string peer_address() const override { return dial_->peer_address(); }
   void close() override { dial_->close(); }
 
  private:

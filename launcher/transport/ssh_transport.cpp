@@ -386,9 +386,9 @@ std::string Session::refusal_text() {
   std::string tried;
   for (std::size_t i = 0; i < setup_.identities.size() && i <= identity_; ++i)
     tried += (i == 0 ? "" : ", ") + setup_.identities[i].label;
-  std::string text =
-      tried.empty() ? fmt::format("no key to try for user {}", setup_.user)
-                    : fmt::format("authentication refused for user {}; tried: {}", setup_.user, tried);
+  std::string text = tried.empty() ? fmt::format("no key to try for user {}", setup_.user)
+                                   : fmt::format("authentication refused for user {}; tried: {}",
+                                                 setup_.user, tried);
   if (dropped()) {
     text += "; the server hung up (" + error_text() +
             "): name the right key by IdentityFile and set IdentitiesOnly yes";

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "launcher/transport/ssh_link.h"
 #include "launcher/transport/transport.h"
@@ -16,6 +17,7 @@ struct SshOptions {
   std::string remote_command;  // one constant command; everything else travels on the channel
   std::string config_file;  // empty: ~/.ssh/config, then /etc/ssh/ssh_config; else only this file,
                             // as `ssh -F`
+  std::vector<std::string> known_hosts_files;  // instead of those of the config, if any
   std::chrono::milliseconds connect_limit{
       10000};  // looking up and connecting, unless ConnectTimeout says otherwise
   std::chrono::milliseconds agent_limit{3000};  // each answer of the ssh-agent

@@ -47,6 +47,8 @@ class Channel {
   [[nodiscard]] virtual std::size_t unsent() const = 0;
   /// Stops or resumes reading; unread bytes push back on the agent.
   virtual void pause_reading(bool pause) = 0;
+  /// The numeric address by which the node was reached; empty before it is, and for pipes without one.
+  [[nodiscard]] virtual std::string peer_address() const { return {}; }
   /// Sends what is queued, then end-of-file; on_end follows when the other side is done.
   virtual void close() = 0;
 };
