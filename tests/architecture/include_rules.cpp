@@ -34,7 +34,7 @@ struct Library {
   Prefixes allowed;
 };
 const std::vector<Library> kLibraries = {
-    {"libssh", {"libssh/"}, {"launcher/transport/ssh_transport.cpp"}},
+    {"libssh", {"libssh/"}, {"launcher/transport/libssh/"}},
     {"Asio", {"asio.hpp", "asio/"}, {"launcher/"}},
     {"CLI11", {"CLI/"}, {"launcher/cli/options.cpp"}},
     {"toml++", {"toml++/", "toml.hpp"}, {"engine/config/"}},

@@ -1,0 +1,40 @@
+// Private keys as libssh holds them. Only sources of this folder include libssh, and no one else
+// this header.
+#pragma once
+
+#include <libssh/libssh.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "launcher/transport/ssh_link.h"
+
+namespace ds::launcher::libssh {
+
+struct KeyFree {
+  void operator()(ssh_key key) const { ssh_key_free(key); }
+};
+using Key = std::unique_ptr<ssh_key_struct, KeyFree>;
+
+/// The public half in base64, as known_hosts and authorized_keys spell it; empty if libssh cannot
+/// say.
+std::string public_base64(ssh_key key);
+
+class Keyring final : public SshKeyring {
+ public:
+  struct Entry {
+    Status status;
+    Key key;
+  };
+
+  const Status& load(const std::string& path) override { return entry(path).status; }
+
+  /// Reads and parses the file at the first call only.
+  const Entry& entry(const std::string& path);
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace ds::launcher::libssh

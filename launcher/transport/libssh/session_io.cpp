@@ -1,0 +1,126 @@
+// Bytes of the running command in both directions, and how its end is judged.
+#include <fmt/format.h>
+
+#include "engine/base/error.h"
+#include "launcher/transport/libssh/session.h"
+
+namespace ds::launcher::libssh {
+
+namespace {
+constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll; others get their turn after 256 KiB
+}  // namespace
+
+/// Handles what has arrived. Only ssh_event_dopoll reads on after end-of-file: calls that read the
+/// channel would stop there and lose the exit status behind it.
+int Session::run() {
+  int polls = 0;
+  int rc = SSH_OK;
+  while (rc == SSH_OK && polls++ < kPollsPerWake && !channel_closed_ && !dropped()) {
+    flush();
+    rc = ssh_event_dopoll(poll_, 0);
+  }
+  flush();
+  more_ = rc == SSH_OK && polls > kPollsPerWake;
+  if (channel_closed_ || dropped()) finish();
+  return SSH_AGAIN;
+}
+
+void Session::flush() {
+  while (!queue_.empty() && !channel_closed_) {
+    const Bytes& bytes = queue_.front();
+    const int count = ssh_channel_write(channel_, bytes.data() + queue_offset_,
+                                        static_cast<std::uint32_t>(bytes.size() - queue_offset_));
+    if (count <= 0) return;  // no window, a key exchange under way, or a loss that run() notices
+    queue_offset_ += static_cast<std::size_t>(count);
+    unsent_ -= static_cast<std::size_t>(count);
+    if (queue_offset_ < bytes.size()) continue;
+    queue_.pop_front();
+    queue_offset_ = 0;
+  }
+  if (eof_wanted_ && !eof_sent_ && queue_.empty() && !channel_closed_)
+    eof_sent_ = ssh_channel_send_eof(channel_) != SSH_AGAIN;
+}
+
+/// Takes what libssh kept in the channel's buffers while reading was paused.
+void Session::drain() {
+  std::byte buffer[16384];
+  for (const int is_stderr : {0, 1}) {
+    int count = 0;
+    while ((count = ssh_channel_read_nonblocking(channel_, buffer, sizeof buffer, is_stderr)) > 0)
+      on_data(session_, channel_, buffer, static_cast<std::uint32_t>(count), is_stderr, this);
+  }
+}
+
+void Session::finish() {
+  if (paused_) return;  // bytes may wait in the channel; pause(false) comes back here
+  drain();
+  if (!channel_closed_ && !exit_status_) {
+    fail(ChannelEnd::Kind::lost, "the ssh connection broke: " + error_text());
+  } else if (!exit_signal_.empty()) {
+    fail(ChannelEnd::Kind::lost,
+         fmt::format("the remote command was killed by SIG{}", exit_signal_));
+  } else if (exit_status_ == 127 || exit_status_ == 126 ||
+             (exit_status_.value_or(0) != 0 && !got_bytes_)) {
+    const std::size_t line = last_noise_.find_last_of('\n');
+    const std::string said = line == std::string::npos ? last_noise_ : last_noise_.substr(line + 1);
+    fail(ChannelEnd::Kind::no_agent,
+         fmt::format("the remote command `{}` ended with status {}{}{}", setup_.command,
+                     *exit_status_, said.empty() ? "" : ": ", said));
+  } else {
+    fail(ChannelEnd::Kind::closed, "");
+  }
+}
+
+void Session::send(Bytes bytes) {
+  if (bytes.empty() || session_ == nullptr) return;
+  unsent_ += bytes.size();
+  queue_.push_back(std::move(bytes));
+  post_wake();
+}
+
+void Session::pause(bool pause) {
+  paused_ = pause;
+  if (pause || session_ == nullptr || stage_ != Stage::running) return;
+  drain();
+  post_wake();
+}
+
+void Session::close() {
+  eof_wanted_ = true;
+  if (session_ != nullptr) post_wake();
+}
+
+int Session::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
+                     void* user) {
+  auto* self = static_cast<Session*>(user);
+  if (is_stderr != 0) {
+    self->noise_.append(static_cast<const char*>(data), count);
+    self->last_noise_.append(static_cast<const char*>(data), count);
+    while (!self->last_noise_.empty() && self->last_noise_.back() == '\n')
+      self->last_noise_.pop_back();
+    if (self->last_noise_.size() > 4096)
+      self->last_noise_.erase(0, self->last_noise_.size() - 4096);
+  } else {
+    if (self->paused_)
+      return 0;  // stays in the channel's buffer; the window closes and pushes back
+    const auto* bytes = static_cast<const std::byte*>(data);
+    self->inbox_.insert(self->inbox_.end(), bytes, bytes + count);
+    self->got_bytes_ = true;
+  }
+  return static_cast<int>(count);
+}
+
+void Session::on_exit_status(ssh_session, ssh_channel, int status, void* user) {
+  static_cast<Session*>(user)->exit_status_ = status;
+}
+
+void Session::on_exit_signal(ssh_session, ssh_channel, const char* name, int, const char*,
+                             const char*, void* user) {
+  static_cast<Session*>(user)->exit_signal_ = name == nullptr ? "?" : name;
+}
+
+void Session::on_close(ssh_session, ssh_channel, void* user) {
+  static_cast<Session*>(user)->channel_closed_ = true;
+}
+
+}  // namespace ds::launcher::libssh

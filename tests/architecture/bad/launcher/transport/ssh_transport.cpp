@@ -1,4 +1,0 @@
-// The one file that may include libssh; it does not cause a violation.
-#include <libssh/libssh.h>
-
-#include <asio.hpp>
