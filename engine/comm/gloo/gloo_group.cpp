@@ -31,6 +31,9 @@ GlooGroup::GlooGroup(Parts parts)
       mesh_(std::move(parts.mesh)),
       chunk_bytes_(parts.chunk_bytes) {
   news_.ended.resize(spec_.ranks.size());
+  marks_.resize(spec_.ranks.size());
+  messages_.reserve(4 * spec_.ranks.size());
+  waiting_.reserve(4 * spec_.ranks.size());
   sent_.resize(spec_.ranks.size());
   received_.resize(spec_.ranks.size());
   context_ = std::make_shared<LinkContext>(std::move(parts.device), rank_, std::move(parts.links),
@@ -134,8 +137,7 @@ void GlooGroup::receive(std::span<std::byte> data, int from, Deadline deadline) 
 void GlooGroup::barrier(Deadline deadline) {
   Operation operation(*this, "barrier", deadline);
   const std::uint64_t slot = next_slot(Kind::barrier);
-  std::vector<std::byte> marks(static_cast<std::size_t>(size()));
-  const std::span<std::byte> all(marks);
+  const std::span<std::byte> all(marks_);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank_)
       operation.receive(peer, all.subspan(static_cast<std::size_t>(peer), 1), slot);
@@ -176,6 +178,16 @@ void GlooGroup::wake_waiting() {
 GlooGroup::News GlooGroup::news() {
   const std::lock_guard lock(mutex_);
   return news_;
+}
+
+bool GlooGroup::has_news() {
+  const std::lock_guard lock(mutex_);
+  return news_.aborted || news_.first_ended >= 0;
+}
+
+bool GlooGroup::is_aborted() {
+  const std::lock_guard lock(mutex_);
+  return news_.aborted;
 }
 
 // A member that gives up closes its links, which the others see before their own wait is over:

@@ -49,6 +49,13 @@ class GlooGroup final : public Group {
 
  private:
   class Operation;
+  /// One direction of one peer in the operation under way.
+  struct Message {
+    int peer = 0;
+    bool outgoing = false;
+    std::size_t parts = 0;  // not waited for yet
+    std::unique_ptr<::gloo::transport::UnboundBuffer> buffer;
+  };
   enum class Kind : std::uint8_t {
     all_to_all = 1,
     all_gather,
@@ -70,6 +77,8 @@ class GlooGroup final : public Group {
   void on_link_ended(int peer);
   void wake_waiting();  // with mutex_ held
   [[nodiscard]] News news();
+  [[nodiscard]] bool has_news();
+  [[nodiscard]] bool is_aborted();
   /// Tells the others why this member gives up. The first report of the group, which may be another
   /// member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
@@ -86,6 +95,9 @@ class GlooGroup final : public Group {
   std::vector<::gloo::transport::UnboundBuffer*>
       waiting_;  // of the operation under way; guarded by mutex_
   bool failed_ = false;
+  std::vector<Message>
+      messages_;  // storage of the operation under way, kept so that no operation allocates
+  std::vector<std::byte> marks_;                // what a barrier sends: one byte per member
   std::uint64_t sequence_ = 0;                  // of collectives
   std::vector<std::uint64_t> sent_, received_;  // point to point, per peer
   std::shared_ptr<LinkContext> context_;        // last: its end stops Gloo's calls

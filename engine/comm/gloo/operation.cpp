@@ -12,8 +12,8 @@ namespace ds::comm {
 using std::chrono::milliseconds;
 
 GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadline deadline)
-    : group_(group), name_(name), deadline_(deadline) {
-  if (group_.news().aborted) fail("the group was aborted");
+    : group_(group), name_(name), deadline_(deadline), messages_(group.messages_) {
+  if (group_.is_aborted()) fail("the group was aborted");
   if (group_.failed_) fail("the group failed before");
 }
 
@@ -93,6 +93,7 @@ bool GlooGroup::Operation::wait(Message& message, milliseconds time) {
 // A peer that ended is at fault only if this operation still needs it: one that has done its part
 // may leave.
 void GlooGroup::Operation::look_at_news() {
+  if (!group_.has_news()) return;
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
   for (Message& message : messages_) {

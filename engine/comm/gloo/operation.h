@@ -28,12 +28,6 @@ class GlooGroup::Operation {
   void finish_first();
 
  private:
-  struct Message {
-    int peer = 0;
-    bool outgoing = false;
-    std::size_t parts = 0;  // not waited for yet
-    std::unique_ptr<::gloo::transport::UnboundBuffer> buffer;
-  };
   void finish(Message& message);
   void post(Message message, std::uint64_t slot);
   bool wait(Message& message, std::chrono::milliseconds time);
@@ -48,7 +42,7 @@ class GlooGroup::Operation {
   const std::string_view name_;
   const Deadline deadline_;
   const Clock::time_point begun_ = Clock::now();
-  std::vector<Message> messages_;
+  std::vector<Message>& messages_;
 };
 
 }  // namespace ds::comm
