@@ -1,0 +1,39 @@
+// Runs one job: carries out what JobState decides, on one event loop.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/placement.h"
+#include "launcher/job/job_state.h"
+#include "launcher/transport/transport.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// How one node is reached.
+struct NodeRoute {
+  Transport* transport = nullptr;
+  bool local = false;  // the agent is a child of this process and has its environment
+};
+
+struct JobRequest {
+  Placement placement;
+  std::vector<std::string> command;
+  std::string working_directory;
+  std::uint32_t umask = 022;
+  EnvList forwarded;  // -x
+  JobPolicy policy;
+  std::vector<NodeRoute> routes;  // by node rank
+  int out_fd = 1;
+  int err_fd = 2;
+};
+
+/// Starts the ranks, relays their output, handles HUP, INT, TERM and TSTP, and returns the exit
+/// code of dslaunch once everything is over and written. Errors:  Error{system} if the machine
+/// refuses timers or signals.
+int run_job(asio::io_context& io, JobRequest request);
+
+}  // namespace ds::launcher

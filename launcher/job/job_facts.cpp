@@ -1,0 +1,81 @@
+// Facts of this machine, each by one system call or two.
+#include "launcher/job/job_facts.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/udp.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+JobIdentity new_identity(int err_fd) {
+  std::array<unsigned char, 40> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+    throw_errno("cannot get random bytes", errno);
+  JobIdentity identity;
+  std::memcpy(&identity.id, random.data(), sizeof identity.id);
+  for (std::size_t i = sizeof identity.id; i < random.size(); ++i)
+    identity.key += fmt::format("{:02x}", random[i]);
+  identity.live_progress = ::isatty(err_fd) == 1;
+  return identity;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    variables.emplace_back(*entry);
+  return variables;
+}
+
+bool is_ignored(int signo) {
+  struct sigaction old {};
+  return ::sigaction(signo, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+bool same_file(int fd, int other_fd) {
+  struct stat a {
+  }, b{};
+  if (::fstat(fd, &a) != 0 || ::fstat(other_fd, &b) != 0) return false;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+std::string own_address_towards(const std::string& address) {
+  asio::error_code error;
+  const asio::ip::address there = asio::ip::make_address(address, error);
+  if (error) return {};
+  asio::io_context io;
+  asio::ip::udp::socket socket(io);
+  const asio::ip::udp::endpoint endpoint(there, 9);
+  socket.connect(endpoint, error);
+  if (error) return {};
+  const auto own = socket.local_endpoint(error);
+  return error ? std::string() : own.address().to_string();
+}
+
+EnvList master_env(const std::string& address, std::uint16_t port) {
+  return {{contract::kMasterAddr, address}, {contract::kMasterPort, std::to_string(port)}};
+}
+
+bool is_rank_of(const Placement& placement, int node, int rank) {
+  const Node& place = placement.nodes[static_cast<std::size_t>(node)];
+  return rank >= place.first_rank && rank < place.first_rank + place.ranks;
+}
+
+std::string version_reason(const Placement& placement, int node, const Hello& hello) {
+  return fmt::format(
+      "{}: dslaunch there speaks version {} of the protocol, this one {} (hint: install the "
+      "same dslaunch, or name it by --agent-path)",
+      placement.nodes[static_cast<std::size_t>(node)].host.name, hello.version, kWireVersion);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,36 @@
+// What a job must learn from this machine, and small questions about nodes and files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/placement.h"
+#include "launcher/job/rank_environment.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// A random id and key; live progress if `err_fd` is a terminal.
+JobIdentity new_identity(int err_fd);
+
+/// NAME=value of this process.
+std::vector<std::string> own_environment();
+
+bool is_ignored(int signo);
+
+/// Both are the same terminal, file or pipe.
+bool same_file(int fd, int other_fd);
+
+/// The address this machine would use as its own on the way to `address`; empty if it is not
+/// numeric or has no route. Sends nothing.
+std::string own_address_towards(const std::string& address);
+
+EnvList master_env(const std::string& address, std::uint16_t port);
+
+bool is_rank_of(const Placement& placement, int node, int rank);
+
+/// Why an agent of another version is no use.
+std::string version_reason(const Placement& placement, int node, const Hello& hello);
+
+}  // namespace ds::launcher

@@ -1,0 +1,72 @@
+// Frames out, frames in; every way to end becomes one reason.
+#include "launcher/job/node_link.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kNoiseKept = 2000;
+
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const std::size_t newline = text.rfind('\n');
+  return newline == std::string::npos ? text : text.substr(newline + 1);
+}
+
+}  // namespace
+
+void NodeLink::open(Transport& transport, const Host& host) {
+  channel_ = transport.open(
+      host, {.on_bytes = [this](std::span<const std::byte> bytes) { on_bytes(bytes); },
+             .on_noise =
+                 [this](std::string_view text) {
+                   noise_ += text;
+                   if (noise_.size() > kNoiseKept) noise_.erase(0, noise_.size() - kNoiseKept);
+                 },
+             .on_end = [this](const ChannelEnd& end) { on_end(end); }});
+}
+
+void NodeLink::send(const Message& message) {
+  if (is_open()) channel_->send(encode(envelope_, message));
+}
+
+void NodeLink::pause_reading(bool pause) {
+  if (is_open()) channel_->pause_reading(pause);
+}
+
+void NodeLink::on_bytes(std::span<const std::byte> bytes) {
+  if (closed_) return;
+  events_.on_heard();
+  decoder_.feed(bytes);
+  while (!closed_) {
+    std::optional<Frame> frame = decoder_.next();
+    if (!frame) break;
+    // An agent knows its envelope only from the Spec: its Hello goes before.
+    const bool ours = frame->envelope == envelope_ || std::holds_alternative<Hello>(frame->message);
+    if (ours) events_.on_message(frame->message);
+  }
+  if (!closed_ && decoder_.error())
+    lose(fmt::format("{}: what came is not from dslaunch: {}", host_name_, *decoder_.error()));
+}
+
+void NodeLink::on_end(const ChannelEnd& end) {
+  if (closed_) return;
+  std::string reason = end.reason;
+  if (reason.empty()) reason = host_name_ + ": the agent ended without a word";
+  std::string said = last_line(noise_);
+  if (said.empty()) said = last_line(decoder_.noise());
+  const bool reached = end.kind != ChannelEnd::Kind::unreachable;
+  if (reached && !said.empty()) reason += fmt::format(" (it said: {})", said);
+  lose(std::move(reason));
+}
+
+void NodeLink::lose(std::string reason) {
+  closed_ = true;
+  events_.on_lost(std::move(reason));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,52 @@
+// The launcher's end of one channel: frames out, frames in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/transport/transport.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+class NodeLink {
+ public:
+  struct Events {
+    std::function<void()> on_heard;            // any bytes came
+    std::function<void(Message&)> on_message;  // of this job, epoch and incarnation
+    std::function<void(std::string)>
+        on_lost;  // once; nothing follows. The reason names host and cause
+  };
+
+  NodeLink(std::string host_name, Envelope envelope, Events events)
+      : host_name_(std::move(host_name)), envelope_(envelope), events_(std::move(events)) {}
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+
+  void open(Transport& transport, const Host& host);
+  void send(const Message& message);
+  void pause_reading(bool pause);
+  [[nodiscard]] std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
+  [[nodiscard]] bool is_open() const { return channel_ && !closed_; }
+  /// Silences it. The channel itself goes away with the link, or when it is taken: never from
+  /// inside one of its own events.
+  void close() { closed_ = true; }
+  std::unique_ptr<Channel> take_channel() { return std::move(channel_); }
+
+ private:
+  void on_bytes(std::span<const std::byte> bytes);
+  void on_end(const ChannelEnd& end);
+  void lose(std::string reason);
+
+  std::string host_name_;
+  Envelope envelope_;
+  Events events_;
+  std::unique_ptr<Channel> channel_;
+  Decoder decoder_{Decoder::Start::preamble};
+  std::string noise_;  // the last of what the remote side said on its standard error
+  bool closed_ = false;
+};
+
+}  // namespace ds::launcher

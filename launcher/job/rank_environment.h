@@ -1,0 +1,53 @@
+// The environment that every rank gets (ARCHITECTURE.md, "Environment contract"). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/placement.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// What the whole job has in common.
+struct JobIdentity {
+  std::uint64_t id = 0;
+  std::string key{};  // 64 hexadecimal digits
+  bool live_progress = false;
+};
+
+/// What the launcher knows of a node when it sends the Spec.
+struct NodeFacts {
+  std::uint32_t cores = 1;        // by affinity
+  std::uint32_t quota_milli = 0;  // cgroup quota in thousandths of a core; 0: none
+  bool local = false;             // its ranks inherit the launcher's own environment
+};
+
+/// The variables of one rank that say where it stands, for Spec::ranks.
+EnvList rank_place_env(const Placement& placement, int rank);
+
+/// The variables of all ranks of a node, for Spec::env: the job's, OMP_NUM_THREADS unless the user
+/// has set it, for other nodes the part of `own_env` (NAME=value) that is worth sending, and at
+/// last `forwarded`.
+EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
+                 const NodeFacts& facts, const std::vector<std::string>& own_env,
+                 const EnvList& forwarded);
+
+/// Cores by affinity and quota over ranks, at least 1.
+int threads_per_rank(const NodeFacts& facts, int ranks);
+
+/// Whether a variable of the launcher goes to other nodes without -x.
+bool is_forwarded_by_name(const std::string& name);
+
+/// Where ranks find rank 0. `root_side`: the launcher's own address as seen on the way to another
+/// node, empty if there is none. `first_node`: addresses of node 0 as its agent tells them, the one
+/// by which it was reached first.
+std::string master_address(const Placement& placement, const std::vector<bool>& node_is_local,
+                           const std::vector<std::string>& first_node,
+                           const std::string& root_side);
+
+/// 16 hexadecimal digits.
+std::string job_id_text(std::uint64_t id);
+
+}  // namespace ds::launcher

@@ -1,0 +1,128 @@
+// One thread, one queue for both streams: what was said first is seen first.
+#include "launcher/logs/output_queue.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+namespace ds::launcher {
+
+namespace {
+
+// Small pieces that wait anyway are joined up to here; larger ones are written as they are.
+constexpr std::size_t kJoin = std::size_t{256} << 10;
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {
+      // Somebody made the terminal non-blocking; this thread may wait, for ever if the reader does.
+      pollfd wait{fd, POLLOUT, 0};
+      ::poll(&wait, 1, -1);
+    } else if (written < 0 && errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+struct OutputQueue::Shared {
+  struct Piece {
+    int stream = 1;
+    OutputBuffer bytes;
+  };
+  int fds[3] = {-1, -1, -1};  // by stream
+  std::function<void()> on_change;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Piece> pieces;
+  bool started = false;
+  bool abandoned = false;
+  std::atomic<std::size_t> queued{0};  // with what is being written
+  std::atomic<bool> broken[3] = {};
+
+  void run();
+  void changed() {
+    const std::lock_guard lock(mutex);  // after it, on_change is not called any more
+    if (!abandoned) on_change();
+  }
+};
+
+void OutputQueue::Shared::run() {
+  while (true) {
+    Piece piece;
+    {
+      std::unique_lock lock(mutex);
+      wake.wait(lock, [this] { return abandoned || !pieces.empty(); });
+      if (abandoned) return;
+      piece = std::move(pieces.front());
+      pieces.pop_front();
+    }
+    const std::size_t size = piece.bytes.size();
+    std::atomic<bool>& stream_broken = broken[piece.stream];
+    if (!stream_broken && !write_all(fds[piece.stream], piece.bytes.view())) {
+      stream_broken = true;
+      changed();
+    }
+    const std::size_t before = queued.fetch_sub(size);
+    const std::size_t after = before - size;
+    if (after == 0 || (before >= kLow && after < kLow)) changed();
+  }
+}
+
+OutputQueue::OutputQueue(int out_fd, int err_fd, std::function<void()> on_change)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->fds[1] = out_fd;
+  shared_->fds[2] = err_fd;
+  shared_->on_change = std::move(on_change);
+}
+
+OutputQueue::~OutputQueue() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->abandoned = true;
+  shared_->wake.notify_one();
+}
+
+void OutputQueue::push(int stream, OutputBuffer& buffer) {
+  if (buffer.empty()) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->queued += buffer.size();
+  auto& pieces = shared_->pieces;
+  if (!pieces.empty() && pieces.back().stream == stream &&
+      pieces.back().bytes.size() + buffer.size() <= kJoin) {
+    pieces.back().bytes.append(buffer.view());
+    buffer.clear();
+  } else {
+    pieces.emplace_back().stream = stream;
+    pieces.back().bytes.swap(buffer);
+  }
+  if (!shared_->started) {
+    shared_->started = true;
+    // Signals are for the main thread; a detached thread holds the shared part, and ends with it.
+    sigset_t all, old;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &old);
+    std::thread([shared = shared_] { shared->run(); }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  }
+  shared_->wake.notify_one();
+}
+
+std::size_t OutputQueue::queued() const { return shared_->queued; }
+
+bool OutputQueue::broken(int stream) const { return shared_->broken[stream]; }
+
+}  // namespace ds::launcher
