@@ -1,5 +1,6 @@
 // Times every kernel of one GPT-2 124 M step (or another shape) and adds them up by kind, against
-// the matrix peak measured in the same run. Usage: kernels_bench [threads [f32|bf16 [small|isa]]]
+// the matrix peak measured in the same run. Usage: kernels_bench [threads [f32|bf16 [124m|small [FILTER]]]]; FILTER is a kind, or part of
+// the names of the kernels to time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@ struct Model {
   std::int64_t batch, time, width, heads, layers, vocab, chunk;
   DType act;
 };
+
+constexpr std::size_t kArenaBytes = std::size_t{5} << 30;
 
 struct Spent {
   double wall = 0, cpu = 0;
@@ -48,8 +51,8 @@ class Bench {
                                                                  .vocab = m_.vocab,
                                                                  .chunk_rows = m_.chunk,
                                                                  .act = m_.act});
-    arenas_.push_back(backend_.device->allocate(Tier::device, bytes));
-    backend_.kernels->set_workspace(arenas_.back()->data(), bytes);
+    arena_ = backend_.device->allocate(Tier::device, kArenaBytes);
+    backend_.kernels->set_workspace(take(bytes), bytes);
     peak_ = backend_.kernels->measure_matrix_peak(m_.act);
     fmt::print("{}; workspace {:.1f} MB; peak {:.0f} GFLOP/s\n", backend_.device->description(),
                static_cast<double>(bytes) * 1e-6, peak_ * 1e-9);
@@ -57,8 +60,7 @@ class Bench {
 
   Tensor make(DType type, Shape shape) {
     const auto bytes = static_cast<std::size_t>(shape.elements() * size_of(type));
-    arenas_.push_back(backend_.device->allocate(Tier::device, bytes));
-    Tensor tensor{arenas_.back()->data(), type, shape};
+    Tensor tensor{take(bytes), type, shape};
     if (type == DType::f32 || type == DType::bf16) {
       Tensor noise{tensor.data, DType::f32, {static_cast<std::int64_t>(bytes / 4)}};
       if (type == DType::f32) {
@@ -77,6 +79,7 @@ class Bench {
   template <class Op>
   void time(const char* kind, const std::string& name, const Op& op, double flops,
             std::int64_t count) {
+    if (name.find(filter_) == std::string::npos && filter_ != kind) return;
     backend_.kernels->run(op, *stream_);
     std::vector<double> seconds, cpu;
     const auto end = BenchClock::now() + std::chrono::milliseconds(150);
@@ -116,11 +119,20 @@ class Bench {
   }
 
   Model m_;
+  std::string filter_;
 
  private:
+  std::byte* take(std::size_t bytes) {
+    std::byte* piece = arena_->data() + used_;
+    used_ += (bytes + 255) / 256 * 256;
+    if (used_ > kArenaBytes) std::abort();
+    return piece;
+  }
+
   Backend backend_;
   std::unique_ptr<Stream> stream_;
-  std::vector<std::unique_ptr<Arena>> arenas_;
+  std::unique_ptr<Arena> arena_;  // one, as in training: it decides which pages the memory lies in
+  std::size_t used_ = 0;
   std::map<std::string, Spent> totals_;
   double peak_ = 0;
 };
@@ -253,6 +265,7 @@ int main(int argc, char** argv) {
   Bench bench(small ? Model{16, 256, 384, 6, 6, 256, 512, act}
                     : Model{4, 256, 768, 12, 12, 50304, 512, act},
               threads);
+  if (argc > 4) bench.filter_ = argv[4];
   const std::int64_t width = bench.m_.width;
   linear(bench, "qkv", width, 3 * width, Linear::Epilogue::heads);
   linear(bench, "projection", width, width, Linear::Epilogue::none);

@@ -102,11 +102,14 @@ void run(const Context& c, const LinearBackwardWeight& a) {
     product.k = std::min(kGradientRows, rows - row);
     product.a.data = at(a.in.data, a.in.dtype, row * k);
     product.b.data = at(a.dout.data, a.dout.dtype, row * n);
-    const auto sum_bias = [&](std::int64_t column, std::int64_t columns) {
+    const auto sum_bias = [&](const PackedPiece& piece) {
       if (dbias == nullptr) return;
-      if (!add) std::memset(dbias + column, 0, static_cast<std::size_t>(columns) * sizeof(float));
-      act.add_column_sums(at(product.b.data, product.type, column), n, product.k, columns,
-                          dbias + column);
+      float* to = dbias + piece.column;
+      if (!add && piece.k == 0) {
+        std::memset(to, 0, static_cast<std::size_t>(piece.columns) * sizeof(float));
+      }
+      act.add_column_sums(at(product.b.data, product.type, piece.k * n + piece.column), n,
+                          piece.depth, piece.columns, to);
     };
     const PanelHook hook(sum_bias);
     multiply(

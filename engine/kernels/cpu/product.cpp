@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kPackedBytes = 8 << 20;
 constexpr std::int64_t kPanelsPerTask = 4;
 constexpr std::int64_t kPackRows = 64;
+constexpr std::int64_t kPackDepth = 64;  // a multiple of every k_multiple
+constexpr std::int64_t kPanelsPerPack = 4;
 
 /// Sizes that follow from a product; used for measuring and for running.
 struct Plan {
@@ -68,28 +70,44 @@ class Run {
 
  private:
   void pack_operands(std::int64_t panel, std::int64_t panels, std::int64_t row, std::int64_t rows) {
+    const std::int64_t b_tasks = ceil_div(panels, kPanelsPerPack);
     const std::int64_t a_tasks = ceil_div(rows, kPackRows);
-    if (panels + a_tasks == 0) return;
-    c_.pool.parallel_for(panels + a_tasks, [&](std::int64_t task, int) {
-      if (task < panels) {
-        pack_panel(panel + task, s_.b + task * plan_.panel_bytes);
+    if (b_tasks + a_tasks == 0) return;
+    c_.pool.parallel_for(b_tasks + a_tasks, [&](std::int64_t task, int) {
+      if (task < b_tasks) {
+        const std::int64_t first = task * kPanelsPerPack;
+        pack_panels(panel + first, std::min(kPanelsPerPack, panels - first),
+                    s_.b + first * plan_.panel_bytes);
       } else {
-        const std::int64_t first = (task - panels) * kPackRows;
+        const std::int64_t first = (task - b_tasks) * kPackRows;
         pack_a_rows(row + first, std::min(kPackRows, rows - first), s_.a + first * plan_.row_bytes);
       }
     });
   }
 
-  void pack_panel(std::int64_t panel, std::byte* to) {
+  /// Some neighbouring panels, some rows at a time: each row of memory is then read in one long piece, and the
+  /// hook finds it in the first-level cache.
+  void pack_panels(std::int64_t panel, std::int64_t panels, std::byte* to) {
+    const std::int64_t block = p_.b.transposed ? p_.k : kPackDepth;
+    for (std::int64_t k = 0; k < p_.k; k += block) {
+      for (std::int64_t i = 0; i < panels; ++i) {
+        pack_panel_rows(panel + i, k, std::min(block, p_.k - k), to + i * plan_.panel_bytes);
+      }
+    }
+  }
+
+  void pack_panel_rows(std::int64_t panel, std::int64_t k, std::int64_t depth, std::byte* to) {
     const std::int64_t column = panel * kPanel;
     const std::int64_t columns = std::min(kPanel, p_.n - column);
+    std::byte* at_k = to + k * kPanel * pack_.element_bytes;
     if (p_.b.transposed) {
-      pack_.panel_of_transposed(at(p_.b.data, p_.type, column * p_.b.stride), p_.b.stride, p_.k,
-                                columns, to);
+      pack_.panel_of_transposed(at(p_.b.data, p_.type, column * p_.b.stride), p_.b.stride, depth,
+                                columns, at_k);
     } else {
-      pack_.panel(at(p_.b.data, p_.type, column), p_.b.stride, p_.k, columns, to);
+      pack_.panel(at(p_.b.data, p_.type, k * p_.b.stride + column), p_.b.stride, depth, columns,
+                  at_k);
     }
-    if (hook_ != nullptr) (*hook_)(column, columns);
+    if (hook_ != nullptr) (*hook_)({.k = k, .depth = depth, .column = column, .columns = columns});
   }
 
   void pack_a_rows(std::int64_t row, std::int64_t rows, std::byte* to) {

@@ -28,8 +28,12 @@ struct Tile {
   std::int64_t row, rows, column, columns;
 };
 using TileSink = FunctionRef<void(const Tile&, int thread)>;
-/// Told of each panel of B right after it was packed, while its source is in cache.
-using PanelHook = FunctionRef<void(std::int64_t column, std::int64_t columns)>;
+/// A piece of B that was just packed, so that its source is in cache.
+struct PackedPiece {
+  std::int64_t k, depth, column, columns;
+};
+/// Order: pieces of one column come with rising k, all in one thread.
+using PanelHook = FunctionRef<void(const PackedPiece&)>;
 
 /// The scratch of products: the same pieces for measuring and for running.
 struct ProductScratch {
