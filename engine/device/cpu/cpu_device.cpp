@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "engine/device/cpu/memory_limits.h"
+#include "engine/device/cpu/cgroup_limits.h"
 
 namespace ds {
 namespace {

@@ -7,11 +7,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <limits>
 
 #include "engine/base/error.h"
+#include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cpu/float_state.h"
 
 namespace ds {
@@ -128,7 +130,7 @@ int default_thread_count() {
     if (wanted >= 1 && wanted <= 1024) return wanted;
   }
   const int cpus = static_cast<int>(allowed_cpus().size());
-  return cpus < 1 ? 1 : cpus;
+  return std::max(1, static_cast<int>(std::min<double>(cpus, cpu_quota())));
 }
 
 }  // namespace ds

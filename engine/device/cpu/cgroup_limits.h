@@ -1,4 +1,5 @@
-// How much memory this process may still take: the kernel's estimate, cut by every cgroup above it.
+// What this process may still take of memory and CPUs: the kernel's figures, cut by every cgroup
+// above it.
 #pragma once
 
 #include <cstddef>
@@ -10,5 +11,8 @@ namespace ds {
 /// root, limit minus what it holds without droppable file cache. Unreadable files do not count.
 /// `root` is put in front of /proc and /sys, for tests.
 std::size_t available_memory_bytes(const std::string& root = "");
+
+/// CPUs' worth of time per second by the tightest cgroup quota (v1 or v2), or infinity.
+double cpu_quota(const std::string& root = "");
 
 }  // namespace ds

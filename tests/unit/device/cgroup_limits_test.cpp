@@ -1,9 +1,10 @@
-// Free memory: the smallest of the machine's and of every cgroup's, version 1 and 2.
-#include "engine/device/cpu/memory_limits.h"
+// Free memory and CPU quota: the smallest of the machine's and of every cgroup's, version 1 and 2.
+#include "engine/device/cpu/cgroup_limits.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -24,6 +25,7 @@ class FakeRoot {
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());
     std::ofstream(file) << text;
   }
+  [[nodiscard]] std::string path() const { return path_.string(); }
   [[nodiscard]] std::size_t available() const { return ds::available_memory_bytes(path_.string()); }
 
  private:
@@ -55,4 +57,19 @@ TEST_CASE("version 1: the memory hierarchy is found among the others") {
   root.write("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "60000\n");
   root.write("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "70000\n");
   CHECK(root.available() == 0);
+}
+
+TEST_CASE("CPU quota: version 1 and 2, no quota, and a tighter group above") {
+  FakeRoot root;
+  CHECK(std::isinf(ds::cpu_quota(root.path())));
+  root.write("/proc/self/cgroup", "2:cpu,cpuacct:/box\n0::/job/rank\n");
+  root.write("/sys/fs/cgroup/job/rank/cpu.max", "max 100000\n");
+  CHECK(std::isinf(ds::cpu_quota(root.path())));
+  root.write("/sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+  CHECK(ds::cpu_quota(root.path()) == 2.5);
+  root.write("/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
+  root.write("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "-1\n");
+  CHECK(ds::cpu_quota(root.path()) == 2.5);
+  root.write("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "150000\n");
+  CHECK(ds::cpu_quota(root.path()) == 1.5);
 }
