@@ -14,11 +14,9 @@
 namespace ds::launcher {
 
 /// How a batch ends; 0: with a newline.
-inline constexpr std::uint8_t kOutputPartial =
-    1;                                        // inside a line: it stood still, or its stream ended
-inline constexpr std::uint8_t kOutputCr = 2;  // inside a line, after a '\r': a progress line
-inline constexpr std::uint8_t kOutputMore =
-    8;  // inside a line longer than a batch: the rest follows
+inline constexpr std::uint8_t kOutputPartial = 1;  // inside a line that stood still, or ended
+inline constexpr std::uint8_t kOutputCr = 2;       // inside a line, after a '\r': progress
+inline constexpr std::uint8_t kOutputMore = 4;     // inside a line longer than a batch
 
 struct LineBatch {
   std::span<const std::byte> bytes;  // valid until the next call of the batcher
