@@ -47,6 +47,8 @@ class Device {
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Order: runs on `stream`; source and destination must stay until it has passed.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+  /// Order: runs on `stream`.
+  virtual void zero(void* data, std::size_t bytes, Stream& stream) = 0;
 };
 
 }  // namespace ds

@@ -25,7 +25,7 @@ struct Value {
   std::string name;  // unique in the program
   ValueKind kind = ValueKind::activation;
   DType dtype = DType::f32;
-  Shape shape;     // logical, unpadded
+  Shape shape{};   // logical, unpadded
   int micro = -1;  // which micro-batch of this rank (Program::micro_batches); -1: one per step
   ValueId base = kNoValue;  // a view: `offset` elements into `base`; views of views are not made
   std::int64_t offset = 0;
@@ -53,13 +53,14 @@ enum class OpCode : std::uint8_t {
               // chunk_rows
   head_loss_backward,  // in: in, weight, targets                  out: loss, count, din, dweight +
                        // accumulate
-  add,         // in: a, b                                 out: out (may be a)
+  add,                 // in: a, b                                 out: out (may be a)
   exchange,    // in: root?                                out: staging          comm (all-to-all of
                // slices)
   all_gather,  // in: -                                    out: full (own slice is filled in)  comm
   squared_sum,  // in: tensor                               out: sum, non_finite
-  control,  // in: -                                    out: -    all ranks draw the step's decision
-  adamw     // in: gradient, master, m, v               out: master, m, v, weights?      group
+  control,  // in: sums, non_finite (of all tensors)    out: -    all ranks draw the step's decision
+  adamw,    // in: gradient, master, m, v               out: master, m, v, weights?      group
+  clear     // in: -                                    out: any number of values, set to zero bytes
 };
 
 /// What a communication op moves: flat f32 memory of one parameter group, cut into one slice a
@@ -70,8 +71,8 @@ enum class OpCode : std::uint8_t {
 /// all_gather: every rank's slice of `full` goes to all.
 struct CommAttrs {
   std::vector<std::int64_t>
-      cuts;  // elements; world size + 1 entries, multiples of 1024 but for the last
-  std::vector<bool> contributes;  // exchange only
+      cuts{};  // elements; world size + 1 entries, multiples of 1024 but for the last
+  std::vector<bool> contributes{};  // exchange only
 };
 
 struct OpAttrs {
@@ -80,7 +81,7 @@ struct OpAttrs {
   float eps = 1e-5F;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
   int group = -1;  // parameter group, for ops that belong to one
-  CommAttrs comm;
+  CommAttrs comm{};
 };
 
 struct Op {
@@ -88,8 +89,8 @@ struct Op {
   std::string path;  // stable through passes: "block3.attn.qkv", backward "block3.attn.qkv.grad",
                      // "reduce.block3"
   int micro = -1;    // as Value::micro
-  std::vector<ValueId> in, out;
-  OpAttrs attrs;
+  std::vector<ValueId> in{}, out{};
+  OpAttrs attrs{};
 };
 
 /// How a parameter starts. Random numbers are keyed by the tensor's name.
@@ -102,9 +103,9 @@ struct ParamInit {
 struct ParamTensor {
   std::string
       name;  // Hugging Face's name: "transformer.h.3.attn.c_attn.weight" without "transformer."
-  Shape shape;
+  Shape shape{};
   std::int64_t offset = 0;  // elements into the group; a multiple of kLeaf
-  ParamInit init;
+  ParamInit init{};
   ValueId weights = kNoValue;   // view into the group's weights (act type)
   ValueId gradient = kNoValue;  // view into the group's gradient (f32), once differentiated
 };

@@ -83,6 +83,7 @@ class CpuDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override {
     std::memcpy(to, from, bytes);
   }
+  void zero(void* data, std::size_t bytes, Stream&) override { std::memset(data, 0, bytes); }
 
  private:
   std::string description_;

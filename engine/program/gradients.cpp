@@ -1,0 +1,125 @@
+// Gradients of single ops, as ops. The arithmetic is in engine/kernels; here is only who reads
+// what.
+#include "engine/program/gradients.h"
+
+#include <array>
+
+namespace ds {
+namespace {
+
+Op reverse_op(OpCode code, const Op& forward, std::string_view part, std::vector<ValueId> in,
+              std::vector<ValueId> out, const OpAttrs& attrs = {}) {
+  return {.code = code,
+          .path = fmt::format("{}.grad{}", forward.path, part),
+          .micro = forward.micro,
+          .in = std::move(in),
+          .out = std::move(out),
+          .attrs = attrs};
+}
+
+ValueId gradient_like(Reverse& reverse, const Op& forward, std::string_view operand,
+                      ValueId value) {
+  const DType dtype = reverse.value(value).dtype;
+  const Shape shape = reverse.value(value).shape;
+  return reverse.activation(fmt::format("{}.grad.{}", forward.path, operand), dtype, shape);
+}
+
+void reverse_embed(Reverse& reverse, const Op& op) {
+  const ValueId tokens = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const auto wte = reverse.parameter(op.in[1]), wpe = reverse.parameter(op.in[2]);
+  reverse.emit(reverse_op(OpCode::embed_backward, op, "", {tokens, dout}, {wte.value, wpe.value},
+                          {.accumulate = wte.accumulate, .accumulate2 = wpe.accumulate}));
+}
+
+// The gradient that the normalised tensor already has, through the residual stream, is added by the
+// same kernel: no pass over memory of its own.
+void reverse_layernorm(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], delta = op.in[1], weight = op.in[2], bias = op.in[3];
+  const ValueId sum = op.out[0], mean = op.out[2], rstd = op.out[3];
+  const ValueId normalised = delta == kNoValue ? in : sum;
+  const ValueId dout = reverse.gradient_of(op.out[1]);
+  DS_ASSERT(dout != kNoValue, "a layer norm whose output is unused");
+  const ValueId din = gradient_like(reverse, op, "in", normalised);
+  const auto dweight = reverse.parameter(weight), dbias = reverse.parameter(bias);
+  DS_ASSERT(dweight.accumulate == dbias.accumulate);
+  reverse.emit(reverse_op(OpCode::layernorm_backward, op, "",
+                          {dout, normalised, weight, mean, rstd, reverse.gradient_of(normalised)},
+                          {din, dweight.value, dbias.value},
+                          {.accumulate = dweight.accumulate, .eps = op.attrs.eps}));
+  reverse.replace(normalised, din);
+  if (delta == kNoValue) return;
+  reverse.contribute(in, din);
+  reverse.contribute(delta, din);
+}
+
+// The weight's gradient first: then the saved input is dead when the input's gradient is made.
+void reverse_linear(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], weight = op.in[1], bias = op.in[2];
+  ValueId dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  if (op.attrs.epilogue == Linear::Epilogue::gelu) {
+    const ValueId pre = op.out[1], dpre = gradient_like(reverse, op, "pre", pre);
+    reverse.emit(reverse_op(OpCode::gelu_backward, op, ".gelu", {pre, dout}, {dpre}));
+    dout = dpre;
+  }
+  const auto dweight = reverse.parameter(weight), dbias = reverse.parameter(bias);
+  DS_ASSERT(dweight.accumulate == dbias.accumulate);
+  reverse.emit(reverse_op(OpCode::linear_backward_weight, op, ".weight", {in, dout},
+                          {dweight.value, dbias.value}, {.accumulate = dweight.accumulate}));
+  const ValueId din = gradient_like(reverse, op, "in", in);
+  reverse.emit(reverse_op(OpCode::linear_backward_input, op, ".in", {dout, weight}, {din}));
+  reverse.contribute(in, din);
+}
+
+// dqkv has the layout that the linear layer before it reads, (rows, 3C), not that of qkv.
+void reverse_attention(Reverse& reverse, const Op& op) {
+  const ValueId qkv = op.in[0], out = op.out[0], lse = op.out[1];
+  const ValueId dout = reverse.gradient_of(out);
+  if (dout == kNoValue) return;
+  const Shape shape = reverse.value(out).shape;
+  const ValueId dqkv =
+      reverse.activation(op.path + ".grad.qkv", reverse.value(qkv).dtype, {shape[0], 3 * shape[1]});
+  reverse.emit(reverse_op(OpCode::attention_backward, op, "", {qkv, out, lse, dout}, {dqkv}));
+  reverse.contribute(qkv, dqkv);
+}
+
+// Loss and gradient in one pass: this takes the forward op's place.
+void reverse_head_loss(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], weight = op.in[1];
+  const ValueId din = gradient_like(reverse, op, "in", in);
+  const auto dweight = reverse.parameter(weight);
+  reverse.emit(reverse_op(OpCode::head_loss_backward, op, "", op.in,
+                          {op.out[0], op.out[1], din, dweight.value},
+                          {.accumulate = dweight.accumulate,
+                           .valid_vocab = op.attrs.valid_vocab,
+                           .chunk_rows = op.attrs.chunk_rows}));
+  reverse.contribute(in, din);
+}
+
+void reverse_add(Reverse& reverse, const Op& op) {
+  const ValueId dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  reverse.contribute(op.in[0], dout);
+  reverse.contribute(op.in[1], dout);
+}
+
+struct Rule {
+  OpCode forward;
+  void (*emit)(Reverse&, const Op&);
+};
+constexpr std::array kRules{
+    Rule{OpCode::embed, reverse_embed},         Rule{OpCode::layernorm, reverse_layernorm},
+    Rule{OpCode::linear, reverse_linear},       Rule{OpCode::attention, reverse_attention},
+    Rule{OpCode::head_loss, reverse_head_loss}, Rule{OpCode::add, reverse_add}};
+
+}  // namespace
+
+void emit_reverse(Reverse& reverse, const Op& op) {
+  for (const Rule& rule : kRules) {
+    if (rule.forward == op.code) return rule.emit(reverse, op);
+  }
+  DS_ASSERT(false, "an op of a model has no reverse");
+}
+
+}  // namespace ds

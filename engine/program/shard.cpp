@@ -1,0 +1,175 @@
+// The pass "shard": this rank's micro-batches one after the other, each group reduced as soon as
+// its gradient is complete, then norm, control and optimizer.
+#include <map>
+
+#include "engine/program/step_builder.h"
+
+namespace ds {
+namespace {
+
+class Unroll {
+ public:
+  Unroll(const Program& differentiated, const ShardSpec& spec)
+      : template_(differentiated),
+        step_(differentiated, spec),
+        leaves_(differentiated.groups.size()) {
+    reduction_ = spec.order == ShardSpec::Order::boundary ? reduce_at_boundary(step_)
+                                                          : reduce_per_step(step_);
+    index_gradients();
+    order_completions();
+    copy_parameters();
+  }
+
+  Program build() {
+    const std::vector<Turn>& turns = reduction_->turns();
+    for (std::size_t turn = 0; turn < turns.size(); ++turn) {
+      if (turns[turn].virtual_rank < 0) {
+        for (const auto& [op, g] : completions_) reduction_->on_complete(turn, g, kNoValue);
+      } else {
+        run_turn(turn, turns[turn]);
+      }
+    }
+    append_update(step_);
+    return std::move(step_.program);
+  }
+
+ private:
+  // Where a gradient value of the template lies: tensor -1 is the group's flat value.
+  struct GradientPlace {
+    int group = 0, tensor = -1;
+  };
+
+  void index_gradients() {
+    for (int g = 0; g < step_.groups(); ++g) {
+      const ParamGroup& group = template_.groups[static_cast<std::size_t>(g)];
+      gradients_[group.gradient] = {g, -1};
+      for (std::size_t i = 0; i < group.tensors.size(); ++i)
+        gradients_[group.tensors[i].gradient] = {g, static_cast<int>(i)};
+    }
+  }
+
+  // A group's gradient is complete after the last op that writes into it.
+  void order_completions() {
+    std::map<int, std::size_t> last;
+    for (std::size_t i = 0; i < template_.ops.size(); ++i) {
+      for (const ValueId out : template_.ops[i].out) {
+        const auto found = gradients_.find(out);
+        if (found != gradients_.end()) last[found->second.group] = i;
+      }
+    }
+    DS_ASSERT(last.size() == template_.groups.size(), "a group without a gradient");
+    for (const auto& [g, op] : last) completions_.emplace(op, g);
+  }
+
+  void copy_parameters() {
+    shared_.assign(template_.values.size(), kNoValue);
+    for (std::size_t i = 0; i < template_.values.size(); ++i) {
+      Value value = template_.values[i];
+      if (value.micro >= 0) continue;
+      if (value.base != kNoValue) value.base = shared_[static_cast<std::size_t>(value.base)];
+      shared_[i] = step_.program.add_value(std::move(value));
+    }
+    for (ParamGroup& group : step_.program.groups) {
+      group.weights = shared_[static_cast<std::size_t>(group.weights)];
+      for (ParamTensor& tensor : group.tensors)
+        tensor.weights = shared_[static_cast<std::size_t>(tensor.weights)];
+    }
+  }
+
+  void run_turn(std::size_t index, const Turn& turn) {
+    micro_ = static_cast<int>(step_.program.micro_batches.size());
+    ids_ = shared_;
+    if (turn.fresh) leaves_.assign(leaves_.size(), {});
+    const MicroBatch& batch = template_.micro_batches.at(0);
+    step_.program.micro_batches.push_back({.virtual_rank = turn.virtual_rank,
+                                           .micro_step = turn.micro_step,
+                                           .tokens = instance(batch.tokens),
+                                           .targets = instance(batch.targets),
+                                           .loss = instance(batch.loss),
+                                           .count = instance(batch.count)});
+    for (std::size_t i = 0; i < template_.ops.size(); ++i) {
+      emit(template_.ops[i], turn);
+      const auto [first, last] = completions_.equal_range(i);
+      for (auto done = first; done != last; ++done)
+        reduction_->on_complete(index, done->second, leaf(done->second, turn).flat);
+    }
+  }
+
+  void emit(const Op& op, const Turn& turn) {
+    Op unrolled = op;
+    unrolled.micro = micro_;
+    bool makes_gradient = false;
+    const auto rename = [&](std::vector<ValueId>& ids) {
+      for (ValueId& id : ids) {
+        if (id == kNoValue) continue;
+        const auto found = gradients_.find(id);
+        if (found == gradients_.end()) {
+          id = instance(id);
+          continue;
+        }
+        makes_gradient = true;
+        const FlatGradient& gradient = leaf(found->second.group, turn);
+        const int tensor = found->second.tensor;
+        id = tensor < 0 ? gradient.flat : gradient.tensors[static_cast<std::size_t>(tensor)];
+      }
+    };
+    rename(unrolled.in);
+    rename(unrolled.out);
+    if (makes_gradient && !turn.fresh)
+      unrolled.attrs.accumulate = unrolled.attrs.accumulate2 = true;
+    step_.program.ops.push_back(std::move(unrolled));
+  }
+
+  ValueId instance(ValueId id) {
+    ValueId& made = ids_[static_cast<std::size_t>(id)];
+    if (made == kNoValue) {
+      Value value = template_.value(id);
+      value.name += fmt::format("@{}", micro_);
+      value.micro = micro_;
+      if (value.base != kNoValue) value.base = instance(value.base);
+      made = step_.program.add_value(std::move(value));
+    }
+    return made;
+  }
+
+  // The accumulator of the turn's leaf; made when the first op needs it.
+  const FlatGradient& leaf(int g, const Turn& turn) {
+    FlatGradient& leaf = leaves_[static_cast<std::size_t>(g)];
+    if (leaf.flat == kNoValue) {
+      leaf = step_.make_gradient(g, fmt::format(".v{}.s{}", turn.virtual_rank, turn.micro_step));
+      step_.clear(g, leaf);
+      // Alone, every sum lands in the first leaf: it is the gradient, with no copy.
+      const bool is_first = turn.virtual_rank == 0 && turn.micro_step == 0;
+      if (is_first && step_.alone()) step_.set_reduced(g, leaf);
+    }
+    return leaf;
+  }
+
+  const Program& template_;
+  StepBuilder step_;
+  std::unique_ptr<Reduction> reduction_;
+  std::map<ValueId, GradientPlace> gradients_;   // of the template
+  std::multimap<std::size_t, int> completions_;  // template op -> groups complete after it
+  std::vector<ValueId> shared_;                  // template value -> the step's, parameters only
+  std::vector<ValueId> ids_;                     // the same for the micro-batch under way
+  std::vector<FlatGradient> leaves_;             // by group
+  int micro_ = 0;
+};
+
+}  // namespace
+
+Program shard(const Program& differentiated, const ShardSpec& spec) {
+  DS_ASSERT(spec.rank >= 0 && spec.rank < spec.world_size);
+  DS_ASSERT(spec.accum >= 1 && spec.virtual_ranks >= 1);
+  if (spec.world_size > spec.virtual_ranks) {
+    throw Error(ErrorKind::config,
+                fmt::format("{} ranks share {} virtual ranks: some would have nothing to do",
+                            spec.world_size, spec.virtual_ranks),
+                fmt::format("start at most {} ranks, or set determinism.virtual_ranks to {} or "
+                            "more (this changes the training)",
+                            spec.virtual_ranks, spec.world_size));
+  }
+  return Unroll(differentiated, spec).build();
+}
+
+}  // namespace ds

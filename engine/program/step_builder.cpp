@@ -1,0 +1,146 @@
+// The step of one rank while the pass "shard" adds to it: names, views, adds and moves.
+#include "engine/program/step_builder.h"
+
+namespace ds {
+
+StepBuilder::StepBuilder(const Program& differentiated, const ShardSpec& spec_)
+    : spec(spec_),
+      reduced_(differentiated.groups.size()),
+      reduced_slices_(differentiated.groups.size(), kNoValue) {
+  program.groups = differentiated.groups;
+  program.extents = differentiated.extents;
+}
+
+std::vector<std::int64_t> StepBuilder::cuts(int g) const {
+  const std::int64_t leaves = program.groups[static_cast<std::size_t>(g)].elements / kLeaf;
+  std::vector<std::int64_t> cuts;
+  for (std::int64_t rank = 0; rank <= spec.world_size; ++rank)
+    cuts.push_back(leaves * rank / spec.world_size * kLeaf);
+  return cuts;
+}
+
+std::int64_t StepBuilder::slice_elements(int g) const {
+  const std::vector<std::int64_t> at = cuts(g);
+  const auto rank = static_cast<std::size_t>(spec.rank);
+  return at[rank + 1] - at[rank];
+}
+
+FlatGradient StepBuilder::make_gradient(int g, const std::string& suffix) {
+  const ParamGroup& of = group(g);
+  FlatGradient made;
+  made.flat = program.add_value({.name = of.name + ".grad" + suffix,
+                                 .kind = ValueKind::gradient,
+                                 .dtype = DType::f32,
+                                 .shape = {of.elements}});
+  for (std::size_t i = 0; i < of.tensors.size(); ++i) {
+    const ParamTensor& tensor = of.tensors[i];
+    made.tensors.push_back(
+        view(made.flat, tensor.offset, tensor.shape, tensor.name + ".grad" + suffix));
+    const std::int64_t end = tensor.offset + tensor.shape.elements();
+    const std::int64_t next = i + 1 < of.tensors.size() ? of.tensors[i + 1].offset : of.elements;
+    if (end < next)
+      made.gaps.push_back(view(made.flat, end, {next - end}, tensor.name + ".gap" + suffix));
+  }
+  return made;
+}
+
+ValueId StepBuilder::make_slice(int g, const std::string& name) {
+  return program.add_value({.name = name,
+                            .kind = ValueKind::gradient,
+                            .dtype = DType::f32,
+                            .shape = {slice_elements(g)}});
+}
+
+ValueId StepBuilder::view(ValueId base, std::int64_t offset, Shape shape, const std::string& name) {
+  const Value& of = program.value(base);
+  DS_ASSERT(of.base == kNoValue, "views of views are not made");
+  return program.add_value({.name = name,
+                            .kind = of.kind,
+                            .dtype = of.dtype,
+                            .shape = shape,
+                            .micro = of.micro,
+                            .base = base,
+                            .offset = offset});
+}
+
+const FlatGradient& StepBuilder::reduced(int g) {
+  FlatGradient& reduced = reduced_[static_cast<std::size_t>(g)];
+  if (reduced.flat == kNoValue) set_reduced(g, make_gradient(g, ""));
+  return reduced;
+}
+
+void StepBuilder::set_reduced(int g, FlatGradient gradient) {
+  ParamGroup& of = group(g);
+  of.gradient = gradient.flat;
+  for (std::size_t i = 0; i < of.tensors.size(); ++i) of.tensors[i].gradient = gradient.tensors[i];
+  reduced_[static_cast<std::size_t>(g)] = std::move(gradient);
+}
+
+ValueId StepBuilder::reduced_slice(int g) {
+  ValueId& slice = reduced_slices_[static_cast<std::size_t>(g)];
+  if (slice == kNoValue) {
+    const std::int64_t from = cuts(g)[static_cast<std::size_t>(spec.rank)];
+    slice = view(reduced(g).flat, from, {slice_elements(g)}, group(g).name + ".grad.own");
+  }
+  return slice;
+}
+
+// Sums and the optimizer run over the flat memory, so what no kernel writes has to be zero.
+void StepBuilder::clear(int g, const FlatGradient& gradient) {
+  if (gradient.gaps.empty()) return;
+  program.ops.push_back({.code = OpCode::clear,
+                         .path = "clear." + program.value(gradient.flat).name,
+                         .out = gradient.gaps,
+                         .attrs = {.group = g}});
+}
+
+void StepBuilder::emit_add(int g, ValueId left, ValueId right, ValueId out) {
+  if (program.value(out).shape.elements() == 0) return;
+  program.ops.push_back({.code = OpCode::add,
+                         .path = fmt::format("reduce.{}.add{}", group(g).name, made_++),
+                         .in = {left, right},
+                         .out = {out},
+                         .attrs = {.group = g}});
+}
+
+Piece StepBuilder::add(int g, const Piece& left, const Piece& right) {
+  ValueId out = left.value;
+  if (!left.owned) out = make_slice(g, fmt::format("{}.grad.sum{}", group(g).name, made_++));
+  emit_add(g, left.value, right.value, out);
+  return {out, true};
+}
+
+Piece StepBuilder::add_last(int g, const Piece& left, const Piece& right) {
+  if (alone()) return add(g, left, right);
+  emit_add(g, left.value, right.value, reduced_slice(g));
+  return {reduced_slice(g), true};
+}
+
+std::vector<ValueId> StepBuilder::exchange(int g, ValueId root, std::vector<bool> contributes,
+                                           const std::string& suffix) {
+  std::int64_t rows = 0;
+  for (const bool one : contributes) rows += one ? 1 : 0;
+  const std::int64_t length = slice_elements(g);
+  const std::string name = group(g).name + ".staging" + suffix;
+  const ValueId staging = program.add_value(
+      {.name = name, .kind = ValueKind::gradient, .dtype = DType::f32, .shape = {rows, length}});
+  program.ops.push_back(
+      {.code = OpCode::exchange,
+       .path = fmt::format("exchange.{}{}", group(g).name, suffix),
+       .in = {root},
+       .out = {staging},
+       .attrs = {.group = g, .comm = {.cuts = cuts(g), .contributes = std::move(contributes)}}});
+  std::vector<ValueId> views;
+  for (std::int64_t row = 0; row < rows; ++row)
+    views.push_back(view(staging, row * length, {length}, fmt::format("{}.row{}", name, row)));
+  return views;
+}
+
+void StepBuilder::all_gather(int g) {
+  program.ops.push_back({.code = OpCode::all_gather,
+                         .path = "gather." + group(g).name,
+                         .out = {reduced(g).flat},
+                         .attrs = {.group = g, .comm = {.cuts = cuts(g), .contributes = {}}}});
+}
+
+}  // namespace ds

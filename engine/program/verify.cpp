@@ -1,0 +1,104 @@
+// What every pass must keep: names, views, and no byte read before it is written.
+#include "engine/program/verify.h"
+
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "engine/program/passes.h"
+
+namespace ds {
+namespace {
+
+void verify_values(const Program& program) {
+  std::set<std::string_view> names;
+  for (const Value& value : program.values) {
+    DS_ASSERT(names.insert(value.name).second, "two values of one name");
+    if (value.base == kNoValue) continue;
+    const Value& base = program.value(value.base);
+    DS_ASSERT(base.base == kNoValue, "a view of a view");
+    DS_ASSERT(base.dtype == value.dtype && !value.persistent);
+    DS_ASSERT(value.offset >= 0 && value.offset + value.shape.elements() <= base.shape.elements(),
+              "a view outside its base");
+  }
+}
+
+/// Elements of each base value that have been written so far, as disjoint ranges.
+class Written {
+ public:
+  explicit Written(const Program& program) : program_(program) {
+    for (std::size_t i = 0; i < program.values.size(); ++i) {
+      const Value& value = program.values[i];
+      if (value.persistent || value.kind == ValueKind::input) mark(static_cast<ValueId>(i));
+    }
+  }
+
+  void mark(ValueId id) {
+    const auto [base, first, last] = range_of(id);
+    if (first == last) return;
+    std::map<std::int64_t, std::int64_t>& ranges = ranges_[base];
+    std::int64_t from = first, to = last;
+    auto at = ranges.upper_bound(from);
+    if (at != ranges.begin() && std::prev(at)->second >= from) --at;
+    while (at != ranges.end() && at->first <= to) {
+      from = std::min(from, at->first);
+      to = std::max(to, at->second);
+      at = ranges.erase(at);
+    }
+    ranges[from] = to;
+  }
+
+  [[nodiscard]] bool covers(ValueId id) const {
+    const auto [base, first, last] = range_of(id);
+    if (first == last) return true;
+    const auto found = ranges_.find(base);
+    if (found == ranges_.end()) return false;
+    const auto after = found->second.upper_bound(first);
+    return after != found->second.begin() && std::prev(after)->second >= last;
+  }
+
+ private:
+  struct Range {
+    ValueId base;
+    std::int64_t first, last;
+  };
+  [[nodiscard]] Range range_of(ValueId id) const {
+    const Value& value = program_.value(id);
+    const ValueId base = value.base == kNoValue ? id : value.base;
+    return {base, value.offset, value.offset + value.shape.elements()};
+  }
+
+  const Program& program_;
+  std::map<ValueId, std::map<std::int64_t, std::int64_t>> ranges_;
+};
+
+// Whether the op adds to its i-th result. embed_backward alone tells its two apart.
+bool adds_to(const Program& program, const Op& op, std::size_t i) {
+  if (program.value(op.out[i]).kind != ValueKind::gradient) return false;
+  if (op.code == OpCode::embed_backward && i == 1) return op.attrs.accumulate2;
+  return op.attrs.accumulate;
+}
+
+void verify_order(const Program& program) {
+  Written written(program);
+  for (const Op& op : program.ops) {
+    for (const ValueId id : op.in)
+      DS_ASSERT(id == kNoValue || written.covers(id), "read before it is written");
+    for (std::size_t i = 0; i < op.out.size(); ++i) {
+      const ValueId id = op.out[i];
+      if (id == kNoValue) continue;
+      DS_ASSERT(!adds_to(program, op, i) || written.covers(id), "added to before it is written");
+      written.mark(id);
+    }
+  }
+}
+
+}  // namespace
+
+void verify(const Program& program) {
+  verify_values(program);
+  for (const Op& op : program.ops) verify_shapes(program, op);
+  verify_order(program);
+}
+
+}  // namespace ds
