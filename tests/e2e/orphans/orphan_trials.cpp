@@ -1,0 +1,51 @@
+// orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED: kills and stops random parts of jobs and prints
+// what is left of them. Exit code 0: never anything. Trial i of a seed is always the same.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "e2e/orphans/trial.h"
+
+namespace {
+
+void print(int number, const ds::test::TrialResult& result) {
+  fmt::print("{:5}  {:7} {:6}  {:5}  {}\n", number, result.ways, result.clean_after.count(),
+             result.left.size(), result.hits);
+  if (!result.error.empty()) fmt::print("       {}\n", result.error);
+  for (const auto& process : result.left)
+    fmt::print("       left: {} {} ({}), parent {}\n", process.pid, process.name, process.state,
+               process.parent);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    fmt::print(stderr, "usage: orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED\n");
+    return 64;
+  }
+  const ds::test::TrialSetup setup{.launcher = argv[1], .rank = argv[2]};
+  const int trials = std::stoi(argv[3]);
+  const std::uint64_t seed = std::stoull(argv[4]);
+  fmt::print("trial  ways    ms      left   hits\n");
+  int bad = 0;
+  std::vector<std::int64_t> spans;
+  for (int i = 0; i < trials; ++i) {
+    std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(i));
+    const auto result = ds::test::run_trial(setup, random);
+    print(i, result);
+    bad += result.good() ? 0 : 1;
+    spans.push_back(result.clean_after.count());
+  }
+  std::ranges::sort(spans);
+  if (!spans.empty())
+    fmt::print(
+        "{} trials, seed {}: {} left something; until nothing was left: median {} ms, longest {} "
+        "ms\n",
+        trials, seed, bad, spans[spans.size() / 2], spans.back());
+  return bad == 0 && trials > 0 ? 0 : 1;
+}
