@@ -1,4 +1,6 @@
 // dslaunch: command line -> hosts -> placement -> job.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "launcher/agent/guard.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
@@ -49,6 +52,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
+    // What the launcher starts on every node; it reads frames, not options.
+    if (argc == 2 && std::string_view(argv[1]) == "agent")
+      return run_guard(STDIN_FILENO, STDOUT_FILENO);
     return run(parse_args(argc, argv));
   } catch (const ds::Error& error) {
     std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);

@@ -48,9 +48,9 @@ struct Spec {
   std::int32_t node_rank = 0;
   std::int32_t nodes = 1;
   std::vector<std::string> argv{};
-  EnvList env{};              // for all ranks of this node; wins over the inherited environment
+  EnvList env{};            // for all ranks of this node; wins over the inherited environment
   bool inherit_env = true;  // ranks start from the agent's own environment (else from nothing)
-  std::string cwd{};          // empty: the agent's own
+  std::string cwd{};        // empty: the agent's own
   std::uint32_t umask = 022;
   std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
   std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never
@@ -122,10 +122,11 @@ struct Started {
 };
 /// Whole lines of one rank, unless a flag says otherwise.
 struct Output {
-  enum Flags : std::uint8_t {
+  enum Flags : std::uint8_t {  // 1, 2 and 4 as LineBatch has them
     kPartial = 1,   // does not end in a newline: the line goes on in the next Output of this stream
     kProgress = 2,  // ends in '\r' (so kPartial is set too): to be drawn over by what follows
-    kLast = 4       // this stream has ended
+    kMore = 4,      // inside a line longer than a batch: the rest follows
+    kLast = 8       // this stream has ended; nothing or the rest of a line is in this one
   };
   std::int32_t rank = 0;
   std::uint8_t stream = 1;  // 1 stdout, 2 stderr
@@ -135,8 +136,8 @@ struct Output {
 };
 bool operator==(const Output& a, const Output& b);
 
-/// A rank has ended, or could not be started. Its output went before, except what grandchildren
-/// still write.
+/// A rank has ended, or could not be started. It overtakes output that waits; Bye comes after all
+/// output.
 struct Exited {
   enum class Stage : std::uint8_t { none, fork, chdir, exec };  // where the start failed
   std::int32_t rank = 0;

@@ -1,0 +1,258 @@
+// One loop over the channel, signals, shims, output pipes and the clock.
+#include "launcher/agent/agent.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "engine/base/error.h"
+#include "launcher/agent/agent_channel.h"
+#include "launcher/agent/agent_state.h"
+#include "launcher/agent/link.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/agent/rank_process.h"
+
+namespace ds::launcher {
+namespace {
+
+/// Ranks are not read while so much output waits for the channel.
+constexpr std::size_t kOutputLimit = std::size_t{1} << 20;
+/// For the last frames, after the end.
+constexpr std::chrono::seconds kDrainLimit{10};
+
+class Agent {
+ public:
+  explicit Agent(const AgentSetup& setup)
+      : link_(setup.guard),
+        channel_(setup.in_fd, setup.out_fd),
+        state_(Clock::now()),
+        guard_(link_.parent()),
+        root_(setup.root),
+        next_look_(Clock::now() + StopWatch::kPeriod) {}
+
+  int run() {
+    channel_.send_text(kPreamble);
+    channel_.send_control(envelope_, describe_node());
+    while (!exit_code_) {
+      try {
+        turn();
+      } catch (const Error& error) {
+        tell(LinkLost{error.for_people()});
+      }
+    }
+    drain();
+    return *exit_code_;
+  }
+
+ private:
+  void turn() {
+    wait();
+    now_ = Clock::now();
+    read_signals();
+    read_channel();
+    read_reports();
+    read_streams();
+    look_at_neighbours();
+    if (now_ >= state_.wake_at()) tell(TimePassed{});
+    channel_.flush();
+    if (!ranks_.empty() && !told_empty_ &&
+        std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->done(); })) {
+      told_empty_ = true;
+      tell(NodeEmpty{});
+    }
+  }
+
+  void tell(const AgentEvent& event) {
+    for (const AgentAction& action : state_.on(event, Clock::now()))
+      std::visit([this](const auto& a) { perform(a); }, action);
+  }
+
+  void perform(const Send& action) { channel_.send_control(envelope_, action.message); }
+  void perform(const HoldPort&) {
+    if (state_.spec()->hold_port) port_ = hold_free_port();
+    tell(PortHeld{port_.port});
+  }
+  void perform(const StartRanks& action) {
+    const Spec& spec = *state_.spec();
+    for (const RankSpec& rank : spec.ranks)
+      ranks_.push_back(std::make_unique<RankProcess>(spec, rank, action.env, guard_.process()));
+  }
+  void perform(const SignalMains& action) { order({ShimOrder::Kind::signal, action.signo}); }
+  void perform(const KillRanks&) { order({ShimOrder::Kind::kill, 0}); }
+  void perform(const SuspendRanks&) { order({ShimOrder::Kind::suspend, 0}); }
+  void perform(const ResumeRanks&) { order({ShimOrder::Kind::resume, 0}); }
+  void perform(const KillEverything&) {
+    kill_children_until_none(
+        Deadline::after(kKillLimit),
+        [](void* self, pid_t pid, int) { static_cast<Agent*>(self)->on_reaped(pid); }, this);
+    // A stopped guard would stay behind for ever.
+    if (guard_stopped_) guard_.process().kill();
+  }
+  void perform(const Finish& action) { exit_code_ = action.code; }
+
+  void order(const ShimOrder& order) {
+    for (const auto& rank : ranks_) rank->order(order);
+  }
+
+  void wait() {
+    polled_.clear();
+    polled_.push_back({link_.signals(), POLLIN, 0});
+    polled_.push_back({channel_open_ ? channel_.in() : -1, POLLIN, 0});
+    polled_.push_back({channel_.anything_waiting() ? channel_.out() : -1, POLLOUT, 0});
+    Clock::time_point until = std::min(state_.wake_at(), next_look_);
+    for (const auto& rank : ranks_) {
+      polled_.push_back({rank->control(), POLLIN, 0});
+      for (const auto& stream : rank->streams()) {
+        polled_.push_back({may_read_output() ? stream.fd.get() : -1, POLLIN, 0});
+        if (const auto due = stream.batcher.wake_at()) until = std::min(until, *due);
+      }
+    }
+    ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
+  }
+
+  [[nodiscard]] bool may_read_output() const {
+    return channel_.output_waiting() < kOutputLimit && (!credit_ || *credit_ > 0);
+  }
+
+  void read_signals() {
+    const Link::Seen seen = link_.read_signals();
+    if (seen.terminate) tell(RootLost{"the agent was told to end"});
+    if (link_.orphaned()) tell(LinkLost{"the guard was killed"});
+    if (seen.child) reap();
+  }
+
+  void reap() {
+    read_reports();  // A report that is already here must not look like a lost shim.
+    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) on_reaped(pid);
+  }
+
+  void on_reaped(pid_t pid) {
+    for (const auto& rank : ranks_) {
+      if (rank->shim() != pid) continue;
+      read_reports(*rank);
+      rank->shim_ended();
+      if (!rank->ended())
+        tell(LinkLost{fmt::format("the shim of rank {} was killed", rank->rank())});
+    }
+  }
+
+  void read_channel() {
+    if (!channel_open_) return;
+    channel_open_ = channel_.read_some();
+    while (const auto frame = channel_.next()) {
+      if (std::holds_alternative<Spec>(frame->message) && !state_.spec())
+        envelope_ = frame->envelope;
+      if (const auto* credit = std::get_if<Credit>(&frame->message))
+        credit_ = credit_.value_or(0) + credit->bytes;
+      // Late frames of another epoch or agent mean nothing here.
+      if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message});
+    }
+    if (channel_.error()) tell(LinkLost{"the launcher sent nonsense: " + *channel_.error()});
+    if (!channel_open_) tell(RootLost{"the channel to the launcher has ended"});
+  }
+
+  void read_reports() {
+    for (const auto& rank : ranks_) read_reports(*rank);
+  }
+  void read_reports(RankProcess& rank) {
+    while (rank.control() >= 0) {
+      const auto report = rank.next_report();
+      if (!report) return;
+      Exited how{.rank = rank.rank()};
+      switch (report->kind) {
+        case ShimReport::Kind::started:
+          tell(RankStarted{rank.rank(), report->value});
+          continue;
+        case ShimReport::Kind::exited:
+          how.wait_status = report->value;
+          break;
+        case ShimReport::Kind::failed:
+          how.stage = report->stage;
+          how.spawn_errno = report->value;
+          how.detail =
+              how.stage == Exited::Stage::chdir ? state_.spec()->cwd : state_.spec()->argv[0];
+          break;
+      }
+      tell(RankEnded{how});
+    }
+  }
+
+  void read_streams() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      RankProcess& rank = *ranks_[r];
+      const RankProcess::OnOutput pass = [&](std::uint8_t stream, const LineBatch& batch,
+                                             bool last) {
+        pass_output({.rank = rank.rank(),
+                     .stream = stream,
+                     .flags = static_cast<std::uint8_t>(batch.flags | (last ? Output::kLast : 0)),
+                     .bytes = batch.bytes});
+      };
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!rank.streams()[i].fd) continue;
+        // Of a rank whose shim has ended nothing more will wake us.
+        if ((was_polled(rank.streams()[i].fd.get()) || rank.shim() == 0) && may_read_output())
+          rank.read_stream(i, now_, pass);
+        rank.pass_partial(i, now_, pass);
+      }
+    }
+  }
+
+  [[nodiscard]] bool was_polled(int fd) const {
+    return std::any_of(polled_.begin(), polled_.end(),
+                       [fd](const pollfd& p) { return p.fd == fd && p.revents != 0; });
+  }
+
+  void pass_output(const Output& output) {
+    if (credit_) *credit_ -= std::min<std::uint64_t>(*credit_, output.bytes.size());
+    channel_.send_output(envelope_, output);
+  }
+
+  void look_at_neighbours() {
+    if (now_ < next_look_) return;
+    next_look_ = now_ + StopWatch::kPeriod;
+    guard_stopped_ = guard_.stopped_twice();
+    if (guard_stopped_) tell(LinkLost{"the guard was stopped"});
+    for (const auto& rank : ranks_) {
+      if (rank->shim_stopped())
+        tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank())});
+    }
+    // When it suspends the job, it stops itself.
+    if (root_.stopped_twice() && !state_.suspended()) tell(RootLost{"the launcher was stopped"});
+  }
+
+  void drain() {
+    const Deadline deadline = Deadline::after(kDrainLimit);
+    channel_.flush();
+    while (channel_.anything_waiting() && !deadline.passed()) {
+      pollfd out{channel_.out(), POLLOUT, 0};
+      ::poll(&out, 1, static_cast<int>(deadline.remaining().count()));
+      channel_.flush();
+    }
+  }
+
+  Link link_;
+  AgentChannel channel_;
+  bool channel_open_ = true;
+  AgentState state_;
+  Envelope envelope_;
+  StopWatch guard_;
+  StopWatch root_;
+  bool guard_stopped_ = false;
+  HeldPort port_;
+  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::vector<pollfd> polled_;
+  std::optional<std::uint64_t> credit_;
+  Clock::time_point now_;
+  Clock::time_point next_look_;
+  bool told_empty_ = false;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace
+
+int run_agent(const AgentSetup& setup) { return Agent(setup).run(); }
+
+}  // namespace ds::launcher

@@ -1,0 +1,144 @@
+// Each event changes the state and adds actions.
+#include "launcher/agent/agent_state.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ds::launcher {
+
+AgentState::AgentState(Clock::time_point now)
+    : now_(now), last_heard_(now), next_heartbeat_(now + kHeartbeat) {}
+
+std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_point now) {
+  now_ = now;
+  Actions out;
+  if (phase_ == Phase::ended) return out;
+  std::visit([&](const auto& e) { take(e, out); }, event);
+  return out;
+}
+
+std::optional<Clock::time_point> AgentState::silence_limit() const {
+  if (root_lost_ || suspended_) return std::nullopt;
+  if (!spec_) return last_heard_ + kFirstSilence;
+  if (spec_->node_timeout_ms == 0) return std::nullopt;
+  return last_heard_ + std::chrono::milliseconds(spec_->node_timeout_ms);
+}
+
+Clock::time_point AgentState::wake_at() const {
+  Clock::time_point at = next_heartbeat_;
+  for (const auto& timer : {kill_at_, force_at_, silence_limit()}) {
+    if (timer) at = std::min(at, *timer);
+  }
+  return at;
+}
+
+void AgentState::take(const FrameCame& event, Actions& out) {
+  last_heard_ = now_;
+  obey(event.message, out);
+}
+
+void AgentState::obey(const Message& message, Actions& out) {
+  if (const auto* spec = std::get_if<Spec>(&message)) {
+    if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
+    if (spec->argv.empty() || spec->ranks.empty()) return give_up("nothing to run", out);
+    spec_ = *spec;
+    out.emplace_back(HoldPort{});
+  } else if (const auto* go = std::get_if<Go>(&message)) {
+    if (phase_ == Phase::running || phase_ == Phase::killing) return;
+    if (phase_ != Phase::ready) return give_up("Go came before Spec", out);
+    phase_ = Phase::running;
+    out.emplace_back(StartRanks{go->env});
+  } else if (const auto* signal = std::get_if<Signal>(&message)) {
+    if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo});
+  } else if (const auto* wish = std::get_if<Stop>(&message)) {
+    stop(std::chrono::milliseconds(wish->grace_ms), out);
+  } else if (std::holds_alternative<Kill>(message)) {
+    kill_ranks(out);
+  } else if (std::holds_alternative<Suspend>(message)) {
+    if (phase_ == Phase::running && !suspended_) out.emplace_back(SuspendRanks{});
+    suspended_ = true;
+  } else if (std::holds_alternative<Resume>(message)) {
+    if (phase_ == Phase::running && suspended_) out.emplace_back(ResumeRanks{});
+    suspended_ = false;
+  }
+}
+
+void AgentState::stop(Clock::duration grace, Actions& out) {
+  if (phase_ == Phase::waiting || phase_ == Phase::ready) return kill_ranks(out);
+  if (phase_ != Phase::running) return;
+  if (!std::exchange(term_sent_, true)) out.emplace_back(SignalMains{SIGTERM});
+  // A stopped process hears TERM only when it goes on.
+  if (std::exchange(suspended_, false)) out.emplace_back(ResumeRanks{});
+  kill_at_ = std::min(kill_at_.value_or(now_ + grace), now_ + grace);
+}
+
+void AgentState::kill_ranks(Actions& out) {
+  if (phase_ == Phase::waiting || phase_ == Phase::ready) {
+    out.emplace_back(Send{Bye{}});
+    out.emplace_back(Finish{0});
+    phase_ = Phase::ended;
+    return;
+  }
+  if (phase_ != Phase::running) return;
+  phase_ = Phase::killing;
+  kill_at_.reset();
+  force_at_ = now_ + kKillHelpsWithin;
+  out.emplace_back(KillRanks{});
+}
+
+void AgentState::give_up(const std::string& why, Actions& out) {
+  out.emplace_back(KillEverything{});
+  out.emplace_back(Send{Problem{why}});
+  out.emplace_back(Finish{1});
+  phase_ = Phase::ended;
+}
+
+void AgentState::take(const RootLost&, Actions& out) {
+  if (std::exchange(root_lost_, true)) return;
+  const Clock::duration grace =
+      spec_ ? std::min<Clock::duration>(std::chrono::milliseconds(spec_->grace_ms), kLossGrace)
+            : kLossGrace;
+  stop(grace, out);
+}
+
+void AgentState::take(const PortHeld& event, Actions& out) {
+  phase_ = Phase::ready;
+  out.emplace_back(Send{Ready{event.port}});
+}
+
+void AgentState::take(const RankStarted& event, Actions& out) {
+  out.emplace_back(Send{Started{event.rank, event.pid}});
+}
+
+void AgentState::take(const RankEnded& event, Actions& out) { out.emplace_back(Send{event.how}); }
+
+void AgentState::take(const NodeEmpty&, Actions& out) {
+  out.emplace_back(Send{Bye{}});
+  out.emplace_back(Finish{0});
+  phase_ = Phase::ended;
+}
+
+void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
+
+void AgentState::take(const TimePassed&, Actions& out) {
+  if (now_ >= next_heartbeat_) {
+    next_heartbeat_ = now_ + kHeartbeat;
+    if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
+  }
+  if (const auto limit = silence_limit(); limit && now_ >= *limit) {
+    const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
+    out.emplace_back(
+        Send{Problem{fmt::format("heard nothing of the launcher for {} s", silent.count())}});
+    take(RootLost{}, out);
+  }
+  if (phase_ == Phase::running && kill_at_ && now_ >= *kill_at_) kill_ranks(out);
+  if (phase_ == Phase::killing && force_at_ && now_ >= *force_at_) {
+    force_at_.reset();
+    out.emplace_back(KillEverything{});
+  }
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,126 @@
+// Decides what happens on one node; performs nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+// What happens to an agent.
+struct FrameCame {
+  Message message;
+};
+struct RootLost {  // the channel has ended, or the root is stopped, or we were asked to leave
+  std::string why;
+};
+struct PortHeld {
+  std::uint16_t port = 0;
+};
+struct RankStarted {
+  std::int32_t rank = 0;
+  std::int32_t pid = 0;
+};
+struct RankEnded {
+  Exited how;
+};
+struct NodeEmpty {};  // all shims have ended
+struct LinkLost {     // guard or a shim has died or stopped
+  std::string what;
+};
+struct TimePassed {};
+using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded, NodeEmpty,
+                                LinkLost, TimePassed>;
+
+// What it shall do.
+struct Send {
+  Message message;
+  friend bool operator==(const Send&, const Send&) = default;
+};
+struct HoldPort {  // answered by PortHeld
+  friend bool operator==(const HoldPort&, const HoldPort&) = default;
+};
+struct StartRanks {
+  EnvList env;
+  friend bool operator==(const StartRanks&, const StartRanks&) = default;
+};
+struct SignalMains {
+  int signo = 0;
+  friend bool operator==(const SignalMains&, const SignalMains&) = default;
+};
+struct KillRanks {  // through their shims
+  friend bool operator==(const KillRanks&, const KillRanks&) = default;
+};
+struct SuspendRanks {
+  friend bool operator==(const SuspendRanks&, const SuspendRanks&) = default;
+};
+struct ResumeRanks {
+  friend bool operator==(const ResumeRanks&, const ResumeRanks&) = default;
+};
+struct KillEverything {  // all children, shims included, without asking anybody
+  friend bool operator==(const KillEverything&, const KillEverything&) = default;
+};
+struct Finish {  // send what is queued, then end with this code
+  int code = 0;
+  friend bool operator==(const Finish&, const Finish&) = default;
+};
+using AgentAction = std::variant<Send, HoldPort, StartRanks, SignalMains, KillRanks, SuspendRanks,
+                                 ResumeRanks, KillEverything, Finish>;
+
+/// The policy of one agent.
+/// Promise: ranks start once, after Go. TERM goes out once, KILL at the earliest end of a grace
+/// asked
+///          for, KillEverything if that does not help within 2 s. A lost root is a Stop with at
+///          most 3 s. A lost link ends everything at once. Finish comes exactly once, last.
+/// Threads: one.   Errors: none; frames that do not fit the state are answered by Problem and the
+/// end.
+class AgentState {
+ public:
+  static constexpr std::chrono::seconds kLossGrace{3};
+  static constexpr std::chrono::seconds kKillHelpsWithin{2};
+  static constexpr std::chrono::seconds kHeartbeat{1};
+  /// Before Spec has come, silence counts after this.
+  static constexpr std::chrono::seconds kFirstSilence{30};
+
+  explicit AgentState(Clock::time_point now);
+  std::vector<AgentAction> on(const AgentEvent& event, Clock::time_point now);
+  /// When TimePassed is due.
+  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] const std::optional<Spec>& spec() const { return spec_; }
+  [[nodiscard]] bool suspended() const { return suspended_; }
+
+ private:
+  enum class Phase { waiting, ready, running, killing, ended };
+  using Actions = std::vector<AgentAction>;
+
+  void take(const FrameCame& event, Actions& out);
+  void take(const RootLost& event, Actions& out);
+  void take(const PortHeld& event, Actions& out);
+  void take(const RankStarted& event, Actions& out);
+  void take(const RankEnded& event, Actions& out);
+  void take(const NodeEmpty& event, Actions& out);
+  void take(const LinkLost& event, Actions& out);
+  void take(const TimePassed& event, Actions& out);
+  void obey(const Message& message, Actions& out);
+  void stop(Clock::duration grace, Actions& out);
+  void kill_ranks(Actions& out);
+  void give_up(const std::string& why, Actions& out);
+  [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
+
+  Phase phase_ = Phase::waiting;
+  Clock::time_point now_;
+  std::optional<Spec> spec_;
+  bool root_lost_ = false;
+  bool suspended_ = false;
+  bool term_sent_ = false;
+  Clock::time_point last_heard_;
+  Clock::time_point next_heartbeat_;
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> force_at_;
+};
+
+}  // namespace ds::launcher

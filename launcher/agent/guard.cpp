@@ -1,0 +1,70 @@
+// Waits for the agent's end, or for finding it stopped; then kills what is left.
+#include "launcher/agent/guard.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/link.h"
+
+namespace ds::launcher {
+namespace {
+
+pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_errno("cannot start the agent", errno, "see `ulimit -u`");
+  if (pid == 0) {
+    int code = 1;
+    try {
+      ::close(guard_signals);
+      set_process_title("dslaunch", "dslaunch agent");
+      code = run_agent(setup);
+    } catch (...) {  // The root sees the end of the channel.
+    }
+    ::_exit(code);
+  }
+  return pid;
+}
+
+/// The exit code of the agent; 1 if it was killed or is stopped.
+int wait_for_agent(Link& link, pid_t agent) {
+  StopWatch watch(ProcessRef::of(agent));
+  Clock::time_point next_look = Clock::now() + StopWatch::kPeriod;
+  while (true) {
+    pollfd signals{link.signals(), POLLIN, 0};
+    ::poll(&signals, 1, static_cast<int>(Deadline(next_look).remaining().count()));
+    if (link.read_signals().terminate) ::kill(agent, SIGTERM);
+    int status = 0;
+    while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
+      if (pid == agent) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+      if (pid < 0) return 1;
+    }
+    if (Clock::now() < next_look) continue;
+    next_look = Clock::now() + StopWatch::kPeriod;
+    if (watch.stopped_twice()) return 1;
+  }
+}
+
+}  // namespace
+
+int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
+  block_all_signals();
+  forget_handlers();
+  ::setsid();  // The terminal's keys are for the launcher alone.
+  std::vector<int> kept = {in_fd, out_fd};
+  keep_only(kept);
+  // Another name than the launcher's, so that `pkill -9 dslaunch` spares it.
+  set_process_title("dsguard", "dsguard");
+  Link link(0);
+  const AgentSetup setup{.in_fd = kept[0], .out_fd = kept[1], .guard = ::getpid(), .root = root};
+  const pid_t agent = fork_agent(setup, link.signals());
+  // The root must see the end of the channel when the agent ends.
+  for (const int fd : kept) ::close(fd);
+  const int code = wait_for_agent(link, agent);
+  kill_children_until_none(Deadline::after(kKillLimit));
+  return code;
+}
+
+}  // namespace ds::launcher

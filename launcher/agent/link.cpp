@@ -1,0 +1,70 @@
+// Signals and descriptors of the links.
+#include "launcher/agent/link.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+
+Link::Link(pid_t parent) : parent_(parent), parent_ref_(ProcessRef::of(parent)) {
+  block_all_signals();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  if (parent_ != 0) ::prctl(PR_SET_PDEATHSIG, kParentDied, 0, 0, 0);
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, kParentDied})
+    ::sigaddset(&watched, signo);
+  signal_fd_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signal_fd_) throw_errno("cannot watch signals", errno);
+}
+
+Link::Seen Link::read_signals() {
+  Seen seen;
+  signalfd_siginfo info;
+  while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signo = static_cast<int>(info.ssi_signo);
+    if (signo == SIGCHLD) seen.child = true;
+    if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP) seen.terminate = true;
+  }
+  return seen;
+}
+
+bool Link::orphaned() const { return parent_ != 0 && ::getppid() != parent_; }
+
+sigset_t block_all_signals() {
+  sigset_t all;
+  sigset_t old;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &old);
+  return old;
+}
+
+void restore_signals(const sigset_t& mask) { ::sigprocmask(SIG_SETMASK, &mask, nullptr); }
+
+void forget_handlers() {
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &plain, nullptr);
+}
+
+void keep_only(std::vector<int>& kept) {
+  // First out of the way of their new places, then into them.
+  const int above = 3 + static_cast<int>(kept.size());
+  for (int& fd : kept) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, above);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+  int next = 3;
+  for (int& fd : kept) {
+    ::dup3(fd, next, O_CLOEXEC);
+    fd = next++;
+  }
+  ::syscall(SYS_close_range, static_cast<unsigned>(above), ~0U, 0U);
+}
+
+}  // namespace ds::launcher

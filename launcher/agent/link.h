@@ -1,0 +1,52 @@
+// What guard, agent and shims have in common: signals as a descriptor, an eye on the parent.
+#pragma once
+
+#include <signal.h>
+
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+#include "launcher/agent/process_tree.h"
+
+namespace ds::launcher {
+
+/// Arrives when the parent dies.
+inline constexpr int kParentDied = SIGUSR2;
+/// How long a link goes on killing what does not die.
+inline constexpr std::chrono::seconds kKillLimit{20};
+
+/// Makes this process a link: a subreaper that hears of its parent's death; signals are blocked and
+/// come through signals(); SIGPIPE is ignored.
+class Link {
+ public:
+  /// `parent` is the neighbour above (0: whoever it is; then its death means nothing).
+  explicit Link(pid_t parent);
+
+  [[nodiscard]] int signals() const { return signal_fd_.get(); }
+  struct Seen {
+    bool child = false;      // children have changed
+    bool terminate = false;  // TERM, INT or HUP for this process
+  };
+  /// Empties the descriptor.
+  Seen read_signals();
+  /// The neighbour above has died; this process belongs to somebody else now.
+  [[nodiscard]] bool orphaned() const;
+  [[nodiscard]] const ProcessRef& parent() const { return parent_ref_; }
+
+ private:
+  pid_t parent_;
+  ProcessRef parent_ref_;
+  UniqueFd signal_fd_;
+};
+
+/// Blocks all signals; to be called before fork, so that a new link is never hit in its parent's
+/// handlers. Returns the old mask.
+sigset_t block_all_signals();
+void restore_signals(const sigset_t& mask);
+/// After fork, all blocked: forgets the handlers of the parent (their descriptors are about to be
+/// closed).
+void forget_handlers();
+/// Keeps `kept` (moved to 3, 4, ... in their order), /dev/null as 0, 1 and 2, and nothing else.
+void keep_only(std::vector<int>& kept);
+
+}  // namespace ds::launcher

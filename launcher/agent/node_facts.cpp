@@ -1,0 +1,123 @@
+// Each fact from one place of the system; what cannot be learnt stays empty.
+#include "launcher/agent/node_facts.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+namespace ds::launcher {
+namespace {
+
+std::uint32_t cores_by_affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<std::uint32_t>(CPU_COUNT(&set));
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return static_cast<std::uint32_t>(std::max(online, 1L));
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The smallest quota on the way from this process's cgroup to the top (cgroup v2).
+std::uint32_t cgroup_quota() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string group;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("0::")) group = line.substr(3);
+  }
+  std::uint32_t smallest = 0;
+  for (; !group.empty(); group.resize(group.rfind('/'))) {
+    const auto quota = quota_of_cpu_max(first_line("/sys/fs/cgroup" + group + "/cpu.max"));
+    if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
+    if (group.rfind('/') == std::string::npos) break;
+  }
+  return smallest;
+}
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return addresses;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    char text[INET6_ADDRSTRLEN] = {};
+    const int family = entry->ifa_addr->sa_family;
+    const void* from = nullptr;
+    if (family == AF_INET) from = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
+    if (family == AF_INET6)
+      from = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
+    if (from != nullptr && ::inet_ntop(family, from, text, sizeof text) != nullptr)
+      addresses.emplace_back(text);
+  }
+  ::freeifaddrs(list);
+  return addresses;
+}
+
+HeldPort hold_with(int family, const sockaddr* any, socklen_t size) {
+  HeldPort held{UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
+  const int on = 1;
+  const int off = 0;
+  if (!held.socket) return held;
+  ::setsockopt(held.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6)
+    ::setsockopt(held.socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  if (::bind(held.socket.get(), any, size) != 0 ||
+      ::getsockname(held.socket.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0)
+    return {};
+  // The port lies at the same place in both families.
+  held.port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+  return held;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text) {
+  std::uint64_t quota = 0;
+  std::uint64_t period = 0;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, quota);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, period);
+  if (second.ec != std::errc() || period == 0) return std::nullopt;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(quota * 1000 / period, 1U << 30));
+}
+
+Hello describe_node() {
+  Hello hello;
+  hello.build = __DATE__ " " __TIME__;
+  hello.pid = ::getpid();
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) == 0) hello.hostname = name;
+  hello.cores = cores_by_affinity();
+  hello.quota_milli = cgroup_quota();
+  hello.addresses = own_addresses();
+  return hello;
+}
+
+HeldPort hold_free_port() {
+  sockaddr_in6 any6{};
+  any6.sin6_family = AF_INET6;
+  HeldPort held = hold_with(AF_INET6, reinterpret_cast<const sockaddr*>(&any6), sizeof any6);
+  if (held.port != 0) return held;
+  sockaddr_in any4{};
+  any4.sin_family = AF_INET;
+  return hold_with(AF_INET, reinterpret_cast<const sockaddr*>(&any4), sizeof any4);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,163 @@
+// /proc is read with plain calls: these functions run in processes that must not fail for want of
+// memory.
+#include "launcher/agent/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "engine/base/unique_fd.h"
+
+namespace ds::launcher {
+namespace {
+
+std::string read_small_file(const char* path) {
+  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  if (!file) return text;
+  for (ssize_t n = 0; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  return text;
+}
+
+/// Field of /proc/PID/stat, counted from 1 as in proc(5), at least the third; empty if there is
+/// none.
+std::string stat_field(pid_t pid, int number) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  const std::string text = read_small_file(path);
+  // The second field is a name that may hold spaces and parentheses.
+  std::size_t at = text.rfind(')');
+  if (at == std::string::npos) return {};
+  for (int field = 2; field < number && at != std::string::npos; ++field)
+    at = text.find(' ', at + 1);
+  if (at == std::string::npos) return {};
+  return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+std::uint64_t start_time(pid_t pid) {
+  return std::strtoull(stat_field(pid, 22).c_str(), nullptr, 10);
+}
+
+void append_children(const std::string& task_path, std::vector<pid_t>& out) {
+  const std::string text = read_small_file((task_path + "/children").c_str());
+  const char* at = text.c_str();
+  for (char* end = nullptr;; at = end) {
+    const long pid = std::strtol(at, &end, 10);
+    if (end == at) return;
+    out.push_back(static_cast<pid_t>(pid));
+  }
+}
+
+/// Children of all threads of a process.
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  DIR* folder = ::opendir(tasks.c_str());
+  if (folder == nullptr) return children;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (entry->d_name[0] != '.') append_children(tasks + "/" + entry->d_name, children);
+  }
+  ::closedir(folder);
+  return children;
+}
+
+}  // namespace
+
+ProcessRef ProcessRef::of(pid_t pid) {
+  ProcessRef ref;
+  ref.pid_ = pid;
+  ref.start_time_ = start_time(pid);
+  return ref;
+}
+
+ProcessRef::State ProcessRef::state() const {
+  if (pid_ <= 0) return State::gone;
+  const std::string letter = stat_field(pid_, 3);
+  if (letter.empty() || start_time(pid_) != start_time_) return State::gone;
+  if (letter[0] == 'Z' || letter[0] == 'X') return State::zombie;
+  return letter[0] == 'T' ? State::stopped : State::alive;
+}
+
+void ProcessRef::kill() const {
+  if (pid_ <= 0) return;
+  // The descriptor is taken first, so that what is checked is what is killed.
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (start_time(pid_) != start_time_) return;
+  if (!pidfd || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0)
+    ::kill(pid_, SIGKILL);
+}
+
+bool StopWatch::stopped_twice() {
+  const bool stopped = process_.state() == ProcessRef::State::stopped;
+  return std::exchange(stopped_before_, stopped) && stopped;
+}
+
+std::vector<pid_t> own_children() {
+  std::vector<pid_t> children;
+  append_children("/proc/thread-self", children);
+  return children;
+}
+
+bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, int), void* context) {
+  while (true) {
+    for (const pid_t child : own_children()) ::kill(child, SIGKILL);
+    bool any = false;
+    while (true) {
+      int status = 0;
+      const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+      if (pid < 0 && errno == ECHILD) return true;
+      if (pid <= 0) break;
+      any = true;
+      if (reaped != nullptr) reaped(context, pid, status);
+    }
+    if (deadline.passed()) return false;
+    // Killed processes take a moment to die; there is no event for "all of them".
+    if (!any) ::usleep(500);
+  }
+}
+
+void signal_descendants(int signo) {
+  std::set<pid_t> seen;
+  for (int round = 0, found = 1; round < 8 && found > 0; ++round) {
+    found = 0;
+    std::vector<pid_t> open = own_children();
+    while (!open.empty()) {
+      const pid_t pid = open.back();
+      open.pop_back();
+      if (seen.insert(pid).second) {
+        ++found;
+        ::kill(pid, signo);
+      }
+      const std::vector<pid_t> below = children_of(pid);
+      open.insert(open.end(), below.begin(), below.end());
+    }
+  }
+}
+
+void set_process_title(const char* name, const char* title) {
+  ::prctl(PR_SET_NAME, name, 0, 0, 0);
+  // Fields 48 and 49: where the arguments lie on this very stack.
+  const auto begin = std::strtoull(stat_field(::getpid(), 48).c_str(), nullptr, 10);
+  const auto end = std::strtoull(stat_field(::getpid(), 49).c_str(), nullptr, 10);
+  if (begin == 0 || end <= begin) return;
+  char* room = reinterpret_cast<char*>(begin);  // NOLINT: an address that the kernel tells
+  const std::size_t size = end - begin;
+  std::memset(room, 0, size);
+  std::memcpy(room, title, std::min(std::strlen(title), size - 1));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,112 @@
+// Pipes, fork of the shim, reports and orders.
+#include "launcher/agent/rank_process.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Pipe make_pipe() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe for a rank's output", errno);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+Pipe make_control() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    throw_errno("cannot make a socket for a shim", errno);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+pid_t fork_shim(const ShimSetup& setup) {
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_errno("cannot start a process for a rank", errno, "see `ulimit -u`");
+  if (pid == 0) {
+    int code = 1;
+    try {
+      code = run_shim(setup);
+    } catch (...) {  // The agent sees a shim that ended without report.
+    }
+    ::_exit(code);
+  }
+  return pid;
+}
+
+}  // namespace
+
+RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
+                         const ProcessRef& guard)
+    : rank_(rank.rank) {
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe control = make_control();
+  ShimSetup setup{.rank = rank.rank,
+                  .spawn = {.argv = spec.argv, .env = {}, .cwd = spec.cwd, .umask = spec.umask},
+                  .control_fd = control.write.get(),
+                  .agent = ::getpid(),
+                  .guard = guard};
+  const EnvList inherited = spec.inherit_env ? own_environment() : EnvList{};
+  setup.spawn.env = merge_env({&inherited, &spec.env, &node_env, &rank.env});
+  setup.spawn.stdout_fd = out.write.get();
+  setup.spawn.stderr_fd = err.write.get();
+  shim_ = fork_shim(setup);
+  watch_ = StopWatch(ProcessRef::of(shim_));
+  control_ = std::move(control.read);
+  streams_[0].fd = std::move(out.read);
+  streams_[1].fd = std::move(err.read);
+}
+
+std::optional<ShimReport> RankProcess::next_report() {
+  ShimReport report;
+  const ssize_t got = ::recv(control_.get(), &report, sizeof report, MSG_DONTWAIT);
+  if (got == 0) control_.reset();
+  if (got != static_cast<ssize_t>(sizeof report)) return std::nullopt;
+  ended_ = ended_ || report.kind != ShimReport::Kind::started;
+  return report;
+}
+
+void RankProcess::order(const ShimOrder& order) {
+  if (control_) (void)!::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void RankProcess::read_stream(std::size_t index, Clock::time_point now, const OnOutput& on_output) {
+  Stream& stream = streams_[index];
+  const auto number = static_cast<std::uint8_t>(index + 1);
+  const std::span<std::byte> space = stream.batcher.space();
+  const ssize_t got = ::read(stream.fd.get(), space.data(), space.size());
+  const bool nothing_now = got < 0 && (errno == EAGAIN || errno == EINTR);
+  if (got > 0) stream.batcher.added(static_cast<std::size_t>(got), now);
+  while (const auto batch = stream.batcher.take(now)) on_output(number, *batch, false);
+  // Without its shim nobody of this job can write any more, whoever else may hold the pipe.
+  if (got > 0 || (nothing_now && shim_ != 0)) return;
+  const auto rest = stream.batcher.take_rest();
+  on_output(number, rest.value_or(LineBatch{}), true);
+  stream.fd.reset();
+}
+
+void RankProcess::pass_partial(std::size_t index, Clock::time_point now,
+                               const OnOutput& on_output) {
+  LineBatcher& batcher = streams_[index].batcher;
+  const auto due = batcher.wake_at();
+  if (!due || *due > now) return;
+  while (const auto batch = batcher.take(now))
+    on_output(static_cast<std::uint8_t>(index + 1), *batch, false);
+}
+
+}  // namespace ds::launcher

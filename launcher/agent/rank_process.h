@@ -1,0 +1,56 @@
+// One rank as its agent sees it: a shim, its reports, two streams of output.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "engine/base/unique_fd.h"
+#include "launcher/agent/shim.h"
+#include "launcher/logs/line_batcher.h"
+
+namespace ds::launcher {
+
+/// Threads: one.
+class RankProcess {
+ public:
+  struct Stream {
+    UniqueFd fd;
+    LineBatcher batcher;
+  };
+  /// Forks the shim. Errors: Error{system} if the system refuses.
+  RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
+              const ProcessRef& guard);
+
+  [[nodiscard]] std::int32_t rank() const { return rank_; }
+  [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
+  [[nodiscard]] int control() const { return control_.get(); }
+  [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
+
+  std::optional<ShimReport> next_report();
+  /// The shim has told how the rank ended.
+  [[nodiscard]] bool ended() const { return ended_; }
+  void order(const ShimOrder& order);
+  /// The shim has been reaped: what is still in the pipes is read, then they are closed.
+  void shim_ended() { shim_ = 0; }
+  /// Shim and streams are gone.
+  [[nodiscard]] bool done() const { return shim_ == 0 && !streams_[0].fd && !streams_[1].fd; }
+
+  /// Reads once from a stream and hands on what is ready. `now` dates partial lines.
+  using OnOutput = std::function<void(std::uint8_t stream, const LineBatch&, bool last)>;
+  void read_stream(std::size_t index, Clock::time_point now, const OnOutput& on_output);
+  /// Hands on lines that have stood still.
+  void pass_partial(std::size_t index, Clock::time_point now, const OnOutput& on_output);
+  /// Looks whether the shim has been stopped; each StopWatch::kPeriod.
+  bool shim_stopped() { return shim_ != 0 && watch_.stopped_twice(); }
+
+ private:
+  std::int32_t rank_;
+  pid_t shim_ = 0;
+  bool ended_ = false;
+  UniqueFd control_;
+  StopWatch watch_;
+  std::array<Stream, 2> streams_;
+};
+
+}  // namespace ds::launcher

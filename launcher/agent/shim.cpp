@@ -1,0 +1,173 @@
+// One loop over signals, orders of the agent, and a look at the neighbours each half second.
+#include "launcher/agent/shim.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "launcher/agent/link.h"
+
+namespace ds::launcher {
+namespace {
+
+/// After its main process, what a rank has started may finish its writing.
+constexpr std::chrono::seconds kLinger{1};
+/// A guard that lives kills us within this; a stopped one is killed.
+constexpr std::chrono::seconds kGuardLimit{4};
+
+class Shim {
+ public:
+  explicit Shim(const ShimSetup& setup)
+      : setup_(setup),
+        link_(setup.agent),
+        control_(setup.control_fd),
+        agent_(ProcessRef::of(setup.agent)),
+        guard_(setup.guard),
+        next_look_(Clock::now() + StopWatch::kPeriod) {}
+
+  int run() {
+    if (!link_.orphaned()) start();
+    while (!done_) {
+      wait();
+      const Link::Seen seen = link_.read_signals();
+      if (link_.orphaned() || look_at_agent()) return leave_without_agent();
+      if (seen.child) reap();
+      if (!read_orders()) return leave_without_agent();
+      if (linger_until_ && Clock::now() >= *linger_until_) kill_all();
+    }
+    return 0;
+  }
+
+ private:
+  void start() {
+    const SpawnResult result = spawn_rank(setup_.spawn);
+    ::close(setup_.spawn.stdout_fd);
+    ::close(setup_.spawn.stderr_fd);
+    main_ = result.pid;
+    if (result.stage == Exited::Stage::none) {
+      report({ShimReport::Kind::started, result.pid, {}});
+    } else {
+      report({ShimReport::Kind::failed, result.error_number, result.stage});
+      done_ = true;
+    }
+  }
+
+  void wait() {
+    Clock::time_point until = next_look_;
+    if (linger_until_) until = std::min(until, *linger_until_);
+    pollfd watched[] = {{link_.signals(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    ::poll(watched, 2, static_cast<int>(Deadline(until).remaining().count()));
+  }
+
+  /// True if the agent is stopped for good.
+  bool look_at_agent() {
+    const Clock::time_point now = Clock::now();
+    if (now < next_look_) return false;
+    next_look_ = now + StopWatch::kPeriod;
+    return agent_.stopped_twice();
+  }
+
+  void on_reaped(pid_t pid, int status) {
+    if (pid == main_) {
+      main_ = 0;
+      report({ShimReport::Kind::exited, status, {}});
+      linger_until_ = Clock::now() + kLinger;
+    }
+  }
+
+  void reap() {
+    while (true) {
+      int status = 0;
+      const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+      if (pid < 0 && errno == ECHILD) done_ = true;
+      if (pid <= 0) return;
+      on_reaped(pid, status);
+    }
+  }
+
+  void kill_all() {
+    done_ = true;
+    kill_children_until_none(
+        Deadline::after(kKillLimit),
+        [](void* self, pid_t pid, int status) { static_cast<Shim*>(self)->on_reaped(pid, status); },
+        this);
+  }
+
+  void report(const ShimReport& report) {
+    (void)!::send(control_.get(), &report, sizeof report, MSG_NOSIGNAL);
+  }
+
+  /// False if the agent has closed its end.
+  bool read_orders() {
+    ShimOrder order;
+    while (!done_) {
+      const ssize_t got = ::recv(control_.get(), &order, sizeof order, MSG_DONTWAIT);
+      if (got == 0) return false;
+      if (got < 0) return errno == EAGAIN || errno == EINTR;
+      obey(order);
+    }
+    return true;
+  }
+
+  void obey(const ShimOrder& order) {
+    switch (order.kind) {
+      case ShimOrder::Kind::signal:
+        if (main_ != 0) ::kill(main_, order.signo);
+        break;
+      case ShimOrder::Kind::kill:
+        kill_all();
+        break;
+      case ShimOrder::Kind::suspend:
+        signal_descendants(SIGSTOP);
+        break;
+      case ShimOrder::Kind::resume:
+        signal_descendants(SIGCONT);
+        break;
+    }
+  }
+
+  int leave_without_agent() {
+    kill_children_until_none(Deadline::after(kKillLimit));
+    agent_.process().kill();
+    // A guard that is alive kills this process too. One that is stopped, or dies without us, does
+    // not.
+    const Deadline deadline = Deadline::after(kGuardLimit);
+    while (!deadline.passed() && guard_.process().state() != ProcessRef::State::gone &&
+           guard_.process().state() != ProcessRef::State::zombie) {
+      if (guard_.stopped_twice()) guard_.process().kill();
+      ::usleep(std::chrono::microseconds(StopWatch::kPeriod).count());
+    }
+    return 1;
+  }
+
+  const ShimSetup& setup_;
+  Link link_;
+  UniqueFd control_;
+  StopWatch agent_;
+  StopWatch guard_;
+  Clock::time_point next_look_;
+  std::optional<Clock::time_point> linger_until_;
+  pid_t main_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace
+
+int run_shim(ShimSetup setup) {
+  forget_handlers();
+  std::vector<int> kept = {setup.control_fd, setup.spawn.stdout_fd, setup.spawn.stderr_fd};
+  keep_only(kept);
+  setup.control_fd = kept[0];
+  setup.spawn.stdout_fd = kept[1];
+  setup.spawn.stderr_fd = kept[2];
+  set_process_title("dsshim", ("dsshim rank " + std::to_string(setup.rank)).c_str());
+  return Shim(setup).run();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,163 @@
+// Between fork and exec: only async-signal-safe calls, everything is prepared before.
+#include "launcher/agent/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+
+#include "engine/base/unique_fd.h"
+
+namespace ds::launcher {
+namespace {
+
+struct Failure {
+  Exited::Stage stage = Exited::Stage::none;
+  int error_number = 0;
+};
+
+/// Everything exec needs, as C wants it.
+struct ExecPlan {
+  std::vector<std::string> files;
+  std::vector<std::string> env_texts;
+  std::vector<char*> argv;
+  std::vector<char*> script_argv;  // /bin/sh FILE ARGS..., for scripts without a #! line
+  std::vector<char*> envp;
+};
+
+ExecPlan plan_exec(const SpawnSetup& setup) {
+  ExecPlan plan;
+  plan.files = exec_candidates(setup.argv.at(0), setup.env);
+  for (const auto& [name, value] : setup.env) plan.env_texts.push_back(name + "=" + value);
+  for (const std::string& text : plan.env_texts)
+    plan.envp.push_back(const_cast<char*>(text.c_str()));
+  static const char* const kShell = "/bin/sh";
+  plan.script_argv = {const_cast<char*>(kShell), nullptr};
+  for (const std::string& text : setup.argv) {
+    plan.argv.push_back(const_cast<char*>(text.c_str()));
+    if (plan.argv.size() > 1) plan.script_argv.push_back(const_cast<char*>(text.c_str()));
+  }
+  plan.argv.push_back(nullptr);
+  plan.script_argv.push_back(nullptr);
+  plan.envp.push_back(nullptr);
+  return plan;
+}
+
+/// Tries the files as execvp does; returns the errno that tells most.
+int exec_first(ExecPlan& plan) {
+  int best = ENOENT;
+  for (const std::string& file : plan.files) {
+    ::execve(file.c_str(), plan.argv.data(), plan.envp.data());
+    if (errno == ENOEXEC) {
+      plan.script_argv[1] = const_cast<char*>(file.c_str());
+      ::execve(plan.script_argv[0], plan.script_argv.data(), plan.envp.data());
+    }
+    if (errno != ENOENT && errno != ENOTDIR) best = errno;
+    if (best != ENOENT && best != EACCES) return best;
+  }
+  return best;
+}
+
+void reset_signals() {
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &plain, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != shim) ::_exit(1);  // It died before the line above.
+  ::setsid();
+  const int null = ::open("/dev/null", O_RDONLY);
+  ::dup2(null, 0);
+  ::dup2(setup.stdout_fd, 1);
+  ::dup2(setup.stderr_fd, 2);
+  // The report pipe closes itself at exec, and so do all others from here on.
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  ::umask(static_cast<mode_t>(setup.umask));
+  if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0) return {Exited::Stage::chdir, errno};
+  reset_signals();
+  return {Exited::Stage::exec, exec_first(plan)};
+}
+
+}  // namespace
+
+EnvList merge_env(const std::vector<const EnvList*>& lists) {
+  EnvList merged;
+  std::map<std::string, std::size_t> at;
+  for (const EnvList* list : lists) {
+    for (const auto& [name, value] : *list) {
+      const auto [place, is_new] = at.try_emplace(name, merged.size());
+      if (is_new) {
+        merged.emplace_back(name, value);
+      } else {
+        merged[place->second].second = value;
+      }
+    }
+  }
+  return merged;
+}
+
+EnvList own_environment() {
+  EnvList list;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=', 1);
+    if (equals != std::string::npos)
+      list.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return list;
+}
+
+std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env) {
+  if (program.find('/') != std::string::npos) return {program};
+  if (program.empty()) return {};
+  std::string path = "/usr/local/bin:/usr/bin:/bin";
+  for (const auto& [name, value] : env) {
+    if (name == "PATH") path = value;
+  }
+  std::vector<std::string> files;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const std::string folder = path.substr(at, end - at);  // An empty one is the current folder.
+    files.push_back(folder.empty() ? "./" + program : folder + "/" + program);
+    at = end + 1;
+  }
+  return files;
+}
+
+SpawnResult spawn_rank(const SpawnSetup& setup) {
+  ExecPlan plan = plan_exec(setup);
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {0, Exited::Stage::fork, errno};
+  const UniqueFd report_read(ends[0]);
+  UniqueFd report_write(ends[1]);
+  const pid_t self = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return {0, Exited::Stage::fork, errno};
+  if (pid == 0) {
+    const Failure failure = become_rank(setup, plan, self);
+    (void)!::write(report_write.get(), &failure, sizeof failure);
+    ::_exit(127);
+  }
+  report_write.reset();
+  Failure failure;
+  ssize_t got = 0;
+  while ((got = ::read(report_read.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+  }
+  if (got != static_cast<ssize_t>(sizeof failure)) return {pid, Exited::Stage::none, 0};
+  ::waitpid(pid, nullptr, 0);
+  return {0, failure.stage, failure.error_number};
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,36 @@
+// Single quotes around a script for /bin/sh that has none inside, no `!` and no newline.
+#include "launcher/transport/remote_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ds::launcher {
+namespace {
+
+bool is_plain(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return letter || std::string_view("/._-+,=@%:").find(c) != std::string_view::npos;
+}
+
+/// A word for /bin/sh: as it is, or spelt in octal for printf, because shells differ in their
+/// escapes.
+std::string shell_word(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return fmt::format("\"{}\"", text);
+  std::string octal;
+  for (const char c : text) octal += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  return fmt::format("\"$(printf \"{}\")\"", octal);
+}
+
+}  // namespace
+
+std::string remote_agent_command(std::string_view self_path) {
+  return fmt::format(
+      "/bin/sh -c 'p={}; [ -x \"$p\" ] || p=$(command -v dslaunch) || "
+      "{{ echo \"dslaunch is not on this node: no $p, and none on PATH ($PATH)\" >&2; exit 127; "
+      "}}; "
+      "exec \"$p\" agent'",
+      shell_word(self_path));
+}
+
+}  // namespace ds::launcher

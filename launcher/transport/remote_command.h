@@ -1,0 +1,14 @@
+// The one constant command that starts an agent on another node. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ds::launcher {
+
+/// A line that sh, bash, dash, csh, tcsh, fish and zsh understand alike. It runs this binary's own
+/// path on the node, else dslaunch on PATH there, else says clearly that there is none and exits
+/// 127.
+std::string remote_agent_command(std::string_view self_path);
+
+}  // namespace ds::launcher
