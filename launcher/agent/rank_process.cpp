@@ -61,7 +61,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
                   .control_fd = control.write.get(),
                   .agent = ::getpid(),
                   .guard = guard};
-  const EnvList inherited = spec.inherit_env ? own_environment() : EnvList{};
+  const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   setup.spawn.env = merge_env({&inherited, &spec.env, &node_env, &rank.env});
   setup.spawn.stdout_fd = out.write.get();
   setup.spawn.stderr_fd = err.write.get();

@@ -108,7 +108,7 @@ EnvList merge_env(const std::vector<const EnvList*>& lists) {
   return merged;
 }
 
-EnvList own_environment() {
+EnvList environment_of_this_process() {
   EnvList list;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string text = *entry;

@@ -29,7 +29,7 @@ struct SpawnResult {
 /// Later lists win; a name comes out once.
 EnvList merge_env(const std::vector<const EnvList*>& lists);
 /// This process's own environment.
-EnvList own_environment();
+EnvList environment_of_this_process();
 /// The files that exec should try for argv[0], in order.
 std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env);
 
