@@ -206,7 +206,6 @@ void watch_peer(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
 bool wait_readable(int fd, Deadline deadline) { return wait_for(fd, POLLIN, deadline); }
