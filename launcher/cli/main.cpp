@@ -13,6 +13,7 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
+#include "launcher/cli/start_job.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/hosts/placement.h"
@@ -39,13 +40,13 @@ std::vector<Host> find_hosts(const Options& options) {
 int run(const Options& options) {
   if (options.action == Options::Action::show_help) return print(help_text());
   if (options.action == Options::Action::show_version) return print(version_text());
-  const EnvList forwarded = resolve_forwards(options.forward, own_variable);
-  const std::vector<std::string> command =
+  EnvList forwarded = resolve_forwards(options.forward, own_variable);
+  std::vector<std::string> command =
       options.train ? train_command(*options.train) : options.command;
-  const Placement placement = place_ranks(find_hosts(options), options.ranks, /*epoch=*/0);
+  Placement placement = place_ranks(find_hosts(options), options.ranks, /*epoch=*/0);
   if (options.dry_run == DryRun::table) return print(placement_table(placement));
   if (options.dry_run == DryRun::json) return print(placement_json(placement));
-  throw ds::Error(ds::ErrorKind::bug, "running jobs is not built yet", "use --dry-run");
+  return start_job(options, std::move(placement), std::move(command), std::move(forwarded));
 }
 
 }  // namespace

@@ -63,9 +63,10 @@ void Session::finish() {
              (exit_status_.value_or(0) != 0 && !got_bytes_)) {
     const std::size_t line = last_noise_.find_last_of('\n');
     const std::string said = line == std::string::npos ? last_noise_ : last_noise_.substr(line + 1);
+    // What the command said is the reason; the command itself is ours and would only hide it.
     fail(ChannelEnd::Kind::no_agent,
-         fmt::format("the remote command `{}` ended with status {}{}{}", setup_.command,
-                     *exit_status_, said.empty() ? "" : ": ", said));
+         fmt::format("{} (the remote command ended with status {})",
+                     said.empty() ? "no agent could be started there" : said, *exit_status_));
   } else {
     fail(ChannelEnd::Kind::closed, "");
   }

@@ -1,0 +1,19 @@
+// Options and a placement -> a running job: which transport reaches which node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/cli/forward_env.h"
+#include "launcher/cli/options.h"
+#include "launcher/hosts/placement.h"
+
+namespace ds::launcher {
+
+/// Runs the job and returns dslaunch's exit code.
+/// Errors:  Error{config} for a broken ssh configuration, Error{system}; trouble with nodes is in
+/// the exit code.
+int start_job(const Options& options, Placement placement, std::vector<std::string> command,
+              EnvList forwarded);
+
+}  // namespace ds::launcher
