@@ -26,10 +26,10 @@ std::string shell_word(std::string_view text) {
 
 std::string remote_agent_command(std::string_view self_path) {
   return fmt::format(
-      "/bin/sh -c 'p={}; [ -x \"$p\" ] || p=$(command -v dslaunch) || "
+      "/bin/sh -c 'p={}; q=$p; [ -x \"$p\" ] || q=$(command -v dslaunch) || "
       "{{ echo \"dslaunch is not on this node: no $p, and none on PATH ($PATH)\" >&2; exit 127; "
       "}}; "
-      "exec \"$p\" agent'",
+      "exec \"$q\" agent'",
       shell_word(self_path));
 }
 

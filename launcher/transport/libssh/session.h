@@ -101,7 +101,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool got_bytes_ = false;  // the command has written to its standard output
   std::optional<int> exit_status_;
   std::string exit_signal_;
-  std::string last_noise_;  // the end of standard error, for messages
   std::deque<Bytes> queue_;
   std::size_t queue_offset_ = 0;
   std::size_t unsent_ = 0;

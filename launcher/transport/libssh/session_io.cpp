@@ -61,12 +61,10 @@ void Session::finish() {
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
              (exit_status_.value_or(0) != 0 && !got_bytes_)) {
-    const std::size_t line = last_noise_.find_last_of('\n');
-    const std::string said = line == std::string::npos ? last_noise_ : last_noise_.substr(line + 1);
-    // What the command said is the reason; the command itself is ours and would only hide it.
+    // What it said went to on_noise; the command itself is ours and would only hide it.
     fail(ChannelEnd::Kind::no_agent,
-         fmt::format("{} (the remote command ended with status {})",
-                     said.empty() ? "no agent could be started there" : said, *exit_status_));
+         fmt::format("no agent could be started there: the remote command ended with status {}",
+                     *exit_status_));
   } else {
     fail(ChannelEnd::Kind::closed, "");
   }
@@ -96,11 +94,6 @@ int Session::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, 
   auto* self = static_cast<Session*>(user);
   if (is_stderr != 0) {
     self->noise_.append(static_cast<const char*>(data), count);
-    self->last_noise_.append(static_cast<const char*>(data), count);
-    while (!self->last_noise_.empty() && self->last_noise_.back() == '\n')
-      self->last_noise_.pop_back();
-    if (self->last_noise_.size() > 4096)
-      self->last_noise_.erase(0, self->last_noise_.size() - 4096);
   } else {
     if (self->paused_)
       return 0;  // stays in the channel's buffer; the window closes and pushes back

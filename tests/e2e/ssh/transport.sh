@@ -54,7 +54,8 @@ want_status 0
 # The remote command.
 run "no such command" -c nosuchcommand 127.0.0.2
 want_status 69
-want '^no_agent: 127.0.0.2: .*nosuchcommand: .*not found \(the remote command ended with status 127\)'
+want '^no_agent: 127.0.0.2: no agent could be started there: the remote command ended with status 127'
+want 'nosuchcommand: .*not found'
 run "killed command" -c 'kill -9 $$' 127.0.0.2
 want '^lost: 127.0.0.2: the remote command was killed by SIGKILL'
 run "broken connection" -c 'echo hi; kill -9 $PPID' 127.0.0.2
