@@ -85,6 +85,7 @@ class Agent {
   void perform(const SuspendRanks&) { order({ShimOrder::Kind::suspend, 0}); }
   void perform(const ResumeRanks&) { order({ShimOrder::Kind::resume, 0}); }
   void perform(const KillEverything&) {
+    killing_everything_ = true;
     kill_children_until_none(
         Deadline::after(kKillLimit),
         [](void* self, pid_t pid, int) { static_cast<Agent*>(self)->on_reaped(pid); }, this);
@@ -134,8 +135,13 @@ class Agent {
       if (rank->shim() != pid) continue;
       read_reports(*rank);
       rank->shim_ended();
-      if (!rank->ended())
+      if (rank->ended()) continue;
+      // Shims that we have killed ourselves are no news; how their ranks ended nobody can tell.
+      if (killing_everything_) {
+        tell(RankEnded{{.rank = rank->rank(), .wait_status = -1}});
+      } else {
         tell(LinkLost{fmt::format("the shim of rank {} was killed", rank->rank())});
+      }
     }
   }
 
@@ -248,6 +254,7 @@ class Agent {
   Clock::time_point now_;
   Clock::time_point next_look_;
   bool told_empty_ = false;
+  bool killing_everything_ = false;
   std::optional<int> exit_code_;
 };
 

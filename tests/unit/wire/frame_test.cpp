@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <sstream>
 #include <string>
 
 #include "engine/base/error.h"
+#include "support/read_file.h"
 
 using namespace ds::launcher;
 
@@ -158,4 +161,32 @@ TEST_CASE("a count that lies allocates nothing") {
 
 TEST_CASE("a command that does not fit in a frame is an error with a hint") {
   CHECK_THROWS_AS(encode(kEnvelope, Go{{{"BIG", std::string(kMaxFrameBytes, 'x')}}}), ds::Error);
+}
+
+TEST_CASE("the vectors of docs/protocol.md are what is sent") {
+  const std::map<std::string, Message> messages = {
+      {"Go", Go{{{"MASTER_PORT", "4000"}}}},
+      {"Kill", Kill{}},
+      {"Stop", Stop{5000}},
+      {"Ready", Ready{40000}},
+      {"Output",
+       Output{.rank = 5, .stream = 2, .flags = Output::kPartial, .bytes = bytes_of("hello")}},
+      {"Exited", Exited{.rank = 2,
+                        .wait_status = 0,
+                        .stage = Exited::Stage::exec,
+                        .spawn_errno = 2,
+                        .detail = "nope"}}};
+  const std::string page = ds::test::read_source("docs/protocol.md");
+  const std::string fence = "```vectors\n";
+  const std::size_t begin = page.find(fence) + fence.size();
+  std::istringstream lines(page.substr(begin, page.find("```", begin) - begin));
+  std::size_t seen = 0;
+  for (std::string name, hex; lines >> name >> hex; ++seen) {
+    CAPTURE(name);
+    std::string made;
+    for (const std::byte byte : encode(kEnvelope, messages.at(name)))
+      made += fmt::format("{:02x}", std::to_integer<int>(byte));
+    CHECK(made == hex);
+  }
+  CHECK(seen == messages.size());
 }

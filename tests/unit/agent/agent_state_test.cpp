@@ -1,0 +1,136 @@
+// The policy of an agent: events and a clock in, actions out.
+#include "launcher/agent/agent_state.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+const ds::Clock::time_point kT0{1000s};
+using Actions = std::vector<AgentAction>;
+
+Spec spec_of(int ranks) {
+  Spec spec{.argv = {"true"}};
+  for (int i = 0; i < ranks; ++i) spec.ranks.push_back({.rank = i, .local_rank = i});
+  spec.grace_ms = 10000;
+  return spec;
+}
+
+AgentState running(int ranks = 2, Spec spec = spec_of(2)) {
+  spec.ranks.resize(static_cast<std::size_t>(ranks));
+  AgentState state(kT0);
+  state.on(FrameCame{spec}, kT0);
+  state.on(PortHeld{4000}, kT0);
+  state.on(FrameCame{Go{}}, kT0);
+  return state;
+}
+
+bool finishes(const Actions& actions) {
+  return std::any_of(actions.begin(), actions.end(),
+                     [](const auto& a) { return std::holds_alternative<Finish>(a); });
+}
+
+}  // namespace
+
+TEST_CASE("a job from Spec to Bye") {
+  AgentState state(kT0);
+  CHECK(state.on(FrameCame{spec_of(1)}, kT0) == Actions{HoldPort{}});
+  CHECK(state.on(PortHeld{4000}, kT0) == Actions{Send{Ready{4000}}});
+  const Go go{{{"MASTER_PORT", "4000"}}};
+  CHECK(state.on(FrameCame{go}, kT0) == Actions{StartRanks{go.env}});
+  CHECK(state.on(RankStarted{0, 77}, kT0) == Actions{Send{Started{0, 77}}});
+  const Exited end{.rank = 0, .wait_status = 7 << 8};
+  CHECK(state.on(RankEnded{end}, kT0) == Actions{Send{end}});
+  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{}}, Finish{0}});
+  CHECK_MESSAGE(state.on(NodeEmpty{}, kT0).empty(), "Finish comes once");
+}
+
+TEST_CASE("Stop is TERM once, KILL after the grace, everything if that does not help") {
+  AgentState state = running();
+  CHECK(state.on(FrameCame{Stop{5000}}, kT0) == Actions{SignalMains{SIGTERM}});
+  CHECK_MESSAGE(state.on(FrameCame{Stop{2000}}, kT0).empty(), "a second one shortens the grace");
+  state.on(FrameCame{Heartbeat{}}, kT0 + 1900ms);
+  CHECK(state.on(TimePassed{}, kT0 + 2s) == Actions{Send{Heartbeat{}}, KillRanks{}});
+  state.on(FrameCame{Heartbeat{}}, kT0 + 4s);
+  CHECK(state.on(TimePassed{}, kT0 + 4s) == Actions{Send{Heartbeat{}}, KillEverything{}});
+  CHECK(state.on(TimePassed{}, kT0 + 5s) == Actions{Send{Heartbeat{}}});
+  CHECK(finishes(state.on(NodeEmpty{}, kT0 + 5s)));
+}
+
+TEST_CASE("Kill does not wait") {
+  AgentState state = running();
+  CHECK(state.on(FrameCame{Kill{}}, kT0) == Actions{KillRanks{}});
+  CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
+  CHECK(state.on(FrameCame{Stop{0}}, kT0).empty());
+}
+
+TEST_CASE("before Go there is nothing to stop") {
+  AgentState state(kT0);
+  state.on(FrameCame{spec_of(1)}, kT0);
+  CHECK(state.on(FrameCame{Kill{}}, kT0) == Actions{Send{Bye{}}, Finish{0}});
+  AgentState early(kT0);
+  CHECK(finishes(early.on(RootLost{"gone"}, kT0)));
+}
+
+TEST_CASE("a lost root is a Stop with at most 3 s, and nothing is said into the void") {
+  AgentState state = running();
+  CHECK(state.on(RootLost{"closed"}, kT0) == Actions{SignalMains{SIGTERM}});
+  CHECK(state.on(TimePassed{}, kT0 + 2999ms).empty());
+  CHECK(state.on(TimePassed{}, kT0 + 3s) == Actions{KillRanks{}});
+}
+
+TEST_CASE("a shorter grace than 3 s holds for a lost root too") {
+  Spec spec = spec_of(2);
+  spec.grace_ms = 500;
+  AgentState state = running(2, spec);
+  state.on(RootLost{"closed"}, kT0);
+  CHECK(state.on(TimePassed{}, kT0 + 500ms) == Actions{KillRanks{}});
+}
+
+TEST_CASE("a silent root is lost after the node timeout, not before, and not while suspended") {
+  AgentState state = running();
+  state.on(FrameCame{Heartbeat{}}, kT0 + 5s);
+  state.on(TimePassed{}, kT0 + 14s);
+  const Actions late = state.on(TimePassed{}, kT0 + 15s);
+  CHECK(std::count(late.begin(), late.end(), AgentAction(SignalMains{SIGTERM})) == 1);
+
+  AgentState paused = running();
+  CHECK(paused.on(FrameCame{Suspend{}}, kT0) == Actions{SuspendRanks{}});
+  CHECK(paused.on(TimePassed{}, kT0 + 1h) == Actions{Send{Heartbeat{}}});
+  CHECK(paused.on(FrameCame{Resume{}}, kT0 + 1h) == Actions{ResumeRanks{}});
+  CHECK(paused.wake_at() > kT0 + 1h);
+}
+
+TEST_CASE("TERM reaches suspended ranks") {
+  AgentState state = running();
+  state.on(FrameCame{Suspend{}}, kT0);
+  CHECK(state.on(FrameCame{Stop{1000}}, kT0) == Actions{SignalMains{SIGTERM}, ResumeRanks{}});
+}
+
+TEST_CASE("a lost link ends everything at once") {
+  AgentState state = running();
+  CHECK(state.on(LinkLost{"the guard was killed"}, kT0) ==
+        Actions{KillEverything{}, Send{Problem{"the guard was killed"}}, Finish{1}});
+  CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
+}
+
+TEST_CASE("frames that do not fit end the agent with a reason") {
+  AgentState state(kT0);
+  CHECK(finishes(state.on(FrameCame{Go{}}, kT0)));
+  AgentState empty(kT0);
+  CHECK(finishes(empty.on(FrameCame{Spec{}}, kT0)));
+  AgentState twice = running();
+  CHECK(finishes(twice.on(FrameCame{spec_of(1)}, kT0)));
+}
+
+TEST_CASE("the next wake-up is never later than what is due") {
+  AgentState state = running();
+  CHECK(state.wake_at() == kT0 + AgentState::kHeartbeat);
+  state.on(FrameCame{Stop{200}}, kT0);
+  CHECK(state.wake_at() == kT0 + 200ms);
+}

@@ -1,0 +1,46 @@
+// What a rank's start looks for: environment, PATH, limits of the node, remote command.
+#include "launcher/agent/spawn.h"
+
+#include <doctest/doctest.h>
+
+#include "launcher/agent/node_facts.h"
+#include "launcher/transport/remote_command.h"
+
+using namespace ds::launcher;
+
+TEST_CASE("later lists of variables win, and names come out once") {
+  const EnvList inherited = {{"PATH", "/bin"}, {"A", "1"}};
+  const EnvList node = {{"A", "2"}, {"B", "x"}};
+  const EnvList rank = {{"B", ""}, {"RANK", "0"}};
+  CHECK(merge_env({&inherited, &node, &rank}) ==
+        EnvList{{"PATH", "/bin"}, {"A", "2"}, {"B", ""}, {"RANK", "0"}});
+}
+
+TEST_CASE("programs are looked for in the rank's own PATH") {
+  using Files = std::vector<std::string>;
+  CHECK(exec_candidates("./x", {{"PATH", "/a"}}) == Files{"./x"});
+  CHECK(exec_candidates("x", {{"PATH", "/a:/b/c"}}) == Files{"/a/x", "/b/c/x"});
+  CHECK(exec_candidates("x", {{"PATH", ":/a"}}) == Files{"./x", "/a/x"});
+  CHECK(exec_candidates("x", {}) == Files{"/usr/local/bin/x", "/usr/bin/x", "/bin/x"});
+  CHECK(exec_candidates("", {}).empty());
+}
+
+TEST_CASE("cpu.max in thousandths of a core") {
+  CHECK(quota_of_cpu_max("150000 100000") == 1500U);
+  CHECK(quota_of_cpu_max("5000 10000\n") == 500U);
+  for (const char* none : {"max 100000", "", "1000", "1000 0", "x y"}) {
+    CAPTURE(none);
+    CHECK_FALSE(quota_of_cpu_max(none));
+  }
+}
+
+TEST_CASE("the remote command is one line of single quotes that every shell takes alike") {
+  for (const char* path : {"/opt/ds/bin/dslaunch", "/a b/$x/`y`/it's/d!", "/\xc3\xa9\n/\"\\"}) {
+    const std::string command = remote_agent_command(path);
+    CAPTURE(command);
+    CHECK(std::count(command.begin(), command.end(), '\'') == 2);
+    CHECK(command.find_first_of("!\n`") == std::string::npos);
+    CHECK(command.ends_with("exec \"$p\" agent'"));
+  }
+  CHECK(remote_agent_command("/opt/d").find("p=\"/opt/d\";") != std::string::npos);
+}
