@@ -100,7 +100,7 @@ std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text) {
 
 Hello describe_node() {
   Hello hello;
-  hello.build = __DATE__ " " __TIME__;
+  hello.build = DS_VERSION;
   hello.pid = ::getpid();
   char name[256] = {};
   if (::gethostname(name, sizeof name - 1) == 0) hello.hostname = name;

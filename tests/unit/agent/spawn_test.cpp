@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "launcher/agent/node_facts.h"
 #include "launcher/transport/remote_command.h"
 
