@@ -1,0 +1,166 @@
+// Steady operations allocate nothing of ours: every operator new of the process is counted while an
+// op runs.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "conformance/harness.h"
+
+namespace {
+
+std::atomic<bool> armed{false};
+std::atomic<std::int64_t> allocations{0}, live{0};
+std::atomic<std::size_t> largest{0};
+
+void* counted(std::size_t bytes) {
+  if (armed.load(std::memory_order_relaxed)) {
+    allocations.fetch_add(1);
+    live.fetch_add(1);
+    std::size_t seen = largest.load();
+    while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
+    }
+  }
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+void released(void* memory) {
+  if (memory != nullptr && armed.load(std::memory_order_relaxed)) live.fetch_sub(1);
+  std::free(memory);
+}
+
+}  // namespace
+
+// One definition for the whole process, oneDNN included.
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* memory) noexcept { released(memory); }
+void operator delete[](void* memory) noexcept { released(memory); }
+void operator delete(void* memory, std::size_t) noexcept { released(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
+
+namespace ds::conformance {
+namespace {
+
+struct Counts {
+  std::int64_t allocations, live;
+  std::size_t largest;
+};
+
+/// What the third run of an op allocates; the first two may make primitives.
+template <class Op>
+Counts steady(Bench& bench, const Op& op) {
+  bench.run(op);
+  bench.run(op);
+  allocations = 0;
+  live = 0;
+  largest = 0;
+  armed = true;
+  bench.run(op);
+  armed = false;
+  return {allocations, live, largest};
+}
+
+template <class Op>
+void check_own_loops(const char* name, Bench& bench, const Op& op) {
+  CAPTURE(name);
+  CHECK(steady(bench, op).allocations == 0);
+}
+
+/// oneDNN makes small allocations in each execution (its argument list); none may stay, none may be
+/// big.
+template <class Op>
+void check_products(const char* name, Bench& bench, const Op& op) {
+  CAPTURE(name);
+  const Counts counts = steady(bench, op);
+  CHECK(counts.live == 0);
+  CHECK(counts.largest <= 4096);
+}
+
+}  // namespace
+
+TEST_CASE("the counter counts") {
+  armed = true;
+  allocations = 0;
+  auto* number = new std::int64_t(1);
+  armed = false;
+  CHECK(allocations == 1);
+  delete number;
+}
+
+TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
+  for_each_subject([](const Subject& subject, DType act) {
+    const std::int64_t batch = 2, heads = 2, time = 70, width = 64, vocab = 300,
+                       rows = batch * time;
+    Bench bench(subject.options, {.micro = batch,
+                                  .seq_len = time,
+                                  .width = width,
+                                  .heads = heads,
+                                  .ffn = 3 * width,
+                                  .vocab = vocab,
+                                  .chunk_rows = 50,
+                                  .act = act});
+    Buffer in = random_buffer(act, {rows, width}, 1),
+           weight = random_buffer(act, {width, 3 * width}, 2);
+    Buffer bias = random_buffer(act, {3 * width}, 3),
+           dout = random_buffer(act, {rows, 3 * width}, 4);
+    Buffer qkv(act, {3, batch, heads, time, width / heads}), out(act, {rows, width});
+    Buffer lse(DType::f32, {batch, heads, time}), dweight(DType::f32, {width, 3 * width});
+    Buffer dbias(DType::f32, {3 * width}), table = random_buffer(act, {vocab, width}, 5);
+    Buffer dtable(DType::f32, {vocab, width});
+    check_products("linear", bench,
+                   Linear{.in = in.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .out = qkv.tensor(),
+                          .epilogue = Linear::Epilogue::heads});
+    check_products(
+        "linear input", bench,
+        LinearBackwardInput{.dout = dout.view(), .weight = weight.view(), .din = out.tensor()});
+    check_products("linear weight", bench,
+                   LinearBackwardWeight{.in = in.view(),
+                                        .dout = dout.view(),
+                                        .dweight = dweight.tensor(),
+                                        .dbias = dbias.tensor()});
+    check_products("attention", bench,
+                   Attention{.qkv = qkv.view(), .out = out.tensor(), .lse = lse.tensor()});
+    check_products("attention backward", bench,
+                   AttentionBackward{.qkv = qkv.view(),
+                                     .out = out.view(),
+                                     .lse = lse.view(),
+                                     .dout = in.view(),
+                                     .dqkv = dout.tensor()});
+    std::vector<std::int32_t> targets(static_cast<std::size_t>(rows), 7);
+    const ConstTensor ids{targets.data(), DType::i32, {rows}};
+    double loss = 0;
+    std::int64_t count = 0;
+    check_products("head", bench,
+                   HeadLossBackward{.forward = {.in = in.view(),
+                                                .weight = table.view(),
+                                                .targets = ids,
+                                                .loss = {&loss, DType::f64, {1}},
+                                                .count = {&count, DType::i64, {1}},
+                                                .valid_vocab = vocab,
+                                                .chunk_rows = 50},
+                                    .din = out.tensor(),
+                                    .dweight = dtable.tensor()});
+    check_own_loops("GELU", bench,
+                    GeluBackward{.pre = in.view(), .dout = out.view(), .din = out.tensor()});
+    check_own_loops("add", bench, Add{.a = in.view(), .b = out.view(), .out = out.tensor()});
+    Buffer w(DType::f32, {vocab, width}), m(DType::f32, {vocab, width}),
+        v(DType::f32, {vocab, width});
+    check_own_loops("normal", bench, FillNormal{.out = v.tensor()});
+    check_own_loops("sum", bench,
+                    SquaredSum{.in = dtable.view(),
+                               .sum = {&loss, DType::f64, {1}},
+                               .non_finite = {&count, DType::i64, {1}}});
+    check_own_loops("AdamW", bench,
+                    AdamWUpdate{.grad = dtable.view(),
+                                .master = m.tensor(),
+                                .m = m.tensor(),
+                                .v = v.tensor(),
+                                .lr = 1e-3F});
+  });
+}
+
+}  // namespace ds::conformance
