@@ -1,0 +1,156 @@
+// The reverse of programs: a golden text for GPT-2, and fan-out on programs made by hand.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "support/read_file.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+std::vector<std::string> paths_of(const Program& program) {
+  std::vector<std::string> paths;
+  for (const Op& op : program.ops) paths.push_back(op.path);
+  return paths;
+}
+
+// x -> three linear layers of one weight -> sum: every kind of fan-out at once.
+Program fan_out() {
+  Program program;
+  const auto add = [&](std::string name, ValueKind kind, Shape shape) {
+    return program.add_value({.name = std::move(name), .kind = kind, .shape = shape, .micro = 0});
+  };
+  MicroBatch batch;
+  batch.tokens = program.add_value(
+      {.name = "tokens", .kind = ValueKind::input, .dtype = DType::i32, .shape = {4}, .micro = 0});
+  batch.targets = program.add_value(
+      {.name = "targets", .kind = ValueKind::input, .dtype = DType::i32, .shape = {4}, .micro = 0});
+  batch.loss = program.add_value({.name = "loss", .dtype = DType::f64, .shape = {1}, .micro = 0});
+  batch.count = program.add_value({.name = "count", .dtype = DType::i64, .shape = {1}, .micro = 0});
+  program.micro_batches = {batch};
+  const ValueId flat = program.add_value({.name = "all.weights",
+                                          .kind = ValueKind::parameter,
+                                          .shape = {5 * kLeaf},
+                                          .persistent = true});
+  ParamGroup group{.name = "all", .tensors = {}, .elements = 5 * kLeaf, .weights = flat};
+  const auto parameter = [&](std::string name, Shape shape) {
+    const std::int64_t offset = static_cast<std::int64_t>(group.tensors.size()) * kLeaf;
+    ParamTensor tensor{.name = name, .shape = shape, .offset = offset};
+    tensor.weights = program.add_value({.name = std::move(name),
+                                        .kind = ValueKind::parameter,
+                                        .shape = shape,
+                                        .base = flat,
+                                        .offset = offset});
+    group.tensors.push_back(tensor);
+    return tensor.weights;
+  };
+  const ValueId wte = parameter("wte", {8, 8}), wpe = parameter("wpe", {4, 8});
+  const ValueId weight = parameter("weight", {8, 8}), bias = parameter("bias", {8});
+  const ValueId head = parameter("head", {8, 8});
+  program.groups = {group};
+  const ValueId x = add("x", ValueKind::activation, {4, 8});
+  program.ops.push_back({.code = OpCode::embed,
+                         .path = "embed",
+                         .micro = 0,
+                         .in = {batch.tokens, wte, wpe},
+                         .out = {x}});
+  std::vector<ValueId> parts;
+  for (const char* name : {"a", "b", "c"}) {
+    parts.push_back(add(name, ValueKind::activation, {4, 8}));
+    program.ops.push_back({.code = OpCode::linear,
+                           .path = name,
+                           .micro = 0,
+                           .in = {x, weight, bias},
+                           .out = {parts.back(), kNoValue}});
+  }
+  const ValueId ab = add("ab", ValueKind::activation, {4, 8});
+  const ValueId abc = add("abc", ValueKind::activation, {4, 8});
+  program.ops.push_back(
+      {.code = OpCode::add, .path = "ab", .micro = 0, .in = {parts[0], parts[1]}, .out = {ab}});
+  program.ops.push_back(
+      {.code = OpCode::add, .path = "abc", .micro = 0, .in = {ab, parts[2]}, .out = {abc}});
+  program.ops.push_back({.code = OpCode::head_loss,
+                         .path = "head",
+                         .micro = 0,
+                         .in = {abc, head, batch.targets},
+                         .out = {batch.loss, batch.count},
+                         .attrs = {.valid_vocab = 8, .chunk_rows = 4}});
+  return program;
+}
+
+const Op& op_at(const Program& program, const std::string& path) {
+  const auto found = std::find_if(program.ops.begin(), program.ops.end(),
+                                  [&](const Op& op) { return op.path == path; });
+  REQUIRE(found != program.ops.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2 of two blocks, differentiated: the golden text") {
+  const Program program = differentiate(tiny_forward());
+  verify(program);
+  const std::string path = "tests/golden/gpt2_tiny.program.txt";
+  if (std::getenv("DS_UPDATE_GOLDEN") != nullptr)
+    std::ofstream(DS_SOURCE_DIR "/" + path) << print(program);
+  CHECK(print(program) == read_source(path));
+}
+
+TEST_CASE("the tied embedding: the head's gradient first, then the embedding's is added") {
+  const Program program = differentiate(tiny_forward());
+  const Op &head = op_at(program, "head.grad"), &embed = op_at(program, "embed.grad");
+  CHECK(head.out[3] == embed.out[0]);
+  CHECK_FALSE(head.attrs.accumulate);
+  CHECK(embed.attrs.accumulate);
+  CHECK_FALSE(embed.attrs.accumulate2);
+}
+
+TEST_CASE("residual gradients are folded into the norms: no add of its own in GPT-2") {
+  const Program program = differentiate(tiny_forward());
+  for (const Op& op : program.ops) CHECK(op.code != OpCode::add);
+  const Op& ln2 = op_at(program, "block1.ln2.grad");
+  CHECK(ln2.in[5] == op_at(program, "final.ln.grad").out[0]);
+  CHECK(op_at(program, "block1.ln1.grad").in[5] == ln2.out[0]);
+  CHECK(op_at(program, "block0.ln1.grad").in[5] == op_at(program, "block0.ln2.grad").out[0]);
+  CHECK(op_at(program, "embed.grad").in[1] == op_at(program, "block0.ln1.grad").out[0]);
+}
+
+TEST_CASE("a value used three times: its gradients are summed in reverse program order") {
+  const Program program = differentiate(fan_out());
+  verify(program);
+  std::vector<std::string> added;
+  for (const Op& op : program.ops) {
+    if (op.code != OpCode::add || op.path == "ab" || op.path == "abc") continue;
+    added.push_back(program.value(op.in[0]).name + " + " + program.value(op.in[1]).name);
+  }
+  REQUIRE(added.size() == 2);
+  CHECK(added[0] == "c.grad.in + b.grad.in");
+  CHECK(added[1].ends_with(" + a.grad.in"));
+}
+
+TEST_CASE("a parameter used three times: the first contribution overwrites, the others add") {
+  const Program program = differentiate(fan_out());
+  CHECK_FALSE(op_at(program, "c.grad.weight").attrs.accumulate);
+  CHECK(op_at(program, "b.grad.weight").attrs.accumulate);
+  CHECK(op_at(program, "a.grad.weight").attrs.accumulate);
+}
+
+TEST_CASE("verify accepts what every pass makes, for both types") {
+  for (const DType act : {DType::f32, DType::bf16}) {
+    const Program forward = tiny_forward(act);
+    verify(forward);
+    verify(differentiate(forward));
+    verify(shard(differentiate(forward), ShardSpec{.virtual_ranks = 3, .accum = 2}));
+  }
+}
+
+TEST_CASE("paths of ops are unique, so they can key random numbers and traces") {
+  std::vector<std::string> paths = paths_of(differentiate(tiny_forward()));
+  std::sort(paths.begin(), paths.end());
+  CHECK(std::adjacent_find(paths.begin(), paths.end()) == paths.end());
+}

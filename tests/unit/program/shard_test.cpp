@@ -1,0 +1,139 @@
+// The step of every rank: the reduced gradient has the same bits for any number of ranks.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <set>
+
+#include "engine/program/liveness.h"
+#include "unit/program/machine.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void check_all_worlds(ShardSpec::Order order, int virtual_ranks, int accum) {
+  const Program program = differentiate(tiny_forward());
+  const int groups = static_cast<int>(program.groups.size());
+  std::vector<std::vector<float>> expected;
+  for (int g = 0; g < groups; ++g)
+    expected.push_back(expected_gradient(program, g, spec_of(0, 1, virtual_ranks, accum, order)));
+  for (int world = 1; world <= virtual_ranks; ++world) {
+    CAPTURE(virtual_ranks);
+    CAPTURE(world);
+    CAPTURE(accum);
+    World job(program, spec_of(0, world, virtual_ranks, accum, order));
+    CHECK(job.broken_reads() == 0);
+    for (int g = 0; g < groups; ++g) {
+      for (const std::vector<float>& gradient : job.gradients(g))
+        CHECK(same_bits(gradient, expected[static_cast<std::size_t>(g)]));
+    }
+  }
+}
+
+int count(const Program& program, OpCode code) {
+  int n = 0;
+  for (const Op& op : program.ops) n += op.code == code ? 1 : 0;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("boundary: every world size gives the bits of the written rule") {
+  for (int virtual_ranks = 1; virtual_ranks <= 8; ++virtual_ranks) {
+    for (int accum = 1; accum <= 3; ++accum)
+      check_all_worlds(ShardSpec::Order::boundary, virtual_ranks, accum);
+  }
+}
+
+TEST_CASE("step: every world size gives the bits of the written rule") {
+  for (int virtual_ranks = 1; virtual_ranks <= 8; ++virtual_ranks) {
+    for (int accum = 1; accum <= 3; ++accum)
+      check_all_worlds(ShardSpec::Order::step, virtual_ranks, accum);
+  }
+}
+
+TEST_CASE("the two orders are two arithmetics, as soon as there is something to order") {
+  const Program program = differentiate(tiny_forward());
+  const auto sum = [&](ShardSpec::Order order, int virtual_ranks, int accum) {
+    return expected_gradient(program, 1, spec_of(0, 1, virtual_ranks, accum, order));
+  };
+  using Order = ShardSpec::Order;
+  CHECK(same_bits(sum(Order::boundary, 4, 1), sum(Order::step, 4, 1)));
+  CHECK_FALSE(same_bits(sum(Order::boundary, 4, 2), sum(Order::step, 4, 2)));
+}
+
+TEST_CASE("every micro-batch of the step runs once, whoever holds it") {
+  const Program program = differentiate(tiny_forward());
+  for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
+    for (int world = 1; world <= 5; ++world) {
+      std::set<std::pair<int, int>> seen;
+      std::size_t runs = 0;
+      for (int rank = 0; rank < world; ++rank) {
+        for (const MicroBatch& batch :
+             shard(program, spec_of(rank, world, 5, 3, order)).micro_batches) {
+          seen.insert({batch.virtual_rank, batch.micro_step});
+          ++runs;
+        }
+      }
+      CHECK(seen.size() == 15);
+      CHECK(runs == 15);
+    }
+  }
+}
+
+TEST_CASE("alone: no communication, and no add when nothing is to be added") {
+  const Program program = differentiate(tiny_forward());
+  for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
+    const Program one = shard(program, spec_of(0, 1, 1, 1, order));
+    CHECK(count(one, OpCode::exchange) == 0);
+    CHECK(count(one, OpCode::all_gather) == 0);
+    CHECK(count(one, OpCode::add) == 0);
+    const Program four = shard(program, spec_of(0, 1, 4, 1, order));
+    CHECK(count(four, OpCode::add) == 3 * 4);  // three sums in each of four groups
+    CHECK(count(four, OpCode::exchange) == 0);
+  }
+}
+
+TEST_CASE("two ranks, one virtual rank each: one exchange, one add, one gather a group") {
+  const Program program = differentiate(tiny_forward());
+  for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
+    const Program step = shard(program, spec_of(1, 2, 2, 1, order));
+    CHECK(count(step, OpCode::exchange) == 4);
+    CHECK(count(step, OpCode::add) == 4);
+    CHECK(count(step, OpCode::all_gather) == 4);
+  }
+}
+
+TEST_CASE("a step in f32 updates its weights as the master; in bf16 it has both") {
+  const Program f32 = shard(differentiate(tiny_forward()), ShardSpec{});
+  const Program bf16 = shard(differentiate(tiny_forward(DType::bf16)), ShardSpec{});
+  CHECK(f32.groups[0].master == f32.groups[0].weights);
+  CHECK(bf16.groups[0].master != bf16.groups[0].weights);
+  CHECK(bf16.value(bf16.groups[0].master).dtype == DType::f32);
+  CHECK(count(f32, OpCode::squared_sum) == 2 + 2 * 12 + 2);
+  CHECK(count(bf16, OpCode::adamw) == 4);
+  verify(bf16);
+}
+
+TEST_CASE("more ranks than virtual ranks is a mistake of the config") {
+  const Program program = differentiate(tiny_forward());
+  CHECK_THROWS_AS(shard(program, spec_of(0, 3, 2, 1, ShardSpec::Order::boundary)), Error);
+}
+
+TEST_CASE("the hash tells programs and specs apart, but not ranks") {
+  const Program program = differentiate(tiny_forward());
+  const auto hash = [&](int rank, int accum) {
+    return hash_of_global_program(program, spec_of(rank, 4, 4, accum, ShardSpec::Order::boundary));
+  };
+  CHECK(hash(0, 1).size() == 32);
+  CHECK(hash(0, 1) == hash(3, 1));
+  CHECK(hash(0, 1) != hash(0, 2));
+  CHECK(hash_of_global_program(differentiate(tiny_forward(DType::bf16)), ShardSpec{}) !=
+        hash_of_global_program(program, ShardSpec{}));
+}
