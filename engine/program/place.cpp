@@ -43,8 +43,7 @@ std::int64_t best_fit(const std::vector<Block>& placed, const Block& block) {
   return best.value_or(cursor);
 }
 
-/// Large first: small values fill the holes that large ones leave. Returned sorted by offset.
-std::vector<Block> place_transient(const Program& program) {
+std::vector<Block> transient_blocks(const Program& program) {
   const std::vector<Life> lives = lives_of(program);
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < lives.size(); ++i) {
@@ -54,9 +53,36 @@ std::vector<Block> place_transient(const Program& program) {
                       .life = lives[i],
                       .bytes = round_up(bytes, alignment_for(bytes))});
   }
-  std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.life.first < b.life.first;
-  });
+  return blocks;
+}
+
+/// Which block is placed before which: the earlier finds more room.
+using Before = bool (*)(const Block&, const Block&);
+bool larger(const Block& a, const Block& b) {
+  return a.bytes != b.bytes ? a.bytes > b.bytes : a.life.first < b.life.first;
+}
+bool longer(const Block& a, const Block& b) {
+  const int length_a = a.life.last - a.life.first, length_b = b.life.last - b.life.first;
+  return length_a != length_b ? length_a > length_b : larger(a, b);
+}
+bool later(const Block& a, const Block& b) {
+  return a.life.last != b.life.last ? a.life.last > b.life.last : larger(a, b);
+}
+bool larger_in_time(const Block& a, const Block& b) {
+  const std::int64_t area_a = a.bytes * (a.life.last - a.life.first + 1);
+  const std::int64_t area_b = b.bytes * (b.life.last - b.life.first + 1);
+  return area_a != area_b ? area_a > area_b : larger(a, b);
+}
+
+std::int64_t end_of(const std::vector<Block>& placed) {
+  std::int64_t end = 0;
+  for (const Block& block : placed) end = std::max(end, block.end());
+  return end;
+}
+
+/// Returned sorted by offset.
+std::vector<Block> place_in_order(std::vector<Block> blocks, Before before) {
+  std::stable_sort(blocks.begin(), blocks.end(), before);
   std::vector<Block> placed;
   const auto by_offset = [](const Block& a, const Block& b) { return a.offset < b.offset; };
   for (Block& block : blocks) {
@@ -64,6 +90,17 @@ std::vector<Block> place_transient(const Program& program) {
     placed.insert(std::upper_bound(placed.begin(), placed.end(), block, by_offset), block);
   }
   return placed;
+}
+
+/// No order is best for every program, so the best of a few is taken.
+std::vector<Block> place_transient(const Program& program) {
+  const std::vector<Block> blocks = transient_blocks(program);
+  std::vector<Block> best;
+  for (const Before before : {larger, longer, later, larger_in_time}) {
+    std::vector<Block> placed = place_in_order(blocks, before);
+    if (best.empty() || end_of(placed) < end_of(best)) best = std::move(placed);
+  }
+  return best;
 }
 
 std::string_view class_of(const Program& program, ValueId id) {
