@@ -1,0 +1,94 @@
+// Sampling of text.
+#include "engine/train/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "engine/data/batch.h"
+#include "engine/tensor/philox.h"
+
+namespace ds {
+namespace {
+
+double uniform_number(std::uint64_t seed, std::uint32_t index) {
+  const auto words = philox({index, 0, 0, 0x5A4D504CU}, {static_cast<std::uint32_t>(seed),
+                                                         static_cast<std::uint32_t>(seed >> 32)});
+  return words[0] * 0x1p-32;
+}
+
+// The group's weights hold the head, which is tied to the token embedding.
+const ParamTensor& embedding_of(const Program& program) {
+  for (const ParamGroup& group : program.groups) {
+    for (const ParamTensor& tensor : group.tensors) {
+      if (tensor.name == "wte.weight") return tensor;
+    }
+  }
+  DS_ASSERT(false, "every language model has wte.weight");
+  return program.groups.front().tensors.front();
+}
+
+}  // namespace
+
+int choose_token(std::span<const float> logits, std::int64_t valid, double temperature,
+                 std::int64_t top_k, double uniform) {
+  std::vector<int> order(
+      static_cast<std::size_t>(std::min<std::int64_t>(valid, std::ssize(logits))));
+  std::iota(order.begin(), order.end(), 0);
+  const auto larger = [&](int a, int b) {
+    const float x = logits[static_cast<std::size_t>(a)];
+    const float y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  };
+  std::sort(order.begin(), order.end(), larger);
+  if (temperature <= 0) return order.front();
+  if (top_k > 0 && top_k < std::ssize(order)) order.resize(static_cast<std::size_t>(top_k));
+  const double largest = logits[static_cast<std::size_t>(order.front())];
+  std::vector<double> upto;
+  double total = 0;
+  for (const int token : order) {
+    total += std::exp((logits[static_cast<std::size_t>(token)] - largest) / temperature);
+    upto.push_back(total);
+  }
+  const auto chosen = std::upper_bound(upto.begin(), upto.end(), uniform * total);
+  return order[static_cast<std::size_t>(std::min(chosen - upto.begin(), std::ssize(upto) - 1))];
+}
+
+std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
+                     std::int64_t valid_vocab, Kernels& kernels, Stream& stream) {
+  const Tensor tokens = executor.tensor(trunk.micro_batches.front().tokens);
+  const auto positions = tokens.elements();
+  const Tensor wte = executor.tensor(embedding_of(trunk).weights);
+  const Tensor final_rows = executor.tensor(trunk.final_activation);
+  const std::int64_t width = final_rows.shape[1];
+  std::vector<float> logits(static_cast<std::size_t>(wte.shape[0]));
+
+  std::vector<std::int32_t> text = encode_bytes(config.prompt.empty() ? "\n" : config.prompt);
+  const std::size_t prompt_tokens =
+      config.prompt.empty() ? 1 : 0;  // The made-up line end is not printed.
+  std::size_t begin = 0;
+  StepContext context;
+  for (std::int64_t made = 0; made < config.tokens; ++made) {
+    while (std::ssize(text) - static_cast<std::int64_t>(begin) > positions) {
+      begin = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(positions / 2, 1));
+    }
+    const auto length = std::ssize(text) - static_cast<std::int64_t>(begin);
+    auto* input = static_cast<std::int32_t*>(tokens.data);
+    std::fill_n(input, positions, 0);  // Causal: what stands behind the text does not count.
+    std::copy_n(text.begin() + static_cast<std::int64_t>(begin), length, input);
+    executor.run(context);
+    const std::byte* row = static_cast<const std::byte*>(final_rows.data) +
+                           (length - 1) * width * size_of(final_rows.dtype);
+    kernels.run(Logits{.in = {row, final_rows.dtype, {1, width}},
+                       .weight = wte,
+                       .out = {logits.data(), DType::f32, {1, wte.shape[0]}}},
+                stream);
+    stream.synchronize();
+    text.push_back(choose_token(
+        logits, valid_vocab, config.temperature, config.top_k,
+        uniform_number(static_cast<std::uint64_t>(config.seed), static_cast<std::uint32_t>(made))));
+  }
+  return decode_bytes(std::span(text).subspan(prompt_tokens));
+}
+
+}  // namespace ds

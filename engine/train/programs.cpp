@@ -1,0 +1,48 @@
+// Building the programs.
+#include "engine/train/programs.h"
+
+#include "engine/data/batch.h"
+#include "engine/models/gpt2.h"
+
+namespace ds {
+namespace {
+
+// Sampling wants the logits of one position only, so its program ends before the head.
+Program without_head(Program program) {
+  std::erase_if(program.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
+  return program;
+}
+
+}  // namespace
+
+TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size) {
+  const ModelShape shape{
+      .micro = config.batch.micro,
+      .seq_len = config.data.seq_len,
+      .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
+      .act = config.precision.dtype == Precision::bf16 ? DType::bf16 : DType::f32};
+  ModelShape one = shape;
+  one.micro = 1;
+  const ShardSpec spec{.rank = rank,
+                       .world_size = world_size,
+                       .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
+                       .accum = static_cast<int>(config.batch.accum),
+                       .order = config.determinism.order == ReduceOrder::step
+                                    ? ShardSpec::Order::step
+                                    : ShardSpec::Order::boundary};
+  TrainPrograms programs;
+  programs.validation = build_gpt2(config.model, shape);
+  programs.trunk = without_head(build_gpt2(config.model, one));
+  const Program differentiated = differentiate(programs.validation);
+  programs.step = shard(differentiated, spec);
+  programs.digest = hash_of_global_program(differentiated, spec);
+  verify(programs.step);
+  return programs;
+}
+
+PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels) {
+  const auto workspace = static_cast<std::int64_t>(kernels.workspace_bytes(programs.step.extents));
+  return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
+}
+
+}  // namespace ds

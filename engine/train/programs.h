@@ -1,0 +1,27 @@
+// The three programs of a training job, from config and rank: the step, the validation pass, the
+// sampling trunk.
+#pragma once
+
+#include <string>
+
+#include "engine/config/train_config.h"
+#include "engine/kernels/kernels.h"
+#include "engine/program/passes.h"
+
+namespace ds {
+
+struct TrainPrograms {
+  Program step;        // one whole optimizer step of this rank
+  Program validation;  // forward and loss of one micro-batch
+  Program trunk;       // forward of one sequence without the head, for sampling
+  std::string digest;  // of the global program: equal on all ranks
+};
+
+/// build -> differentiate -> shard. Pure.
+/// Errors: Error{config} when the job has more ranks than virtual ranks.
+TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size);
+
+/// Offsets for all three in one arena.
+PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);
+
+}  // namespace ds
