@@ -1,0 +1,23 @@
+// Identifying the running program.
+#include "engine/train/build_id.h"
+
+#include <xxhash.h>
+
+#include "engine/base/error.h"
+#include "engine/data/mapped_file.h"
+
+namespace ds {
+
+std::string digest_of(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string build_id() {
+  const MappedFile self("/proc/self/exe");
+  return digest_of({reinterpret_cast<const char*>(self.bytes().data()), self.bytes().size()});
+}
+
+std::string library_versions() { return fmt::format("dslaunch {}", DS_VERSION); }
+
+}  // namespace ds

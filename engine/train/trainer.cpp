@@ -1,0 +1,212 @@
+// The phases of a rank's life: build, place, agree, allocate, initialise, step, validate.
+#include "engine/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "engine/base/units.h"
+#include "engine/comm/agree.h"
+#include "engine/config/print.h"
+#include "engine/data/batch.h"
+#include "engine/monitor/memory_status.h"
+#include "engine/optim/schedule.h"
+#include "engine/train/build_id.h"
+#include "engine/train/generate.h"
+#include "engine/train/weights.h"
+
+namespace ds {
+
+Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, const DataSet& data)
+    : config_(config),
+      backend_(backend),
+      world_(world),
+      data_(data),
+      stream_(backend.device->make_stream()),
+      programs_(make_programs(config, world.rank(), world.size())),
+      plan_(place_programs(programs_, *backend.kernels)),
+      sampler_(data.train.size(), config.data.seq_len,
+               static_cast<std::uint64_t>(config.train.seed)),
+      batch_{.micro = config.batch.micro,
+             .accum = config.batch.accum,
+             .virtual_ranks = config.determinism.virtual_ranks},
+      offsets_(static_cast<std::size_t>(config.batch.micro)),
+      words_(static_cast<std::size_t>(world.size()) * kControlWordBytes),
+      word_bytes_(static_cast<std::size_t>(world.size()), kControlWordBytes),
+      decoded_(static_cast<std::size_t>(world.size())) {
+  agree();
+  // Beyond this point all ranks run the same global program.
+  require_fit();
+  anonymous_before_ = read_memory_status().anonymous_bytes;
+  arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.total_bytes));
+  backend.kernels->set_workspace(arena_->data() + plan_.workspace_offset,
+                                 static_cast<std::size_t>(plan_.workspace_bytes));
+  const auto bind = [&](const Program& program, std::size_t index) {
+    return Executor(program, arena_->data(), plan_.offsets[index], *backend_.kernels, &world_,
+                    *stream_);
+  };
+  step_executor_.emplace(bind(programs_.step, 0));
+  validation_executor_.emplace(bind(programs_.validation, 1));
+  trunk_executor_.emplace(bind(programs_.trunk, 2));
+  initialise_weights(programs_.step, *step_executor_, static_cast<std::uint64_t>(config.train.seed),
+                     *backend.kernels, *stream_);
+  context_.on_control = [this](StepContext& context) { draw_decision(context); };
+}
+
+void Trainer::require_fit() const {
+  const std::size_t available = backend_.device->free_bytes(Tier::device);
+  if (static_cast<std::size_t>(plan_.total_bytes) <= available) return;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("the model does not fit: rank {} needs {}, and {} are free", world_.rank(),
+                  format_bytes(plan_.total_bytes),
+                  format_bytes(static_cast<std::int64_t>(available))),
+      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
+}
+
+void Trainer::agree() const {
+  const Deadline deadline = Deadline::after(context_.comm_timeout);
+  const ArithmeticFacts facts{.kernels = backend_.device->description(),
+                              .libraries = library_versions(),
+                              .data = data_.train.identity() + "/" + data_.validation.identity()};
+  require_agreement(world_, "build", build_id(), deadline);
+  require_agreement(world_, "settings that decide bits", digest_of(arithmetic_list(config_, facts)),
+                    deadline);
+  require_agreement(world_, "training program", programs_.digest, deadline);
+}
+
+StepReport Trainer::step(bool wish_stop) {
+  wish_stop_ = wish_stop;
+  for (std::size_t micro = 0; micro < programs_.step.micro_batches.size(); ++micro) {
+    const MicroBatch& place = programs_.step.micro_batches[micro];
+    for (std::size_t b = 0; b < offsets_.size(); ++b) {
+      offsets_[b] = sampler_.offset(
+          batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b)));
+    }
+    load_batch(*step_executor_, programs_.step, micro, data_.train);
+  }
+  step_executor_->run(context_);
+  ++step_;
+  const double tokens = static_cast<double>(std::max<std::int64_t>(decision_.tokens, 1));
+  return {.step = step_,
+          .loss = decision_.loss,
+          .grad_norm = decision_.norm / tokens,
+          .lr = decision_.lr,
+          .tokens = decision_.tokens,
+          .stop = decision_.stop};
+}
+
+void Trainer::load_batch(Executor& executor, const Program& program, std::size_t micro,
+                         const Corpus& corpus) {
+  const Tensor tokens = executor.tensor(program.micro_batches[micro].tokens);
+  const Tensor targets = executor.tensor(program.micro_batches[micro].targets);
+  const auto count = static_cast<std::size_t>(tokens.elements());
+  fill_batch(corpus, offsets_, config_.data.seq_len,
+             {static_cast<std::int32_t*>(tokens.data), count},
+             {static_cast<std::int32_t*>(targets.data), count});
+}
+
+// Stage 0: every rank holds the whole reduced gradient, so rank 0 speaks for its norm.
+ControlWord Trainer::own_word() const {
+  ControlWord word{.rank = world_.rank(),
+                   .step = step_,
+                   .epoch = world_.spec().epoch,
+                   .progress = context_.progress,
+                   .wish_stop = wish_stop_};
+  for (const MicroBatch& micro : programs_.step.micro_batches) {
+    word.loss.add(*static_cast<const double*>(step_executor_->tensor(micro.loss).data));
+    word.tokens += *static_cast<const std::int64_t*>(step_executor_->tensor(micro.count).data);
+  }
+  if (world_.rank() != 0) return word;
+  for (const Op& op : programs_.step.ops) {
+    if (op.code != OpCode::squared_sum) continue;
+    word.norm_squared.add(*static_cast<const double*>(step_executor_->tensor(op.out[0]).data));
+    word.non_finite += *static_cast<const std::int64_t*>(step_executor_->tensor(op.out[1]).data);
+  }
+  const double t = static_cast<double>(step_ + 1);
+  word.lr = learning_rate(config_.schedule, config_.optimizer.lr, step_ + 1);
+  word.bias_correction1 = 1.0 - std::pow(config_.optimizer.betas[0], t);
+  word.bias_correction2 = 1.0 - std::pow(config_.optimizer.betas[1], t);
+  return word;
+}
+
+StepDecision Trainer::exchange(const ControlWord& word) {
+  const EncodedControlWord encoded = encode(word);
+  const auto own = static_cast<std::size_t>(world_.rank()) * kControlWordBytes;
+  std::copy(encoded.begin(), encoded.end(), words_.begin() + static_cast<std::ptrdiff_t>(own));
+  world_.all_gather(words_, word_bytes_, Deadline::after(context_.comm_timeout));
+  for (std::size_t rank = 0; rank < decoded_.size(); ++rank) {
+    decoded_[rank] = decode_control_word(
+        std::span(words_).subspan(rank * kControlWordBytes).first<kControlWordBytes>());
+  }
+  return merge(decoded_);
+}
+
+void Trainer::draw_decision(StepContext& context) {
+  decision_ = exchange(own_word());
+  if (decision_.non_finite > 0 || !std::isfinite(decision_.loss)) report_non_finite(decision_);
+  const double tokens = static_cast<double>(std::max<std::int64_t>(decision_.tokens, 1));
+  const double norm = decision_.norm / tokens;
+  const double clip = config_.optimizer.clip;
+  const double factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
+  const OptimizerConfig& optimizer = config_.optimizer;
+  context.update = {.grad_scale = static_cast<float>(factor / tokens),
+                    .lr = static_cast<float>(decision_.lr),
+                    .beta1 = static_cast<float>(optimizer.betas[0]),
+                    .beta2 = static_cast<float>(optimizer.betas[1]),
+                    .eps = static_cast<float>(optimizer.eps),
+                    .weight_decay = static_cast<float>(optimizer.weight_decay),
+                    .bias_correction1 = static_cast<float>(decision_.bias_correction1),
+                    .bias_correction2 = static_cast<float>(decision_.bias_correction2)};
+}
+
+void Trainer::report_non_finite(const StepDecision& decision) const {
+  std::string where = "the loss";
+  for (const Op& op : programs_.step.ops) {
+    if (op.code != OpCode::squared_sum) continue;
+    if (*static_cast<const std::int64_t*>(step_executor_->tensor(op.out[1]).data) == 0) continue;
+    where = fmt::format("the gradient of {}", op.path);
+    break;
+  }
+  throw Error(ErrorKind::system,
+              fmt::format("step {}: {} is not finite ({} elements in all; loss {})", step_ + 1,
+                          where, decision.non_finite, decision.loss),
+              "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip");
+}
+
+std::optional<double> Trainer::validate() {
+  if (data_.validation.size() == 0) return std::nullopt;
+  const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
+  const std::int64_t windows = batches * batch_.micro;
+  ControlWord word{.rank = world_.rank(),
+                   .step = step_,
+                   .epoch = world_.spec().epoch,
+                   .progress = context_.progress};
+  const MicroBatch& place = programs_.validation.micro_batches.front();
+  for (std::int64_t batch = world_.rank(); batch < batches; batch += world_.size()) {
+    for (std::size_t b = 0; b < offsets_.size(); ++b) {
+      offsets_[b] = validation_offset(data_.validation.size(), config_.data.seq_len,
+                                      batch * batch_.micro + static_cast<std::int64_t>(b), windows);
+    }
+    load_batch(*validation_executor_, programs_.validation, 0, data_.validation);
+    validation_executor_->run(context_);
+    word.loss.add(*static_cast<const double*>(validation_executor_->tensor(place.loss).data));
+    word.tokens +=
+        *static_cast<const std::int64_t*>(validation_executor_->tensor(place.count).data);
+  }
+  return exchange(word).loss;
+}
+
+std::string Trainer::sample() {
+  const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
+  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, *backend_.kernels,
+                  *stream_);
+}
+
+std::string Trainer::weights_hash() const {
+  return ds::weights_hash(programs_.step, *step_executor_);
+}
+
+std::int64_t Trainer::parameters() const { return parameter_count(programs_.step); }
+
+}  // namespace ds

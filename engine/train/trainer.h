@@ -1,0 +1,88 @@
+// One rank of a training job: memory, programs and the steps. What is printed or written is decided
+// elsewhere (job.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/comm/collectives.h"
+#include "engine/comm/control_word.h"
+#include "engine/config/train_config.h"
+#include "engine/data/corpus.h"
+#include "engine/data/sampler.h"
+#include "engine/train/executor.h"
+#include "engine/train/programs.h"
+
+namespace ds {
+
+struct StepReport {
+  std::int64_t step = 0;  // from 1
+  double loss = 0;        // mean over the step's target tokens, nats
+  double grad_norm = 0;   // of the mean loss, before clipping
+  double lr = 0;
+  std::int64_t tokens = 0;  // of this step, all ranks
+  bool stop = false;        // some rank wished to stop; all stop now
+};
+
+class Trainer {
+ public:
+  /// Builds the programs, plans memory, compares the plan with the other ranks', takes the memory
+  /// and fills in the weights. Beyond this point nothing more is allocated. All references must
+  /// outlive the trainer. Errors: Error{config}: the model does not fit, ranks disagree;
+  /// Error{comm}.
+  Trainer(const TrainConfig& config, Backend& backend, Group& world, const DataSet& data);
+
+  /// One optimizer step: batch, forward and backward, reduction, decision, update. Collective.
+  /// Errors: Error{comm} when a rank is gone; Error{system} naming the first tensor whose gradient
+  /// is not finite.
+  StepReport step(bool wish_stop);
+
+  /// Mean loss over fixed windows of the held-out data, the same bits at any world size; nothing
+  /// without such data. Collective.
+  std::optional<double> validate();
+
+  /// Text after config.sample.prompt. Only on the rank that asks.
+  std::string sample();
+
+  [[nodiscard]] std::string weights_hash() const;
+  [[nodiscard]] std::int64_t parameters() const;
+  [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
+  [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
+
+ private:
+  void require_fit() const;
+  void agree() const;
+  void load_batch(Executor& executor, const Program& program, std::size_t micro,
+                  const Corpus& corpus);
+  void draw_decision(StepContext& context);
+  ControlWord own_word() const;
+  StepDecision exchange(const ControlWord& word);
+  [[noreturn]] void report_non_finite(const StepDecision& decision) const;
+
+  const TrainConfig& config_;
+  Backend& backend_;
+  Group& world_;
+  const DataSet& data_;
+  std::unique_ptr<Stream> stream_;
+  TrainPrograms programs_;
+  PlacementPlan plan_;
+  std::int64_t anonymous_before_ = 0;
+  std::unique_ptr<Arena> arena_;
+  std::optional<Executor> step_executor_, validation_executor_, trunk_executor_;
+  Sampler sampler_;
+  BatchPlan batch_;
+  StepContext context_;
+  std::int64_t step_ = 0;  // finished steps
+  bool wish_stop_ = false;
+  StepDecision decision_;
+  std::vector<std::int64_t> offsets_;  // of one micro-batch's samples
+  std::vector<std::byte> words_;       // all ranks' encoded control words
+  std::vector<std::size_t> word_bytes_;
+  std::vector<ControlWord> decoded_;
+};
+
+}  // namespace ds
