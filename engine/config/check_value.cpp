@@ -37,7 +37,7 @@ std::string joined(std::string_view words) {
       std::move(hint));
 }
 
-std::optional<double> as_number(const Value& value) {
+std::optional<double> as_number(const ConfigValue& value) {
   if (const auto* number = std::get_if<double>(&value.held)) return *number;
   if (const auto* integer = std::get_if<std::int64_t>(&value.held)) {
     return static_cast<double>(*integer);
@@ -48,7 +48,7 @@ std::optional<double> as_number(const Value& value) {
 /// In range and no NaN.
 bool fits(const Key& key, double number) { return number >= key.min && number <= key.max; }
 
-Value check_choice(const Key& key, const Entry& entry) {
+ConfigValue check_choice(const Key& key, const Entry& entry) {
   const auto* word = std::get_if<std::string>(&entry.value.held);
   if (word == nullptr) wrong(key, entry);
   const std::vector<std::string_view> words = split_words(key.choices);
@@ -75,12 +75,12 @@ std::string absolute_path(const std::string& path, const std::string& base_dir) 
   return normal;
 }
 
-Value check_globs(const Key& key, const Entry& entry) {
-  Value::List list;
+ConfigValue check_globs(const Key& key, const Entry& entry) {
+  ConfigValue::List list;
   if (std::holds_alternative<std::string>(entry.value.held)) list.push_back(entry.value);
-  if (const auto* given = std::get_if<Value::List>(&entry.value.held)) list = *given;
+  if (const auto* given = std::get_if<ConfigValue::List>(&entry.value.held)) list = *given;
   if (list.empty()) wrong(key, entry);
-  for (Value& element : list) {
+  for (ConfigValue& element : list) {
     auto* pattern = std::get_if<std::string>(&element.held);
     if (pattern == nullptr || pattern->empty()) wrong(key, entry);
     *pattern = absolute_path(*pattern, entry.base_dir);
@@ -88,11 +88,11 @@ Value check_globs(const Key& key, const Entry& entry) {
   return {std::move(list)};
 }
 
-Value check_betas(const Key& key, const Entry& entry) {
-  const auto* given = std::get_if<Value::List>(&entry.value.held);
+ConfigValue check_betas(const Key& key, const Entry& entry) {
+  const auto* given = std::get_if<ConfigValue::List>(&entry.value.held);
   if (given == nullptr || given->size() != 2) wrong(key, entry);
-  Value::List list;
-  for (const Value& element : *given) {
+  ConfigValue::List list;
+  for (const ConfigValue& element : *given) {
     const std::optional<double> number = as_number(element);
     if (!number || !fits(key, *number)) wrong(key, entry);
     list.push_back({*number});
@@ -100,7 +100,7 @@ Value check_betas(const Key& key, const Entry& entry) {
   return {std::move(list)};
 }
 
-Value check_number(const Key& key, const Entry& entry) {
+ConfigValue check_number(const Key& key, const Entry& entry) {
   const std::optional<double> number = as_number(entry.value);
   if (!number || !fits(key, *number)) wrong(key, entry);
   return {*number};
@@ -130,7 +130,7 @@ std::string describe_range(const Key& key) {
   return {};
 }
 
-Value check_value(const Key& key, const Entry& entry) {
+ConfigValue check_value(const Key& key, const Entry& entry) {
   const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
   const auto* text = std::get_if<std::string>(&entry.value.held);
   switch (key.kind) {

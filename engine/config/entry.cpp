@@ -46,15 +46,15 @@ std::string number_text(double number) {
 
 }  // namespace
 
-std::string to_toml(const Value& value) {
-  return std::visit(Cases{[](const Value::Other&) { return std::string("?"); },
+std::string to_toml(const ConfigValue& value) {
+  return std::visit(Cases{[](const ConfigValue::Other&) { return std::string("?"); },
                           [](bool flag) { return std::string(flag ? "true" : "false"); },
                           [](std::int64_t integer) { return fmt::format("{}", integer); },
                           [](double number) { return number_text(number); },
                           [](const std::string& text) { return quoted(text); },
-                          [](const Value::List& list) {
+                          [](const ConfigValue::List& list) {
                             std::string text = "[";
-                            for (const Value& element : list) {
+                            for (const ConfigValue& element : list) {
                               text += (text.size() > 1 ? ", " : "") + to_toml(element);
                             }
                             return text + "]";
@@ -62,9 +62,9 @@ std::string to_toml(const Value& value) {
                     value.held);
 }
 
-std::string describe(const Value& value) {
+std::string describe(const ConfigValue& value) {
   return std::visit(
-      Cases{[](const Value::Other&) { return std::string("a date or a table"); },
+      Cases{[](const ConfigValue::Other&) { return std::string("a date or a table"); },
             [&](bool) { return to_toml(value); },
             [&](std::int64_t) { return fmt::format("the integer {}", to_toml(value)); },
             [&](double) { return fmt::format("the number {}", to_toml(value)); },
@@ -73,7 +73,7 @@ std::string describe(const Value& value) {
               return fmt::format("the string {}{}", quoted(text.substr(0, kShownBytes)),
                                  cut ? "..." : "");
             },
-            [](const Value::List& list) { return fmt::format("a list of {}", list.size()); }},
+            [](const ConfigValue::List& list) { return fmt::format("a list of {}", list.size()); }},
       value.held);
 }
 

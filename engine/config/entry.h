@@ -13,20 +13,20 @@
 namespace ds {
 
 /// A TOML value. `Other` is what no key takes: dates, times, tables inside arrays.
-struct Value {
+struct ConfigValue {
   struct Other {
     friend bool operator==(const Other&, const Other&) = default;
   };
-  using List = std::vector<Value>;
+  using List = std::vector<ConfigValue>;
   std::variant<Other, bool, std::int64_t, double, std::string, List> held;
 
-  friend bool operator==(const Value&, const Value&) = default;
+  friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
 };
 
 /// For people: `an integer`, `the string "x"`.
-std::string describe(const Value& value);
+std::string describe(const ConfigValue& value);
 /// As TOML, which reads back to the same value.
-std::string to_toml(const Value& value);
+std::string to_toml(const ConfigValue& value);
 
 /// Where an entry stands: a line of a file, or an override (`line` = 0).
 struct Place {
@@ -38,7 +38,7 @@ struct Place {
 
 struct Entry {
   std::string key;  // "batch.micro"
-  Value value;
+  ConfigValue value;
   Place place;
   std::string base_dir;  // Relative paths in the value start here.
 };

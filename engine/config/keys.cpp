@@ -15,12 +15,12 @@ using Holder = std::remove_cvref_t<decltype(std::declval<TrainConfig&>().*std::d
                                             std::declval<Field>())>;
 
 template <auto Section, auto Field>
-void set_field(TrainConfig& config, const Value& value) {
+void set_field(TrainConfig& config, const ConfigValue& value) {
   using T = Holder<decltype(Section), decltype(Field)>;
   config.*Section.*Field = std::get<T>(value.held);
 }
 template <auto Section, auto Field>
-Value get_field(const TrainConfig& config) {
+ConfigValue get_field(const TrainConfig& config) {
   return {config.*Section.*Field};
 }
 
@@ -30,49 +30,49 @@ std::int64_t word_index(std::string_view words, std::string_view word) {
 }
 
 template <auto Section, auto Field, const std::string_view& Words>
-void set_enum(TrainConfig& config, const Value& value) {
+void set_enum(TrainConfig& config, const ConfigValue& value) {
   using T = Holder<decltype(Section), decltype(Field)>;
   config.*Section.*Field = static_cast<T>(word_index(Words, std::get<std::string>(value.held)));
 }
 template <auto Section, auto Field, const std::string_view& Words>
-Value get_enum(const TrainConfig& config) {
+ConfigValue get_enum(const TrainConfig& config) {
   return {std::string(split_words(Words)[static_cast<std::size_t>(config.*Section.*Field)])};
 }
 
-std::vector<std::string> to_strings(const Value& value) {
+std::vector<std::string> to_strings(const ConfigValue& value) {
   std::vector<std::string> strings;
-  for (const Value& element : std::get<Value::List>(value.held)) {
+  for (const ConfigValue& element : std::get<ConfigValue::List>(value.held)) {
     strings.push_back(std::get<std::string>(element.held));
   }
   return strings;
 }
-Value to_list(const std::vector<std::string>& strings) {
-  Value::List list;
+ConfigValue to_list(const std::vector<std::string>& strings) {
+  ConfigValue::List list;
   for (const std::string& text : strings) list.push_back({text});
   return {std::move(list)};
 }
 
-void set_train_globs(TrainConfig& config, const Value& value) {
+void set_train_globs(TrainConfig& config, const ConfigValue& value) {
   config.data.train = to_strings(value);
 }
-Value get_train_globs(const TrainConfig& config) { return to_list(config.data.train); }
+ConfigValue get_train_globs(const TrainConfig& config) { return to_list(config.data.train); }
 
-void set_validation(TrainConfig& config, const Value& value) {
+void set_validation(TrainConfig& config, const ConfigValue& value) {
   const auto* fraction = std::get_if<double>(&value.held);
   config.data.validation = fraction == nullptr ? to_strings(value) : std::vector<std::string>{};
   if (fraction != nullptr) config.data.validation_fraction = *fraction;
 }
-Value get_validation(const TrainConfig& config) {
-  return config.data.validation.empty() ? Value{config.data.validation_fraction}
+ConfigValue get_validation(const TrainConfig& config) {
+  return config.data.validation.empty() ? ConfigValue{config.data.validation_fraction}
                                         : to_list(config.data.validation);
 }
 
-void set_betas(TrainConfig& config, const Value& value) {
-  const auto& list = std::get<Value::List>(value.held);
+void set_betas(TrainConfig& config, const ConfigValue& value) {
+  const auto& list = std::get<ConfigValue::List>(value.held);
   config.optimizer.betas = {std::get<double>(list[0].held), std::get<double>(list[1].held)};
 }
-Value get_betas(const TrainConfig& config) {
-  return {Value::List{{config.optimizer.betas[0]}, {config.optimizer.betas[1]}}};
+ConfigValue get_betas(const TrainConfig& config) {
+  return {ConfigValue::List{{config.optimizer.betas[0]}, {config.optimizer.betas[1]}}};
 }
 
 constexpr std::string_view kPrecisions = "fp32|bf16";

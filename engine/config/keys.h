@@ -34,8 +34,8 @@ struct Key {
   std::string_view later;    // Words that are planned and refused; "*" = every other word.
   std::string_view default_text;
   std::string_view help;
-  void (*set)(TrainConfig&, const Value&);  // The value has passed check_value().
-  Value (*get)(const TrainConfig&);
+  void (*set)(TrainConfig&, const ConfigValue&);  // The value has passed check_value().
+  ConfigValue (*get)(const TrainConfig&);
 };
 
 std::span<const Key> all_keys();
@@ -50,6 +50,6 @@ std::vector<std::string_view> split_words(std::string_view words);
 std::string describe_range(const Key& key);
 /// The value as the key wants it: integers widened to numbers, single patterns to lists, paths made
 /// absolute. Errors: Error{config} at the entry's value: wrong type, out of range, not built yet.
-Value check_value(const Key& key, const Entry& entry);
+ConfigValue check_value(const Key& key, const Entry& entry);
 
 }  // namespace ds

@@ -90,7 +90,7 @@ TrainConfig make_train_config(const std::vector<Entry>& entries, const std::stri
   std::vector<Error> errors;
   for (const Entry& entry : entries) {
     const bool empty_section =
-        std::holds_alternative<Value::Other>(entry.value.held) && is_section(entry.key);
+        std::holds_alternative<ConfigValue::Other>(entry.value.held) && is_section(entry.key);
     if (empty_section) continue;
     const Key* key = find_key(entry.key);
     try {

@@ -15,7 +15,7 @@ struct LoadRequest {
   std::string path;
   std::vector<std::string> overrides;  // "zero.stage=3", applied in order; paths in them start at
                                        // the working directory.
-  std::int64_t world_size = 1;  // The default of determinism.virtual_ranks.
+  std::int64_t world_size = 1;         // The default of determinism.virtual_ranks.
 };
 
 /// Reads, applies the overrides, fills every default and checks everything that needs no file or

@@ -12,7 +12,7 @@ std::string_view section_of(const Key& key) { return key.name.substr(0, key.name
 std::string_view field_of(const Key& key) { return key.name.substr(key.name.find('.') + 1); }
 
 /// A choice that was not made has no TOML word; it is left out.
-bool is_unset(const Key& key, const Value& value) {
+bool is_unset(const Key& key, const ConfigValue& value) {
   const auto* text = std::get_if<std::string>(&value.held);
   return key.kind == KeyKind::choice && text != nullptr && text->empty();
 }
@@ -32,7 +32,7 @@ std::string to_toml(const TrainConfig& config) {
   std::string text;
   std::string_view section;
   for (const Key& key : all_keys()) {
-    const Value value = key.get(config);
+    const ConfigValue value = key.get(config);
     if (is_unset(key, value)) continue;
     if (section_of(key) != section) {
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section_of(key));

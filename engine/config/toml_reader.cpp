@@ -13,17 +13,17 @@
 namespace ds {
 namespace {
 
-Value to_value(const toml::node& node) {
+ConfigValue to_value(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return {flag->get()};
   if (const auto* integer = node.as_integer()) return {integer->get()};
   if (const auto* number = node.as_floating_point()) return {number->get()};
   if (const auto* text = node.as_string()) return {text->get()};
   if (const auto* array = node.as_array()) {
-    Value::List list;
+    ConfigValue::List list;
     for (const toml::node& element : *array) list.push_back(to_value(element));
     return {std::move(list)};
   }
-  return {Value::Other{}};
+  return {ConfigValue::Other{}};
 }
 
 /// Line `number` (from 1) of `text`, without its end.
@@ -95,7 +95,7 @@ std::string_view plain(std::string_view description) {
 }
 
 /// The value of an override, or none when it is no single TOML value.
-std::optional<Value> as_toml(const std::string& text) {
+std::optional<ConfigValue> as_toml(const std::string& text) {
   if (text.find_first_of("\r\n") != std::string::npos) return std::nullopt;
   try {
     const toml::table table = toml::parse("x = " + text);
@@ -147,7 +147,7 @@ Entry read_override(std::string_view assignment, int number, const std::string& 
                 "write SECTION.KEY=VALUE, for example train.steps=20");
   }
   const std::string text(trimmed(assignment.substr(equals + 1)));
-  std::optional<Value> value = as_toml(text);
+  std::optional<ConfigValue> value = as_toml(text);
   const bool meant_as_toml =
       !text.empty() && std::string_view("\"'[{").find(text[0]) != std::string_view::npos;
   if (!value && meant_as_toml) {
@@ -155,7 +155,7 @@ Entry read_override(std::string_view assignment, int number, const std::string& 
                 fmt::format("override {}: {} is not a TOML value", number, describe({text})),
                 "close the quote or bracket, and quote it once more for the shell");
   }
-  if (!value) value = as_toml(to_toml(Value{text}));  // Finds bytes that are no UTF-8, too.
+  if (!value) value = as_toml(to_toml(ConfigValue{text}));  // Finds bytes that are no UTF-8, too.
   if (!value) {
     throw Error(ErrorKind::usage,
                 fmt::format("override {}: the value of {} is not UTF-8 text", number, key),

@@ -14,11 +14,12 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
 }  // namespace
 
 Executor::Executor(const Program& program, std::byte* arena, std::span<const std::int64_t> offsets,
-                   Kernels& kernels, Group* world, Stream& stream)
+                   Backend& backend, Group* world, Stream& stream)
     : program_(program),
       arena_(arena),
       offsets_(offsets.begin(), offsets.end()),
-      kernels_(kernels),
+      device_(*backend.device),
+      kernels_(*backend.kernels),
       world_(world),
       stream_(stream) {
   DS_ASSERT(offsets_.size() == program.values.size());
@@ -73,6 +74,8 @@ Executor::Bound Executor::bind(const Op& op) {
     case OpCode::attention_backward:
     case OpCode::head_loss_backward:
       return bind_backward(op);
+    case OpCode::clear:
+      return bind_clear(op);
     case OpCode::exchange:
       return bind_exchange(op);
     case OpCode::all_gather:
@@ -198,6 +201,16 @@ Executor::Bound Executor::bind_step(const Op& op) {
     now.bias_correction1 = u.bias_correction1;
     now.bias_correction2 = u.bias_correction2;
     kernels_.run(now, stream_);
+  };
+}
+
+Executor::Bound Executor::bind_clear(const Op& op) {
+  std::vector<Tensor> cleared;
+  for (const ValueId id : op.out) cleared.push_back(tensor(id));
+  return [this, cleared = std::move(cleared)](StepContext&) {
+    for (const Tensor& each : cleared) {
+      device_.zero(each.data, static_cast<std::size_t>(each.bytes()), stream_);
+    }
   };
 }
 

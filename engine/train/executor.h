@@ -35,7 +35,7 @@ class Executor {
   /// run() allocates nothing. `world` may be null for a program without communication. All
   /// references must outlive the executor.
   Executor(const Program& program, std::byte* arena, std::span<const std::int64_t> offsets,
-           Kernels& kernels, Group* world, Stream& stream);
+           Backend& backend, Group* world, Stream& stream);
 
   /// Runs all ops in order. Errors: Error{comm} with the op's path in front.
   void run(StepContext& context);
@@ -49,6 +49,7 @@ class Executor {
   Bound bind_forward(const Op& op);
   Bound bind_backward(const Op& op);
   Bound bind_step(const Op& op);
+  Bound bind_clear(const Op& op);
   Bound bind_exchange(const Op& op);
   Bound bind_all_gather(const Op& op);
   template <class Args>
@@ -59,6 +60,7 @@ class Executor {
   const Program& program_;
   std::byte* arena_;
   std::vector<std::int64_t> offsets_;
+  Device& device_;
   Kernels& kernels_;
   Group* world_;
   Stream& stream_;

@@ -1,6 +1,7 @@
 // Building the programs.
 #include "engine/train/programs.h"
 
+#include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/gpt2.h"
 
@@ -43,6 +44,16 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size)
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels) {
   const auto workspace = static_cast<std::int64_t>(kernels.workspace_bytes(programs.step.extents));
   return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
+}
+
+void require_fit(const PlacementPlan& plan, const Device& device, int rank) {
+  const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
+  if (plan.total_bytes <= available) return;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("the model does not fit: rank {} needs {}, and {} are free", rank,
+                  format_bytes(plan.total_bytes), format_bytes(available)),
+      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
 }
 
 }  // namespace ds

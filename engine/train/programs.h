@@ -24,4 +24,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size)
 /// Offsets for all three in one arena.
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);
 
+/// Errors: Error{config} with both numbers when the plan needs more than the device has free.
+void require_fit(const PlacementPlan& plan, const Device& device, int rank);
+
 }  // namespace ds

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/base/units.h"
 #include "engine/comm/agree.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
@@ -36,14 +35,13 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
       decoded_(static_cast<std::size_t>(world.size())) {
   agree();
   // Beyond this point all ranks run the same global program.
-  require_fit();
+  require_fit(plan_, *backend.device, world.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
   arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.total_bytes));
   backend.kernels->set_workspace(arena_->data() + plan_.workspace_offset,
                                  static_cast<std::size_t>(plan_.workspace_bytes));
   const auto bind = [&](const Program& program, std::size_t index) {
-    return Executor(program, arena_->data(), plan_.offsets[index], *backend_.kernels, &world_,
-                    *stream_);
+    return Executor(program, arena_->data(), plan_.offsets[index], backend_, &world_, *stream_);
   };
   step_executor_.emplace(bind(programs_.step, 0));
   validation_executor_.emplace(bind(programs_.validation, 1));
@@ -51,17 +49,6 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
   initialise_weights(programs_.step, *step_executor_, static_cast<std::uint64_t>(config.train.seed),
                      *backend.kernels, *stream_);
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
-}
-
-void Trainer::require_fit() const {
-  const std::size_t available = backend_.device->free_bytes(Tier::device);
-  if (static_cast<std::size_t>(plan_.total_bytes) <= available) return;
-  throw Error(
-      ErrorKind::config,
-      fmt::format("the model does not fit: rank {} needs {}, and {} are free", world_.rank(),
-                  format_bytes(plan_.total_bytes),
-                  format_bytes(static_cast<std::int64_t>(available))),
-      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
 }
 
 void Trainer::agree() const {

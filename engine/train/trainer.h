@@ -54,7 +54,6 @@ class Trainer {
   [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
 
  private:
-  void require_fit() const;
   void agree() const;
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);

@@ -1,0 +1,120 @@
+// The phases: config, data, device, group, trainer, steps, end.
+#include "engine/train/job.h"
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "engine/base/units.h"
+#include "engine/config/load.h"
+#include "engine/data/corpus.h"
+#include "engine/monitor/memory_status.h"
+#include "engine/train/reporter.h"
+#include "engine/train/trainer.h"
+
+namespace ds {
+namespace {
+
+constexpr auto kGroupTimeout = std::chrono::minutes(5);
+
+TrainConfig load(const JobRequest& request) {
+  return load_train_config({.path = request.config_path,
+                            .overrides = request.overrides,
+                            .world_size = request.rendezvous.world_size});
+}
+
+Backend make_backend(const DeviceConfig& device) {
+  return make_cpu_backend({.threads = static_cast<int>(device.threads), .isa = device.isa});
+}
+
+GroupSpec whole_world(const Rendezvous& rendezvous) {
+  GroupSpec spec{.name = "world", .epoch = rendezvous.epoch, .ranks = {}};
+  spec.ranks.resize(static_cast<std::size_t>(rendezvous.world_size));
+  std::iota(spec.ranks.begin(), spec.ranks.end(), 0);
+  return spec;
+}
+
+/// Every rank's figure, in rank order. Collective.
+std::vector<double> gather_figures(Group& world, double own) {
+  std::vector<double> all(static_cast<std::size_t>(world.size()));
+  all[static_cast<std::size_t>(world.rank())] = own;
+  const std::vector<std::size_t> bytes(all.size(), sizeof(double));
+  world.all_gather(std::as_writable_bytes(std::span(all)), bytes, Deadline::after(kGroupTimeout));
+  return all;
+}
+
+// All ranks measure at the same time, as they train at the same time.
+double matrix_peak(Group& world, Backend& backend, Precision precision) {
+  world.barrier(Deadline::after(kGroupTimeout));
+  const DType act = precision == Precision::bf16 ? DType::bf16 : DType::f32;
+  const std::vector<double> all = gather_figures(world, backend.kernels->measure_matrix_peak(act));
+  return std::accumulate(all.begin(), all.end(), 0.0);
+}
+
+/// Runs the steps; returns whether all were run.
+bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
+               Trainer& trainer, Reporter* reporter) {
+  for (std::int64_t step = 1; step <= config.train.steps; ++step) {
+    const bool wish_stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
+    const StepReport report = trainer.step(wish_stop);
+    if (reporter != nullptr) reporter->step(report);
+    if (report.stop) return false;
+    if (step == 2 && reporter != nullptr)
+      reporter->memory_after_step2(read_memory_status().anonymous_bytes);
+    if (step == 2) {
+      const double peak = matrix_peak(world, backend, config.precision.dtype);
+      if (reporter != nullptr) reporter->set_matrix_peak(peak);
+    }
+    const bool due = config.train.validate_every > 0 && step % config.train.validate_every == 0;
+    if (!due && step != config.train.steps) continue;
+    const std::optional<double> loss = trainer.validate();
+    if (reporter != nullptr && loss) reporter->validation(step, *loss);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool run_training(const JobRequest& request) {
+  const TrainConfig config = load(request);
+  const DataSet data = open_data(config.data);
+  Backend backend = make_backend(config.device);
+  // Beyond this point everything that one rank can get wrong alone was checked.
+  const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
+  const std::unique_ptr<Group> world = collectives->make_group(
+      whole_world(request.rendezvous), Deadline::after(request.rendezvous.timeout));
+  Trainer trainer(config, backend, *world, data);
+  // Beyond this point all memory is taken.
+  std::optional<Reporter> reporter;
+  if (world->rank() == 0) {
+    reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
+                     request.started);
+    reporter->header(trainer, data, backend.device->description(), world->size());
+  }
+  Reporter* const reports = reporter ? &*reporter : nullptr;
+  const bool complete = run_steps(config, request, backend, *world, trainer, reports);
+  if (reports != nullptr && complete && config.sample.tokens > 0) reports->sample(trainer.sample());
+  const std::vector<double> peaks =
+      gather_figures(*world, static_cast<double>(read_memory_status().peak_bytes));
+  if (reports != nullptr) {
+    reports->finish(trainer,
+                    static_cast<std::int64_t>(*std::max_element(peaks.begin(), peaks.end())),
+                    !complete);
+  }
+  world->barrier(Deadline::after(kGroupTimeout));
+  return complete;
+}
+
+void check_training(const JobRequest& request) {
+  const TrainConfig config = load(request);
+  const DataSet data = open_data(config.data);
+  Backend backend = make_backend(config.device);
+  const TrainPrograms programs =
+      make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
+  const PlacementPlan plan = place_programs(programs, *backend.kernels);
+  require_fit(plan, *backend.device, request.rendezvous.rank);
+}
+
+}  // namespace ds

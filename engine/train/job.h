@@ -1,0 +1,29 @@
+// A whole training job, as one rank runs it: a list of phases.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "engine/comm/rendezvous.h"
+
+namespace ds {
+
+struct JobRequest {
+  std::string config_path;
+  std::vector<std::string> overrides;
+  Rendezvous rendezvous;
+  Clock::time_point started;                      // when the process began
+  const std::atomic<int>* stop_signal = nullptr;  // not 0: a signal asked this rank to stop
+};
+
+/// Trains; returns whether all steps were run (false: a rank was asked to stop, and the group
+/// stopped together). Errors: Error{usage, config, comm, system}.
+bool run_training(const JobRequest& request);
+
+/// Everything that can be checked without training: config, data, programs, memory. Errors: as
+/// run_training.
+void check_training(const JobRequest& request);
+
+}  // namespace ds

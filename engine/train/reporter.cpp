@@ -1,0 +1,118 @@
+// Formatting and writing of a run's course.
+#include "engine/train/reporter.h"
+
+#include <unistd.h>
+
+#include "engine/base/units.h"
+#include "engine/monitor/model_flops.h"
+
+namespace ds {
+namespace {
+
+constexpr std::size_t kMedianWindow = 4096;  // logged steps
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started)
+    : config_(config),
+      folder_(RunFolder::create(config, name)),
+      metrics_(folder_.file("metrics.jsonl")),
+      progress_(STDOUT_FILENO, detect_progress_style()),
+      tokens_per_s_(kMedianWindow),
+      peak_fraction_(kMedianWindow),
+      started_(started),
+      logged_at_(Clock::now()),
+      flops_per_token_(training_flops_per_token(config.model, config.data.seq_len)) {}
+
+double Reporter::elapsed() const { return seconds(Clock::now() - started_); }
+
+void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
+                      int world_size) {
+  summary_.parameters = trainer.parameters();
+  summary_.world_size = world_size;
+  summary_.device = device;
+  summary_.planned_bytes = trainer.plan().total_bytes;
+  summary_.rss_anon_before_arena = trainer.anonymous_bytes_before_arena();
+  if (!folder_.note().empty()) progress_.note(folder_.note());
+  const ModelConfig& model = config_.model;
+  progress_.note(fmt::format("model    {} {} layers x {} wide, {} heads: {} parameters, {}",
+                             model.arch, model.layers, model.hidden, model.heads,
+                             format_count(static_cast<double>(trainer.parameters())),
+                             config_.precision.dtype == Precision::bf16 ? "bf16" : "fp32"));
+  progress_.note(fmt::format("data     {} to train on, {} held out; {} tokens a sequence",
+                             format_bytes(data.train.size()), format_bytes(data.validation.size()),
+                             config_.data.seq_len));
+  progress_.note(fmt::format("job      {} rank{} on {}; {} sequences a step; {} planned a rank",
+                             world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
+                             format_bytes(trainer.plan().total_bytes)));
+  logged_at_ = Clock::now();
+}
+
+void Reporter::step(const StepReport& report) {
+  const Clock::time_point now = Clock::now();
+  summary_.steps = report.step;
+  summary_.tokens += report.tokens;
+  summary_.train_loss = report.loss;
+  tokens_since_log_ += report.tokens;
+  rate_.update(report.step, seconds(now - started_));
+  const bool last = report.step == config_.train.steps || report.stop;
+  const bool logged = report.step == 1 || report.step % config_.log.every == 0 || last;
+  if (!logged && !progress_.live()) return;
+
+  const double spent = std::max(seconds(now - logged_at_), 1e-9);
+  const double tokens_per_s = static_cast<double>(tokens_since_log_) / spent;
+  const double fraction = matrix_peak_ > 0 ? tokens_per_s * flops_per_token_ / matrix_peak_ : 0.0;
+  progress_.show({.step = report.step,
+                  .total_steps = config_.train.steps,
+                  .loss = report.loss,
+                  .learning_rate = report.lr,
+                  .tokens_per_s = tokens_per_s,
+                  .peak_fraction = fraction,
+                  .seconds_left = rate_.seconds_left(config_.train.steps)});
+  if (!logged) return;
+  metrics_.write(metrics_line({.step = report.step,
+                               .loss = report.loss,
+                               .learning_rate = report.lr,
+                               .grad_norm = report.grad_norm,
+                               .tokens = summary_.tokens,
+                               .tokens_per_s = tokens_per_s,
+                               .elapsed_s = elapsed()}));
+  if (report.step > 1) {  // The first step makes primitives and touches memory.
+    tokens_per_s_.add(tokens_per_s);
+    if (fraction > 0) peak_fraction_.add(fraction);
+  }
+  tokens_since_log_ = 0;
+  logged_at_ = now;
+}
+
+void Reporter::validation(std::int64_t step, double loss) {
+  summary_.validation_loss = loss;
+  metrics_.write(validation_line(step, loss, elapsed()));
+  progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per byte", step,
+                             config_.train.steps, loss));
+  logged_at_ = Clock::now();  // Time spent here is no training time.
+  tokens_since_log_ = 0;
+}
+
+void Reporter::sample(const std::string& text) {
+  folder_.write("sample.txt", text + "\n");
+  summary_.sample_path = folder_.file("sample.txt");
+  progress_.note("sample:\n" + text);
+}
+
+void Reporter::finish(const Trainer& trainer, std::int64_t peak_memory_bytes, bool stopped) {
+  summary_.weights_hash = trainer.weights_hash();
+  summary_.median_tokens_per_s = tokens_per_s_.median();
+  const double fraction = peak_fraction_.median();
+  if (fraction > 0) summary_.peak_fraction = fraction;
+  summary_.peak_memory_bytes = peak_memory_bytes;
+  summary_.elapsed_s = elapsed();
+  folder_.write("summary.json", summary_json(summary_));
+  progress_.finish();
+  progress_.note(fmt::format("{} after {} steps, {}; run folder: {}", stopped ? "stopped" : "done",
+                             summary_.steps, format_duration(summary_.elapsed_s), folder_.path()));
+}
+
+}  // namespace ds

@@ -1,0 +1,53 @@
+// What rank 0 shows and writes while a job trains: header, progress, metrics.jsonl, summary.json,
+// the sample.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/base/deadline.h"
+#include "engine/config/train_config.h"
+#include "engine/monitor/metrics_writer.h"
+#include "engine/monitor/progress.h"
+#include "engine/monitor/run_folder.h"
+#include "engine/monitor/summary.h"
+#include "engine/train/trainer.h"
+
+namespace ds {
+
+class Reporter {
+ public:
+  /// Makes the run folder. `started` is when the process began, for elapsed_s.
+  Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started);
+
+  void header(const Trainer& trainer, const DataSet& data, const std::string& device,
+              int world_size);
+  /// The matrix peak of all ranks together, FLOP/s.
+  void set_matrix_peak(double flops) { matrix_peak_ = flops; }
+  void step(const StepReport& report);
+  void validation(std::int64_t step, double loss);
+  /// Anonymous resident bytes at the end of a step; the second one goes into the summary.
+  void memory_after_step2(std::int64_t anonymous_bytes) {
+    summary_.rss_anon_step2 = anonymous_bytes;
+  }
+  void sample(const std::string& text);
+  void finish(const Trainer& trainer, std::int64_t peak_memory_bytes, bool stopped);
+
+ private:
+  [[nodiscard]] double elapsed() const;
+
+  const TrainConfig& config_;
+  RunFolder folder_;
+  MetricsWriter metrics_;
+  ProgressWriter progress_;
+  RateMeter rate_;
+  MedianMeter tokens_per_s_, peak_fraction_;
+  Summary summary_;
+  Clock::time_point started_, logged_at_;
+  std::int64_t tokens_since_log_ = 0;
+  double matrix_peak_ = 0, flops_per_token_;
+};
+
+}  // namespace ds

@@ -1,0 +1,121 @@
+// dsrunner: one rank of a training job.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+#include "engine/train/job.h"
+#include "runner/contract.h"
+#include "runner/rank_env.h"
+
+namespace {
+
+constexpr auto kRendezvousTimeout = std::chrono::seconds(120);
+
+constexpr std::string_view kHelp =
+    R"(dsrunner: one rank of a training job; dslaunch starts it, and so can torchrun, mpirun, srun or a person.
+
+  dsrunner [--check] train.toml [key=value ...]
+
+  --check     check configuration, data and memory; print nothing when all is well
+  --version   print the version
+  --help      print this text
+
+Environment: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (none set: a job of one rank).
+Keys of train.toml: docs/config.md.
+)";
+
+std::atomic<int> stop_signal{0};
+
+void on_stop_signal(int signal) { stop_signal.store(signal); }
+
+struct Arguments {
+  bool check = false, help = false, version = false;
+  std::string config;
+  std::vector<std::string> overrides;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int index = 1; index < argc; ++index) {
+    const std::string word = argv[index];
+    if (word == "--check") {
+      arguments.check = true;
+    } else if (word == "--help" || word == "-h") {
+      arguments.help = true;
+    } else if (word == "--version") {
+      arguments.version = true;
+    } else if (word.starts_with("-")) {
+      throw ds::Error(ds::ErrorKind::usage, fmt::format("unknown option '{}'", word),
+                      "dsrunner --help lists them");
+    } else if (arguments.config.empty()) {
+      arguments.config = word;
+    } else {
+      arguments.overrides.push_back(word);
+    }
+  }
+  if (arguments.config.empty() && !arguments.help && !arguments.version) {
+    throw ds::Error(ds::ErrorKind::usage, "no train.toml given",
+                    "dsrunner train.toml [key=value ...]");
+  }
+  return arguments;
+}
+
+// TERM and INT ask for a stop at the end of a step, which all ranks take together. A second one
+// ends at once.
+void install_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point started) {
+  const Arguments arguments = parse(argc, argv);
+  if (arguments.help) {
+    fmt::print("{}", kHelp);
+    return 0;
+  }
+  if (arguments.version) {
+    fmt::print("dsrunner {}\n", DS_VERSION);
+    return 0;
+  }
+  const ds::JobRequest request{.config_path = arguments.config,
+                               .overrides = arguments.overrides,
+                               .rendezvous = env.rendezvous(kRendezvousTimeout),
+                               .started = started,
+                               .stop_signal = &stop_signal};
+  if (arguments.check) {
+    ds::check_training(request);
+    return 0;
+  }
+  install_stop_signals();
+  if (ds::run_training(request)) return 0;
+  return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const ds::Clock::time_point started = ds::Clock::now();
+  int local_rank = 0;
+  try {
+    const ds::RankEnv env = ds::parse_rank_env([](const char* name) { return std::getenv(name); });
+    local_rank = env.local_rank;
+    return run(argc, argv, env, started);
+  } catch (const ds::Error& error) {
+    // What is wrong with the job's input is the same for all ranks of a node: one of them says it.
+    const bool common =
+        error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage;
+    if (!common || local_rank == 0) fmt::print(stderr, "dsrunner: {}\n", error.for_people());
+    return ds::contract::exit_code(error.kind());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dsrunner: bug: {}\n", error.what());
+    return ds::contract::kExitBug;
+  }
+}
