@@ -21,23 +21,21 @@ if [ ! -f "$base/.complete" ]; then
   touch "$base/.complete"
 fi
 
-unmount() { for place in dev/pts dev/shm dev proc sys; do umount -l "$root/$place" 2> /dev/null || true; done; }
-trap unmount EXIT
 run_in_fresh_tree() {  # SCRIPT
-  unmount
   rm -rf "$root"
   cp -a "$base" "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   cp -a /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
   cp /etc/hosts "$root/etc/hosts"
-  mount -t proc proc "$root/proc"
-  mount --rbind /sys "$root/sys"
-  mount --rbind /dev "$root/dev"
   git clone -q "$source_tree" "$root/root/dslaunch"
   echo "bare_debian: $1"
   local start=$SECONDS status=0
+  # Mounts live in a namespace of their own, so that none is left behind whatever happens.
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
-    chroot "$root" /bin/bash -c "cd /root/dslaunch && $1" || status=$?
+    unshare --mount --propagation private /bin/bash -c '
+      set -e
+      mount -t proc proc "$0/proc"; mount --rbind /sys "$0/sys"; mount --rbind /dev "$0/dev"
+      exec chroot "$0" /bin/bash -c "cd /root/dslaunch && $1"' "$root" "$1" || status=$?
   echo "bare_debian: $1 ended with $status after $((SECONDS - start)) s"
   return "$status"
 }
