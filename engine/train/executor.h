@@ -37,6 +37,9 @@ class Executor {
   Executor(const Program& program, std::byte* arena, std::span<const std::int64_t> offsets,
            Backend& backend, Group* world, Stream& stream);
 
+  Executor(const Executor&) = delete;  // Bound ops point at this executor.
+  Executor& operator=(const Executor&) = delete;
+
   /// Runs all ops in order. Errors: Error{comm} with the op's path in front.
   void run(StepContext& context);
 

@@ -40,12 +40,13 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
   arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.total_bytes));
   backend.kernels->set_workspace(arena_->data() + plan_.workspace_offset,
                                  static_cast<std::size_t>(plan_.workspace_bytes));
-  const auto bind = [&](const Program& program, std::size_t index) {
-    return Executor(program, arena_->data(), plan_.offsets[index], backend_, &world_, *stream_);
+  const auto bind = [&](std::optional<Executor>& executor, const Program& program,
+                        std::size_t index) {
+    executor.emplace(program, arena_->data(), plan_.offsets[index], backend_, &world_, *stream_);
   };
-  step_executor_.emplace(bind(programs_.step, 0));
-  validation_executor_.emplace(bind(programs_.validation, 1));
-  trunk_executor_.emplace(bind(programs_.trunk, 2));
+  bind(step_executor_, programs_.step, 0);
+  bind(validation_executor_, programs_.validation, 1);
+  bind(trunk_executor_, programs_.trunk, 2);
   initialise_weights(programs_.step, *step_executor_, static_cast<std::uint64_t>(config.train.seed),
                      *backend.kernels, *stream_);
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
