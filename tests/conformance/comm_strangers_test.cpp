@@ -98,6 +98,7 @@ std::vector<std::unique_ptr<comm::GlooGroup>> pair_of_groups(std::size_t chunk_b
                                  .rank = rank,
                                  .links = std::vector<UniqueFd>(2),
                                  .device = comm::make_link_device(),
+                                 .watchdog = std::make_shared<comm::Watchdog>(),
                                  .store = nullptr,
                                  .mesh = "",
                                  .chunk_bytes = chunk_bytes};

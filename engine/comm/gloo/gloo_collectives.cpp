@@ -126,7 +126,9 @@ std::unique_ptr<Group> GlooCollectives::make_group(const GroupSpec& spec, Deadli
   return std::make_unique<GlooGroup>(GlooGroup::Parts{.spec = spec,
                                                       .rank = mesh.own,
                                                       .links = std::move(mesh.links),
+
                                                       .device = device_,
+                                                      .watchdog = watchdog_,
                                                       .store = store_,
                                                       .mesh = mesh.name});
 }

@@ -11,6 +11,7 @@
 #include "engine/comm/gloo/door.h"
 #include "engine/comm/gloo/link_pair.h"
 #include "engine/comm/gloo/store_client.h"
+#include "engine/comm/gloo/watchdog.h"
 #include "engine/comm/rendezvous.h"
 
 namespace ds::comm {
@@ -42,6 +43,7 @@ class GlooCollectives final : public Collectives {
   std::unique_ptr<Door> door_;
   std::shared_ptr<StoreClient> store_;
   std::shared_ptr<::gloo::transport::tcp::Device> device_;
+  std::shared_ptr<Watchdog> watchdog_ = std::make_shared<Watchdog>();
   std::map<std::string, int>
       meshes_made_;  // how often a group of that name and epoch was made here
 };

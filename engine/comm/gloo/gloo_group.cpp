@@ -27,6 +27,7 @@ std::size_t total(std::span<const std::size_t> sizes) {
 GlooGroup::GlooGroup(Parts parts)
     : spec_(std::move(parts.spec)),
       rank_(parts.rank),
+      watchdog_(std::move(parts.watchdog)),
       store_(std::move(parts.store)),
       mesh_(std::move(parts.mesh)),
       chunk_bytes_(parts.chunk_bytes) {
@@ -161,11 +162,20 @@ void GlooGroup::on_link_ended(int peer) {
   const std::lock_guard lock(mutex_);
   if (news_.closing) return;
   news_.ended[static_cast<std::size_t>(peer)] = true;
-  if (news_.first_ended < 0) {
-    news_.first_ended = peer;
-    news_.first_ended_at = Clock::now();
-  }
+  if (news_.first_ended < 0) news_.first_ended = peer;
   wake_waiting();
+}
+
+void GlooGroup::on_late() {
+  const std::lock_guard lock(mutex_);
+  news_.late = true;
+  wake_waiting();
+}
+
+// Lateness is of one operation.
+void GlooGroup::forget_lateness() {
+  const std::lock_guard lock(mutex_);
+  news_.late = false;
 }
 
 void GlooGroup::wake_waiting() {
@@ -182,7 +192,7 @@ GlooGroup::News GlooGroup::news() {
 
 bool GlooGroup::has_news() {
   const std::lock_guard lock(mutex_);
-  return news_.aborted || news_.first_ended >= 0;
+  return news_.aborted || news_.late || news_.first_ended >= 0;
 }
 
 bool GlooGroup::is_aborted() {

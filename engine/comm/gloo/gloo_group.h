@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +16,7 @@
 #include "engine/comm/collectives.h"
 #include "engine/comm/gloo/link_pair.h"
 #include "engine/comm/gloo/store_client.h"
+#include "engine/comm/gloo/watchdog.h"
 
 namespace ds::comm {
 
@@ -25,6 +27,7 @@ class GlooGroup final : public Group {
     int rank = 0;                 // in the group
     std::vector<UniqueFd> links;  // by rank in the group; own one invalid
     std::shared_ptr<::gloo::transport::tcp::Device> device;
+    std::shared_ptr<Watchdog> watchdog;
     std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
     std::string mesh;                    // the group's name in the store
     std::size_t chunk_bytes = std::size_t{1}
@@ -68,13 +71,15 @@ class GlooGroup final : public Group {
   /// What Gloo's thread and abort() report; guarded by mutex_.
   struct News {
     bool aborted = false;
+    bool late = false;        // the deadline of the operation under way has passed
     bool closing = false;     // our own end of the links is not news
     std::vector<bool> ended;  // per peer: its connection ended
     int first_ended = -1;
-    Clock::time_point first_ended_at;
   };
 
   void on_link_ended(int peer);
+  void on_late();
+  void forget_lateness();
   void wake_waiting();  // with mutex_ held
   [[nodiscard]] News news();
   [[nodiscard]] bool has_news();
@@ -87,6 +92,8 @@ class GlooGroup final : public Group {
 
   const GroupSpec spec_;
   const int rank_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::function<void()> late_ = [this] { on_late(); };
   const std::shared_ptr<StoreClient> store_;
   const std::string mesh_;
   const std::size_t chunk_bytes_;

@@ -11,10 +11,19 @@ namespace ds::comm {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+// Deadlines are the watchdog's; Gloo's own would count time in which the job was suspended.
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
+
+}  // namespace
+
 GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadline deadline)
-    : group_(group), name_(name), deadline_(deadline), messages_(group.messages_) {
+    : group_(group), name_(name), messages_(group.messages_) {
   if (group_.is_aborted()) fail("the group was aborted");
   if (group_.failed_) fail("the group failed before");
+  group_.forget_lateness();
+  watch_.emplace(*group_.watchdog_, deadline, group_.late_);
 }
 
 GlooGroup::Operation::~Operation() { forget_messages(); }
@@ -74,7 +83,7 @@ void GlooGroup::Operation::finish(Message& message) {
   while (message.parts > 0) {
     bool arrived = false;
     try {
-      arrived = wait(message, deadline_.remaining());
+      arrived = wait(message, kForever);
     } catch (const std::exception&) {
       fail_of_peer(message.peer);
     }
@@ -82,10 +91,10 @@ void GlooGroup::Operation::finish(Message& message) {
   }
 }
 
-// False: woken up, there is news. Throws when the connection ended or the time is over.
-bool GlooGroup::Operation::wait(Message& message, milliseconds time) {
-  const bool arrived =
-      message.outgoing ? message.buffer->waitSend(time) : message.buffer->waitRecv(time);
+// False: woken up, there is news. Throws when the connection ended.
+bool GlooGroup::Operation::wait(Message& message, milliseconds gloo_timeout) {
+  const bool arrived = message.outgoing ? message.buffer->waitSend(gloo_timeout)
+                                        : message.buffer->waitRecv(gloo_timeout);
   if (arrived) --message.parts;
   return arrived;
 }
@@ -100,9 +109,14 @@ void GlooGroup::Operation::look_at_news() {
     if (news.ended[static_cast<std::size_t>(message.peer)] && !is_complete(message))
       fail_of_peer(message.peer);
   }
+  if (!news.late) return;
+  const std::string missing = missing_peers();
+  if (missing.empty()) return;  // all has arrived after all
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  fail(fmt::format("no answer from {} after {:.3g} s", missing, seconds));
 }
 
-// Of a peer whose connection ended: nothing more will arrive or leave.
+// Looks without waiting; if it is not, Gloo ends all links of the group.
 bool GlooGroup::Operation::is_complete(Message& message) {
   try {
     int wakes = 0;  // a wake-up may be pending on top of what we look for
@@ -121,22 +135,16 @@ void GlooGroup::Operation::forget_messages() {
   messages_.clear();
 }
 
-// Gloo ends all links itself when a wait runs out of time, so only what ended before that is a
-// cause. It tells the waiting thread of an ended link before it tells us, so there may be no news
-// of it yet.
+// The first connection that ended is the likely cause of the others' end. Gloo tells the waiting
+// thread before it tells us, so there may be no news of it yet.
 void GlooGroup::Operation::fail_of_peer(int peer) {
-  const auto now = Clock::now();
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
-  const bool ended_in_time = news.first_ended >= 0 && news.first_ended_at < deadline_.at();
-  if (now >= deadline_.at() && !ended_in_time) {
-    const double seconds = std::chrono::duration<double>(now - begun_).count();
-    fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
-  }
-  const int culprit = ended_in_time ? news.first_ended : peer;
+  const int culprit = news.first_ended >= 0 ? news.first_ended : peer;
   fail(fmt::format("{} closed the connection", group_.name_of(culprit)));
 }
 
+// Ends the group's links if there are any.
 std::string GlooGroup::Operation::missing_peers() {
   std::vector<int> missing;
   for (const bool outgoing : {false, true}) {

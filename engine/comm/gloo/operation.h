@@ -2,7 +2,8 @@
 // fault.
 #pragma once
 
-#include <memory>
+#include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ class GlooGroup::Operation {
  private:
   void finish(Message& message);
   void post(Message message, std::uint64_t slot);
-  bool wait(Message& message, std::chrono::milliseconds time);
+  bool wait(Message& message, std::chrono::milliseconds gloo_timeout);
   void look_at_news();
   bool is_complete(Message& message);
   void forget_messages();
@@ -40,9 +41,9 @@ class GlooGroup::Operation {
 
   GlooGroup& group_;
   const std::string_view name_;
-  const Deadline deadline_;
   const Clock::time_point begun_ = Clock::now();
   std::vector<Message>& messages_;
+  std::optional<Watchdog::Watch> watch_;  // of the deadline
 };
 
 }  // namespace ds::comm

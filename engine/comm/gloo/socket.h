@@ -37,8 +37,9 @@ UniqueFd dial(const std::string& name, int port, Deadline deadline);
 Endpoint local_endpoint(int fd);
 Endpoint peer_endpoint(int fd);
 
-/// Makes the kernel notice a peer whose machine is gone while the connection is idle, in about half a minute. No
-/// TCP_USER_TIMEOUT: it would end the connections of a job that Ctrl-Z has suspended with data under way.
+/// Makes the kernel notice a peer whose machine is gone while the connection is idle, in about half
+/// a minute. No TCP_USER_TIMEOUT: it would end the connections of a job that Ctrl-Z has suspended
+/// with data under way.
 void watch_peer(int fd);
 
 /// False when the deadline passed with nothing to read (an ended connection counts as readable).
