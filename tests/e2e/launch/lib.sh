@@ -1,0 +1,92 @@
+# Sourced by the scripts of this folder: a work folder of its own, checks that name what was expected,
+# and the launcher in the background with a process id.
+# Needs: DS_BIN. Gives: dslaunch, die, run (fills out, err, rc), background, still_runs, wait_for.
+dslaunch="$DS_BIN/dslaunch"
+work=$(mktemp -d)
+launcher=
+clean_up() {
+  [ -z "$launcher" ] || kill -9 "$launcher" 2>/dev/null
+  rm -rf "$work"
+}
+trap clean_up EXIT
+cd "$work" || exit 1
+# Found in the environment of everything that a job starts.
+export DS_TEST_COOKIE="e2e-$$-$RANDOM$RANDOM"
+
+die() {
+  echo "FAILED: $*"
+  for file in out err; do
+    [ ! -s "$work/$file" ] || { echo "--- $file"; head -c 2000 "$work/$file"; }
+  done
+  exit 1
+}
+
+# run ARGS...: dslaunch ARGS; standard output to the file out, standard error to err, exit code to rc.
+run() {
+  rc=0
+  "$dslaunch" "$@" >out 2>err </dev/null || rc=$?
+}
+
+# expect CODE WHAT: the last run ended so.
+expect() {
+  [ "$rc" = "$1" ] || die "$2: exit code $rc, not $1"
+}
+
+# last_line_is TEXT: of standard error.
+last_line_is() {
+  [ "$(tail -n 1 err)" = "$1" ] || die "last line of standard error is not: $1"
+}
+
+# background ARGS...: dslaunch ARGS in the background, not in this script's process group; sets launcher.
+background() {
+  setsid "$dslaunch" "$@" >out 2>err </dev/null &
+  launcher=$!
+}
+
+# wait_for COMMAND...: until it succeeds; dies after 20 s.
+wait_for() {
+  local tries
+  for ((tries = 0; tries < 400; ++tries)); do
+    "$@" && return
+    sleep 0.05
+  done
+  die "gave up waiting for: $*"
+}
+
+# finish: waits for the launcher in the background; its exit code to rc.
+finish() {
+  rc=0
+  wait "$launcher" || rc=$?
+  launcher=
+}
+
+files_there() {
+  local file
+  for file in "$@"; do [ -e "$file" ] || return 1; done
+}
+
+# Process ids of all that has this script's cookie and is not a zombie, without this script and its shells.
+job_processes() {
+  local folder pid
+  for folder in /proc/[0-9]*; do
+    pid=${folder#/proc/}
+    [ "$pid" != $$ ] && [ "$pid" != "$BASHPID" ] || continue
+    grep -qs "$DS_TEST_COOKIE" "$folder/environ" && echo "$pid"
+  done
+}
+
+nothing_left() {
+  [ -z "$(job_processes)" ]
+}
+
+# state_of PID: the letter of proc(5).
+state_of() {
+  local stat
+  read -r stat <"/proc/$1/stat" || return 1
+  stat=${stat##*) }
+  echo "${stat%% *}"
+}
+
+is_stopped() {
+  [ "$(state_of "$1" 2>/dev/null)" = T ]
+}
