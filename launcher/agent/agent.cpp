@@ -70,7 +70,13 @@ class Agent {
       std::visit([this](const auto& a) { perform(a); }, action);
   }
 
-  void perform(const Send& action) { channel_.send_control(envelope_, action.message); }
+  void perform(const Send& action) {
+    if (std::holds_alternative<Bye>(action.message)) {
+      channel_.send_last(envelope_, action.message);
+    } else {
+      channel_.send_control(envelope_, action.message);
+    }
+  }
   void perform(const HoldPort&) {
     if (state_.spec()->hold_port) port_ = hold_free_port();
     tell(PortHeld{port_.port});

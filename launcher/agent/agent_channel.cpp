@@ -43,6 +43,13 @@ void AgentChannel::send_control(const Envelope& envelope, const Message& message
   flush();
 }
 
+void AgentChannel::send_last(const Envelope& envelope, const Message& message) {
+  if (broken_) return;
+  output_.push_back(encode(envelope, message));
+  output_waiting_ += output_.back().size();
+  flush();
+}
+
 void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
   if (broken_) return;
   std::array<std::byte, kOutputHeaderBytes> head;

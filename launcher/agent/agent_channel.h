@@ -20,7 +20,10 @@ class AgentChannel {
   [[nodiscard]] const std::optional<std::string>& error() const { return decoder_.error(); }
 
   void send_text(std::string_view text);
+  /// Overtakes waiting output.
   void send_control(const Envelope& envelope, const Message& message);
+  /// Goes after all that waits: Bye promises that no output is missing.
+  void send_last(const Envelope& envelope, const Message& message);
   /// Writes through if nothing waits; keeps a copy of what the system does not take.
   void send_output(const Envelope& envelope, const Output& output);
   void flush();

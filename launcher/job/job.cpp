@@ -91,9 +91,10 @@ Job::Job(asio::io_context& io, JobRequest request)
              [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
 
 int Job::run() {
-  // What the shell or nohup told us to ignore stays ignored.
+  // What nohup told us to ignore stays ignored. INT does not: a script ignores it for all that it
+  // starts with `&`, and no terminal sends it to those; whoever does send it means it.
   for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
-    if (!is_ignored(signo)) signals_.add(signo);
+    if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
   std::signal(SIGPIPE, SIG_IGN);
   wait_for_signal();
   feed(Start{});

@@ -37,7 +37,7 @@ last_line_is() {
   [ "$(tail -n 1 err)" = "$1" ] || die "last line of standard error is not: $1"
 }
 
-# background ARGS...: dslaunch ARGS in the background, not in this script's process group; sets launcher.
+# background ARGS...: dslaunch ARGS in the background, in a process group of its own; sets launcher.
 background() {
   setsid "$dslaunch" "$@" >out 2>err </dev/null &
   launcher=$!
