@@ -70,6 +70,7 @@ class Environment {
   const Lookup& lookup_;
 };
 
+constexpr const char* kTorchrunHasStore = "TORCHELASTIC_USE_AGENT_STORE";
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 std::string job_key(const Environment& environment) {
@@ -95,6 +96,10 @@ void read_place(const Environment& environment, RankEnv& env) {
   if (!address) environment.missing(contract::kMasterAddr);
   env.master_addr = *address;
   env.master_port = environment.required(contract::kMasterPort, 1, 65535);
+  // torchrun's agent itself listens at MASTER_PORT then, for a store that is not ours: the
+  // neighbour is used.
+  if (environment.text(kTorchrunHasStore) == "True")
+    env.master_port += env.master_port < 65535 ? 1 : -1;
 }
 
 }  // namespace

@@ -92,6 +92,13 @@ TEST_CASE("a world of one needs no master") {
   CHECK(env.master_addr.empty());
 }
 
+TEST_CASE("under torchrun, whose agent listens at MASTER_PORT itself, the next port is ours") {
+  CHECK(parse(with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "True")).master_port == 29501);
+  CHECK(parse(with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "False")).master_port == 29500);
+  const Variables last = with(two_ranks(), "MASTER_PORT", "65535");
+  CHECK(parse(with(last, "TORCHELASTIC_USE_AGENT_STORE", "True")).master_port == 65534);
+}
+
 TEST_CASE("what is missing, malformed or contradictory is named") {
   struct Row {
     Variables variables;
