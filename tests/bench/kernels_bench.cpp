@@ -1,6 +1,6 @@
 // Times every kernel of one GPT-2 124 M step (or another shape) and adds them up by kind, against
-// the matrix peak measured in the same run. Usage: kernels_bench [threads [f32|bf16 [124m|small [FILTER]]]]; FILTER is a kind, or part of
-// the names of the kernels to time.
+// the matrix peak measured in the same run. Usage: kernels_bench [threads [f32|bf16 [124m|small
+// [FILTER]]]]; FILTER is a kind, or part of the names of the kernels to time.
 #include <fmt/format.h>
 
 #include <algorithm>

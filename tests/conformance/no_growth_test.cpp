@@ -156,7 +156,7 @@ TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
                                .non_finite = {&count, DType::i64, {1}}});
     check_own_loops("AdamW", bench,
                     AdamWUpdate{.grad = dtable.view(),
-                                .master = m.tensor(),
+                                .master = w.tensor(),
                                 .m = m.tensor(),
                                 .v = v.tensor(),
                                 .lr = 1e-3F});

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace ds::cpu {
@@ -14,7 +15,7 @@ enum class Operand : std::uint8_t { f32, bf16 };
 
 /// Bytes of oneDNN's own scratch per thread. A product that wants more is a bug (checked at
 /// creation).
-inline constexpr std::int64_t kOneDnnScratchBytes = 64 << 10;
+inline constexpr std::int64_t kOneDnnScratchBytes = 128 << 10;
 
 /// tile (m, 64) = a (m, k) * panel (k, 64). `a` is dense; the panel's layout is PackKernels's.
 /// Threads: any number at once, each with its own `thread` and scratch.
@@ -50,7 +51,9 @@ class TileProducts {
   struct Key {
     Operand operand;
     std::int64_t m, k;
-    friend auto operator<=>(const Key&, const Key&) = default;
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.operand, a.m, a.k) < std::tie(b.operand, b.m, b.k);
+    }
   };
   int threads_;
   std::map<Key, TileProduct> made_;
