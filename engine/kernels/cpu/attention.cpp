@@ -1,94 +1,16 @@
-// Causal attention, one task per (sequence, head): exact softmax over blocks of 64 rows, scores
-// never in memory.
+// Causal attention, one task per (sequence, head): exact softmax over blocks of 64 rows.
 #include <cstring>
 
+#include "engine/kernels/cpu/attention_layout.h"
 #include "engine/kernels/cpu/ops.h"
-#include "engine/kernels/cpu/product.h"
 
 namespace ds::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = kPanel;  // query rows, and key columns, taken at once
-
-struct Sizes {
-  std::int64_t batch, heads, time, depth;
-  DType type;
-  const PackKernels& pack;
-  Operand operand;
-
-  Sizes(const Context& c, DType act, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t d)
-      : batch(b),
-        heads(h),
-        time(t),
-        depth(d),
-        type(act),
-        pack(c.pack(act)),
-        operand(c.operand(act)) {}
-
-  [[nodiscard]] std::int64_t even(std::int64_t k) const {  // bf16 operands go in pairs
-    return pack.element_bytes == 2 ? round_up(k, 2) : k;
-  }
-  [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kBlock); }
-  [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
-    return std::min(kBlock, time - block * kBlock);
-  }
-  /// (depth, time) as panels of 64 positions; (time, depth) as panels of 64 of depth.
-  [[nodiscard]] std::int64_t by_time_bytes() const { return blocks() * time_panel_bytes(); }
-  [[nodiscard]] std::int64_t time_panel_bytes() const {
-    return round_up(even(depth), pack.k_multiple) * kPanel * pack.element_bytes;
-  }
-  [[nodiscard]] std::int64_t depth_panels() const { return ceil_div(depth, kPanel); }
-  [[nodiscard]] std::int64_t depth_panel_bytes() const {
-    return round_up(even(time), pack.k_multiple) * kPanel * pack.element_bytes;
-  }
-  [[nodiscard]] std::int64_t by_depth_bytes() const { return depth_panels() * depth_panel_bytes(); }
-  [[nodiscard]] std::int64_t rows_bytes() const { return time * even(depth) * pack.element_bytes; }
-  /// oneDNN takes rows as they are in memory.
-  [[nodiscard]] bool direct() const {
-    return even(depth) == depth && pack.element_bytes == size_of(type);
-  }
-};
-
-/// Scratch of one thread; `backward` takes the rest too.
-struct Pieces {
-  std::byte *onednn, *q_rows, *k_rows, *v_rows, *dout_rows;
-  std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
-  std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
-  std::byte *p, *ds;
-  float *scores, *dp, *tile, *delta;
-
-  Pieces(Scratch& scratch, const Sizes& s, bool backward) {
-    const auto bytes = [&](bool wanted, std::int64_t n) {
-      return scratch.take<std::byte>(wanted ? n : 0);
-    };
-    const bool copies = !s.direct();
-    onednn = bytes(true, kOneDnnScratchBytes);
-    q_rows = bytes(copies, s.rows_bytes());
-    k_rows = bytes(copies && backward, s.rows_bytes());
-    v_rows = bytes(copies && backward, s.rows_bytes());
-    dout_rows = bytes(backward, s.rows_bytes());
-    k_by_time = bytes(true, s.by_time_bytes());
-    q_by_time = bytes(backward, s.by_time_bytes());
-    v_by_time = bytes(backward, s.by_time_bytes());
-    dout_by_time = bytes(backward, s.by_time_bytes());
-    v_by_depth = bytes(!backward, s.by_depth_bytes());
-    q_by_depth = bytes(backward, s.by_depth_bytes());
-    k_by_depth = bytes(backward, s.by_depth_bytes());
-    dout_by_depth = bytes(backward, s.by_depth_bytes());
-    const std::int64_t operand_rows = kBlock * s.even(s.time) * s.pack.element_bytes;
-    p = bytes(true, operand_rows);
-    ds = bytes(backward, operand_rows);
-    scores = scratch.take<float>(kBlock * kPanel * (backward ? 1 : s.blocks()));
-    dp = scratch.take<float>(backward ? kBlock * kPanel : 0);
-    tile = scratch.take<float>(kBlock * kPanel);
-    delta = scratch.take<float>(backward ? s.time : 0);
-  }
-};
-
 /// Work of one (sequence, head) in one thread.
 class Head {
  public:
-  Head(const Context& c, const Sizes& s, const Pieces& pieces, int thread)
+  Head(const Context& c, const AttentionSizes& s, const AttentionPieces& pieces, int thread)
       : c_(c), s_(s), w_(pieces), thread_(thread), act_(c.act(s.type)) {}
 
   void forward(const Attention& a, std::int64_t b, std::int64_t h) {
@@ -100,20 +22,21 @@ class Head {
     for (std::int64_t i = 0; i < s_.blocks(); ++i) {
       const std::int64_t count = s_.rows_of(i);
       for (std::int64_t j = 0; j <= i; ++j) {
-        by_time(q_rows, i, w_.k_by_time, j, w_.scores + j * kBlock * kPanel);
+        by_time(q_rows, i, w_.k_by_time, j, w_.scores + j * kAttentionBlock * kPanel);
       }
-      const std::int64_t seen = s_.even(i * kBlock + count);
+      const std::int64_t seen = s_.even(i * kAttentionBlock + count);
       s_.pack.attention_softmax({.in = w_.scores,
-                                 .in_stride = kBlock * kPanel,
+                                 .in_stride = kAttentionBlock * kPanel,
                                  .rows = count,
                                  .columns = seen,
-                                 .first_valid = i * kBlock + 1,
+                                 .first_valid = i * kAttentionBlock + 1,
                                  .scale = scale(),
                                  .out = w_.p,
-                                 .lse = lse + i * kBlock});
-      by_depth(w_.p, count, seen, w_.v_by_depth, 0,
-               at(a.out.data, s_.type, ((b * s_.time + i * kBlock) * s_.heads + h) * s_.depth),
-               s_.heads * s_.depth);
+                                 .lse = lse + i * kAttentionBlock});
+      by_depth(
+          w_.p, count, seen, w_.v_by_depth, 0,
+          at(a.out.data, s_.type, ((b * s_.time + i * kAttentionBlock) * s_.heads + h) * s_.depth),
+          s_.heads * s_.depth);
     }
   }
 
@@ -142,28 +65,30 @@ class Head {
       return at(a.dqkv.data, s_.type, (((b * s_.time + t) * 3 + which) * s_.heads + h) * s_.depth);
     };
     for (std::int64_t i = 0; i < s_.blocks(); ++i) {
-      query_block(i, q_rows, lse, gradient(0, i * kBlock));
-      key_block(i, k_rows, v_rows, lse, gradient(1, i * kBlock), gradient(2, i * kBlock));
+      query_block(i, q_rows, lse, gradient(0, i * kAttentionBlock));
+      key_block(i, k_rows, v_rows, lse, gradient(1, i * kAttentionBlock),
+                gradient(2, i * kAttentionBlock));
     }
   }
 
  private:
   /// dq of one block of queries: ds = p (dp - delta), row by row, over the keys they see.
   void query_block(std::int64_t i, const std::byte* q_rows, const float* lse, void* dq) {
-    const std::int64_t count = s_.rows_of(i), seen = i * kBlock + count, padded = s_.even(seen);
+    const std::int64_t count = s_.rows_of(i), seen = i * kAttentionBlock + count,
+                       padded = s_.even(seen);
     for (std::int64_t j = 0; j <= i; ++j) {
       by_time(q_rows, i, w_.k_by_time, j, w_.scores);
       by_time(w_.dout_rows, i, w_.v_by_time, j, w_.dp);
       s_.pack.softmax_backward({.scores = w_.scores,
                                 .dp = w_.dp,
-                                .lse = lse + i * kBlock,
-                                .delta = w_.delta + i * kBlock,
+                                .lse = lse + i * kAttentionBlock,
+                                .delta = w_.delta + i * kAttentionBlock,
                                 .p = nullptr,
-                                .ds = element(w_.ds, j * kBlock),
+                                .ds = element(w_.ds, j * kAttentionBlock),
                                 .stride = padded,
                                 .rows = count,
                                 .columns = s_.rows_of(j),
-                                .diagonal = (i - j) * kBlock,
+                                .diagonal = (i - j) * kAttentionBlock,
                                 .scale = scale(),
                                 .by_column = false});
     }
@@ -174,16 +99,16 @@ class Head {
   /// dk and dv of one block of keys: p and ds transposed, over the queries that see them.
   void key_block(std::int64_t j, const std::byte* k_rows, const std::byte* v_rows, const float* lse,
                  void* dk, void* dv) {
-    const std::int64_t count = s_.rows_of(j), first = j * kBlock, seen = s_.time - first;
+    const std::int64_t count = s_.rows_of(j), first = j * kAttentionBlock, seen = s_.time - first;
     const std::int64_t padded = s_.even(seen);
     for (std::int64_t i = j; i < s_.blocks(); ++i) {
       by_time(k_rows, j, w_.q_by_time, i, w_.scores);
       by_time(v_rows, j, w_.dout_by_time, i, w_.dp);
-      const std::int64_t column = (i - j) * kBlock;
+      const std::int64_t column = (i - j) * kAttentionBlock;
       s_.pack.softmax_backward({.scores = w_.scores,
                                 .dp = w_.dp,
-                                .lse = lse + i * kBlock,
-                                .delta = w_.delta + i * kBlock,
+                                .lse = lse + i * kAttentionBlock,
+                                .delta = w_.delta + i * kAttentionBlock,
                                 .p = element(w_.p, column),
                                 .ds = element(w_.ds, column),
                                 .stride = padded,
@@ -233,7 +158,7 @@ class Head {
   }
   void pack_by_time(const void* from, std::int64_t stride, std::byte* to) {
     for (std::int64_t j = 0; j < s_.blocks(); ++j) {
-      s_.pack.panel_of_transposed(at(from, s_.type, j * kBlock * stride), stride, s_.depth,
+      s_.pack.panel_of_transposed(at(from, s_.type, j * kAttentionBlock * stride), stride, s_.depth,
                                   s_.rows_of(j), to + j * s_.time_panel_bytes());
     }
   }
@@ -248,8 +173,8 @@ class Head {
                float* to) {
     const std::int64_t k = s_.even(s_.depth);
     c_.products.find(s_.operand, s_.rows_of(i), k)
-        .run(left + i * kBlock * k * s_.pack.element_bytes, panels + j * s_.time_panel_bytes(), to,
-             w_.onednn, thread_);
+        .run(left + i * kAttentionBlock * k * s_.pack.element_bytes,
+             panels + j * s_.time_panel_bytes(), to, w_.onednn, thread_);
   }
   /// (count, k) times rows `first` ... of (time, depth), into activations.
   void by_depth(const std::byte* left, std::int64_t count, std::int64_t k, const std::byte* panels,
@@ -265,37 +190,37 @@ class Head {
   }
 
   const Context& c_;
-  const Sizes& s_;
-  const Pieces& w_;
+  const AttentionSizes& s_;
+  const AttentionPieces& w_;
   int thread_;
   const ActKernels& act_;
 };
 
 /// Every product that a head will ask for.
-void prepare(const Context& c, const Sizes& s) {
+void prepare(const Context& c, const AttentionSizes& s) {
   for (std::int64_t i = 0; i < s.blocks(); ++i) {
     c.products.prepare(s.operand, s.rows_of(i), s.even(s.depth));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(i * kBlock + s.rows_of(i)));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(s.time - i * kBlock));
+    c.products.prepare(s.operand, s.rows_of(i), s.even(i * kAttentionBlock + s.rows_of(i)));
+    c.products.prepare(s.operand, s.rows_of(i), s.even(s.time - i * kAttentionBlock));
   }
 }
 
-Sizes sizes_of(const Context& c, const ConstTensor& qkv) {
+AttentionSizes sizes_of(const Context& c, const ConstTensor& qkv) {
   const Shape& shape = qkv.shape;
   return {c, qkv.dtype, shape[1], shape[2], shape[3], shape[4]};
 }
 
 template <class Body>
-void for_heads(const Context& c, const Sizes& s, bool backward, Body body) {
+void for_heads(const Context& c, const AttentionSizes& s, bool backward, Body body) {
   prepare(c, s);
   Scratch measure;
-  const Pieces measured(measure, s, backward);
+  const AttentionPieces measured(measure, s, backward);
   const std::size_t each = measure.used();
   DS_ASSERT(each * static_cast<std::size_t>(c.pool.size()) <= c.workspace_bytes,
             "workspace_bytes() was asked for smaller extents");
   c.pool.parallel_for(s.batch * s.heads, [&](std::int64_t task, int thread) {
     Scratch scratch(c.workspace + static_cast<std::size_t>(thread) * each, each);
-    const Pieces pieces(scratch, s, backward);
+    const AttentionPieces pieces(scratch, s, backward);
     body(Head(c, s, pieces, thread), task / s.heads, task % s.heads);
   });
 }
@@ -314,11 +239,11 @@ void run(const Context& c, const AttentionBackward& a) {
 
 std::size_t attention_scratch_bytes(const Context& c, const Kernels::Extents& e) {
   if (e.heads == 0) return 0;
-  const Sizes s(c, e.act, e.micro, e.heads, e.seq_len, e.width / e.heads);
+  const AttentionSizes s(c, e.act, e.micro, e.heads, e.seq_len, e.width / e.heads);
   std::size_t largest = 0;
   for (const bool backward : {false, true}) {
     Scratch scratch;
-    const Pieces pieces(scratch, s, backward);
+    const AttentionPieces pieces(scratch, s, backward);
     largest = std::max(largest, scratch.used());
   }
   return largest * static_cast<std::size_t>(c.pool.size());

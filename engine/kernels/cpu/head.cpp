@@ -2,100 +2,20 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/kernels/cpu/head_layout.h"
 #include "engine/kernels/cpu/ops.h"
-#include "engine/kernels/cpu/product.h"
 #include "engine/kernels/cpu/scalar_log.h"
 
 namespace ds::cpu {
 namespace {
 
-// Logits of a chunk lie as slices of this many columns, each dense (rows, width): the products of
-// the backward pass take a slice as an operand with no copy. Arithmetic: the input gradient is
-// summed slice by slice.
-constexpr std::int64_t kSlice = 2048;
 constexpr std::int64_t kRowsPerTask = 8;
 constexpr std::int64_t kElementsPerTask = 16 << 10;
-
-struct Dimensions {
-  std::int64_t rows, width, vocab, chunk;
-  DType type;
-
-  explicit Dimensions(const HeadLoss& a)
-      : rows(a.targets.elements()),
-        width(a.weight.shape[1]),
-        vocab(a.weight.shape[0]),
-        chunk(std::clamp<std::int64_t>(a.chunk_rows, 1, std::max<std::int64_t>(rows, 1))),
-        type(a.in.dtype) {
-    DS_ASSERT(a.in.elements() == rows * width && a.chunk_rows > 0);
-    DS_ASSERT(a.valid_vocab > 0 && a.valid_vocab <= vocab);
-  }
-  explicit Dimensions(const Kernels::Extents& e)
-      : rows(e.micro * e.seq_len),
-        width(e.width),
-        vocab(e.vocab),
-        chunk(std::min(e.chunk_rows, rows)),
-        type(e.act) {}
-
-  [[nodiscard]] std::int64_t slices() const { return ceil_div(vocab, kSlice); }
-  [[nodiscard]] std::int64_t slice_width(std::int64_t s) const {
-    return std::min(kSlice, vocab - s * kSlice);
-  }
-  [[nodiscard]] Product logits_product(std::int64_t count) const {
-    return {.m = count,
-            .n = vocab,
-            .k = width,
-            .type = type,
-            .a = {nullptr, width, false},
-            .b = {nullptr, width, true}};
-  }
-  [[nodiscard]] Product input_product(std::int64_t count, std::int64_t s) const {
-    return {.m = count,
-            .n = width,
-            .k = slice_width(s),
-            .type = type,
-            .a = {nullptr, slice_width(s), false},
-            .b = {nullptr, width, false}};
-  }
-  [[nodiscard]] Product weight_product(std::int64_t count, std::int64_t s) const {
-    return {.m = slice_width(s),
-            .n = width,
-            .k = count,
-            .type = type,
-            .a = {nullptr, slice_width(s), true},
-            .b = {nullptr, width, false}};
-  }
-};
-
-struct HeadScratch {
-  std::byte* logits;
-  double* losses;
-  float* din;
-  std::byte* products;
-  std::size_t product_bytes;
-
-  HeadScratch(Scratch& scratch, const Context& c, const Dimensions& d) {
-    logits = scratch.take<std::byte>(d.chunk * d.vocab * size_of(d.type));
-    losses = scratch.take<double>(d.chunk);
-    din = scratch.take<float>(d.chunk * d.width);
-    product_bytes = 0;
-    const auto measure = [&](const Product& product) {
-      Scratch s;
-      const ProductScratch pieces(s, c, product);
-      product_bytes = std::max(product_bytes, s.used());
-    };
-    measure(d.logits_product(d.chunk));
-    for (const std::int64_t s : {std::int64_t{0}, d.slices() - 1}) {
-      measure(d.input_product(d.chunk, s));
-      measure(d.weight_product(d.chunk, s));
-    }
-    products = scratch.take<std::byte>(static_cast<std::int64_t>(product_bytes));
-  }
-};
 
 /// One chunk of rows: [first, first + count).
 class Chunk {
  public:
-  Chunk(const Context& c, const HeadLoss& a, const Dimensions& d, const HeadScratch& s,
+  Chunk(const Context& c, const HeadLoss& a, const HeadDimensions& d, const HeadScratch& s,
         std::int64_t first)
       : c_(c),
         a_(a),
@@ -111,8 +31,8 @@ class Chunk {
     product.b.data = a_.weight.data;
     run_product(product, [&](const Tile& tile, int) {
       // A slice is a whole number of panels, so a tile never crosses slices.
-      const std::int64_t s = tile.column / kSlice, width = d_.slice_width(s);
-      void* to = at(slice(s), d_.type, tile.row * width + tile.column % kSlice);
+      const std::int64_t s = tile.column / kHeadSlice, width = d_.slice_width(s);
+      void* to = at(slice(s), d_.type, tile.row * width + tile.column % kHeadSlice);
       act_.store_tile(tile.data, tile.rows, tile.columns, {.out = to, .stride = width});
     });
   }
@@ -140,7 +60,7 @@ class Chunk {
     for (std::int64_t s = 0; s < d_.slices(); ++s) {
       Product product = d_.input_product(count_, s);
       product.a.data = slice(s);
-      product.b.data = at(a_.weight.data, d_.type, s * kSlice * d_.width);
+      product.b.data = at(a_.weight.data, d_.type, s * kHeadSlice * d_.width);
       run_product(product, [&](const Tile& tile, int) {
         c_.vector.add_tile(tile.data, tile.rows, tile.columns,
                            s_.din + tile.row * d_.width + tile.column, d_.width, s > 0);
@@ -166,7 +86,7 @@ class Chunk {
       product.b.data = input();
       run_product(product, [&](const Tile& tile, int) {
         c_.vector.add_tile(tile.data, tile.rows, tile.columns,
-                           dweight + (s * kSlice + tile.row) * d_.width + tile.column, d_.width,
+                           dweight + (s * kHeadSlice + tile.row) * d_.width + tile.column, d_.width,
                            accumulate || first_ > 0);
       });
     }
@@ -178,7 +98,7 @@ class Chunk {
     return static_cast<const std::int32_t*>(a_.targets.data)[first_ + r];
   }
   [[nodiscard]] std::byte* slice(std::int64_t s) const {
-    return s_.logits + s * kSlice * count_ * size_of(d_.type);
+    return s_.logits + s * kHeadSlice * count_ * size_of(d_.type);
   }
   template <class Sink>
   void run_product(const Product& product, Sink sink) {
@@ -204,8 +124,8 @@ class Chunk {
     float largest = 0, sum = 0, logit = 0;
     if (wanted >= 0) {
       row_statistics(r, &largest, &sum);
-      const std::int64_t s = wanted / kSlice;
-      logit = read(row_of(s, r, wanted % kSlice));
+      const std::int64_t s = wanted / kHeadSlice;
+      logit = read(row_of(s, r, wanted % kHeadSlice));
       s_.losses[r] = static_cast<double>(largest) + scalar_log(static_cast<double>(sum)) -
                      static_cast<double>(logit);
     }
@@ -215,7 +135,7 @@ class Chunk {
     for (std::int64_t s = 0; s < d_.slices(); ++s) {
       const std::int64_t width = d_.slice_width(s);
       const std::int64_t valid =
-          wanted < 0 ? 0 : std::clamp<std::int64_t>(a_.valid_vocab - s * kSlice, 0, width);
+          wanted < 0 ? 0 : std::clamp<std::int64_t>(a_.valid_vocab - s * kHeadSlice, 0, width);
       std::byte* row = row_of(s, r, 0);
       if (valid > 0) act_.logits_gradient(row, valid, lse, scale);
       std::memset(row + valid * size_of(d_.type), 0,
@@ -225,7 +145,7 @@ class Chunk {
     // (p - 1) * scale, from p in f32: the rounded product above would lose what is left near p = 1.
     const float p =
         static_cast<float>(exp_of(static_cast<double>(logit) - static_cast<double>(lse)));
-    write(row_of(wanted / kSlice, r, wanted % kSlice), (p - 1.0F) * scale);
+    write(row_of(wanted / kHeadSlice, r, wanted % kHeadSlice), (p - 1.0F) * scale);
   }
 
   /// e^x through the vector kernel: one row of one logit, whose "gradient" is e^(x - 0) * 1.
@@ -237,13 +157,14 @@ class Chunk {
 
   /// Slices but the last valid one are whole and lie equally far apart.
   void row_statistics(std::int64_t r, float* largest, float* sum) const {
-    const std::int64_t whole = a_.valid_vocab / kSlice * kSlice, rest = a_.valid_vocab - whole;
+    const std::int64_t whole = a_.valid_vocab / kHeadSlice * kHeadSlice,
+                       rest = a_.valid_vocab - whole;
     if (whole > 0) {
-      act_.logits_row(row_of(0, r, 0), kSlice * count_, kSlice, whole, largest, sum);
+      act_.logits_row(row_of(0, r, 0), kHeadSlice * count_, kHeadSlice, whole, largest, sum);
     }
     if (rest == 0) return;
     float last_largest = 0, last_sum = 0;
-    act_.logits_row(row_of(whole / kSlice, r, 0), 0, rest, rest, &last_largest, &last_sum);
+    act_.logits_row(row_of(whole / kHeadSlice, r, 0), 0, rest, rest, &last_largest, &last_sum);
     if (whole == 0) {
       *largest = last_largest;
       *sum = last_sum;
@@ -261,7 +182,7 @@ class Chunk {
 
   const Context& c_;
   const HeadLoss& a_;
-  const Dimensions& d_;
+  const HeadDimensions& d_;
   const HeadScratch& s_;
   const ActKernels& act_;
   std::int64_t first_, count_;
@@ -269,7 +190,7 @@ class Chunk {
 
 template <class Body>
 void for_chunks(const Context& c, const HeadLoss& a, Body body) {
-  const Dimensions d(a);
+  const HeadDimensions d(a);
   Scratch scratch = c.scratch();
   const HeadScratch pieces(scratch, c, d);
   double loss = 0;
@@ -320,7 +241,7 @@ void run(const Context& c, const Logits& a) {
 std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e) {
   if (e.vocab == 0 || e.chunk_rows == 0) return 0;
   Scratch scratch;
-  const HeadScratch pieces(scratch, c, Dimensions(e));
+  const HeadScratch pieces(scratch, c, HeadDimensions(e));
   return scratch.used();
 }
 

@@ -1,0 +1,89 @@
+// Sizes and scratch of attention: what each thread needs for one (sequence, head).
+#pragma once
+
+#include <algorithm>
+
+#include "engine/kernels/cpu/context.h"
+
+namespace ds::cpu {
+
+inline constexpr std::int64_t kAttentionBlock =
+    kPanel;  // query rows, and key columns, taken at once
+
+struct AttentionSizes {
+  std::int64_t batch, heads, time, depth;
+  DType type;
+  const PackKernels& pack;
+  Operand operand;
+
+  AttentionSizes(const Context& c, DType act, std::int64_t b, std::int64_t h, std::int64_t t,
+                 std::int64_t d)
+      : batch(b),
+        heads(h),
+        time(t),
+        depth(d),
+        type(act),
+        pack(c.pack(act)),
+        operand(c.operand(act)) {}
+
+  [[nodiscard]] std::int64_t even(std::int64_t k) const {  // bf16 operands go in pairs
+    return pack.element_bytes == 2 ? round_up(k, 2) : k;
+  }
+  [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kAttentionBlock); }
+  [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
+    return std::min(kAttentionBlock, time - block * kAttentionBlock);
+  }
+  /// (depth, time) as panels of 64 positions; (time, depth) as panels of 64 of depth.
+  [[nodiscard]] std::int64_t by_time_bytes() const { return blocks() * time_panel_bytes(); }
+  [[nodiscard]] std::int64_t time_panel_bytes() const {
+    return round_up(even(depth), pack.k_multiple) * kPanel * pack.element_bytes;
+  }
+  [[nodiscard]] std::int64_t depth_panels() const { return ceil_div(depth, kPanel); }
+  [[nodiscard]] std::int64_t depth_panel_bytes() const {
+    return round_up(even(time), pack.k_multiple) * kPanel * pack.element_bytes;
+  }
+  [[nodiscard]] std::int64_t by_depth_bytes() const { return depth_panels() * depth_panel_bytes(); }
+  [[nodiscard]] std::int64_t rows_bytes() const { return time * even(depth) * pack.element_bytes; }
+  /// oneDNN takes rows as they are in memory.
+  [[nodiscard]] bool direct() const {
+    return even(depth) == depth && pack.element_bytes == size_of(type);
+  }
+};
+
+/// Scratch of one thread; `backward` takes the rest too.
+struct AttentionPieces {
+  std::byte *onednn, *q_rows, *k_rows, *v_rows, *dout_rows;
+  std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
+  std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
+  std::byte *p, *ds;
+  float *scores, *dp, *tile, *delta;
+
+  AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
+    const auto bytes = [&](bool wanted, std::int64_t n) {
+      return scratch.take<std::byte>(wanted ? n : 0);
+    };
+    const bool copies = !s.direct();
+    onednn = bytes(true, kOneDnnScratchBytes);
+    q_rows = bytes(copies, s.rows_bytes());
+    k_rows = bytes(copies && backward, s.rows_bytes());
+    v_rows = bytes(copies && backward, s.rows_bytes());
+    dout_rows = bytes(backward, s.rows_bytes());
+    k_by_time = bytes(true, s.by_time_bytes());
+    q_by_time = bytes(backward, s.by_time_bytes());
+    v_by_time = bytes(backward, s.by_time_bytes());
+    dout_by_time = bytes(backward, s.by_time_bytes());
+    v_by_depth = bytes(!backward, s.by_depth_bytes());
+    q_by_depth = bytes(backward, s.by_depth_bytes());
+    k_by_depth = bytes(backward, s.by_depth_bytes());
+    dout_by_depth = bytes(backward, s.by_depth_bytes());
+    const std::int64_t operand_rows = kAttentionBlock * s.even(s.time) * s.pack.element_bytes;
+    p = bytes(true, operand_rows);
+    ds = bytes(backward, operand_rows);
+    scores = scratch.take<float>(kAttentionBlock * kPanel * (backward ? 1 : s.blocks()));
+    dp = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
+    tile = scratch.take<float>(kAttentionBlock * kPanel);
+    delta = scratch.take<float>(backward ? s.time : 0);
+  }
+};
+
+}  // namespace ds::cpu
