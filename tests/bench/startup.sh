@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Start-up of dslaunch: the median time of `dslaunch --version` and --dry-run beside that of /bin/true, in turn.
+# Start-up of dslaunch: the median time of `dslaunch --version`, of --dry-run and of a job of one local rank
+# beside that of /bin/true, in turn.
 # Usage: startup.sh [RUNS]   (DS_BIN: folder of the binaries; default build/release/bin)
 set -eu
 bin=${DS_BIN:-$(cd "$(dirname "$0")/../.." && pwd)/build/release/bin}
@@ -25,15 +26,17 @@ for _ in $(seq "$runs"); do
   echo "true $(micros /bin/true)"
   echo "version $(micros "$bin/dslaunch" --version)"
   echo "dry_run $(micros "$bin/dslaunch" --hostfile "$hosts" --dry-run -- true)"
+  echo "one_rank $(micros "$bin/dslaunch" -n 1 -- /bin/true)"
 done | {
   samples=$(cat)
   base=$(awk '$1 == "true" {print $2}' <<<"$samples" | summary)
   printf '%-34s %8s %8s %8s   %s\n' "microseconds, $runs runs in turn" median p10 p90 'times /bin/true'
-  for name in true version dry_run; do
+  for name in true version dry_run one_rank; do
     read -r median low high < <(awk -v n=$name '$1 == n {print $2}' <<<"$samples" | summary)
     case $name in
       true) label='/bin/true' ;;
       version) label='dslaunch --version' ;;
+      one_rank) label='dslaunch -n 1 -- /bin/true' ;;
       dry_run) label='dslaunch --dry-run of 8000 ranks' ;;
     esac
     printf '%-34s %8d %8d %8d   %s\n' "$label" "$median" "$low" "$high" \
