@@ -19,6 +19,9 @@ namespace ds::launcher {
 
 namespace {
 
+// Beyond connecting: logging in, and starting the agent on a busy machine.
+constexpr std::chrono::seconds kStartMargin{30};
+
 mode_t current_umask() {
   const mode_t mask = ::umask(022);  // it can only be read by setting it
   ::umask(mask);
@@ -67,6 +70,7 @@ int start_job(const Options& options, Placement placement, std::vector<std::stri
   request.forwarded = std::move(forwarded);
   request.policy.grace = options.grace;
   request.policy.node_timeout = options.node_timeout;
+  request.policy.start_timeout = options.connect_timeout + kStartMargin;
   return run_job(io, std::move(request));
 }
 

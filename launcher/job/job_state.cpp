@@ -276,10 +276,9 @@ void JobState::handle(const Tick&) {
   }
   if (say_waiting_at_ && now_ >= *say_waiting_at_) {
     say_waiting_at_.reset();
-    if (ranks_left_ > 0)
-      act(Say{waiting_text(
-          placement_, cause_, ranks_left_,
-          std::max(policy_.grace - std::chrono::milliseconds(kSayWaitingAfter), 0ms))});
+    const auto left = policy_.grace - std::chrono::milliseconds(kSayWaitingAfter);
+    if (ranks_left_ > 0 && left > 0ms)
+      act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
   }
   if (kill_at_ && now_ >= *kill_at_) kill();
   if (give_up_at_ && now_ >= *give_up_at_) give_up();

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The environment contract: what every rank of a job finds in its environment, where it runs, and as what.
+set -u
+dslaunch="$DS_BIN/dslaunch"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0
+failures=0
+
+check() {  # NAME EXPECTED SEEN
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] && return
+  failures=$((failures + 1))
+  printf 'FAILED: %s: expected\n%s\nseen\n%s\n' "$1" "$2" "$3"
+}
+job() { timeout 60 "$dslaunch" "$@" </dev/null; }
+
+printf 'localhost slots=3\n' >hosts
+job --hostfile hosts -- sh -c 'echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK $GROUP_RANK \
+  $CROSS_RANK $CROSS_SIZE $LOCAL_SIZE $MASTER_ADDR $DSLAUNCH_EPOCH' | sort >seen
+check 'places' "$(printf '[%d] %d %d 3 3 0 0 0 1 3 127.0.0.1 0\n' 0 0 0 1 1 1 2 2 2)" "$(cat seen)"
+
+# Two nodes of one machine.
+printf 'localhost slots=1\n%s slots=2\n' "$(hostname)" >hosts
+job --transport local --hostfile hosts -- sh -c 'echo $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $CROSS_SIZE' |
+  sort >seen
+check 'two nodes' "$(printf '[0] 0 0 1 0 2\n[1] 1 0 2 1 2\n[2] 2 1 2 1 2\n')" "$(cat seen)"
+
+job -n 4 -- sh -c 'echo $MASTER_PORT $DSLAUNCH_JOB_ID $DSLAUNCH_JOB_KEY' | cut -d' ' -f2- | sort -u >seen
+check 'one port, id and key for all' 1 "$(wc -l <seen)"
+check 'their form' 1 "$(grep -cE '^[1-9][0-9]{3,4} [0-9a-f]{16} [0-9a-f]{64}$' seen)"
+check 'another job has another key' 2 "$( (cat seen; job -n 4 -- sh -c 'echo $MASTER_PORT $DSLAUNCH_JOB_ID $DSLAUNCH_JOB_KEY' |
+  cut -d' ' -f2- | sort -u) | cut -d' ' -f3 | sort -u | wc -l)"
+# The port is free for a server that sets SO_REUSEADDR, as stores do.
+check 'the port can be bound and used' ok "$(job -- python3 -c '
+import os, socket
+server = socket.socket(); server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+server.bind(("127.0.0.1", int(os.environ["MASTER_PORT"]))); server.listen()
+client = socket.create_connection(server.getsockname()); print("ok")')"
+
+check '-x with a value' 'a b=c' "$(job -x DS_TEST='a b=c' -- sh -c 'echo "$DS_TEST"')"
+check '-x of our own' mine "$(DS_TEST=mine job -x DS_TEST -- sh -c 'echo "$DS_TEST"')"
+check '-x cannot displace a rank' 0 "$(job -x RANK=9 -- sh -c 'echo $RANK')"
+check 'the environment is inherited' mine "$(DS_TEST=mine job -- sh -c 'echo "$DS_TEST"')"
+check 'OMP_NUM_THREADS of the user stays' 3 "$(OMP_NUM_THREADS=3 job -- sh -c 'echo $OMP_NUM_THREADS')"
+check 'else there is one' 1 "$(env -u OMP_NUM_THREADS "$dslaunch" -n 64 -- sh -c 'echo $OMP_NUM_THREADS' | cut -d' ' -f2 | sort -u)"
+
+check 'the current directory' "$work" "$(job -- pwd)"
+mkdir -p 'a b'
+check '--wdir' "$work/a b" "$(job --wdir 'a b' -- pwd)"
+check 'umask' 0027 "$(umask 027; job -- sh -c umask)"
+check 'signals are as in a fresh process' '0000000000000000 0000000000000000' \
+  "$(trap '' USR1; job -- awk '/SigBlk|SigIgn/ {printf "%s%s", sep, $2; sep = " "}' /proc/self/status)"
+check 'descriptors' '0 1 2 3' "$(job -- ls /proc/self/fd | tr '\n' ' ' | sed 's/ $//')"
+check 'arguments arrive as they are' "$(printf '%s|' 'a b' '$HOME' '*' '"' "'" '' $'x\ny')" \
+  "$(job -- printf '%s|' 'a b' '$HOME' '*' '"' "'" '' $'x\ny')"
+check '64 ranks' 64 "$(job -n 64 -- sh -c 'echo $RANK' | sort -u | wc -l)"
+
+if [ "$failures" != 0 ]; then
+  echo "environment of ranks: $failures of $checks checks failed"
+  exit 1
+fi
+echo "environment of ranks: $checks checks passed"
