@@ -20,7 +20,8 @@ namespace {
 
 /// Ranks are not read while so much output waits for the channel.
 constexpr std::size_t kOutputLimit = std::size_t{1} << 20;
-/// For the last frames, after the end.
+/// For the last frames, after the end, while the root says nothing. A root that lives but does not
+/// read waits for its own reader, and the end of the output is worth that wait.
 constexpr std::chrono::seconds kDrainLimit{10};
 
 class Agent {
@@ -71,6 +72,7 @@ class Agent {
   }
 
   void perform(const Send& action) {
+    // The last frame must not overtake what the ranks wrote.
     if (std::holds_alternative<Bye>(action.message)) {
       channel_.send_last(envelope_, action.message);
     } else {
@@ -236,11 +238,18 @@ class Agent {
   }
 
   void drain() {
-    const Deadline deadline = Deadline::after(kDrainLimit);
+    Deadline deadline = Deadline::after(kDrainLimit);
     channel_.flush();
     while (channel_.anything_waiting() && !deadline.passed()) {
-      pollfd out{channel_.out(), POLLOUT, 0};
-      ::poll(&out, 1, static_cast<int>(deadline.remaining().count()));
+      pollfd ends[] = {{channel_.out(), POLLOUT, 0},
+                       {channel_open_ ? channel_.in() : -1, POLLIN, 0}};
+      ::poll(ends, 2, static_cast<int>(deadline.remaining().count()));
+      if (ends[1].revents != 0) {
+        channel_open_ = channel_.read_some();
+        if (channel_open_) deadline = Deadline::after(kDrainLimit);
+        while (channel_.next()) {
+        }
+      }
       channel_.flush();
     }
   }

@@ -44,11 +44,13 @@ struct RankExited {
 struct SignalReceived {  // HUP, INT, TERM or TSTP came to the launcher
   int signo = 0;
 };
-struct Continued {};     // the launcher runs again after SuspendSelf
+struct Continued {};  // the launcher runs again after SuspendSelf
+struct OutputHeld {
+};  // the launcher's reader is slow, so agents are not read: they cannot be heard
 struct OutputClosed {};  // nobody reads standard output any more
 struct Tick {};          // wake_at() has come
 using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDone, AgentLost,
-                           RankExited, SignalReceived, Continued, OutputClosed, Tick>;
+                           RankExited, SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
 
 // Actions. Those without a node are for every agent that listens.
 struct OpenAgents {  // on every node of the placement

@@ -121,9 +121,7 @@ void Job::arm_timer() {
   timer_.async_wait([this](const asio::error_code& error) {
     if (error) return;
     timer_at_.reset();
-    // Nodes that we do not listen to are not silent.
-    if (paused_)
-      for (std::size_t i = 0; i < links_.size(); ++i) feed(AgentHeard{static_cast<int>(i)});
+    if (paused_) feed(OutputHeld{});
     feed(Tick{});
   });
 }

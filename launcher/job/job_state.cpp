@@ -223,6 +223,14 @@ void JobState::finish_when_done() {
   act(Finish{exit_code(cause_)});
 }
 
+/// Agents stop and kill by themselves; what they say about it stands behind output that nobody
+/// reads yet.
+void JobState::handle(const OutputHeld&) {
+  for (NodeState& node : nodes_) node.last_heard = now_;
+  if (kill_at_) kill_at_ = std::max(*kill_at_, now_ + kKillMargin);
+  if (give_up_at_) give_up_at_ = std::max(*give_up_at_, now_ + kGiveUpAfterKill);
+}
+
 void JobState::handle(const OutputClosed&) {
   if (phase_ != Phase::stopping) stop({.kind = Cause::Kind::output});
 }

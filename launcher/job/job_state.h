@@ -57,6 +57,7 @@ class JobState {
   void handle(const RankExited& event);
   void handle(const SignalReceived& event);
   void handle(const Continued&);
+  void handle(const OutputHeld&);
   void handle(const OutputClosed&);
   void handle(const Tick&);
 

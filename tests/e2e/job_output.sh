@@ -69,6 +69,10 @@ check 'standard input is /dev/null' test ! -s out
 timeout 60 "$dslaunch" -n 2 -- yes 2>err | head -n 1 >out
 check 'a closed pipe ends the job' test "${PIPESTATUS[0]}" = 141
 
+# A reader that pauses for longer than all limits loses nothing.
+timeout 60 "$dslaunch" --node-timeout 1s --grace 100ms -n 2 -- head -c 15000000 /dev/zero 2>err | (sleep 5; wc -c) >out
+check 'a slow reader' test "$(cat out)" -ge 30000000
+
 # One file for both streams.
 timeout 60 "$dslaunch" -n 2 -- sh -c 'echo a; echo b >&2' >out 2>&1 </dev/null
 check 'one file for both streams' test "$(sort out | tr '\n' ,)" = '[0] a,[0] b,[1] a,[1] b,'

@@ -173,3 +173,13 @@ TEST_CASE("ranks that left something behind do not hold the job for ever") {
   CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, kill");
   CHECK(text_of(job.on(AgentDone{0}, kT0 + 3s)) == "close 0, finish 0");
 }
+
+TEST_CASE("a slow reader of the output is no silence of the nodes and no reason to kill") {
+  JobState job = started_job(1, 1, {.grace = 1s, .node_timeout = 3s});
+  job.on(exited(0, 0), kT0);
+  for (auto at = kT0 + 1s; at < kT0 + 60s; at += 1s) {
+    CHECK(job.on(OutputHeld{}, at).empty());
+    CHECK(text_of(job.on(Tick{}, at)) == "beat");
+  }
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 60s)) == "close 0, finish 0");
+}
