@@ -29,7 +29,10 @@ class Link final : public SshLink {
 
 }  // namespace
 
-std::unique_ptr<SshKeyring> make_ssh_keyring() { return std::make_unique<Keyring>(); }
+std::unique_ptr<SshKeyring> make_ssh_keyring() {
+  ssh_init();  // a static libssh is not set up by being loaded; counted, so once more does no harm
+  return std::make_unique<Keyring>();
+}
 
 std::unique_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring,
                                        SshLinkSetup setup, SshLinkEvents events) {
