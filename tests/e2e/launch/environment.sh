@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a rank finds: variables, working folder, standard input, signals, descriptors.
 set -u
-. "$DS_SOURCE/tests/e2e/launch/lib.sh"
+. "$DS_SOURCE/tests/support/launch.sh"
 
 export RANK=99 WORLD_SIZE=99 FROM_USER="a b'c\"d"
 unset OMP_NUM_THREADS CUDA_VISIBLE_DEVICES

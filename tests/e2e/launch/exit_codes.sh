@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The job's exit code is that of its first failing rank, and the last line names the cause.
 set -u
-. "$DS_SOURCE/tests/e2e/launch/lib.sh"
+. "$DS_SOURCE/tests/support/launch.sh"
 
 run -n 3 -- true
 expect 0 "success"

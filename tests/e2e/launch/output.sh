@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lines arrive whole, with their rank in front; the streams stay apart; one rank's bytes stay as they are.
 set -u
-. "$DS_SOURCE/tests/e2e/launch/lib.sh"
+. "$DS_SOURCE/tests/support/launch.sh"
 
 run -n 2 -- bash -c 'echo "out $RANK"; echo "err $RANK" >&2'
 expect 0 "streams"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Ctrl-C once stops the job with a grace, twice kills it; TERM and HUP stop it; Ctrl-Z suspends it.
 set -u
-. "$DS_SOURCE/tests/e2e/launch/lib.sh"
+. "$DS_SOURCE/tests/support/launch.sh"
 
 # stops_with SIGNAL CODE: ranks get TERM and can save.
 stops_with() {

@@ -2,7 +2,7 @@
 # TERM goes to a rank's main process alone, KILL to all it made when the grace is over; what a rank
 # leaves behind ends with it.
 set -u
-. "$DS_SOURCE/tests/e2e/launch/lib.sh"
+. "$DS_SOURCE/tests/support/launch.sh"
 
 run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then sleep 0.3; exit 4; fi; trap "" TERM
   setsid sleep 60 & while :; do sleep 1; done'
