@@ -21,8 +21,8 @@ struct Rendezvous {
   Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
 };
 
-/// World size 1: no sockets. More: Gloo. Errors: Error{comm} when the others do not come in time;
-/// Error{config} when the job key or the job differs.
+/// World size 1: no sockets. More: Gloo. Errors: Error{comm} when rank 0 does not come in time, or
+/// refuses the job key or the job.
 std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous);
 
 }  // namespace ds

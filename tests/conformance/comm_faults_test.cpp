@@ -221,9 +221,9 @@ TEST_CASE("another key, or another job, is refused at once") {
     other_key.job_key = "4567";
     other_epoch.epoch = 1;
     no_key.job_key = "";
-    messages = {error_of(ErrorKind::config, [&] { make_collectives(other_key); }),
-                error_of(ErrorKind::config, [&] { make_collectives(other_epoch); }),
-                error_of(ErrorKind::config, [&] { make_collectives(no_key); })};
+    messages = {error_of(ErrorKind::comm, [&] { make_collectives(other_key); }),
+                error_of(ErrorKind::comm, [&] { make_collectives(other_epoch); }),
+                error_of(ErrorKind::comm, [&] { make_collectives(no_key); })};
     tried.arrive_and_wait();
   });
   CHECK(errors == std::vector<std::string>(2));

@@ -84,7 +84,7 @@ export MASTER_PORT=$("$rank_program" free-port)
 key=$(printf 'a%.0s' $(seq 64))
 DSLAUNCH_JOB_KEY=$key start 0 2 once
 DSLAUNCH_JOB_KEY=${key/a/b} start 1 2 once
-expect 1 65 "refused the job key"
+expect 1 69 "rank 1: .* refused the job key"
 grep -q "$key" "$folder"/*.out && fail "the key is printed"
 kill -9 "${pids[0]}"
 

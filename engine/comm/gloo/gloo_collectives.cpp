@@ -56,7 +56,12 @@ void GlooCollectives::open_door_of_others() {
         Invitation{rendezvous_.master_addr, rendezvous_.master_port, rendezvous_.job_key, job()},
         deadline);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::comm) throw error.with_context(fmt::format("rank {}", rank()));
+    // Refused: only this rank knows, so it is no error of the configuration that one rank may
+    // report for all.
+    if (error.kind() == ErrorKind::config) {
+      throw Error(ErrorKind::comm, fmt::format("rank {}: {}", rank(), error.what()), error.hint());
+    }
+    if (error.kind() != ErrorKind::comm) throw;
     throw Error(ErrorKind::comm,
                 fmt::format("rank {}: rank 0 did not come within {:.3g} s: {}", rank(),
                             seconds(rendezvous_.timeout), error.what()),

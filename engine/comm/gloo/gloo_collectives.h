@@ -19,7 +19,7 @@ namespace ds::comm {
 class GlooCollectives final : public Collectives {
  public:
   /// Rank 0 serves the store; the others find it. Errors: Error{comm} when it does not answer in
-  /// time; Error{config} when the job key or the job differs.
+  /// time, or refuses the job key or the job.
   explicit GlooCollectives(const Rendezvous& rendezvous);
 
   [[nodiscard]] int rank() const override { return rendezvous_.rank; }
