@@ -42,8 +42,11 @@ GlooGroup::GlooGroup(Parts parts)
 }
 
 GlooGroup::~GlooGroup() {
-  const std::lock_guard lock(mutex_);
-  news_.closing = true;
+  {
+    const std::lock_guard lock(mutex_);
+    news_.closing = true;
+  }
+  context_->say_goodbye();
 }
 
 void GlooGroup::all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,

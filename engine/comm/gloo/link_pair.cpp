@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <exception>
 #include <utility>
@@ -25,6 +26,12 @@ class LinkPair final : public tcp::Pair {
   ~LinkPair() override {
     const std::lock_guard lock(m_);
     if (state_ != CLOSED) tcp::Pair::changeState(CLOSED);
+  }
+
+  // Tells the peer that nothing more comes, after what is under way.
+  void say_goodbye() {
+    const std::lock_guard lock(m_);
+    if (state_ == CONNECTED) ::shutdown(fd_, SHUT_WR);
   }
 
   // False when a stranger on this machine was faster than this call.
@@ -75,7 +82,14 @@ LinkContext::LinkContext(std::shared_ptr<tcp::Device> device, int own_rank,
   }
 }
 
+void LinkContext::say_goodbye() {
+  for (const std::unique_ptr<::gloo::transport::Pair>& pair : pairs_) {
+    if (pair) static_cast<LinkPair&>(*pair).say_goodbye();
+  }
+}
+
 void LinkContext::close_all() {
+  say_goodbye();
   for (const std::unique_ptr<::gloo::transport::Pair>& pair : pairs_) {
     if (pair) pair->close();
   }

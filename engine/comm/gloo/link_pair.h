@@ -27,6 +27,10 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
   /// Errors: Error{comm} when Gloo does not take a link.
   LinkContext(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank,
               std::vector<UniqueFd> links, LinkEnded link_ended);
+  /// Tells all peers that nothing more comes. Closing takes Gloo milliseconds a link: without this
+  /// the last peer would hear of the end from the first one, and take that one for its cause. Any
+  /// thread.
+  void say_goodbye();
   /// Ends all links at once; peers see it. Any thread.
   void close_all();
   std::unique_ptr<::gloo::transport::Pair>& createPair(int peer) override;
