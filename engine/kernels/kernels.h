@@ -106,7 +106,7 @@ struct HeadLoss {
 };
 
 /// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.
-/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.
+/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.   Order: din may be in's memory.
 struct HeadLossBackward {
   HeadLoss forward;
   Tensor din, dweight;

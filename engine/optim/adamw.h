@@ -32,7 +32,7 @@ inline AdamWCoefficients adamw_coefficients(const AdamWHyper& h) {
 /// and sqrt, each correctly rounded, so that every width and device gives the same bits. Source:
 /// Loshchilov and Hutter, arXiv:1711.05101, in the order of operations of torch.optim.AdamW.
 template <class Math, class Number>
-inline __attribute__((always_inline)) void adamw_element(const AdamWCoefficients& c, Number grad,
+constexpr __attribute__((always_inline)) void adamw_element(const AdamWCoefficients& c, Number grad,
                                                          Number& weight, Number& m, Number& v) {
   const Number g = Math::mul(grad, Math::broadcast(c.grad_scale));
   m = Math::fma(Math::sub(g, m), Math::broadcast(c.one_minus_beta1), m);

@@ -98,6 +98,12 @@ TEST_CASE(
       CHECK(loss == forward_loss);
       check_close("din", din, want.din, act);
       check_close("dweight", dweight, want.dweight, act);
+      const std::string din_bits = din.bits(), in_bits = in.bits();
+      op.din = in.tensor();  // in place
+      bench.run(op);
+      CHECK(in.bits() == din_bits);
+      std::memcpy(in.data(), in_bits.data(), in_bits.size());
+      op.din = din.tensor();
       op.accumulate = true;
       bench.run(op);
       Values twice = want.dweight;

@@ -215,8 +215,9 @@ void run(const Context& c, const HeadLossBackward& a) {
   DS_ASSERT(a.loss_scale != 0.0F);
   for_chunks(c, a.forward, [&](Chunk& chunk) {
     chunk.softmax(a.loss_scale);
-    chunk.input_gradient(a.din.data);
+    // Weights first: they read `in`, whose memory `din` may be.
     chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
+    chunk.input_gradient(a.din.data);
   });
 }
 
