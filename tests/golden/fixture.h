@@ -1,0 +1,90 @@
+// Reads a golden fixture: sizes and losses from NAME.json, arrays from NAME.bin, weights from the
+// formula that make_gpt2_fixture.py uses too.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/base/error.h"
+
+namespace ds::golden {
+
+/// SplitMix64's finaliser.
+inline std::uint64_t mix(std::uint64_t x) {
+  std::uint64_t z = x + 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31U);
+}
+
+/// A multiple of 2^-15 in [-1, 1): the same in Python and here, and exact in f32.
+inline double uniform(std::uint64_t stream, std::uint64_t counter) {
+  const auto draw = static_cast<std::int64_t>(mix(counter + (stream << 32U)) >> 48U);
+  return static_cast<double>(draw - 32768) / 32768;
+}
+
+class Fixture {
+ public:
+  struct Parameter {
+    std::string name;
+    std::vector<double> values;
+  };
+
+  /// Errors: Error{config} when a file cannot be read.
+  Fixture(const std::string& folder, const std::string& name)
+      : header_(nlohmann::json::parse(read(folder + "/" + name + ".json"))),
+        blob_(read(folder + "/" + name + ".bin")) {
+    std::uint64_t counter = 0;
+    for (const auto& row : header_["parameters"]) {
+      Parameter parameter{.name = row["name"], .values = {}};
+      std::size_t count = 1;
+      for (const std::size_t extent : row["shape"]) count *= extent;
+      for (std::size_t i = 0; i < count; ++i) {
+        parameter.values.push_back(row["centre"].get<double>() +
+                                   row["scale"].get<double>() * uniform(model("seed"), counter++));
+      }
+      parameters_.push_back(std::move(parameter));
+    }
+  }
+
+  /// layers, hidden, heads, vocab, valid_vocab, micro, seq_len, seed.
+  [[nodiscard]] std::uint64_t model(const char* key) const {
+    return header_["model"][key].get<std::uint64_t>();
+  }
+  [[nodiscard]] const nlohmann::json& header() const { return header_; }
+  [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  template <class Element>
+  [[nodiscard]] std::vector<Element> array(const std::string& name) const {
+    static_assert(sizeof(Element) == 4);
+    for (const auto& row : header_["arrays"]) {
+      if (row["name"] != name) continue;
+      std::size_t count = 1;
+      for (const std::size_t extent : row["shape"]) count *= extent;
+      std::vector<Element> values(count);
+      DS_ASSERT(row["offset"].get<std::size_t>() + 4 * count <= blob_.size());
+      std::memcpy(values.data(), blob_.data() + row["offset"].get<std::size_t>(), 4 * count);
+      return values;
+    }
+    throw Error(ErrorKind::config, "the fixture has no array " + name,
+                "run tests/golden/make_gpt2_fixture.py");
+  }
+
+ private:
+  static std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Error(ErrorKind::config, path + ": cannot be read", "");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  nlohmann::json header_;
+  std::string blob_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace ds::golden
