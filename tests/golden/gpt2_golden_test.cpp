@@ -1,0 +1,191 @@
+// The whole GPT-2 through the program and the executor, against PyTorch's fixtures: logits, loss,
+// every gradient, ten steps of AdamW; bf16 against its fp32 self.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "golden/model_under_test.h"
+
+namespace ds::golden {
+namespace {
+
+constexpr double kLossTolerance = 1e-5;
+constexpr double kGradientTolerance = 1e-4;
+constexpr double kLogitsTolerance = 1e-5;
+
+constexpr const char* kCases[] = {"gpt2_tiny", "gpt2_odd"};
+
+Batch batch_of(const Fixture& fixture, std::size_t step) {
+  const std::string suffix = step % 2 == 0 ? "0" : "1";
+  return {fixture.array<std::int32_t>("tokens." + suffix),
+          fixture.array<std::int32_t>("targets." + suffix)};
+}
+
+Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+/// |got - want| / |want| in the Euclidean norm.
+double relative_error(const Values& got, const Values& want) {
+  REQUIRE(got.size() == want.size());
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - want[i]) * (got[i] - want[i]);
+    norm += want[i] * want[i];
+  }
+  REQUIRE(norm > 0);
+  return std::sqrt(difference / norm);
+}
+
+// A multiple of a tolerance never passes by being NaN: !(error <= tolerance) fails.
+double worst_gradient(const Fixture& fixture, const ModelUnderTest& got,
+                      const std::function<Values(const std::string&)>& want, double tolerance) {
+  double worst = 0;
+  for (const Fixture::Parameter& parameter : fixture.parameters()) {
+    CAPTURE(parameter.name);
+    const double error = relative_error(got.gradient(parameter.name), want(parameter.name));
+    CHECK(error <= tolerance);
+    worst = std::max(worst, error);
+  }
+  return worst;
+}
+
+TEST_CASE("fp32: logits, loss and every gradient are PyTorch's") {
+  for (const char* name : kCases) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    ModelUnderTest model(fixture, DType::f32);
+    const Batch batch = batch_of(fixture, 0);
+    const double logits =
+        relative_error(model.logits(batch), doubles(fixture.array<float>("logits")));
+    CHECK(logits <= kLogitsTolerance);
+
+    const double want = fixture.header()["loss_mean"].get<double>();
+    const double loss = std::abs(model.step(batch, 0).loss - want) / want;
+    CHECK(loss <= kLossTolerance);
+
+    const auto torch = [&](const std::string& parameter) {
+      return doubles(fixture.array<float>("grad." + parameter));
+    };
+    const double gradient = worst_gradient(fixture, model, torch, kGradientTolerance);
+    fmt::print("{}: fp32 relative errors: logits {:.1e}, loss {:.1e}, worst gradient {:.1e}\n",
+               name, logits, loss, gradient);
+  }
+}
+
+TEST_CASE("fp32: ten steps of AdamW follow PyTorch in double precision") {
+  for (const char* name : kCases) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    ModelUnderTest model(fixture, DType::f32);
+    const std::vector<double> losses = fixture.header()["losses_f64"];
+    const std::vector<double> norms = fixture.header()["grad_norms_f64"];
+    double worst_loss = 0, worst_norm = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      CAPTURE(i);
+      const double lr = fixture.header()["optimizer"]["lr"].get<double>();
+      const ModelUnderTest::Step step = model.step(batch_of(fixture, i), lr);
+      const double loss = std::abs(step.loss - losses[i]) / losses[i];
+      const double norm = std::abs(step.norm - norms[i]) / norms[i];
+      CHECK(loss <= kLossTolerance);
+      CHECK(norm <= kGradientTolerance);
+      worst_loss = std::max(worst_loss, loss);
+      worst_norm = std::max(worst_norm, norm);
+    }
+    fmt::print("{}: fp32, ten AdamW steps: worst loss {:.1e}, worst gradient norm {:.1e}\n", name,
+               worst_loss, worst_norm);
+  }
+}
+
+// How far bf16 may be from fp32 with the same master weights.
+//
+// Rounding to 8 bits of significand adds a uniform relative error of at most u = 2^-9, with a
+// deviation of u / sqrt(3) = 1.13e-3. Errors of different roundings are independent and add in
+// quadrature. On the longest path of the forward pass lie the roundings of the embedding's sum and,
+// in each block, of ln_1's result, qkv, the probabilities, the attention's result, its projection,
+// the new residual, ln_2's result, the pre-activation, GELU's result, its projection and the new
+// residual (11), and of four weight matrices and two norms' weights (6); then ln_f and its weight,
+// and wte: 4 + 17 L roundings. The reverse path has as many again, and meets the forward's values
+// once more where it multiplies with them (saved activations: 17 L): 8 + 51 L in all.
+// The norm of a gradient tensor is then off by 1.13e-3 * sqrt(8 + 51 L): 1.2e-2 for two layers.
+// Two things amplify it: a norm or softmax subtracts a mean, so that an error relative to its input
+// is one relative to the smaller rest; a sum over rows cancels more in the gradient than in its
+// error (a gradient of N rows with random signs shrinks with the error, one that cancels by more
+// does not). Each is a factor of at most about sqrt(2) at these weights; together 2.
+double gradient_tolerance_bf16(double layers) {
+  return 2 * 0x1p-9 / std::sqrt(3.0) * std::sqrt(8 + 51 * layers);
+}
+
+// The loss: logits are off by e = 1.13e-3 * sqrt(4 + 17 L) of their deviation s over the
+// vocabulary. A row's loss moves by (p - onehot) . error, of size e * s * |p - onehot|, |.| <=
+// sqrt(2); the mean over n rows by that / sqrt(n), as rows' errors are independent but for those of
+// the weights, which n rows share: half of the variance is taken as shared. Three deviations.
+double loss_tolerance_bf16(double layers, double logit_deviation, double rows) {
+  const double e = 0x1p-9 / std::sqrt(3.0) * std::sqrt(4 + 17 * layers);
+  return 3 * e * logit_deviation * std::sqrt(2.0) * std::sqrt(0.5 + 0.5 / rows);
+}
+
+double deviation(const Values& values) {
+  double sum = 0, squares = 0;
+  for (const double x : values) {
+    sum += x;
+    squares += x * x;
+  }
+  const auto n = static_cast<double>(values.size());
+  return std::sqrt(squares / n - sum * sum / (n * n));
+}
+
+TEST_CASE("bf16 is its fp32 self within the roundings on its path") {
+  for (const char* name : kCases) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    ModelUnderTest full(fixture, DType::f32), half(fixture, DType::bf16);
+    const Batch batch = batch_of(fixture, 0);
+    const auto layers = static_cast<double>(fixture.model("layers"));
+    const Values logits = full.logits(batch);
+    const double logits_error = relative_error(half.logits(batch), logits);
+    CHECK(logits_error <= gradient_tolerance_bf16(layers));
+    CHECK(logits_error > 1e-4);  // It is bf16 indeed.
+
+    const double loss = full.step(batch, 0).loss;
+    const double loss_error = std::abs(half.step(batch, 0).loss - loss);
+    const double loss_tolerance = loss_tolerance_bf16(
+        layers, deviation(logits), fixture.header()["target_tokens"].get<double>());
+    CHECK(loss_error <= loss_tolerance);
+
+    const auto own = [&](const std::string& parameter) { return full.gradient(parameter); };
+    const double tolerance = gradient_tolerance_bf16(layers);
+    const double gradient = worst_gradient(fixture, half, own, tolerance);
+    fmt::print(
+        "{}: bf16 against fp32: logits {:.1e}, worst gradient {:.1e} (allowed {:.1e}), loss {:.1e} "
+        "nats (allowed {:.1e})\n",
+        name, logits_error, gradient, tolerance, loss_error, loss_tolerance);
+  }
+}
+
+TEST_CASE("bf16: ten steps of AdamW stay near fp32") {
+  // AdamW's first steps move every weight by about lr whatever the gradient's size, so a gradient
+  // that bf16 turned around moves the other way: the share of such elements is about the relative
+  // error of the gradient, and the loss's way down is off by no more than that share of it, twice.
+  for (const char* name : kCases) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    ModelUnderTest half(fixture, DType::bf16);
+    const std::vector<double> losses = fixture.header()["losses_f64"];
+    const double lr = fixture.header()["optimizer"]["lr"].get<double>();
+    const auto layers = static_cast<double>(fixture.model("layers"));
+    const Batch batch = batch_of(fixture, 0);
+    ModelUnderTest full(fixture, DType::f32);
+    const double at_start = loss_tolerance_bf16(layers, deviation(full.logits(batch)),
+                                                fixture.header()["target_tokens"].get<double>());
+    const double share = 2 * gradient_tolerance_bf16(layers);
+    double worst = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      CAPTURE(i);
+      const double error = std::abs(half.step(batch_of(fixture, i), lr).loss - losses[i]);
+      CHECK(error <= at_start + share * std::abs(losses[i] - losses[0]));
+      worst = std::max(worst, error);
+    }
+    fmt::print("{}: bf16, ten AdamW steps: worst loss {:.1e} nats off\n", name, worst);
+  }
+}
+
+}  // namespace
+}  // namespace ds::golden

@@ -1,0 +1,206 @@
+// A fixture's model, built and run as the trainer does it: build -> differentiate -> shard -> place
+// -> executor, one rank.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/comm/local/single.h"
+#include "engine/models/gpt2.h"
+#include "engine/program/passes.h"
+#include "engine/train/executor.h"
+#include "golden/fixture.h"
+
+namespace ds::golden {
+
+using Values = std::vector<double>;
+
+struct Batch {
+  std::vector<std::int32_t> tokens, targets;
+};
+
+class ModelUnderTest {
+ public:
+  struct Step {
+    double loss = 0;  // mean over the target tokens, nats
+    double norm = 0;  // of the mean loss's gradient, before clipping
+  };
+
+  ModelUnderTest(const Fixture& fixture, DType act)
+      : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
+    const auto size = [&](const char* key) {
+      return static_cast<std::int64_t>(fixture.model(key));
+    };
+    ModelConfig config;
+    config.layers = size("layers");
+    config.hidden = size("hidden");
+    config.heads = size("heads");
+    config.ffn = 4 * config.hidden;
+    config.vocab = size("vocab");
+    const ModelShape shape{.micro = size("micro"),
+                           .seq_len = size("seq_len"),
+                           .valid_vocab = size("valid_vocab"),
+                           .act = act};
+    forward_ = build_gpt2(config, shape);
+    step_ = shard(differentiate(forward_), ShardSpec{});
+    std::erase_if(forward_.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
+    verify(step_);
+    place_and_bind();
+    load_weights();
+  }
+
+  /// Runs one optimizer step and keeps the gradients that it had.
+  Step step(const Batch& batch, double lr) {
+    fill(*step_executor_, step_, batch, true);
+    StepContext context;
+    Step result;
+    context.on_control = [&](StepContext& now) { result = decide(now, lr); };
+    step_executor_->run(context);
+    return result;
+  }
+
+  /// Of the *sum* of losses, by parameter name; from the last step().
+  [[nodiscard]] const Values& gradient(const std::string& name) const {
+    const auto& parameters = fixture_.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].name == name) return gradients_[i];
+    }
+    throw Error(ErrorKind::config, "no gradient of " + name, "");
+  }
+
+  /// Shape: (rows, valid_vocab).
+  Values logits(const Batch& batch) {
+    fill(*forward_executor_, forward_, batch, false);
+    StepContext context;
+    forward_executor_->run(context);
+    const Tensor in = forward_executor_->tensor(forward_.final_activation);
+    const Tensor wte = forward_executor_->tensor(tensor_of(forward_, "wte.weight").weights);
+    const std::int64_t rows = in.shape[0], vocab = wte.shape[0];
+    const auto valid = static_cast<std::int64_t>(fixture_.model("valid_vocab"));
+    std::vector<float> row(static_cast<std::size_t>(vocab));
+    Values all;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      Tensor one = in;
+      one.data = static_cast<std::byte*>(in.data) + r * in.shape[1] * size_of(in.dtype);
+      one.shape = {1, in.shape[1]};
+      backend_.kernels->run(
+          Logits{.in = one, .weight = wte, .out = {row.data(), DType::f32, {1, vocab}}}, *stream_);
+      all.insert(all.end(), row.begin(), row.begin() + valid);
+    }
+    return all;
+  }
+
+ private:
+  static const ParamTensor& tensor_of(const Program& program, const std::string& name) {
+    for (const ParamGroup& group : program.groups) {
+      for (const ParamTensor& tensor : group.tensors) {
+        if (tensor.name == name) return tensor;
+      }
+    }
+    throw Error(ErrorKind::config, "the program has no parameter " + name, "");
+  }
+
+  void place_and_bind() {
+    const auto workspace =
+        static_cast<std::int64_t>(backend_.kernels->workspace_bytes(step_.extents));
+    const PlacementPlan plan = place({&step_, &forward_}, workspace);
+    arena_ = backend_.device->allocate(Tier::device, static_cast<std::size_t>(plan.total_bytes));
+    // NaN everywhere: what is used before it is written must not pass.
+    std::memset(arena_->data(), 0xFF, arena_->bytes());
+    backend_.kernels->set_workspace(arena_->data() + plan.workspace_offset,
+                                    static_cast<std::size_t>(plan.workspace_bytes));
+    stream_ = backend_.device->make_stream();
+    const auto bind = [&](const Program& program, std::size_t index) {
+      return std::make_unique<Executor>(program, arena_->data(), plan.offsets[index],
+                                        *backend_.kernels, &world_, *stream_);
+    };
+    step_executor_ = bind(step_, 0);
+    forward_executor_ = bind(forward_, 1);
+  }
+
+  // As the trainer does: gaps between tensors and moments start at zero.
+  void load_weights() {
+    for (const ParamGroup& group : step_.groups) {
+      const Tensor master = step_executor_->tensor(group.master);
+      for (const ValueId id : {group.master, group.moment1, group.moment2}) {
+        const Tensor flat = step_executor_->tensor(id);
+        std::memset(flat.data, 0, static_cast<std::size_t>(flat.bytes()));
+      }
+      for (const ParamTensor& tensor : group.tensors) {
+        const auto same = [&](const Fixture::Parameter& p) { return p.name == tensor.name; };
+        const auto& all = fixture_.parameters();
+        const auto found = std::find_if(all.begin(), all.end(), same);
+        DS_ASSERT(found != all.end(), "the fixture has every parameter");
+        DS_ASSERT(static_cast<std::int64_t>(found->values.size()) == tensor.shape.elements());
+        std::ranges::transform(found->values, static_cast<float*>(master.data) + tensor.offset,
+                               [](double x) { return static_cast<float>(x); });
+      }
+      if (group.weights != group.master) {
+        backend_.kernels->run(Cast{.in = master, .out = step_executor_->tensor(group.weights)},
+                              *stream_);
+      }
+    }
+  }
+
+  static void fill(Executor& executor, const Program& program, const Batch& batch,
+                   bool with_targets) {
+    const MicroBatch& place = program.micro_batches.front();
+    const auto copy = [&](ValueId id, const std::vector<std::int32_t>& values) {
+      const Tensor tensor = executor.tensor(id);
+      DS_ASSERT(static_cast<std::size_t>(tensor.elements()) == values.size());
+      std::memcpy(tensor.data, values.data(), static_cast<std::size_t>(tensor.bytes()));
+    };
+    copy(place.tokens, batch.tokens);
+    // Without its head a program has no use for targets, and so no place for them.
+    if (with_targets) copy(place.targets, batch.targets);
+  }
+
+  // The trainer's decision for one rank, by the definitions and not by its code.
+  Step decide(StepContext& context, double lr) {
+    const auto& optimizer = fixture_.header()["optimizer"];
+    const MicroBatch& place = step_.micro_batches.front();
+    const double loss = *static_cast<const double*>(step_executor_->tensor(place.loss).data);
+    const auto tokens = static_cast<double>(
+        *static_cast<const std::int64_t*>(step_executor_->tensor(place.count).data));
+    gradients_.clear();
+    double squares = 0;
+    for (const Fixture::Parameter& parameter : fixture_.parameters()) {
+      const Tensor g = step_executor_->tensor(tensor_of(step_, parameter.name).gradient);
+      const auto* data = static_cast<const float*>(g.data);
+      gradients_.emplace_back(data, data + g.elements());
+      for (const double x : gradients_.back()) squares += x * x;
+    }
+    const double norm = std::sqrt(squares) / tokens;
+    const double clip = fixture_.header()["model"]["clip"].get<double>();
+    const double beta1 = optimizer["beta1"].get<double>(), beta2 = optimizer["beta2"].get<double>();
+    ++steps_;
+    context.update = {
+        .grad_scale = static_cast<float>(std::min(1.0, clip / (norm + 1e-6)) / tokens),
+        .lr = static_cast<float>(lr),
+        .beta1 = static_cast<float>(beta1),
+        .beta2 = static_cast<float>(beta2),
+        .eps = static_cast<float>(optimizer["eps"].get<double>()),
+        .weight_decay = static_cast<float>(optimizer["weight_decay"].get<double>()),
+        .bias_correction1 = static_cast<float>(1 - std::pow(beta1, steps_)),
+        .bias_correction2 = static_cast<float>(1 - std::pow(beta2, steps_))};
+    return {.loss = loss / tokens, .norm = norm};
+  }
+
+  const Fixture& fixture_;
+  Backend backend_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Arena> arena_;
+  comm::SingleGroup world_{{.name = "world", .epoch = 0, .ranks = {0}}};
+  Program forward_, step_;
+  std::unique_ptr<Executor> step_executor_, forward_executor_;
+  std::vector<Values> gradients_;  // in the fixture's order
+  int steps_ = 0;
+};
+
+}  // namespace ds::golden
