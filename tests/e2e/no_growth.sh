@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# No growth after the first steps: engine code allocates nothing, libraries little, and the heap stays as it is.
+. "$DS_SOURCE/tests/support/train_ranks.sh"
+hook=$DS_TESTS/liballoc_hook.so
+limit=$((64 * 1024))
+if ldd "$dsrunner" | grep -q 'lib[at]san'; then
+  echo "skipped: a sanitizer has its own allocator"
+  exit 77
+fi
+
+# owner FRAMES...: who made the allocation: the first frame that says so, innermost first
+owner() {
+  local frame object name
+  for frame in "$@"; do
+    object=${frame%+*}
+    case $object in
+      *libdnnl*) echo oneDNN && return ;;
+      *dsrunner) ;;
+      *) echo "${object##*/}" && return ;;
+    esac
+    name=$(addr2line -f -C -e "$object" "${frame##*+}" | head -1)
+    case $name in
+      *gloo::*) echo "Gloo $name" && return ;;
+      *ds::*) echo "engine $name" && return ;;
+    esac
+  done
+  echo "engine (no name): $*"
+}
+
+# check NAME RANK: the report of one rank
+check() {
+  local report=$work/$1.heap.$2 live2 live20 worst count largest frames who
+  [ -s "$report" ] || { fail "$1, rank $2: no report of the allocations"; return; }
+  live2=$(awk '$1 == "step" && $2 == 2 { print $4 }' "$report")
+  live20=$(awk '$1 == "step" && $2 == 20 { print $4 }' "$report")
+  worst=$(awk '$1 == "step" && $2 >= 3 && $2 < 20 && $8 > w { w = $8 } END { print w + 0 }' "$report")
+  echo "$1, rank $2: live heap after step 2: $live2, after step 20: $live20 bytes; largest allocation of steps 4 to 20: $worst"
+  [ -n "$live20" ] && [ $((live20 - live2)) -lt $limit ] && [ $((live2 - live20)) -lt $limit ] ||
+    fail "$1, rank $2: the heap went from $live2 to $live20 bytes"
+  [ "$worst" -le $limit ] || fail "$1, rank $2: an allocation of $worst bytes in a steady step"
+  while read -r _ _ count _ _ _ largest _ frames; do
+    # shellcheck disable=SC2086
+    who=$(owner $frames)
+    echo "  $count times, largest $largest bytes: $who"
+    [ "${who%% *}" != engine ] || fail "$1, rank $2: engine code allocates in a steady step: $who"
+  done < <(grep '^site' "$report")
+}
+
+# job WORLD NAME KEYS...: with the hook; steps 4 to 20 are looked at, as step 3 measures the matrix peak first
+job() {
+  rm -f "$work/page"
+  truncate -s 4096 "$work/page"
+  export DS_ALLOC_PAGE=$work/page DS_ALLOC_REPORT=$work/$2.heap DS_ALLOC_FIRST=3 DS_ALLOC_LAST=20
+  start_job_hooked "$@"
+  unset DS_ALLOC_REPORT
+  local rank
+  for ((rank = 0; rank < $1; rank++)); do check "$2" "$rank"; done
+}
+start_job_hooked() {
+  local plain=$dsrunner
+  cat >"$work/hooked" <<END
+#!/bin/sh
+LD_PRELOAD=$hook exec $plain "\$@"
+END
+  chmod +x "$work/hooked"
+  dsrunner=$work/hooked
+  run_job "$@"
+  dsrunner=$plain
+}
+
+for dtype in fp32 bf16; do
+  job 1 "$dtype-alone" precision.dtype=$dtype device.threads=2 batch.accum=2 train.steps=22
+  job 2 "$dtype-two" precision.dtype=$dtype batch.accum=2 determinism.virtual_ranks=4 train.steps=22
+done
+
+[ $failures = 0 ] && echo "no growth: all as promised"
+exit $((failures > 0))

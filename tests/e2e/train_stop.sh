@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# How a training group ends together: TERM to one rank, a rank that is killed, a wrong job key, other settings on one rank.
+. "$DS_SOURCE/tests/support/train_ranks.sh"
+long=(train.steps=1000000)
+
+steps_of() { wc -l <"$work/$1/metrics.jsonl" 2>/dev/null || echo 0; }
+has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
+# expect NAME RANK CODE TEXT
+expect() {
+  local code
+  wait "${pids[$2]}"
+  code=$?
+  [ $code = "$3" ] || fail "$1: rank $2 exits $code, not $3: $(tail -5 "$work/$1.$2.out")"
+  grep -q -- "$4" "$work/$1.$2.out" || fail "$1: rank $2 does not say '$4': $(tail -5 "$work/$1.$2.out")"
+}
+# ended_within NAME SECONDS RANKS...: a hang is a failure, not a wait for the test's own limit
+ended_within() {
+  local name=$1 seconds=$2 rank
+  for rank in "${@:3}"; do
+    wait_for "$seconds" eval "! kill -0 ${pids[$rank]} 2>/dev/null" || fail "$name: rank $rank hangs"
+    kill -9 "${pids[$rank]}" 2>/dev/null
+  done
+}
+
+# TERM to one rank that is not rank 0: all stop after the same step, and the summary is there.
+start_job 3 term determinism.virtual_ranks=4 "${long[@]}"
+wait_for 60 has_steps term 3 || fail "term: no step"
+kill -TERM "${pids[1]}"
+ended_within term 30 0 1 2
+for rank in 0 1 2; do expect term $rank 143 ""; done
+steps=$(summary_of term steps)
+[ -n "$steps" ] && [ "$steps" = "$(steps_of term)" ] || fail "term: summary after $steps steps, metrics of $(steps_of term)"
+hash=$(summary_of term weights_hash)
+[ ${#hash} = 32 ] || fail "term: no weights_hash in the summary"
+# A stop at a step's end leaves the weights of that many steps.
+run_job 1 replay determinism.virtual_ranks=4 train.steps="$steps" schedule.total=1000000
+[ "$(summary_of replay weights_hash)" = "$hash" ] || fail "term: not the weights of $steps whole steps"
+
+# kill -9: the others name rank and operation within seconds.
+for victim in 1 0; do
+  name=kill$victim
+  start_job 3 $name determinism.virtual_ranks=3 "${long[@]}"
+  wait_for 60 has_steps $name 3 || fail "$name: no step"
+  kill -9 "${pids[$victim]}"
+  wait "${pids[$victim]}" 2>/dev/null
+  others=()
+  for rank in 0 1 2; do [ $rank = $victim ] || others+=($rank); done
+  ended_within $name 10 "${others[@]}"
+  for rank in "${others[@]}"; do
+    expect $name "$rank" 69 "rank $victim"
+    # The error's line starts with the op's path: "dsrunner: reduce.block1: ...".
+    grep -qE '^dsrunner: [a-z_]+[a-z0-9_.]*: ' "$work/$name.$rank.out" ||
+      fail "$name: rank $rank names no op: $(tail -3 "$work/$name.$rank.out")"
+  done
+done
+
+# A rank with another job key is refused, and the key is not printed.
+key=$(printf 'a%.0s' $(seq 64))
+export MASTER_PORT
+MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
+DSLAUNCH_JOB_KEY=$key start_rank 0 2 key "${long[@]}"
+DSLAUNCH_JOB_KEY=${key/a/b} start_rank 1 2 key "${long[@]}"
+ended_within key 30 1
+expect key 1 65 "job key"
+grep -q "$key" "$work"/key.*.out && fail "key: printed"
+kill -9 "${pids[0]}"
+wait "${pids[0]}" 2>/dev/null
+
+# A setting that decides bits differs on one rank: an error on both, before the first step.
+MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
+start_rank 0 2 differ "${long[@]}"
+start_rank 1 2 differ "${long[@]}" train.seed=2
+ended_within differ 30 0 1
+for rank in 0 1; do expect differ $rank 65 ""; done
+grep -q "differ" "$work"/differ.*.out || fail "differ: nobody says that the ranks differ: $(cat "$work"/differ.*.out)"
+has_steps differ 1 && fail "differ: a step was taken"
+pids=()
+
+[ $failures = 0 ] && echo "ends of a training group: all as promised"
+exit $((failures > 0))
