@@ -48,7 +48,7 @@ class Gpt2(nn.Module):
         for block in self.blocks:
             x = block(x, self.mask)
         logits = F.linear(self.ln_f(x), self.wte.weight)
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
 
 
 def main():
