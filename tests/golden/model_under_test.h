@@ -117,8 +117,8 @@ class ModelUnderTest {
                                     static_cast<std::size_t>(plan.workspace_bytes));
     stream_ = backend_.device->make_stream();
     const auto bind = [&](const Program& program, std::size_t index) {
-      return std::make_unique<Executor>(program, arena_->data(), plan.offsets[index],
-                                        *backend_.kernels, &world_, *stream_);
+      return std::make_unique<Executor>(program, arena_->data(), plan.offsets[index], backend_,
+                                        &world_, *stream_);
     };
     step_executor_ = bind(step_, 0);
     forward_executor_ = bind(forward_, 1);
