@@ -38,12 +38,16 @@ check() {
   [ -n "$live20" ] && [ $((live20 - live2)) -lt $limit ] && [ $((live2 - live20)) -lt $limit ] ||
     fail "$1, rank $2: the heap went from $live2 to $live20 bytes"
   [ "$worst" -le $limit ] || fail "$1, rank $2: an allocation of $worst bytes in a steady step"
+  : >"$work/owners"
   while read -r _ _ count _ _ _ largest _ frames; do
     # shellcheck disable=SC2086
     who=$(owner $frames)
-    echo "  $count times, largest $largest bytes: $who"
+    echo "$who $count $largest" >>"$work/owners"
     [ "${who%% *}" != engine ] || fail "$1, rank $2: engine code allocates in a steady step: $who"
   done < <(grep '^site' "$report")
+  awk '{ n = $NF; c = $(NF - 1); NF -= 2; count[$0] += c; if (n > most[$0]) most[$0] = n }
+    END { for (who in count) printf "  %s: %d allocations, largest %d bytes\n", who, count[who], most[who] }' \
+    "$work/owners" | sort
 }
 
 # job WORLD NAME KEYS...: with the hook; steps 4 to 20 are looked at, as step 3 measures the matrix peak first
