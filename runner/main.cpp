@@ -75,7 +75,8 @@ void install_stop_signals() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point started) {
+int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point started,
+        bool& joined) {
   const Arguments arguments = parse(argc, argv);
   if (arguments.help) {
     fmt::print("{}", kHelp);
@@ -89,7 +90,8 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .overrides = arguments.overrides,
                                .rendezvous = env.rendezvous(kRendezvousTimeout),
                                .started = started,
-                               .stop_signal = &stop_signal};
+                               .stop_signal = &stop_signal,
+                               .joined = &joined};
   if (arguments.check) {
     ds::check_training(request);
     return 0;
@@ -104,14 +106,15 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
 int main(int argc, char** argv) {
   const ds::Clock::time_point started = ds::Clock::now();
   int local_rank = 0;
+  bool joined = false;
   try {
     const ds::RankEnv env = ds::parse_rank_env([](const char* name) { return std::getenv(name); });
     local_rank = env.local_rank;
-    return run(argc, argv, env, started);
+    return run(argc, argv, env, started, joined);
   } catch (const ds::Error& error) {
     // What is wrong with the job's input is the same for all ranks of a node: one of them says it.
     const bool common =
-        error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage;
+        !joined && (error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage);
     if (!common || local_rank == 0) fmt::print(stderr, "dsrunner: {}\n", error.for_people());
     return ds::contract::exit_code(error.kind());
   } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// Lines by fmt: no JSON tree for eight numbers, and less than 1 KiB allocated a line.
+// Lines by fmt: no JSON tree for eight numbers, and nothing allocated.
 #include "engine/monitor/metrics_writer.h"
 
 #include <fcntl.h>
@@ -12,23 +12,31 @@
 namespace ds {
 namespace {
 
-std::string json_number(double number) {
-  return std::isfinite(number) ? fmt::format("{}", number) : "null";
+void add_number(Line& line, std::string_view key, double number) {
+  line.add(",\"{}\":", key);
+  std::isfinite(number) ? line.add("{}", number) : line.append("null");
 }
 
 }  // namespace
 
-std::string metrics_line(const StepMetrics& m) {
-  return fmt::format(
-      "{{\"step\":{},\"loss\":{},\"lr\":{},\"grad_norm\":{},\"tokens\":{},\"tokens_per_s\":{},"
-      "\"elapsed_s\":{}}}\n",
-      m.step, json_number(m.loss), json_number(m.learning_rate), json_number(m.grad_norm), m.tokens,
-      json_number(m.tokens_per_s), json_number(m.elapsed_s));
+Line metrics_line(const StepMetrics& m) {
+  Line line = Line::of("{{\"step\":{}", m.step);
+  add_number(line, "loss", m.loss);
+  add_number(line, "lr", m.learning_rate);
+  add_number(line, "grad_norm", m.grad_norm);
+  line.add(",\"tokens\":{}", m.tokens);
+  add_number(line, "tokens_per_s", m.tokens_per_s);
+  add_number(line, "elapsed_s", m.elapsed_s);
+  line.append("}\n");
+  return line;
 }
 
-std::string validation_line(std::int64_t step, double loss, double elapsed_s) {
-  return fmt::format("{{\"step\":{},\"validation_loss\":{},\"elapsed_s\":{}}}\n", step,
-                     json_number(loss), json_number(elapsed_s));
+Line validation_line(std::int64_t step, double loss, double elapsed_s) {
+  Line line = Line::of("{{\"step\":{}", step);
+  add_number(line, "validation_loss", loss);
+  add_number(line, "elapsed_s", elapsed_s);
+  line.append("}\n");
+  return line;
 }
 
 MetricsWriter::MetricsWriter(const std::string& path)
@@ -37,7 +45,7 @@ MetricsWriter::MetricsWriter(const std::string& path)
   if (!file_) throw_errno(path_, errno, "check log.dir");
 }
 
-void MetricsWriter::write(const std::string& line) const {
+void MetricsWriter::write(std::string_view line) const {
   ssize_t sent = 0;
   do {
     sent = ::write(file_.get(), line.data(), line.size());

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "engine/base/line.h"
 #include "engine/base/unique_fd.h"
 
 namespace ds {
@@ -20,9 +22,9 @@ struct StepMetrics {
 
 /// The line, with its end: {"step":1,"loss":5.54,"lr":0.001,"grad_norm":1.5,"tokens":2048,...}.
 /// Shortest digits that read back; what is not finite becomes null, as JSON has no word for it.
-std::string metrics_line(const StepMetrics& metrics);
+Line metrics_line(const StepMetrics& metrics);
 /// {"step":200,"validation_loss":1.9,"elapsed_s":31.0}
-std::string validation_line(std::int64_t step, double loss, double elapsed_s);
+Line validation_line(std::int64_t step, double loss, double elapsed_s);
 
 class MetricsWriter {
  public:
@@ -30,7 +32,7 @@ class MetricsWriter {
   explicit MetricsWriter(const std::string& path);
   /// One write(2), so a reader never sees half a line of a step that is over. Errors:
   /// Error{system}: disk full.
-  void write(const std::string& line) const;
+  void write(std::string_view line) const;
 
  private:
   std::string path_;

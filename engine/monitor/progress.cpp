@@ -21,24 +21,25 @@ constexpr int kDefaultWidth = 120;
 constexpr int kLiveWidth = 79;   // The launcher's terminal is not ours to ask.
 constexpr double kMemory = 0.9;  // Of the rate's running average: about 16 updates.
 
-std::string loss_text(double loss) {
-  if (!std::isfinite(loss)) return fmt::format("loss {}", loss);
-  return loss < 100 ? fmt::format("loss {:.3f}", loss) : fmt::format("loss {:.3g}", loss);
+Line loss_text(double loss) {
+  if (!std::isfinite(loss)) return Line::of("loss {}", loss);
+  return loss < 100 ? Line::of("loss {:.3f}", loss) : Line::of("loss {:.3g}", loss);
 }
+
+int digits(std::int64_t number) { return number < 10 ? 1 : 1 + digits(number / 10); }
 
 }  // namespace
 
-std::string progress_line(const Progress& p, int width) {
-  const std::string total = fmt::format("{}", p.total_steps);
-  const std::array<std::string, 6> fields{
-      fmt::format("step {:>{}}/{}", p.step, total.size(), total),
+Line progress_line(const Progress& p, int width) {
+  const std::array<Line, 6> fields{
+      Line::of("step {:>{}}/{}", p.step, digits(p.total_steps), p.total_steps),
       loss_text(p.loss),
-      fmt::format("lr {:.1e}", p.learning_rate),
-      fmt::format("{} tokens/s", format_count(p.tokens_per_s)),
-      p.peak_fraction > 0 ? fmt::format("{:.0f} % of peak", 100 * p.peak_fraction) : "",
-      fmt::format("{} left", format_duration(p.seconds_left))};
-  std::string line;
-  for (const std::string& field : fields) {
+      Line::of("lr {:.1e}", p.learning_rate),
+      Line::of("{} tokens/s", format_count(p.tokens_per_s)),
+      p.peak_fraction > 0 ? Line::of("{:.0f} % of peak", 100 * p.peak_fraction) : Line(),
+      Line::of("{} left", format_duration(p.seconds_left))};
+  Line line;
+  for (const Line& field : fields) {
     if (field.empty()) continue;
     const std::string_view gap = line.empty() ? "" : "  ";
     if (!line.empty() &&
@@ -74,15 +75,15 @@ void ProgressWriter::write_all(std::string_view text) const {
 }
 
 void ProgressWriter::show(const Progress& progress) {
-  std::string line = progress_line(progress, style_.width);
+  Line line = progress_line(progress, style_.width);
   if (!style_.live) {
-    write_all(line + "\n");
+    write_all(line.append("\n"));
     return;
   }
   const std::size_t columns = line.size();
-  line.resize(std::max(columns, shown_), ' ');
+  line.pad(shown_);
   shown_ = columns;
-  write_all(line + "\r");
+  write_all(line.append("\r"));
 }
 
 void ProgressWriter::note(std::string_view line) {

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
+
+#include "engine/base/line.h"
 
 namespace ds {
 
@@ -18,7 +19,7 @@ struct Progress {
 
 /// "step 120/600  loss 1.842  lr 9.1e-04  18.4 k tokens/s  62 % of peak  0:41 left". At most
 /// `width` columns: the last fields are dropped whole, never cut. ASCII.
-std::string progress_line(const Progress& progress, int width);
+Line progress_line(const Progress& progress, int width);
 
 /// How progress goes out. Decided once, at the start.
 struct ProgressStyle {

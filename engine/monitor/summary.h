@@ -22,7 +22,8 @@ struct Summary {
   std::string device;                   // "CPU, 2 threads, AVX-512 + bf16"
   std::optional<double> peak_fraction;  // Median share of the measured matrix peak.
   std::string sample_path;              // Empty: no sample.
-  // Rank 0's memory: what was planned, and anonymous resident bytes just before it was taken and after step 2.
+  // Rank 0's memory: what was planned, and anonymous resident bytes just before it was taken and
+  // after step 2.
   std::int64_t planned_bytes = 0;
   std::int64_t rss_anon_before_arena = 0;
   std::int64_t rss_anon_step2 = 0;

@@ -63,7 +63,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     if (report.stop) return false;
     if (step == 2 && reporter != nullptr)
       reporter->memory_after_step2(read_memory_status().anonymous_bytes);
-    if (step == 2) {
+    if (step == 1) {
       const double peak = matrix_peak(world, backend, config.precision.dtype);
       if (reporter != nullptr) reporter->set_matrix_peak(peak);
     }
@@ -82,6 +82,7 @@ bool run_training(const JobRequest& request) {
   const DataSet data = open_data(config.data);
   Backend backend = make_backend(config.device);
   // Beyond this point everything that one rank can get wrong alone was checked.
+  if (request.joined != nullptr) *request.joined = true;
   const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
   const std::unique_ptr<Group> world = collectives->make_group(
       whole_world(request.rendezvous), Deadline::after(request.rendezvous.timeout));

@@ -16,6 +16,7 @@ struct JobRequest {
   Rendezvous rendezvous;
   Clock::time_point started;                      // when the process began
   const std::atomic<int>* stop_signal = nullptr;  // not 0: a signal asked this rank to stop
+  bool* joined = nullptr;  // set once this rank goes to meet the others: errors are its own then
 };
 
 /// Trains; returns whether all steps were run (false: a rank was asked to stop, and the group

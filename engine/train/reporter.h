@@ -24,8 +24,11 @@ class Reporter {
 
   void header(const Trainer& trainer, const DataSet& data, const std::string& device,
               int world_size);
-  /// The matrix peak of all ranks together, FLOP/s.
-  void set_matrix_peak(double flops) { matrix_peak_ = flops; }
+  /// The matrix peak of all ranks together, FLOP/s. Call it after a logged step.
+  void set_matrix_peak(double flops) {
+    matrix_peak_ = flops;
+    logged_at_ = Clock::now();  // Time spent on it is no training time.
+  }
   void step(const StepReport& report);
   void validation(std::int64_t step, double loss);
   /// Anonymous resident bytes at the end of a step; the second one goes into the summary.

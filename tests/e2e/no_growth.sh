@@ -33,8 +33,8 @@ check() {
   [ -s "$report" ] || { fail "$1, rank $2: no report of the allocations"; return; }
   live2=$(awk '$1 == "step" && $2 == 2 { print $4 }' "$report")
   live20=$(awk '$1 == "step" && $2 == 20 { print $4 }' "$report")
-  worst=$(awk '$1 == "step" && $2 >= 3 && $2 < 20 && $8 > w { w = $8 } END { print w + 0 }' "$report")
-  echo "$1, rank $2: live heap after step 2: $live2, after step 20: $live20 bytes; largest allocation of steps 4 to 20: $worst"
+  worst=$(awk '$1 == "step" && $2 >= 2 && $2 < 20 && $8 > w { w = $8 } END { print w + 0 }' "$report")
+  echo "$1, rank $2: live heap after step 2: $live2, after step 20: $live20 bytes; largest allocation of steps 3 to 20: $worst"
   [ -n "$live20" ] && [ $((live20 - live2)) -lt $limit ] && [ $((live2 - live20)) -lt $limit ] ||
     fail "$1, rank $2: the heap went from $live2 to $live20 bytes"
   [ "$worst" -le $limit ] || fail "$1, rank $2: an allocation of $worst bytes in a steady step"
@@ -50,11 +50,11 @@ check() {
     "$work/owners" | sort
 }
 
-# job WORLD NAME KEYS...: with the hook; steps 4 to 20 are looked at, as step 3 measures the matrix peak first
+# job WORLD NAME KEYS...: with the hook; step 1 makes primitives, and the matrix peak is measured after it
 job() {
   rm -f "$work/page"
   truncate -s 4096 "$work/page"
-  export DS_ALLOC_PAGE=$work/page DS_ALLOC_REPORT=$work/$2.heap DS_ALLOC_FIRST=3 DS_ALLOC_LAST=20
+  export DS_ALLOC_PAGE=$work/page DS_ALLOC_REPORT=$work/$2.heap DS_ALLOC_FIRST=2 DS_ALLOC_LAST=20
   start_job_hooked "$@"
   unset DS_ALLOC_REPORT
   local rank
@@ -76,6 +76,18 @@ for dtype in fp32 bf16; do
   job 1 "$dtype-alone" precision.dtype=$dtype device.threads=2 batch.accum=2 train.steps=22
   job 2 "$dtype-two" precision.dtype=$dtype batch.accum=2 determinism.virtual_ranks=4 train.steps=22
 done
+
+# The check can fail: from the start on, engine code is seen to allocate.
+job_sites() {
+  rm -f "$work/page"
+  truncate -s 4096 "$work/page"
+  DS_ALLOC_PAGE=$work/page DS_ALLOC_REPORT=$work/start.heap DS_ALLOC_FIRST=0 start_job_hooked 1 start train.steps=2
+  grep '^site' "$work/start.heap.0" | head -200 | while read -r _ _ _ _ _ _ _ _ frames; do
+    # shellcheck disable=SC2086
+    owner $frames
+  done
+}
+job_sites | grep -q '^engine .*ds::' || fail "the hook sees no allocation of engine code at start-up"
 
 [ $failures = 0 ] && echo "no growth: all as promised"
 exit $((failures > 0))

@@ -78,7 +78,7 @@ TEST_CASE("a live line is redrawn over the last one; notes stand on lines of the
     writer.note("validation loss 1.9");
     writer.note("again");
   });
-  const std::string first = ds::progress_line(kProgress, 79) + "\r";
+  const std::string first = std::string(ds::progress_line(kProgress, 79)) + "\r";
   REQUIRE(text.starts_with(first));
   const std::string second = text.substr(first.size(), text.rfind('\r') - first.size());
   CHECK(second.size() == first.size() - 1);  // Padded: nothing of the longer line stays.
@@ -91,7 +91,7 @@ TEST_CASE("elsewhere each update is a plain line") {
     writer.note("note");
     writer.finish();
   });
-  CHECK(text == ds::progress_line(kProgress, 120) + "\nnote\n");
+  CHECK(text == std::string(ds::progress_line(kProgress, 120)) + "\nnote\n");
 }
 
 TEST_CASE("the rate follows the steps, and time left the rate") {
