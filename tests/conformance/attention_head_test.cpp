@@ -54,11 +54,14 @@ TEST_CASE(
     std::int64_t rows, width, vocab, valid, chunk;
   };
   for_each_subject([](const Subject& subject, DType act) {
-    for (const Row& s : {Row{50, 48, 300, 257, 17},
-                         {9, 32, 4100, 4099, 9},
-                         {3, 5, 7, 7, 1},
-                         {40, 16, 2048, 2048, 64},
-                         {20, 24, 2100, 2040, 7}}) {
+    for (const Row& s :
+         {Row{50, 48, 300, 257, 17},
+          {9, 32, 4100, 4099, 9},
+          {3, 5, 7, 7, 1},
+          {40, 16, 2048, 2048, 64},
+          {20, 24, 2100, 2040, 7},
+          // Packed operands beyond their budget, and a last chunk that fits it better
+          {2600, 8, 2050, 2050, 1500}}) {
       CAPTURE(s.vocab);
       Bench bench(subject.options, {.micro = 1,
                                     .seq_len = s.rows,

@@ -85,8 +85,8 @@ class Run {
     });
   }
 
-  /// Some neighbouring panels, some rows at a time: each row of memory is then read in one long piece, and the
-  /// hook finds it in the first-level cache.
+  /// Some neighbouring panels, some rows at a time: each row of memory is then read in one long
+  /// piece, and the hook finds it in the first-level cache.
   void pack_panels(std::int64_t panel, std::int64_t panels, std::byte* to) {
     const std::int64_t block = p_.b.transposed ? p_.k : kPackDepth;
     for (std::int64_t k = 0; k < p_.k; k += block) {
@@ -162,8 +162,13 @@ class Run {
 
 ProductScratch::ProductScratch(Scratch& scratch, const Context& context, const Product& largest) {
   const Plan plan(context, largest);
-  b = scratch.take<std::byte>(plan.panels_at_once * plan.panel_bytes);
-  a = scratch.take<std::byte>(plan.pack_a ? plan.rows_at_once * plan.row_bytes : 0);
+  // The budget rather than what this product makes of it: a smaller product may fill it better.
+  const auto packed = [](std::int64_t all, std::int64_t smallest) {
+    return std::min(all, std::max(kPackedBytes, smallest));
+  };
+  b = scratch.take<std::byte>(packed(plan.panels * plan.panel_bytes, plan.panel_bytes));
+  a = scratch.take<std::byte>(
+      plan.pack_a ? packed(largest.m * plan.row_bytes, kTileRows * plan.row_bytes) : 0);
   tiles = scratch.take<float>(context.pool.size() * kTileRows * kPanel);
   onednn = scratch.take<std::byte>(context.pool.size() * kOneDnnScratchBytes);
 }

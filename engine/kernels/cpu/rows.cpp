@@ -142,10 +142,13 @@ void run(const Context& c, const Cast& a) {
 }
 
 std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e) {
-  const std::int64_t rows = e.micro * e.seq_len;
+  // Fewer rows may make more blocks (2048 rows: 64, 2049 rows: 63), so the bound is not one shape's
+  // count.
+  const std::int64_t blocks =
+      std::min(kNormBlocks, ceil_div(e.micro * e.seq_len, kSmallestNormBlock));
   Scratch scratch;
-  scratch.take<float>(ceil_div(rows, norm_block_rows(rows)) * e.width);
-  scratch.take<float>(ceil_div(rows, norm_block_rows(rows)) * e.width);
+  scratch.take<float>(blocks * e.width);
+  scratch.take<float>(blocks * e.width);
   return scratch.used();
 }
 
