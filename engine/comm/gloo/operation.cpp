@@ -69,13 +69,13 @@ void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
 // News from before a message was posted wakes nobody, so it is looked at once before the first
 // wait.
 void GlooGroup::Operation::finish() {
-  look_at_news();
+  look_at_news(nullptr);
   for (Message& message : messages_) finish(message);
   forget_messages();
 }
 
 void GlooGroup::Operation::finish_first() {
-  look_at_news();
+  look_at_news(nullptr);
   if (!messages_.empty()) finish(messages_.front());
 }
 
@@ -87,7 +87,7 @@ void GlooGroup::Operation::finish(Message& message) {
     } catch (const std::exception&) {
       fail_of_peer(message.peer);
     }
-    if (!arrived) look_at_news();
+    if (!arrived) look_at_news(&message);
   }
 }
 
@@ -101,7 +101,7 @@ bool GlooGroup::Operation::wait(Message& message, milliseconds gloo_timeout) {
 
 // A peer that ended is at fault only if this operation still needs it: one that has done its part
 // may leave.
-void GlooGroup::Operation::look_at_news() {
+void GlooGroup::Operation::look_at_news(const Message* waited_for) {
   if (!group_.has_news()) return;
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
@@ -109,10 +109,20 @@ void GlooGroup::Operation::look_at_news() {
     if (news.ended[static_cast<std::size_t>(message.peer)] && !is_complete(message))
       fail_of_peer(message.peer);
   }
-  if (!news.late) return;
-  const std::string missing = missing_peers();
-  if (missing.empty()) return;  // all has arrived after all
+  if (news.late) fail_if_late(waited_for);
+}
+
+// The others learn who is waited for before they see our links end, which looking at the other
+// messages may do.
+void GlooGroup::Operation::fail_if_late(const Message* waited_for) {
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  if (waited_for != nullptr) {
+    early_report_ = message_of(
+        fmt::format("no answer from {} after {:.3g} s", group_.name_of(waited_for->peer), seconds));
+    static_cast<void>(group_.report_fault(early_report_));
+  }
+  const std::string missing = missing_peers();
+  if (missing.empty()) return;  // all of it came at the last moment
   fail(fmt::format("no answer from {} after {:.3g} s", missing, seconds));
 }
 
@@ -162,13 +172,18 @@ std::string GlooGroup::Operation::missing_peers() {
   return names;
 }
 
+std::string GlooGroup::Operation::message_of(std::string_view what) const {
+  return fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_), group_.spec_.name,
+                     name_, what);
+}
+
 void GlooGroup::Operation::fail(std::string_view what) {
-  std::string message = fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_),
-                                    group_.spec_.name, name_, what);
+  std::string message = message_of(what);
   if (!group_.failed_) {
     group_.failed_ = true;
     const std::string first = group_.report_fault(message);
-    if (first != message) message += fmt::format("; the first report was: {}", first);
+    if (first != message && first != early_report_)
+      message += fmt::format("; the first report was: {}", first);
     const std::lock_guard lock(group_.mutex_);
     group_.news_.closing = true;
   }

@@ -32,7 +32,10 @@ class GlooGroup::Operation {
   void finish(Message& message);
   void post(Message message, std::uint64_t slot);
   bool wait(Message& message, std::chrono::milliseconds gloo_timeout);
-  void look_at_news();
+  /// `waited_for`: the message whose wait was broken off, if one was.
+  void look_at_news(const Message* waited_for);
+  void fail_if_late(const Message* waited_for);
+  [[nodiscard]] std::string message_of(std::string_view what) const;
   bool is_complete(Message& message);
   void forget_messages();
   [[noreturn]] void fail(std::string_view what);
@@ -43,6 +46,7 @@ class GlooGroup::Operation {
   const std::string_view name_;
   const Clock::time_point begun_ = Clock::now();
   std::vector<Message>& messages_;
+  std::string early_report_;
   std::optional<Watchdog::Watch> watch_;  // of the deadline
 };
 
