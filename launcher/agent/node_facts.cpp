@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 namespace ds::launcher {
 namespace {
@@ -48,6 +50,16 @@ std::uint32_t cgroup_quota() {
   return smallest;
 }
 
+/// The address of this node as sshd saw it: SSH_CONNECTION is "client port server port".
+std::string address_of_ssh() {
+  const char* const connection = std::getenv("SSH_CONNECTION");
+  std::istringstream words(connection == nullptr ? "" : connection);
+  std::string word;
+  for (int i = 0; i < 3; ++i)
+    if (!(words >> word)) return {};
+  return word;
+}
+
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;
@@ -64,6 +76,14 @@ std::vector<std::string> own_addresses() {
       addresses.emplace_back(text);
   }
   ::freeifaddrs(list);
+  // The address by which the launcher came is the first: other nodes most likely reach it too.
+  const std::string reached = address_of_ssh();
+  const auto found = std::find(addresses.begin(), addresses.end(), reached);
+  if (found != addresses.end()) {
+    std::rotate(addresses.begin(), found, found + 1);
+  } else if (!reached.empty()) {
+    addresses.insert(addresses.begin(), reached);
+  }
   return addresses;
 }
 

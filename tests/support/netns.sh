@@ -3,7 +3,7 @@
 #   netns_up DIR COUNT       makes the head (10.77.0.1) and node1..nodeN (10.77.0.11, ...), starts an sshd on each
 #   on_head COMMAND...       runs a command on the head, where node1.. are known by /etc/hosts
 #   on_node N COMMAND...     runs a command on node N
-#   node_pids N              processes on node N, without its sshd listener
+#   node_pids N              processes on node N, without those of sshd
 #   netns_down               ends all processes in the namespaces and removes them; call it from a trap
 # Only namespaces made here are touched; nothing of this machine's own network changes.
 
@@ -31,7 +31,7 @@ on_node() {
 node_pids() {
   local pid
   for pid in $(ip netns pids "$(node_ns "$1")"); do
-    [ "$pid" = "$(cat "$netns_dir/node$1/sshd.pid" 2> /dev/null)" ] || echo "$pid"
+    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = sshd ] || echo "$pid" # a session may outlive its dead client
   done
 }
 
