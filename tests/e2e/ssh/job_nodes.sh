@@ -90,7 +90,7 @@ dslaunch --hostfile "$dir/hosts" -- sh -c 'echo up; sleep 55' &
 job=$!
 wait_for_lines 5 up
 for pid in $(ip netns pids "$(node_ns 3)"); do
-  [ "$(cat "/proc/$pid/comm")" != sshd ] || [ "$pid" = "$(cat "$dir/node3/sshd.pid")" ] || kill -9 "$pid"
+  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node3/sshd.pid")" ] || kill -9 "$pid"
 done
 wait "$job"
 status=$?
