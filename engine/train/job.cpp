@@ -81,6 +81,7 @@ bool run_training(const JobRequest& request) {
   const TrainConfig config = load(request);
   const DataSet data = open_data(config.data);
   Backend backend = make_backend(config.device);
+  require_states_fit(config, *backend.device, request.rendezvous.rank);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
   const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
@@ -112,6 +113,7 @@ void check_training(const JobRequest& request) {
   const TrainConfig config = load(request);
   const DataSet data = open_data(config.data);
   Backend backend = make_backend(config.device);
+  require_states_fit(config, *backend.device, request.rendezvous.rank);
   const TrainPrograms programs =
       make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
   const PlacementPlan plan = place_programs(programs, *backend.kernels);

@@ -4,6 +4,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/gpt2.h"
+#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
@@ -12,6 +13,16 @@ namespace {
 Program without_head(Program program) {
   std::erase_if(program.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
   return program;
+}
+
+void require_bytes(std::int64_t bytes, std::string_view about, const Device& device, int rank) {
+  const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
+  if (bytes <= available) return;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("the model does not fit: rank {} needs {}{}, and {} are free", rank, about,
+                  format_bytes(bytes), format_bytes(available)),
+      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
 }
 
 }  // namespace
@@ -46,14 +57,14 @@ PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kerne
   return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
 }
 
+void require_states_fit(const TrainConfig& config, const Device& device, int rank) {
+  const double parameters = total_parameters(config.model, config.data.seq_len);
+  const double bytes_each = config.precision.dtype == Precision::bf16 ? 18 : 16;
+  require_bytes(static_cast<std::int64_t>(parameters * bytes_each), "at least ", device, rank);
+}
+
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {
-  const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
-  if (plan.total_bytes <= available) return;
-  throw Error(
-      ErrorKind::config,
-      fmt::format("the model does not fit: rank {} needs {}, and {} are free", rank,
-                  format_bytes(plan.total_bytes), format_bytes(available)),
-      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
+  require_bytes(plan.total_bytes, "", device, rank);
 }
 
 }  // namespace ds
