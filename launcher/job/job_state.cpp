@@ -52,6 +52,12 @@ Clock::time_point JobState::wake_at() const {
   return at;
 }
 
+std::chrono::milliseconds JobState::beat_period() const {
+  // Several beats in a short timeout: one that is late must not lose a node.
+  if (policy_.node_timeout <= 0ms) return kHeartbeat;
+  return std::clamp<std::chrono::milliseconds>(policy_.node_timeout / 4, 10ms, kHeartbeat);
+}
+
 JobState::NodeState& JobState::node(int index) {
   DS_ASSERT(index >= 0 && static_cast<std::size_t>(index) < nodes_.size());
   return nodes_[static_cast<std::size_t>(index)];
@@ -64,7 +70,7 @@ bool JobState::is_over(int index) const {
 // Start-up.
 
 void JobState::handle(const Start&) {
-  next_beat_ = now_ + kHeartbeat;
+  next_beat_ = now_ + beat_period();
   for (NodeState& node : nodes_) node.last_heard = now_;
   node_progressed();
   act(OpenAgents{});
@@ -259,7 +265,7 @@ void JobState::handle(const Continued&) {
   for (auto* at : {&start_by_, &say_waiting_at_, &kill_at_, &give_up_at_})
     if (*at) **at += pause;
   for (NodeState& node : nodes_) node.last_heard = now_;
-  next_beat_ = now_ + kHeartbeat;
+  next_beat_ = now_ + beat_period();
   act(ResumeRanks{});
 }
 
@@ -270,7 +276,7 @@ void JobState::handle(const Tick&) {
   if (now_ > wake_at() + kOwnStall)
     for (NodeState& node : nodes_) node.last_heard = now_;
   if (now_ >= next_beat_) {
-    next_beat_ = now_ + kHeartbeat;
+    next_beat_ = now_ + beat_period();
     act(SendHeartbeats{});
     drop_silent_nodes();
   }

@@ -72,6 +72,7 @@ class JobState {
   void rank_ended(int rank, const RankEnd& end);
   void ranks_lost(int node);
   [[nodiscard]] bool is_over(int node) const;
+  [[nodiscard]] std::chrono::milliseconds beat_period() const;
   NodeState& node(int index);
   template <class T>
   void act(T action) {

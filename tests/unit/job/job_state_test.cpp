@@ -183,3 +183,10 @@ TEST_CASE("a slow reader of the output is no silence of the nodes and no reason 
   }
   CHECK(text_of(job.on(AgentDone{0}, kT0 + 60s)) == "close 0, finish 0");
 }
+
+TEST_CASE("a short node timeout still holds several heartbeats") {
+  JobState job = started_job(1, 1, {.node_timeout = 1s});
+  const auto first = job.wake_at();
+  CHECK(text_of(job.on(Tick{}, first)) == "beat");
+  CHECK(job.wake_at() - first == 250ms);
+}
