@@ -66,7 +66,7 @@ TEST_CASE("a deadline that passes names the silent rank, and the group stays unu
     CHECK(errors == std::vector<std::string>(3));
     // One of the two gives up first; the other may learn it from that one.
     const std::string both = messages[0] + "\n" + messages[1];
-    CHECK_MESSAGE(contains(both, "(of group world): all_gather: no answer from rank 2 after 0.2"),
+    CHECK_MESSAGE(contains(both, "(of group world): all_gather: no answer from rank 2 after "),
                   both);
     for (const std::string& message : messages) {
       CHECK_MESSAGE((contains(message, "rank 2") || contains(message, "the group failed before")),
@@ -91,7 +91,7 @@ TEST_CASE("a receive that nobody sends to times out too") {
     });
     CHECK(errors == std::vector<std::string>(2));
     CHECK_MESSAGE(
-        contains(message, "rank 1 (of group world): receive: no answer from rank 0 after 0.1"),
+        contains(message, "rank 1 (of group world): receive: no answer from rank 0 after "),
         message);
   }
 }
@@ -187,7 +187,7 @@ TEST_CASE("a rank that never comes is named by those that wait for it") {
     static_cast<void>(collectives->make_group(world_of(3), first_try));
   });
   CHECK_MESSAGE(
-      contains(errors[0], "rank 0 (of group world): rendezvous: no answer from rank 2 after 0.3"),
+      contains(errors[0], "rank 0 (of group world): rendezvous: no answer from rank 2 after "),
       errors[0]);
   // Rank 0's store may end before rank 1 has given up.
   CHECK_MESSAGE(
