@@ -33,13 +33,16 @@ struct PlacementPlan {
   std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;
   std::int64_t workspace_offset = 0;
   std::int64_t total_bytes = 0;
-  /// For people and `plan`: class name -> bytes (weights, master, moments, gradients, activations,
-  /// inputs, scratch).
+  /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gradients,
+  /// activations and inputs as they are at the moment of most bytes alive; holes between those).
+  /// They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
-/// Liveness -> arena offsets: values whose lives do not overlap share bytes. Alignment 4096 for
-/// groups, 512 otherwise.
+/// Liveness -> arena offsets: values whose lives do not overlap share bytes. An op's results never
+/// share bytes with what it reads. Inputs live from before the first op; losses, counts, the final
+/// activation and the groups' gradients until after the last. Alignment: 4096 from 64 KiB on, 512
+/// below. Errors: none; equal names of different size are bugs.
 PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
 
 /// One line an op and a value: for `plan --print`, golden tests and the hash that ranks compare.
