@@ -94,6 +94,29 @@ TEST_CASE("fp32: ten steps of AdamW follow PyTorch in double precision") {
   }
 }
 
+TEST_CASE("fp32: micro-batches and virtual ranks in both orders add up to PyTorch's whole batch") {
+  using Order = ShardSpec::Order;
+  const Fixture fixture(DS_FIXTURES, "gpt2_tiny");
+  const Batch batch = batch_of(fixture, 0);
+  const double want = fixture.header()["loss_mean"].get<double>();
+  const auto torch = [&](const std::string& parameter) {
+    return doubles(fixture.array<float>("grad." + parameter));
+  };
+  for (const Order order : {Order::boundary, Order::step}) {
+    for (const auto& [virtual_ranks, accum] : {std::pair{1, 4}, {2, 2}, {4, 1}, {2, 1}}) {
+      CAPTURE(virtual_ranks);
+      CAPTURE(accum);
+      ModelUnderTest model(fixture, DType::f32,
+                           {.virtual_ranks = virtual_ranks, .accum = accum, .order = order});
+      const double loss = std::abs(model.step(batch, 0).loss - want) / want;
+      CHECK(loss <= kLossTolerance);
+      const double gradient = worst_gradient(fixture, model, torch, kGradientTolerance);
+      fmt::print("{} virtual ranks, {} micro-steps, order {}: worst gradient {:.1e}\n",
+                 virtual_ranks, accum, order == Order::step ? "step" : "boundary", gradient);
+    }
+  }
+}
+
 // How far bf16 may be from fp32 with the same master weights.
 //
 // Rounding to 8 bits of significand adds a uniform relative error of at most u = 2^-9, with a

@@ -32,7 +32,8 @@ class ModelUnderTest {
     double norm = 0;  // of the mean loss's gradient, before clipping
   };
 
-  ModelUnderTest(const Fixture& fixture, DType act)
+  /// The fixture's batch is dealt to spec.virtual_ranks * spec.accum micro-batches.
+  ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {})
       : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
@@ -43,12 +44,12 @@ class ModelUnderTest {
     config.heads = size("heads");
     config.ffn = 4 * config.hidden;
     config.vocab = size("vocab");
-    const ModelShape shape{.micro = size("micro"),
+    const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
                            .act = act};
     forward_ = build_gpt2(config, shape);
-    step_ = shard(differentiate(forward_), ShardSpec{});
+    step_ = shard(differentiate(forward_), spec);
     std::erase_if(forward_.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
     verify(step_);
     place_and_bind();
@@ -148,26 +149,33 @@ class ModelUnderTest {
     }
   }
 
+  // Micro-batch i of the program takes sequences i * micro and on. Without its head a program has
+  // no use for targets, and so no place for them.
   static void fill(Executor& executor, const Program& program, const Batch& batch,
                    bool with_targets) {
-    const MicroBatch& place = program.micro_batches.front();
+    std::size_t done = 0;
     const auto copy = [&](ValueId id, const std::vector<std::int32_t>& values) {
       const Tensor tensor = executor.tensor(id);
-      DS_ASSERT(static_cast<std::size_t>(tensor.elements()) == values.size());
-      std::memcpy(tensor.data, values.data(), static_cast<std::size_t>(tensor.bytes()));
+      DS_ASSERT(done + static_cast<std::size_t>(tensor.elements()) <= values.size());
+      std::memcpy(tensor.data, values.data() + done, static_cast<std::size_t>(tensor.bytes()));
     };
-    copy(place.tokens, batch.tokens);
-    // Without its head a program has no use for targets, and so no place for them.
-    if (with_targets) copy(place.targets, batch.targets);
+    for (const MicroBatch& place : program.micro_batches) {
+      copy(place.tokens, batch.tokens);
+      if (with_targets) copy(place.targets, batch.targets);
+      done += static_cast<std::size_t>(executor.tensor(place.tokens).elements());
+    }
+    DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
   }
 
   // The trainer's decision for one rank, by the definitions and not by its code.
   Step decide(StepContext& context, double lr) {
     const auto& optimizer = fixture_.header()["optimizer"];
-    const MicroBatch& place = step_.micro_batches.front();
-    const double loss = *static_cast<const double*>(step_executor_->tensor(place.loss).data);
-    const auto tokens = static_cast<double>(
-        *static_cast<const std::int64_t*>(step_executor_->tensor(place.count).data));
+    double loss = 0, tokens = 0;
+    for (const MicroBatch& place : step_.micro_batches) {
+      loss += *static_cast<const double*>(step_executor_->tensor(place.loss).data);
+      tokens += static_cast<double>(
+          *static_cast<const std::int64_t*>(step_executor_->tensor(place.count).data));
+    }
     gradients_.clear();
     double squares = 0;
     for (const Fixture::Parameter& parameter : fixture_.parameters()) {
