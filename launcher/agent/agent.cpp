@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include "engine/base/error.h"
@@ -23,6 +24,12 @@ constexpr std::size_t kOutputLimit = std::size_t{1} << 20;
 /// For the last frames, after the end, while the root says nothing. A root that lives but does not
 /// read waits for its own reader, and the end of the output is worth that wait.
 constexpr std::chrono::seconds kDrainLimit{10};
+/// The same when things have gone wrong.
+constexpr std::chrono::milliseconds kBadDrainLimit{500};
+/// How often we look for children that have lost their shim, while there may be some.
+constexpr std::chrono::milliseconds kStrayPeriod{5};
+/// All processes that are hit together are hit within this.
+constexpr std::chrono::milliseconds kHitSpan{1200};
 
 class Agent {
  public:
@@ -45,6 +52,7 @@ class Agent {
       }
     }
     drain();
+    leave_no_stopped_guard();
     return *exit_code_;
   }
 
@@ -59,16 +67,42 @@ class Agent {
     look_at_neighbours();
     if (now_ >= state_.wake_at()) tell(TimePassed{});
     channel_.flush();
-    if (!ranks_.empty() && !told_empty_ &&
-        std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->done(); })) {
+    if (kill_strays_) kill_strays();
+    if (!ranks_.empty() && !told_empty_ && is_empty()) {
       told_empty_ = true;
       tell(NodeEmpty{});
+    }
+  }
+
+  /// All ranks and their output are done, and no child is left. Nobody waits for output when things
+  /// have gone wrong.
+  [[nodiscard]] bool is_empty() {
+    const bool done = std::all_of(ranks_.begin(), ranks_.end(), [this](const auto& rank) {
+      return rank->done() || (rank->shim() == 0 && bad_since_);
+    });
+    if (!done) return false;
+    const bool no_child = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+    // With all shims gone, whoever is left has lost them.
+    kill_strays_ = !no_child;
+    return no_child;
+  }
+
+  void kill_strays() {
+    for (const pid_t child : own_children()) {
+      const bool is_shim = std::any_of(ranks_.begin(), ranks_.end(),
+                                       [child](const auto& rank) { return rank->shim() == child; });
+      if (!is_shim) ::kill(child, SIGKILL);
     }
   }
 
   void tell(const AgentEvent& event) {
     for (const AgentAction& action : state_.on(event, Clock::now()))
       std::visit([this](const auto& a) { perform(a); }, action);
+  }
+
+  void lose_root(const std::string& why) {
+    if (!bad_since_) bad_since_ = Clock::now();
+    tell(RootLost{why});
   }
 
   void perform(const Send& action) {
@@ -92,13 +126,15 @@ class Agent {
   void perform(const KillRanks&) { order({ShimOrder::Kind::kill, 0}); }
   void perform(const SuspendRanks&) { order({ShimOrder::Kind::suspend, 0}); }
   void perform(const ResumeRanks&) { order({ShimOrder::Kind::resume, 0}); }
+  void perform(const KillStrays&) {
+    kill_strays_ = true;
+    if (!bad_since_) bad_since_ = Clock::now();
+  }
   void perform(const KillEverything&) {
     killing_everything_ = true;
     kill_children_until_none(
         Deadline::after(kKillLimit),
         [](void* self, pid_t pid, int) { static_cast<Agent*>(self)->on_reaped(pid); }, this);
-    // A stopped guard would stay behind for ever.
-    if (guard_stopped_) guard_.process().kill();
   }
   void perform(const Finish& action) { exit_code_ = action.code; }
 
@@ -112,6 +148,8 @@ class Agent {
     polled_.push_back({channel_open_ ? channel_.in() : -1, POLLIN, 0});
     polled_.push_back({channel_.anything_waiting() ? channel_.out() : -1, POLLOUT, 0});
     Clock::time_point until = std::min(state_.wake_at(), next_look_);
+    // Strays come to us without any event.
+    if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
     for (const auto& rank : ranks_) {
       polled_.push_back({rank->control(), POLLIN, 0});
       for (const auto& stream : rank->streams()) {
@@ -128,7 +166,7 @@ class Agent {
 
   void read_signals() {
     const Link::Seen seen = link_.read_signals();
-    if (seen.terminate) tell(RootLost{"the agent was told to end"});
+    if (seen.terminate) lose_root("the agent was told to end");
     if (link_.orphaned()) tell(LinkLost{"the guard was killed"});
     if (seen.child) reap();
   }
@@ -165,7 +203,7 @@ class Agent {
       if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message});
     }
     if (channel_.error()) tell(LinkLost{"the launcher sent nonsense: " + *channel_.error()});
-    if (!channel_open_) tell(RootLost{"the channel to the launcher has ended"});
+    if (!channel_open_) lose_root("the channel to the launcher has ended");
   }
 
   void read_reports() {
@@ -177,6 +215,9 @@ class Agent {
       if (!report) return;
       Exited how{.rank = rank.rank()};
       switch (report->kind) {
+        case ShimReport::Kind::empty:
+          rank.order({ShimOrder::Kind::leave, 0});
+          continue;
         case ShimReport::Kind::started:
           tell(RankStarted{rank.rank(), report->value});
           continue;
@@ -227,18 +268,17 @@ class Agent {
   void look_at_neighbours() {
     if (now_ < next_look_) return;
     next_look_ = now_ + StopWatch::kPeriod;
-    guard_stopped_ = guard_.stopped_twice();
-    if (guard_stopped_) tell(LinkLost{"the guard was stopped"});
+    if (guard_.stopped_twice()) tell(LinkLost{"the guard was stopped"});
     for (const auto& rank : ranks_) {
       if (rank->shim_stopped())
         tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank())});
     }
     // When it suspends the job, it stops itself.
-    if (root_.stopped_twice() && !state_.suspended()) tell(RootLost{"the launcher was stopped"});
+    if (root_.stopped_twice() && !state_.suspended()) lose_root("the launcher was stopped");
   }
 
   void drain() {
-    Deadline deadline = Deadline::after(kDrainLimit);
+    Deadline deadline = bad_since_ ? Deadline::after(kBadDrainLimit) : Deadline::after(kDrainLimit);
     channel_.flush();
     while (channel_.anything_waiting() && !deadline.passed()) {
       pollfd ends[] = {{channel_.out(), POLLOUT, 0},
@@ -246,11 +286,23 @@ class Agent {
       ::poll(ends, 2, static_cast<int>(deadline.remaining().count()));
       if (ends[1].revents != 0) {
         channel_open_ = channel_.read_some();
-        if (channel_open_) deadline = Deadline::after(kDrainLimit);
+        if (channel_open_ && !bad_since_) deadline = Deadline::after(kDrainLimit);
         while (channel_.next()) {
         }
       }
       channel_.flush();
+    }
+  }
+
+  /// It would stay behind for ever. When things go wrong, it may be stopped in the moments after
+  /// us.
+  void leave_no_stopped_guard() {
+    const Clock::time_point until = bad_since_ ? *bad_since_ + kHitSpan : Clock::now();
+    while (!link_.orphaned()) {
+      const ProcessRef::State state = guard_.process().state();
+      if (state != ProcessRef::State::stopped && Clock::now() >= until) return;
+      if (guard_.stopped_twice()) return guard_.process().kill();
+      ::usleep(std::chrono::microseconds(StopWatch::kPeriod).count());
     }
   }
 
@@ -261,7 +313,6 @@ class Agent {
   Envelope envelope_;
   StopWatch guard_;
   StopWatch root_;
-  bool guard_stopped_ = false;
   HeldPort port_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::vector<pollfd> polled_;
@@ -270,6 +321,8 @@ class Agent {
   Clock::time_point next_look_;
   bool told_empty_ = false;
   bool killing_everything_ = false;
+  bool kill_strays_ = false;
+  std::optional<Clock::time_point> bad_since_;  // root or a link is lost
   std::optional<int> exit_code_;
 };
 

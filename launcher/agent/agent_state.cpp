@@ -90,10 +90,15 @@ void AgentState::kill_ranks(Actions& out) {
 }
 
 void AgentState::give_up(const std::string& why, Actions& out) {
-  out.emplace_back(KillEverything{});
-  out.emplace_back(Send{Problem{why}});
-  out.emplace_back(Finish{1});
-  phase_ = Phase::ended;
+  if (failure_) return;
+  failure_ = why;
+  const bool has_ranks = phase_ == Phase::running || phase_ == Phase::killing;
+  if (!has_ranks) return take(NodeEmpty{}, out);
+  if (phase_ == Phase::running) out.emplace_back(KillRanks{});
+  out.emplace_back(KillStrays{});
+  phase_ = Phase::killing;
+  kill_at_.reset();
+  force_at_ = std::min(force_at_.value_or(now_ + kShimsHelpWithin), now_ + kShimsHelpWithin);
 }
 
 void AgentState::take(const RootLost&, Actions& out) {
@@ -113,11 +118,18 @@ void AgentState::take(const RankStarted& event, Actions& out) {
   out.emplace_back(Send{Started{event.rank, event.pid}});
 }
 
-void AgentState::take(const RankEnded& event, Actions& out) { out.emplace_back(Send{event.how}); }
+void AgentState::take(const RankEnded& event, Actions& out) {
+  // After a failure of ours ranks end because we kill them: the Problem says it all.
+  if (!failure_) out.emplace_back(Send{event.how});
+}
 
 void AgentState::take(const NodeEmpty&, Actions& out) {
-  out.emplace_back(Send{Bye{}});
-  out.emplace_back(Finish{0});
+  if (failure_) {
+    out.emplace_back(Send{Problem{*failure_}});
+  } else {
+    out.emplace_back(Send{Bye{}});
+  }
+  out.emplace_back(Finish{failure_ ? 1 : 0});
   phase_ = Phase::ended;
 }
 

@@ -61,6 +61,9 @@ struct SuspendRanks {
 struct ResumeRanks {
   friend bool operator==(const ResumeRanks&, const ResumeRanks&) = default;
 };
+struct KillStrays {  // from now on: all children that are no shims, as soon as they appear
+  friend bool operator==(const KillStrays&, const KillStrays&) = default;
+};
 struct KillEverything {  // all children, shims included, without asking anybody
   friend bool operator==(const KillEverything&, const KillEverything&) = default;
 };
@@ -69,19 +72,21 @@ struct Finish {  // send what is queued, then end with this code
   friend bool operator==(const Finish&, const Finish&) = default;
 };
 using AgentAction = std::variant<Send, HoldPort, StartRanks, SignalMains, KillRanks, SuspendRanks,
-                                 ResumeRanks, KillEverything, Finish>;
+                                 ResumeRanks, KillStrays, KillEverything, Finish>;
 
 /// The policy of one agent.
 /// Promise: ranks start once, after Go. TERM goes out once, KILL at the earliest end of a grace
 /// asked
 ///          for, KillEverything if that does not help within 2 s. A lost root is a Stop with at
-///          most 3 s. A lost link ends everything at once. Finish comes exactly once, last.
-/// Threads: one.   Errors: none; frames that do not fit the state are answered by Problem and the
-/// end.
+///          most 3 s. A lost link ends everything at once, from below: shims are killed last, so
+///          that ranks are never without any link if this process is hit too. Finish comes exactly
+///          once, last.
+/// Threads: one.   Errors: none; frames that do not fit the state end the agent with a Problem.
 class AgentState {
  public:
   static constexpr std::chrono::seconds kLossGrace{3};
   static constexpr std::chrono::seconds kKillHelpsWithin{2};
+  static constexpr std::chrono::seconds kShimsHelpWithin{1};  // after the loss of a link
   static constexpr std::chrono::seconds kHeartbeat{1};
   /// Before Spec has come, silence counts after this.
   static constexpr std::chrono::seconds kFirstSilence{30};
@@ -114,6 +119,7 @@ class AgentState {
   Phase phase_ = Phase::waiting;
   Clock::time_point now_;
   std::optional<Spec> spec_;
+  std::optional<std::string> failure_;  // ends with this Problem
   bool root_lost_ = false;
   bool suspended_ = false;
   bool term_sent_ = false;

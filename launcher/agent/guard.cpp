@@ -5,12 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "engine/base/error.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/link.h"
 
 namespace ds::launcher {
 namespace {
+
+/// For shims that are at work.
+constexpr std::chrono::seconds kPatience{1};
 
 pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
   const pid_t pid = ::fork();
@@ -47,6 +52,28 @@ int wait_for_agent(Link& link, pid_t agent) {
   }
 }
 
+/// Shims know by themselves that the agent is gone, and kill what is theirs. They are killed last:
+/// if this process is hit too, no rank must be left without any link.
+bool still_works(pid_t child, Clock::time_point now, Clock::time_point patience) {
+  return now < patience && is_shim_with_children(child) &&
+         ProcessRef::of(child).state() != ProcessRef::State::stopped;
+}
+
+void kill_all_below() {
+  const Clock::time_point patience = Clock::now() + kPatience;
+  const Deadline deadline = Deadline::after(kKillLimit);
+  while (!deadline.passed()) {
+    for (const pid_t child : own_children()) {
+      if (!still_works(child, Clock::now(), patience)) ::kill(child, SIGKILL);
+    }
+    pid_t reaped = 0;
+    while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (reaped < 0 && errno == ECHILD) return;
+    ::usleep(500);  // Neither dying nor reparenting has an event that we could wait for.
+  }
+}
+
 }  // namespace
 
 int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
@@ -63,7 +90,7 @@ int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
   // The root must see the end of the channel when the agent ends.
   for (const int fd : kept) ::close(fd);
   const int code = wait_for_agent(link, agent);
-  kill_children_until_none(Deadline::after(kKillLimit));
+  kill_all_below();
   return code;
 }
 

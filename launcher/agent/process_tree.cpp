@@ -112,6 +112,11 @@ std::vector<pid_t> own_children() {
   return children;
 }
 
+bool is_shim_with_children(pid_t pid) {
+  const std::string name = read_small_file(("/proc/" + std::to_string(pid) + "/comm").c_str());
+  return name == std::string(kShimName) + "\n" && !children_of(pid).empty();
+}
+
 bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, int), void* context) {
   while (true) {
     for (const pid_t child : own_children()) ::kill(child, SIGKILL);

@@ -48,6 +48,10 @@ class StopWatch {
 /// Direct children of this process, zombies included. Threads: this process has one.
 std::vector<pid_t> own_children();
 
+inline constexpr const char* kShimName = "dsshim";
+/// A shim that still has something to kill.
+bool is_shim_with_children(pid_t pid);
+
 /// Kills direct children and reaps them, again and again, until there are none: what they made
 /// comes back by reparenting, as this process is a subreaper. A pid of a child cannot be reused
 /// before it is reaped, so no stranger is hit. Returns false if some are left at the deadline

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include "launcher/agent/link.h"
 
@@ -33,7 +34,7 @@ class Shim {
 
   int run() {
     if (!link_.orphaned()) start();
-    while (!done_) {
+    while (!may_leave_) {
       wait();
       const Link::Seen seen = link_.read_signals();
       if (link_.orphaned() || look_at_agent()) return leave_without_agent();
@@ -54,7 +55,7 @@ class Shim {
       report({ShimReport::Kind::started, result.pid, {}});
     } else {
       report({ShimReport::Kind::failed, result.error_number, result.stage});
-      done_ = true;
+      on_empty();
     }
   }
 
@@ -85,18 +86,24 @@ class Shim {
     while (true) {
       int status = 0;
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-      if (pid < 0 && errno == ECHILD) done_ = true;
+      if (pid < 0 && errno == ECHILD) on_empty();
       if (pid <= 0) return;
       on_reaped(pid, status);
     }
   }
 
+  void on_empty() {
+    if (std::exchange(empty_, true)) return;
+    linger_until_.reset();
+    report({ShimReport::Kind::empty, 0, {}});
+  }
+
   void kill_all() {
-    done_ = true;
     kill_children_until_none(
         Deadline::after(kKillLimit),
         [](void* self, pid_t pid, int status) { static_cast<Shim*>(self)->on_reaped(pid, status); },
         this);
+    on_empty();
   }
 
   void report(const ShimReport& report) {
@@ -106,7 +113,7 @@ class Shim {
   /// False if the agent has closed its end.
   bool read_orders() {
     ShimOrder order;
-    while (!done_) {
+    while (!may_leave_) {
       const ssize_t got = ::recv(control_.get(), &order, sizeof order, MSG_DONTWAIT);
       if (got == 0) return false;
       if (got < 0) return errno == EAGAIN || errno == EINTR;
@@ -125,6 +132,9 @@ class Shim {
         break;
       case ShimOrder::Kind::suspend:
         signal_descendants(SIGSTOP);
+        break;
+      case ShimOrder::Kind::leave:
+        may_leave_ = true;
         break;
       case ShimOrder::Kind::resume:
         signal_descendants(SIGCONT);
@@ -154,7 +164,8 @@ class Shim {
   Clock::time_point next_look_;
   std::optional<Clock::time_point> linger_until_;
   pid_t main_ = 0;
-  bool done_ = false;
+  bool empty_ = false;
+  bool may_leave_ = false;
 };
 
 }  // namespace
@@ -166,7 +177,7 @@ int run_shim(ShimSetup setup) {
   setup.control_fd = kept[0];
   setup.spawn.stdout_fd = kept[1];
   setup.spawn.stderr_fd = kept[2];
-  set_process_title("dsshim", ("dsshim rank " + std::to_string(setup.rank)).c_str());
+  set_process_title(kShimName, ("dsshim rank " + std::to_string(setup.rank)).c_str());
   return Shim(setup).run();
 }
 

@@ -8,14 +8,14 @@ namespace ds::launcher {
 
 /// Shim to agent. Both run the same program, so plain memory travels.
 struct ShimReport {
-  enum class Kind { started, failed, exited };
+  enum class Kind { started, failed, exited, empty };
   Kind kind = Kind::started;
-  int value = 0;  // started: pid; exited: wait status; failed: errno
+  int value = 0;  // started: pid; exited: wait status; failed: errno; empty: nothing is left
   Exited::Stage stage = Exited::Stage::none;
 };
 /// Agent to shim.
 struct ShimOrder {
-  enum class Kind { signal, kill, suspend, resume };
+  enum class Kind { signal, kill, suspend, resume, leave };
   Kind kind = Kind::signal;
   int signo = 0;
 };
@@ -31,9 +31,10 @@ struct ShimSetup {
 /// The life of a shim; returns its exit code. Called after fork, with all signals blocked.
 /// Promise: reports how the start went and how the main process ended. What that leaves behind has
 /// one
-///          second to end by itself, then it is killed; nothing is left when the shim ends.
-///          Without its agent, or with a stopped one, it kills all it has, then a stopped agent and
-///          a stopped guard.
+///          second to end by itself, then it is killed. Once nothing is left it says so, and stays
+///          on watch until the agent lets it go: an agent that is stopped at this very moment must
+///          not be left alone. Without its agent, or with a stopped one, it kills all it has, then
+///          a stopped agent and a stopped guard.
 int run_shim(ShimSetup setup);
 
 }  // namespace ds::launcher

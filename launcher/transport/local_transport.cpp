@@ -82,6 +82,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     UniqueFd mine(ends[0]);
     const UniqueFd theirs(ends[1]);
     pid_ = fork_guard(theirs.get());
+    process_ = ProcessRef::of(pid_);
     socket_.assign(asio::local::stream_protocol(), mine.release());
     const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     if (pidfd >= 0) guard_.assign(pidfd);
@@ -114,6 +115,8 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
   /// The owner has gone: the agent sees the end of its channel and stops the ranks.
   void abandon() {
     events_ = {};
+    // Below a guard that has been stopped an agent ends, and nobody but us sees the guard.
+    if (process_.state() == ProcessRef::State::stopped) process_.kill();
     asio::error_code ignored;
     socket_.close(ignored);
     guard_.close(ignored);
@@ -203,6 +206,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
   asio::posix::stream_descriptor guard_;
   asio::steady_timer timer_;
   pid_t pid_ = 0;
+  ProcessRef process_;
   std::array<std::byte, 256 * 1024> buffer_;
   std::deque<Bytes> queue_;
   std::size_t sent_ = 0;

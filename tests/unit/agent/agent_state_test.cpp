@@ -112,11 +112,21 @@ TEST_CASE("TERM reaches suspended ranks") {
   CHECK(state.on(FrameCame{Stop{1000}}, kT0) == Actions{SignalMains{SIGTERM}, ResumeRanks{}});
 }
 
-TEST_CASE("a lost link ends everything at once") {
+TEST_CASE("a lost link ends everything at once, shims last") {
   AgentState state = running();
-  CHECK(state.on(LinkLost{"the guard was killed"}, kT0) ==
-        Actions{KillEverything{}, Send{Problem{"the guard was killed"}}, Finish{1}});
+  CHECK(state.on(LinkLost{"the guard was killed"}, kT0) == Actions{KillRanks{}, KillStrays{}});
+  CHECK_MESSAGE(state.on(LinkLost{"a shim was killed"}, kT0).empty(), "the first one counts");
   CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
+  CHECK_MESSAGE(state.on(RankEnded{{.rank = 0, .wait_status = SIGKILL}}, kT0).empty(),
+                "no failure of the rank");
+  CHECK(state.on(TimePassed{}, kT0 + 1s) == Actions{Send{Heartbeat{}}, KillEverything{}});
+  CHECK(state.on(NodeEmpty{}, kT0 + 1s) ==
+        Actions{Send{Problem{"the guard was killed"}}, Finish{1}});
+}
+
+TEST_CASE("a link that is lost before there are ranks") {
+  AgentState state(kT0);
+  CHECK(state.on(LinkLost{"x"}, kT0) == Actions{Send{Problem{"x"}}, Finish{1}});
 }
 
 TEST_CASE("frames that do not fit end the agent with a reason") {
@@ -125,7 +135,8 @@ TEST_CASE("frames that do not fit end the agent with a reason") {
   AgentState empty(kT0);
   CHECK(finishes(empty.on(FrameCame{Spec{}}, kT0)));
   AgentState twice = running();
-  CHECK(finishes(twice.on(FrameCame{spec_of(1)}, kT0)));
+  CHECK(twice.on(FrameCame{spec_of(1)}, kT0) == Actions{KillRanks{}, KillStrays{}});
+  CHECK(finishes(twice.on(NodeEmpty{}, kT0)));
 }
 
 TEST_CASE("the next wake-up is never later than what is due") {

@@ -42,7 +42,7 @@ TEST_CASE("the remote command is one line of single quotes that every shell take
     CAPTURE(command);
     CHECK(std::count(command.begin(), command.end(), '\'') == 2);
     CHECK(command.find_first_of("!\n`") == std::string::npos);
-    CHECK(command.ends_with("exec \"$p\" agent'"));
+    CHECK(command.ends_with("exec \"$q\" agent'"));
   }
   CHECK(remote_agent_command("/opt/d").find("p=\"/opt/d\";") != std::string::npos);
 }
