@@ -133,7 +133,10 @@ void clean_up(const std::string& cookie, pid_t root) {
   ::waitpid(root, nullptr, 0);
 }
 
-std::string new_cookie(std::mt19937_64& random) { return fmt::format("orphan-{:016x}", random()); }
+/// Of this very process: the same trials may run elsewhere on the machine at the same time.
+std::string new_cookie(std::mt19937_64& random) {
+  return fmt::format("orphan-{}-{:016x}", ::getpid(), random());
+}
 
 void hit_and_look(const JobTree& tree, const std::string& cookie, std::mt19937_64& random,
                   TrialResult& result) {
