@@ -8,6 +8,17 @@
 #include <utility>
 
 namespace ds::launcher {
+namespace {
+
+/// Several beats in a short timeout: one that is late must not lose the node.
+Clock::duration beat_period(const Spec& spec) {
+  const std::chrono::milliseconds timeout(spec.node_timeout_ms);
+  if (timeout.count() == 0) return AgentState::kHeartbeat;
+  return std::clamp<Clock::duration>(timeout / 4, std::chrono::milliseconds(10),
+                                     AgentState::kHeartbeat);
+}
+
+}  // namespace
 
 AgentState::AgentState(Clock::time_point now)
     : now_(now), last_heard_(now), next_heartbeat_(now + kHeartbeat) {}
@@ -45,6 +56,7 @@ void AgentState::obey(const Message& message, Actions& out) {
     if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
     if (spec->argv.empty() || spec->ranks.empty()) return give_up("nothing to run", out);
     spec_ = *spec;
+    next_heartbeat_ = now_ + beat_period(*spec_);
     out.emplace_back(HoldPort{});
   } else if (const auto* go = std::get_if<Go>(&message)) {
     if (phase_ == Phase::running || phase_ == Phase::killing) return;
@@ -137,7 +149,7 @@ void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what,
 
 void AgentState::take(const TimePassed&, Actions& out) {
   if (now_ >= next_heartbeat_) {
-    next_heartbeat_ = now_ + kHeartbeat;
+    next_heartbeat_ = now_ + (spec_ ? beat_period(*spec_) : kHeartbeat);
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
   if (const auto limit = silence_limit(); limit && now_ >= *limit) {

@@ -145,3 +145,12 @@ TEST_CASE("the next wake-up is never later than what is due") {
   state.on(FrameCame{Stop{200}}, kT0);
   CHECK(state.wake_at() == kT0 + 200ms);
 }
+
+TEST_CASE("a short node timeout still holds several heartbeats") {
+  Spec spec = spec_of(1);
+  spec.node_timeout_ms = 1000;
+  AgentState state = running(1, spec);
+  CHECK(state.wake_at() == kT0 + 250ms);
+  CHECK(state.on(TimePassed{}, kT0 + 250ms) == Actions{Send{Heartbeat{}}});
+  CHECK(state.wake_at() == kT0 + 500ms);
+}
