@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 
 #include "engine/base/error.h"
 #include "launcher/agent/agent_channel.h"
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/node_facts.h"
-#include "launcher/agent/rank_process.h"
+#include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
 namespace {
@@ -67,8 +66,8 @@ class Agent {
     look_at_neighbours();
     if (now_ >= state_.wake_at()) tell(TimePassed{});
     channel_.flush();
-    if (kill_strays_) kill_strays();
-    if (!ranks_.empty() && !told_empty_ && is_empty()) {
+    if (kill_strays_) ranks_.kill_strays();
+    if (started_ && !told_empty_ && is_empty()) {
       told_empty_ = true;
       tell(NodeEmpty{});
     }
@@ -77,22 +76,11 @@ class Agent {
   /// All ranks and their output are done, and no child is left. Nobody waits for output when things
   /// have gone wrong.
   [[nodiscard]] bool is_empty() {
-    const bool done = std::all_of(ranks_.begin(), ranks_.end(), [this](const auto& rank) {
-      return rank->done() || (rank->shim() == 0 && bad_since_);
-    });
-    if (!done) return false;
+    if (!ranks_.done(/*with_output=*/!bad_since_)) return false;
     const bool no_child = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
     // With all shims gone, whoever is left has lost them.
     kill_strays_ = !no_child;
     return no_child;
-  }
-
-  void kill_strays() {
-    for (const pid_t child : own_children()) {
-      const bool is_shim = std::any_of(ranks_.begin(), ranks_.end(),
-                                       [child](const auto& rank) { return rank->shim() == child; });
-      if (!is_shim) ::kill(child, SIGKILL);
-    }
   }
 
   void tell(const AgentEvent& event) {
@@ -118,14 +106,13 @@ class Agent {
     tell(PortHeld{port_.port});
   }
   void perform(const StartRanks& action) {
-    const Spec& spec = *state_.spec();
-    for (const RankSpec& rank : spec.ranks)
-      ranks_.push_back(std::make_unique<RankProcess>(spec, rank, action.env, guard_.process()));
+    started_ = true;
+    ranks_.start(*state_.spec(), action.env, guard_.process());
   }
-  void perform(const SignalMains& action) { order({ShimOrder::Kind::signal, action.signo}); }
-  void perform(const KillRanks&) { order({ShimOrder::Kind::kill, 0}); }
-  void perform(const SuspendRanks&) { order({ShimOrder::Kind::suspend, 0}); }
-  void perform(const ResumeRanks&) { order({ShimOrder::Kind::resume, 0}); }
+  void perform(const SignalMains& action) { ranks_.order({ShimOrder::Kind::signal, action.signo}); }
+  void perform(const KillRanks&) { ranks_.order({ShimOrder::Kind::kill, 0}); }
+  void perform(const SuspendRanks&) { ranks_.order({ShimOrder::Kind::suspend, 0}); }
+  void perform(const ResumeRanks&) { ranks_.order({ShimOrder::Kind::resume, 0}); }
   void perform(const KillStrays&) {
     kill_strays_ = true;
     if (!bad_since_) bad_since_ = Clock::now();
@@ -138,10 +125,6 @@ class Agent {
   }
   void perform(const Finish& action) { exit_code_ = action.code; }
 
-  void order(const ShimOrder& order) {
-    for (const auto& rank : ranks_) rank->order(order);
-  }
-
   void wait() {
     polled_.clear();
     polled_.push_back({link_.signals(), POLLIN, 0});
@@ -150,13 +133,7 @@ class Agent {
     Clock::time_point until = std::min(state_.wake_at(), next_look_);
     // Strays come to us without any event.
     if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
-    for (const auto& rank : ranks_) {
-      polled_.push_back({rank->control(), POLLIN, 0});
-      for (const auto& stream : rank->streams()) {
-        polled_.push_back({may_read_output() ? stream.fd.get() : -1, POLLIN, 0});
-        if (const auto due = stream.batcher.wake_at()) until = std::min(until, *due);
-      }
-    }
+    ranks_.add_polls(polled_, may_read_output(), until);
     ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
   }
 
@@ -236,28 +213,9 @@ class Agent {
   }
 
   void read_streams() {
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      RankProcess& rank = *ranks_[r];
-      const RankProcess::OnOutput pass = [&](std::uint8_t stream, const LineBatch& batch,
-                                             bool last) {
-        pass_output({.rank = rank.rank(),
-                     .stream = stream,
-                     .flags = static_cast<std::uint8_t>(batch.flags | (last ? Output::kLast : 0)),
-                     .bytes = batch.bytes});
-      };
-      for (std::size_t i = 0; i < 2; ++i) {
-        if (!rank.streams()[i].fd) continue;
-        // Of a rank whose shim has ended nothing more will wake us.
-        if ((was_polled(rank.streams()[i].fd.get()) || rank.shim() == 0) && may_read_output())
-          rank.read_stream(i, now_, pass);
-        rank.pass_partial(i, now_, pass);
-      }
-    }
-  }
-
-  [[nodiscard]] bool was_polled(int fd) const {
-    return std::any_of(polled_.begin(), polled_.end(),
-                       [fd](const pollfd& p) { return p.fd == fd && p.revents != 0; });
+    ranks_.read_streams(
+        polled_, now_, [this] { return may_read_output(); },
+        [this](const Output& output) { pass_output(output); });
   }
 
   void pass_output(const Output& output) {
@@ -314,7 +272,8 @@ class Agent {
   StopWatch guard_;
   StopWatch root_;
   HeldPort port_;
-  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  RankSet ranks_;
+  bool started_ = false;
   std::vector<pollfd> polled_;
   std::optional<std::uint64_t> credit_;
   Clock::time_point now_;

@@ -1,0 +1,65 @@
+// Three polled descriptors per rank: reports, standard output, standard error.
+#include "launcher/agent/rank_set.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+namespace ds::launcher {
+
+void RankSet::start(const Spec& spec, const EnvList& node_env, const ProcessRef& guard) {
+  for (const RankSpec& rank : spec.ranks)
+    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, guard));
+}
+
+void RankSet::order(const ShimOrder& order) {
+  for (const auto& rank : ranks_) rank->order(order);
+}
+
+bool RankSet::done(bool with_output) const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [&](const auto& rank) {
+    return rank->done() || (rank->shim() == 0 && !with_output);
+  });
+}
+
+void RankSet::kill_strays() const {
+  for (const pid_t child : own_children()) {
+    const bool is_shim = std::any_of(ranks_.begin(), ranks_.end(),
+                                     [child](const auto& rank) { return rank->shim() == child; });
+    if (!is_shim) ::kill(child, SIGKILL);
+  }
+}
+
+void RankSet::add_polls(std::vector<pollfd>& polled, bool read_output, Clock::time_point& until) {
+  first_poll_ = polled.size();
+  ranks_polled_ = ranks_.size();
+  for (const auto& rank : ranks_) {
+    polled.push_back({rank->control(), POLLIN, 0});
+    for (const auto& stream : rank->streams()) {
+      polled.push_back({read_output ? stream.fd.get() : -1, POLLIN, 0});
+      if (const auto due = stream.batcher.wake_at()) until = std::min(until, *due);
+    }
+  }
+}
+
+void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point now,
+                           const std::function<bool()>& may_read, const OnOutput& on_output) {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankProcess& rank = *ranks_[r];
+    const RankProcess::OnOutput pass = [&](std::uint8_t stream, const LineBatch& batch, bool last) {
+      on_output({.rank = rank.rank(),
+                 .stream = stream,
+                 .flags = static_cast<std::uint8_t>(batch.flags | (last ? Output::kLast : 0)),
+                 .bytes = batch.bytes});
+    };
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!rank.streams()[i].fd) continue;
+      const bool ready = r < ranks_polled_ && polled[first_poll_ + 3 * r + 1 + i].revents != 0;
+      // Of a rank whose shim has ended nothing more will wake us.
+      if ((ready || rank.shim() == 0) && may_read()) rank.read_stream(i, now, pass);
+      rank.pass_partial(i, now, pass);
+    }
+  }
+}
+
+}  // namespace ds::launcher

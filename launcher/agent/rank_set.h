@@ -1,0 +1,41 @@
+// All ranks of a node: what they are waited for, read from and told together.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "launcher/agent/rank_process.h"
+
+namespace ds::launcher {
+
+/// Threads: one.
+class RankSet {
+ public:
+  /// Forks a shim for each rank of `spec`. Errors: Error{system}; those already forked stay.
+  void start(const Spec& spec, const EnvList& node_env, const ProcessRef& guard);
+  void order(const ShimOrder& order);
+
+  [[nodiscard]] auto begin() const { return ranks_.begin(); }
+  [[nodiscard]] auto end() const { return ranks_.end(); }
+  /// All shims have ended, and all output has been read unless nobody waits for it.
+  [[nodiscard]] bool done(bool with_output) const;
+  /// Kills children of this process that are none of the shims.
+  void kill_strays() const;
+
+  /// Adds what to wait for, and brings `until` forward to the next partial line that is due.
+  void add_polls(std::vector<pollfd>& polled, bool read_output, Clock::time_point& until);
+  /// Reads the streams that `polled` says are ready, as long as `may_read` allows it.
+  using OnOutput = std::function<void(const Output&)>;
+  void read_streams(const std::vector<pollfd>& polled, Clock::time_point now,
+                    const std::function<bool()>& may_read, const OnOutput& on_output);
+
+ private:
+  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::size_t first_poll_ = 0;
+  std::size_t ranks_polled_ = 0;
+};
+
+}  // namespace ds::launcher
