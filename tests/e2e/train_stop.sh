@@ -61,7 +61,7 @@ MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
 DSLAUNCH_JOB_KEY=$key start_rank 0 2 key "${long[@]}"
 DSLAUNCH_JOB_KEY=${key/a/b} start_rank 1 2 key "${long[@]}"
 ended_within key 30 1
-expect key 1 65 "job key"
+expect key 1 69 "refused the job key"
 grep -q "$key" "$work"/key.*.out && fail "key: printed"
 kill -9 "${pids[0]}"
 wait "${pids[0]}" 2>/dev/null
