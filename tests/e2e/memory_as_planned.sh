@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Resident memory grows by what the plan says, within max(3 %, 8 MiB): small and larger models, fp32 and bf16, two ranks.
-. "$DS_SOURCE/tests/support/train_ranks.sh"
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
   echo "skipped: a sanitizer has memory of its own"
   exit 77

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No growth after the first steps: engine code allocates nothing, libraries little, and the heap stays as it is.
-. "$DS_SOURCE/tests/support/train_ranks.sh"
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 hook=$DS_TESTS/liballoc_hook.so
 limit=$((64 * 1024))
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How a training group ends together: TERM to one rank, a rank that is killed, a wrong job key, other settings on one rank.
-. "$DS_SOURCE/tests/support/train_ranks.sh"
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 long=(train.steps=1000000)
 
 steps_of() { cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The same weights to the last bit after 20 steps: at every world size in each order, for any number of threads.
-. "$DS_SOURCE/tests/support/train_ranks.sh"
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 
 # One job a line of the table; a group of jobs must agree.
 group_hash=

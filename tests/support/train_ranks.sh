@@ -1,5 +1,10 @@
 # Sourced by end-to-end tests of training: a work folder with text and a train.toml, ranks from plain variables.
+# By hand: tests/e2e/NAME.sh, with the release build.
 set -u
+DS_SOURCE=${DS_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+DS_BIN=${DS_BIN:-$DS_SOURCE/build/release/bin}
+DS_TESTS=${DS_TESTS:-$DS_SOURCE/build/release/tests}
+[ -x "$DS_BIN/dsrunner" ] && [ -x "$DS_TESTS/comm_rank" ] || { echo "FAILED: $DS_BIN/dsrunner and $DS_TESTS/comm_rank are to be built first"; exit 1; }
 dsrunner=$DS_BIN/dsrunner
 work=$(mktemp -d)
 pids=()
