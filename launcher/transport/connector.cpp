@@ -52,7 +52,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     limit_.async_wait([self = shared_from_this(), limit](const asio::error_code& error) {
       if (!error)
         self->give_up(
-            fmt::format("no answer within {} s", std::chrono::duration<double>(limit).count()));
+            fmt::format("no answer within {:.2g} s", std::chrono::duration<double>(limit).count()));
     });
     try_next();
   }
