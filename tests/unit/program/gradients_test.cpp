@@ -19,41 +19,60 @@ std::vector<std::string> paths_of(const Program& program) {
   return paths;
 }
 
+ValueId add_value(Program& program, std::string name, ValueKind kind, Shape shape,
+                  DType dtype = DType::f32) {
+  return program.add_value(
+      {.name = std::move(name), .kind = kind, .dtype = dtype, .shape = shape, .micro = 0});
+}
+
+MicroBatch add_batch(Program& program) {
+  MicroBatch batch;
+  batch.tokens = add_value(program, "tokens", ValueKind::input, {4}, DType::i32);
+  batch.targets = add_value(program, "targets", ValueKind::input, {4}, DType::i32);
+  batch.loss = add_value(program, "loss", ValueKind::activation, {1}, DType::f64);
+  batch.count = add_value(program, "count", ValueKind::activation, {1}, DType::i64);
+  program.micro_batches = {batch};
+  return batch;
+}
+
+// One group, a leaf for each tensor.
+class Parameters {
+ public:
+  explicit Parameters(Program& program) : program_(program) {
+    flat_ = program.add_value({.name = "all.weights",
+                               .kind = ValueKind::parameter,
+                               .shape = {5 * kLeaf},
+                               .persistent = true});
+    program.groups.push_back(
+        {.name = "all", .tensors = {}, .elements = 5 * kLeaf, .weights = flat_});
+  }
+  ValueId add(std::string name, Shape shape) {
+    std::vector<ParamTensor>& tensors = program_.groups[0].tensors;
+    const std::int64_t offset = static_cast<std::int64_t>(tensors.size()) * kLeaf;
+    ParamTensor tensor{.name = name, .shape = shape, .offset = offset};
+    tensor.weights = program_.add_value({.name = std::move(name),
+                                         .kind = ValueKind::parameter,
+                                         .shape = shape,
+                                         .base = flat_,
+                                         .offset = offset});
+    tensors.push_back(tensor);
+    return tensor.weights;
+  }
+
+ private:
+  Program& program_;
+  ValueId flat_;
+};
+
 // x -> three linear layers of one weight -> sum: every kind of fan-out at once.
 Program fan_out() {
   Program program;
-  const auto add = [&](std::string name, ValueKind kind, Shape shape) {
-    return program.add_value({.name = std::move(name), .kind = kind, .shape = shape, .micro = 0});
-  };
-  MicroBatch batch;
-  batch.tokens = program.add_value(
-      {.name = "tokens", .kind = ValueKind::input, .dtype = DType::i32, .shape = {4}, .micro = 0});
-  batch.targets = program.add_value(
-      {.name = "targets", .kind = ValueKind::input, .dtype = DType::i32, .shape = {4}, .micro = 0});
-  batch.loss = program.add_value({.name = "loss", .dtype = DType::f64, .shape = {1}, .micro = 0});
-  batch.count = program.add_value({.name = "count", .dtype = DType::i64, .shape = {1}, .micro = 0});
-  program.micro_batches = {batch};
-  const ValueId flat = program.add_value({.name = "all.weights",
-                                          .kind = ValueKind::parameter,
-                                          .shape = {5 * kLeaf},
-                                          .persistent = true});
-  ParamGroup group{.name = "all", .tensors = {}, .elements = 5 * kLeaf, .weights = flat};
-  const auto parameter = [&](std::string name, Shape shape) {
-    const std::int64_t offset = static_cast<std::int64_t>(group.tensors.size()) * kLeaf;
-    ParamTensor tensor{.name = name, .shape = shape, .offset = offset};
-    tensor.weights = program.add_value({.name = std::move(name),
-                                        .kind = ValueKind::parameter,
-                                        .shape = shape,
-                                        .base = flat,
-                                        .offset = offset});
-    group.tensors.push_back(tensor);
-    return tensor.weights;
-  };
-  const ValueId wte = parameter("wte", {8, 8}), wpe = parameter("wpe", {4, 8});
-  const ValueId weight = parameter("weight", {8, 8}), bias = parameter("bias", {8});
-  const ValueId head = parameter("head", {8, 8});
-  program.groups = {group};
-  const ValueId x = add("x", ValueKind::activation, {4, 8});
+  const MicroBatch batch = add_batch(program);
+  Parameters parameters(program);
+  const ValueId wte = parameters.add("wte", {8, 8}), wpe = parameters.add("wpe", {4, 8});
+  const ValueId weight = parameters.add("weight", {8, 8}), bias = parameters.add("bias", {8});
+  const ValueId head = parameters.add("head", {8, 8});
+  const ValueId x = add_value(program, "x", ValueKind::activation, {4, 8});
   program.ops.push_back({.code = OpCode::embed,
                          .path = "embed",
                          .micro = 0,
@@ -61,15 +80,15 @@ Program fan_out() {
                          .out = {x}});
   std::vector<ValueId> parts;
   for (const char* name : {"a", "b", "c"}) {
-    parts.push_back(add(name, ValueKind::activation, {4, 8}));
+    parts.push_back(add_value(program, name, ValueKind::activation, {4, 8}));
     program.ops.push_back({.code = OpCode::linear,
                            .path = name,
                            .micro = 0,
                            .in = {x, weight, bias},
                            .out = {parts.back(), kNoValue}});
   }
-  const ValueId ab = add("ab", ValueKind::activation, {4, 8});
-  const ValueId abc = add("abc", ValueKind::activation, {4, 8});
+  const ValueId ab = add_value(program, "ab", ValueKind::activation, {4, 8});
+  const ValueId abc = add_value(program, "abc", ValueKind::activation, {4, 8});
   program.ops.push_back(
       {.code = OpCode::add, .path = "ab", .micro = 0, .in = {parts[0], parts[1]}, .out = {ab}});
   program.ops.push_back(
