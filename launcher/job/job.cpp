@@ -1,7 +1,6 @@
 // The edge of the launcher: channels, clock, signals and output around JobState.
 #include "launcher/job/job.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <asio/post.hpp>
@@ -17,6 +16,7 @@
 #include "launcher/job/node_link.h"
 #include "launcher/job/rank_end.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/spec.h"
 #include "launcher/logs/line_relay.h"
 #include "launcher/logs/output_queue.h"
 
@@ -181,29 +181,9 @@ void Job::on_message(int node, Message& message) {
 }
 
 void Job::perform(const SendSpec& action) {
-  const auto index = static_cast<std::size_t>(action.node);
-  const Node& node = request_.placement.nodes[index];
-  const Hello& hello = hellos_[index];
-  const bool local = request_.routes[index].local;
-  Spec spec;
-  spec.node_rank = node.node_rank;
-  spec.nodes = static_cast<std::int32_t>(request_.placement.nodes.size());
-  spec.argv = request_.command;
-  spec.env = node_env(request_.placement, node.node_rank, identity_,
-                      {.cores = hello.cores, .quota_milli = hello.quota_milli, .local = local},
-                      own_environment(), request_.forwarded);
-  spec.cwd = request_.working_directory;
-  spec.umask = request_.umask;
-  spec.grace_ms = static_cast<std::uint32_t>(request_.policy.grace.count());
-  spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
-  spec.hold_port = node.node_rank == 0;
-  spec.job_cookie = job_id_text(identity_.id);
-  for (int local_rank = 0; local_rank < node.ranks; ++local_rank) {
-    const int rank = node.first_rank + local_rank;
-    spec.ranks.push_back(
-        {.rank = rank, .local_rank = local_rank, .env = rank_place_env(request_.placement, rank)});
-  }
-  link(action.node).send(spec);
+  link(action.node)
+      .send(make_spec(request_, action.node, identity_,
+                      hellos_[static_cast<std::size_t>(action.node)], own_environment()));
 }
 
 void Job::perform(const SendGo& action) {

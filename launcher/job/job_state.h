@@ -40,6 +40,15 @@ class JobState {
   [[nodiscard]] const Cause& cause() const { return cause_; }
 
  private:
+  static constexpr std::chrono::seconds kHeartbeat{1};
+  // The agents KILL by themselves after the grace; the root repeats it when they seem not to.
+  static constexpr std::chrono::seconds kKillMargin{2};
+  static constexpr std::chrono::seconds kGiveUpAfterKill{5};
+  static constexpr std::chrono::seconds kSayWaitingAfter{1};
+  // So late a tick means that the launcher itself stood still; then silence says nothing about
+  // nodes.
+  static constexpr std::chrono::seconds kOwnStall{2};
+
   enum class Phase { starting, running, stopping, finished };
   struct NodeState {
     enum class Stage { opening, greeted, ready, gone };

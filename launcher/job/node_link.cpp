@@ -45,8 +45,8 @@ void NodeLink::on_bytes(std::span<const std::byte> bytes) {
   while (!closed_) {
     std::optional<Frame> frame = decoder_.next();
     if (!frame) break;
-    // An agent knows its envelope only from the Spec: its Hello goes before.
-    const bool ours = frame->envelope == envelope_ || std::holds_alternative<Hello>(frame->message);
+    // An agent knows its envelope only from the Spec: its Hello, or a Problem, may go before.
+    const bool ours = frame->envelope == envelope_ || frame->envelope == Envelope{};
     if (ours) events_.on_message(frame->message);
   }
   if (!closed_ && decoder_.error())

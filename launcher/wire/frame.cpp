@@ -105,6 +105,13 @@ std::optional<Frame> Decoder::fail(std::string text) {
   return std::nullopt;
 }
 
+std::string Decoder::noise() const {
+  if (!in_noise_) return noise_;
+  // What might have been the beginning of a preamble is noise too, once nothing follows.
+  return noise_ +
+         std::string(reinterpret_cast<const char*>(buffer_.data()) + at_, buffer_.size() - at_);
+}
+
 void Decoder::skip_noise() {
   const std::string_view all(reinterpret_cast<const char*>(buffer_.data()), buffer_.size());
   const std::size_t found = all.find(kPreamble, at_);

@@ -194,7 +194,7 @@ class Decoder {
   /// What is wrong with the stream, one line; nothing more comes after it.
   [[nodiscard]] const std::optional<std::string>& error() const { return error_; }
   /// Everything before the preamble (its last 4 KiB): shown when no agent answers.
-  [[nodiscard]] const std::string& noise() const { return noise_; }
+  [[nodiscard]] std::string noise() const;
   /// No byte of an unfinished frame is left: end-of-file here is clean.
   [[nodiscard]] bool at_boundary() const { return !in_noise_ && at_ == buffer_.size(); }
 
