@@ -108,8 +108,10 @@ std::optional<Frame> Decoder::fail(std::string text) {
 std::string Decoder::noise() const {
   if (!in_noise_) return noise_;
   // What might have been the beginning of a preamble is noise too, once nothing follows.
-  return noise_ +
-         std::string(reinterpret_cast<const char*>(buffer_.data()) + at_, buffer_.size() - at_);
+  const std::string_view all(reinterpret_cast<const char*>(buffer_.data()), buffer_.size());
+  std::string text = noise_ + std::string(all.substr(at_));
+  if (text.size() > kNoiseKept) text.erase(0, text.size() - kNoiseKept);
+  return text;
 }
 
 void Decoder::skip_noise() {
@@ -120,8 +122,7 @@ void Decoder::skip_noise() {
   const std::size_t end = found != std::string_view::npos ? found : all.size() - keep;
   noise_ += all.substr(at_, end - at_);
   noise_bytes_ += end - at_;
-  if (constexpr std::size_t kKept = 4096; noise_.size() > kKept)
-    noise_.erase(0, noise_.size() - kKept);
+  if (noise_.size() > kNoiseKept) noise_.erase(0, noise_.size() - kNoiseKept);
   in_noise_ = found == std::string_view::npos;
   at_ = in_noise_ ? end : end + kPreamble.size();
   if (in_noise_ && noise_bytes_ > kMaxNoiseBytes)

@@ -24,6 +24,7 @@ inline constexpr std::size_t kFrameHeaderBytes = 24;
 inline constexpr std::string_view kPreamble =
     "\x01"
     "dslaunch-frames\x02\n";
+inline constexpr std::size_t kNoiseKept = 4096;
 /// More noise than this before the preamble: no agent answers there.
 inline constexpr std::size_t kMaxNoiseBytes = std::size_t{1} << 20;
 
