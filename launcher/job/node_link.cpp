@@ -9,8 +9,6 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr std::size_t kNoiseKept = 2000;
-
 std::string last_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   const std::size_t newline = text.rfind('\n');
