@@ -12,7 +12,7 @@ source_tree=$(cd "$(dirname "$0")/../.." && pwd)
 command -v debootstrap > /dev/null || { echo "SKIP: needs debootstrap (apt-get install debootstrap)"; exit 77; }
 
 base=$folder/base root=$folder/root
-mirror=$(sed -nE 's/^(deb|URIs:) *(\[[^]]*\] *)?(http[^ ]+).*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -n 1)
+mirror=$(sed -nE 's/^(deb|URIs:) *(\[[^]]*\] *)?(http[^ ]+).*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -n 1 || true)
 if [ ! -f "$base/.complete" ]; then
   echo "bare_debian: debootstrap into $base"
   rm -rf "$base"
