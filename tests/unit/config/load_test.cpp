@@ -50,7 +50,7 @@ TEST_CASE(
   CHECK(config_of(kSmallest, {"data.train=../b/*.txt"}).data.train ==
         std::vector<std::string>{"/b/*.txt"});
   CHECK(config_of(kSmallest, {"data.validation=[\"x\", \"/y\"]"}).data.validation ==
-        std::vector<std::string>{"/work/x", "/y"});
+        std::vector<std::string>{"/data/x", "/y"});
   CHECK(config_of(kSmallest, {"data.train=."}).data.train == std::vector<std::string>{"/work"});
   CHECK(config_of(kSmallest).log.dir.empty());
   const char* home = std::getenv("HOME");
