@@ -34,7 +34,7 @@ run_in_fresh_tree() {  # SCRIPT
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
     unshare --mount --propagation private /bin/bash -c '
       set -e
-      mount -t proc proc "$0/proc"; mount --rbind /sys "$0/sys"; mount --rbind /dev "$0/dev"
+      mount --bind "$0" "$0"; mount -t proc proc "$0/proc"; mount --rbind /sys "$0/sys"; mount --rbind /dev "$0/dev"
       exec chroot "$0" /bin/bash -c "cd /root/dslaunch && $1"' "$root" "$1" || status=$?
   echo "bare_debian: $1 ended with $status after $((SECONDS - start)) s"
   return "$status"

@@ -15,8 +15,12 @@ netns_need() {
     command -v "$tool" > /dev/null || { echo "SKIP: $tool is not installed"; exit 77; }
   done
   [ "$(id -u)" -eq 0 ] || { echo "SKIP: network namespaces need root"; exit 77; }
-  ip netns add "$netns_prefix-try" 2> /dev/null && ip netns delete "$netns_prefix-try" ||
-    { echo "SKIP: this system does not allow network namespaces"; exit 77; }
+  local works=0
+  ip netns add "$netns_prefix-try" 2> /dev/null || { echo "SKIP: this system does not allow network namespaces"; exit 77; }
+  ip netns exec "$netns_prefix-try" true 2> /dev/null && works=1
+  ip netns delete "$netns_prefix-try"
+  # In a plain chroot, for instance, whose root is no mount point.
+  [ "$works" = 1 ] || { echo "SKIP: this system does not let a process enter a network namespace"; exit 77; }
 }
 
 head_ns=$netns_prefix-head
