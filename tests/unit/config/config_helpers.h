@@ -20,7 +20,7 @@ inline ds::TrainConfig config_of(const std::string& text,
   std::vector<ds::Entry> entries = ds::read_toml(text, "t.toml", "/base");
   int number = 0;
   for (const std::string& assignment : overrides) {
-    entries.push_back(ds::read_override(assignment, ++number, "/work"));
+    entries.push_back(ds::read_override(assignment, ++number, "/data"));
   }
   return ds::make_train_config(entries, "t.toml", world_size);
 }

@@ -51,7 +51,7 @@ TEST_CASE(
         std::vector<std::string>{"/b/*.txt"});
   CHECK(config_of(kSmallest, {"data.validation=[\"x\", \"/y\"]"}).data.validation ==
         std::vector<std::string>{"/data/x", "/y"});
-  CHECK(config_of(kSmallest, {"data.train=."}).data.train == std::vector<std::string>{"/work"});
+  CHECK(config_of(kSmallest, {"data.train=."}).data.train == std::vector<std::string>{"/data"});
   CHECK(config_of(kSmallest).log.dir.empty());
   const char* home = std::getenv("HOME");
   if (home != nullptr)
