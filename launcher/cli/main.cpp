@@ -1,6 +1,4 @@
 // dslaunch: command line -> hosts -> placement -> job.
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -9,7 +7,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "launcher/agent/guard.h"
+#include "launcher/cli/commands.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
@@ -31,21 +29,22 @@ int print(std::string_view text) {
 }
 
 /// The hosts of the hostfile, or this machine with a slot for each rank.
-std::vector<Host> find_hosts(const Options& options) {
+std::vector<Host> find_hosts(const HostOptions& options) {
   if (options.hostfile) return load_hostfile(*options.hostfile);
   return {Host{
       .name = "localhost", .user = {}, .port = 0, .slots = options.ranks.value_or(1), .place = {}}};
 }
 
-int run(const Options& options) {
+int run_main_command(int argc, char** argv) {
+  const Options options = parse_args(argc, argv);
   if (options.action == Options::Action::show_help) return print(help_text());
   if (options.action == Options::Action::show_version) return print(version_text());
-  EnvList forwarded = resolve_forwards(options.forward, own_variable);
+  EnvList forwarded = resolve_forwards(options.env.forward, own_variable);
   std::vector<std::string> command =
       options.train ? train_command(*options.train) : options.command;
-  Placement placement = place_ranks(find_hosts(options), options.ranks, /*epoch=*/0);
-  if (options.dry_run == DryRun::table) return print(placement_table(placement));
-  if (options.dry_run == DryRun::json) return print(placement_json(placement));
+  Placement placement = place_ranks(find_hosts(options.hosts), options.hosts.ranks, /*epoch=*/0);
+  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placement));
+  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placement));
   return start_job(options, std::move(placement), std::move(command), std::move(forwarded));
 }
 
@@ -53,10 +52,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    // What the launcher starts on every node; it reads frames, not options.
-    if (argc == 2 && std::string_view(argv[1]) == "agent")
-      return run_guard(STDIN_FILENO, STDOUT_FILENO);
-    return run(parse_args(argc, argv));
+    if (const Command* command = argc > 1 ? find_command(argv[1]) : nullptr)
+      return command->run(argc - 1, argv + 1);
+    return run_main_command(argc, argv);
   } catch (const ds::Error& error) {
     std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
     return ds::contract::exit_code(error.kind());

@@ -37,7 +37,7 @@ std::vector<bool> local_nodes(const Placement& placement, TransportChoice choice
   return local;
 }
 
-SshOptions ssh_options(const Options& options) {
+SshOptions ssh_options(const ReachOptions& options) {
   SshOptions ssh;
   ssh.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
   ssh.config_file = options.ssh_config.value_or("");
@@ -55,22 +55,22 @@ int start_job(const Options& options, Placement placement, std::vector<std::stri
   std::unique_ptr<Transport> local;
   std::unique_ptr<Transport> ssh;
   JobRequest request;
-  for (const bool is_local : local_nodes(placement, options.transport)) {
+  for (const bool is_local : local_nodes(placement, options.reach.transport)) {
     std::unique_ptr<Transport>& transport = is_local ? local : ssh;
     if (!transport)
       transport =
-          is_local ? make_local_transport(io) : make_ssh_transport(io, ssh_options(options));
+          is_local ? make_local_transport(io) : make_ssh_transport(io, ssh_options(options.reach));
     request.routes.push_back({transport.get(), is_local});
   }
   request.placement = std::move(placement);
   request.command = std::move(command);
   request.working_directory =
-      std::filesystem::absolute(options.wdir.value_or(".")).lexically_normal();
+      std::filesystem::absolute(options.env.wdir.value_or(".")).lexically_normal();
   request.umask = current_umask();
   request.forwarded = std::move(forwarded);
-  request.policy.grace = options.grace;
-  request.policy.node_timeout = options.node_timeout;
-  request.policy.start_timeout = options.connect_timeout + kStartMargin;
+  request.policy.grace = options.failure.grace;
+  request.policy.node_timeout = options.failure.node_timeout;
+  request.policy.start_timeout = options.reach.connect_timeout + kStartMargin;
   return run_job(io, std::move(request));
 }
 

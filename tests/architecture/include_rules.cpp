@@ -36,7 +36,7 @@ struct Library {
 const std::vector<Library> kLibraries = {
     {"libssh", {"libssh/"}, {"launcher/transport/libssh/"}},
     {"Asio", {"asio.hpp", "asio/"}, {"launcher/"}},
-    {"CLI11", {"CLI/"}, {"launcher/cli/options.cpp"}},
+    {"CLI11", {"CLI/"}, {"launcher/cli/split_words.cpp"}},
     {"toml++", {"toml++/", "toml.hpp"}, {"engine/config/"}},
     {"Gloo", {"gloo/"}, {"engine/comm/gloo/"}},
     {"oneDNN", {"oneapi/", "dnnl"}, {"engine/kernels/cpu/", "engine/device/cpu/"}},

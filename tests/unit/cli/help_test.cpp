@@ -20,7 +20,8 @@ namespace {
 using Names = std::set<std::string>;
 
 Names known_options() {
-  const std::vector<std::string> names = option_names();
+  Options options;
+  const std::vector<std::string> names = option_table(options).names();
   return {names.begin(), names.end()};
 }
 

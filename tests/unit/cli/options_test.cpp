@@ -35,19 +35,19 @@ constexpr const char* kForms =
 TEST_CASE("defaults") {
   const Options options = parse({"--", "true"});
   CHECK(options.action == Options::Action::run);
-  CHECK_FALSE(options.hostfile);
-  CHECK_FALSE(options.ranks);
-  CHECK_FALSE(options.wdir);
-  CHECK(options.forward.empty());
-  CHECK(options.grace == 10s);
-  CHECK(options.dry_run == DryRun::off);
-  CHECK(options.transport == TransportChoice::automatic);
-  CHECK(options.log_level == LogLevel::info);
-  CHECK(options.connect_timeout == 10s);
-  CHECK(options.node_timeout == 10s);
-  CHECK(options.window == 64);
-  CHECK_FALSE(options.ssh_config);
-  CHECK(options.known_hosts.empty());
+  CHECK_FALSE(options.hosts.hostfile);
+  CHECK_FALSE(options.hosts.ranks);
+  CHECK_FALSE(options.env.wdir);
+  CHECK(options.env.forward.empty());
+  CHECK(options.failure.grace == 10s);
+  CHECK(options.hosts.dry_run == DryRun::off);
+  CHECK(options.reach.transport == TransportChoice::automatic);
+  CHECK(options.logs.log_level == LogLevel::info);
+  CHECK(options.reach.connect_timeout == 10s);
+  CHECK(options.failure.node_timeout == 10s);
+  CHECK(options.reach.window == 64);
+  CHECK_FALSE(options.reach.ssh_config);
+  CHECK(options.reach.known_hosts.empty());
   CHECK_FALSE(options.train);
   CHECK(options.command == std::vector<std::string>{"true"});
 }
@@ -90,20 +90,20 @@ TEST_CASE("every option is read") {
                                  "run",
                                  "-n",
                                  "9"});
-  CHECK(options.hostfile == "hosts");
-  CHECK(options.ranks == 4);
-  CHECK(options.wdir == "/tmp");
-  CHECK(options.forward == std::vector<EnvForward>{{"A", "1"}, {"B", std::nullopt}, {"C", ""}});
-  CHECK(options.grace == 500ms);
-  CHECK(options.dry_run == DryRun::json);
-  CHECK(options.transport == TransportChoice::ssh);
-  CHECK(options.agent_path == "/opt/dslaunch");
-  CHECK(options.connect_timeout == 3s);
-  CHECK(options.node_timeout == 120s);
-  CHECK(options.window == 8);
-  CHECK(options.ssh_config == "cfg");
-  CHECK(options.known_hosts == std::vector<std::string>{"k1", "k2"});
-  CHECK(options.log_level == LogLevel::debug);
+  CHECK(options.hosts.hostfile == "hosts");
+  CHECK(options.hosts.ranks == 4);
+  CHECK(options.env.wdir == "/tmp");
+  CHECK(options.env.forward == std::vector<EnvForward>{{"A", "1"}, {"B", std::nullopt}, {"C", ""}});
+  CHECK(options.failure.grace == 500ms);
+  CHECK(options.hosts.dry_run == DryRun::json);
+  CHECK(options.reach.transport == TransportChoice::ssh);
+  CHECK(options.reach.agent_path == "/opt/dslaunch");
+  CHECK(options.reach.connect_timeout == 3s);
+  CHECK(options.failure.node_timeout == 120s);
+  CHECK(options.reach.window == 8);
+  CHECK(options.reach.ssh_config == "cfg");
+  CHECK(options.reach.known_hosts == std::vector<std::string>{"k1", "k2"});
+  CHECK(options.logs.log_level == LogLevel::debug);
   CHECK(options.command == std::vector<std::string>{"run", "-n", "9"});
 }
 
@@ -121,17 +121,17 @@ TEST_CASE("the train form: a .toml file and overrides, options before or after")
   CHECK(options.train->config == "train.toml");
   CHECK(options.train->overrides ==
         std::vector<std::string>{"train.steps=20", "zero.stage=0", "data.train=[\"a=b\"]"});
-  CHECK(options.hostfile == "h");
+  CHECK(options.hosts.hostfile == "h");
   CHECK(options.command.empty());
 }
 
 TEST_CASE("spellings: short option with its value attached, long option with '='") {
-  CHECK(parse({"-n4", "--", "a"}).ranks == 4);
-  CHECK(parse({"--hostfile=h", "--", "a"}).hostfile == "h");
-  CHECK(parse({"-xA=b=c", "--", "a"}).forward == std::vector<EnvForward>{{"A", "b=c"}});
-  CHECK(parse({"--dry-run", "--", "a"}).dry_run == DryRun::table);
+  CHECK(parse({"-n4", "--", "a"}).hosts.ranks == 4);
+  CHECK(parse({"--hostfile=h", "--", "a"}).hosts.hostfile == "h");
+  CHECK(parse({"-xA=b=c", "--", "a"}).env.forward == std::vector<EnvForward>{{"A", "b=c"}});
+  CHECK(parse({"--dry-run", "--", "a"}).hosts.dry_run == DryRun::table);
   CHECK(parse({"--dry-run", "train.toml"}).train->config == "train.toml");
-  CHECK(parse({"--hostfile", "-", "--", "a"}).hostfile == "-");
+  CHECK(parse({"--hostfile", "-", "--", "a"}).hosts.hostfile == "-");
 }
 
 TEST_CASE("--help and --version win over everything before --") {

@@ -1,0 +1,33 @@
+// One row a subcommand; what it does lies in its own folder.
+#include "launcher/cli/commands.h"
+
+#include <unistd.h>
+
+#include "launcher/agent/guard.h"
+#include "launcher/cli/option_values.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// What the launcher starts on every node; it reads frames, not options.
+int run_agent(int argc, char**) {
+  if (argc > 1) usage_error("dslaunch agent takes no words", "dslaunch itself starts it on nodes");
+  return run_guard(STDIN_FILENO, STDOUT_FILENO);
+}
+
+constexpr Command kCommands[] = {
+    {"agent", "", run_agent},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command* find_command(std::string_view word) {
+  for (const Command& command : kCommands)
+    if (command.name == word) return &command;
+  return nullptr;
+}
+
+}  // namespace ds::launcher

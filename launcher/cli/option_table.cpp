@@ -1,0 +1,69 @@
+// The help of a table of options; split_words.cpp reads the command line by it.
+#include "launcher/cli/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kHelpColumn = 27;
+
+/// "-h, --help" or "-x NAME[=value]": short spellings first, the argument after the last one.
+std::string spelling(const OptionShape& shape) {
+  std::vector<std::string_view> names = split_names(shape.names);
+  std::stable_sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
+    return !a.starts_with("--") && b.starts_with("--");
+  });
+  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  if (shape.argument.empty()) return text;
+  if (!shape.implied.empty()) return fmt::format("{}[={}]", text, shape.argument);
+  return fmt::format("{} {}", text, shape.argument);
+}
+
+std::string lines_of(const OptionShape& shape) {
+  std::string text = "  " + spelling(shape);
+  text += text.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                        : std::string(kHelpColumn - text.size(), ' ');
+  for (const char letter : shape.help) {
+    text += letter;
+    if (letter == '\n') text.append(kHelpColumn, ' ');
+  }
+  return text + '\n';
+}
+
+}  // namespace
+
+std::vector<std::string_view> split_names(std::string_view names) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t end = std::min(names.find(',', at), names.size());
+    parts.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> OptionTable::names() const {
+  std::vector<std::string> all;
+  for (const Entry& entry : entries_)
+    for (const std::string_view name : split_names(entry.shape.names)) all.emplace_back(name);
+  return all;
+}
+
+std::string OptionTable::help() const {
+  std::string text;
+  std::string_view section;
+  for (const Entry& entry : entries_) {
+    if (entry.section != section) {
+      section = entry.section;
+      text += fmt::format("\n{}:\n", section);
+    }
+    text += lines_of(entry.shape);
+  }
+  return text;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,52 @@
+// Each check says the accepted form.
+#include "launcher/cli/option_values.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "launcher/cli/duration.h"
+
+namespace ds::launcher {
+
+void usage_error(const std::string& message, std::string hint) {
+  throw Error(ErrorKind::usage, message, std::move(hint));
+}
+
+int number_value(const GivenOption& given, int least, int most) {
+  int value = 0;
+  const char* end = given.value.data() + given.value.size();
+  const auto [stop, error] = std::from_chars(given.value.data(), end, value);
+  if (given.value.empty() || stop != end || error != std::errc() || value < least || value > most)
+    usage_error(fmt::format("{} needs a whole number from {} to {}, not '{}'", given.name, least,
+                            most, given.value));
+  return value;
+}
+
+std::chrono::milliseconds duration_value(const GivenOption& given) {
+  const std::optional<std::chrono::milliseconds> span = parse_duration(given.value);
+  if (!span)
+    usage_error(fmt::format("{} needs a time, not '{}'", given.name, given.value),
+                "as in 10 (seconds), 10s, 500ms, 2m");
+  return *span;
+}
+
+std::chrono::milliseconds positive_duration_value(const GivenOption& given) {
+  const std::chrono::milliseconds span = duration_value(given);
+  if (span.count() == 0) usage_error(fmt::format("{} must be longer than 0", given.name));
+  return span;
+}
+
+std::string text_value(const GivenOption& given) {
+  if (given.value.empty()) usage_error(fmt::format("{} is empty", given.name));
+  return given.value;
+}
+
+void fail_choice(const GivenOption& given, const std::string& known) {
+  usage_error(fmt::format("{} cannot be '{}'", given.name, given.value),
+              fmt::format("one of: {}", known));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,36 @@
+// What the values of options may be, and what is said when they are not.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "launcher/cli/option_table.h"
+
+namespace ds::launcher {
+
+[[noreturn]] void usage_error(const std::string& message, std::string hint = "see dslaunch --help");
+
+/// A whole number from `least` to `most`.   Errors of all below:  Error{usage} naming the option,
+/// the accepted form and what was given.
+int number_value(const GivenOption& given, int least, int most);
+/// 10, 10s, 500ms, 2m.
+std::chrono::milliseconds duration_value(const GivenOption& given);
+std::chrono::milliseconds positive_duration_value(const GivenOption& given);
+std::string text_value(const GivenOption& given);
+[[noreturn]] void fail_choice(const GivenOption& given, const std::string& known);
+
+/// One of a few words; `Value` is an enum whose enumerators stand in the order of `names`.
+template <class Value, std::size_t N>
+Value choice_value(const GivenOption& given, const std::array<std::string_view, N>& names) {
+  const auto found = std::find(names.begin(), names.end(), given.value);
+  if (found != names.end()) return static_cast<Value>(found - names.begin());
+  std::string known;
+  for (const std::string_view name : names)
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  fail_choice(given, known);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,44 @@
+// Transports and ssh.
+#include "launcher/cli/options_reach.h"
+
+#include "launcher/cli/option_values.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr int kMaxWindow = 4096;
+
+constexpr OptionDef<ReachOptions> kOptions[] = {
+    {{"--transport", "HOW",
+      "auto (default): this machine directly, others by ssh; ssh: all by\n"
+      "ssh; local: start every node's ranks on this machine"},
+     [](ReachOptions& part, const GivenOption& given) {
+       constexpr std::array<std::string_view, 3> kNames = {"auto", "ssh", "local"};
+       part.transport = choice_value<TransportChoice>(given, kNames);
+     }},
+    {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},
+     [](ReachOptions& part, const GivenOption& given) { part.agent_path = text_value(given); }},
+    {{"--connect-timeout", "SECONDS",
+      "for one connection to be made and authenticated (default: 10s)"},
+     [](ReachOptions& part, const GivenOption& given) {
+       part.connect_timeout = positive_duration_value(given);
+     }},
+    {{"--window", "N", "connections being opened at once (default: 64)"},
+     [](ReachOptions& part, const GivenOption& given) {
+       part.window = number_value(given, 1, kMaxWindow);
+     }},
+    {{"--ssh-config", "FILE", "instead of ~/.ssh/config"},
+     [](ReachOptions& part, const GivenOption& given) { part.ssh_config = text_value(given); }},
+    {{"--known-hosts", "FILE",
+      "instead of the known_hosts of the ssh configuration; may be repeated", true},
+     [](ReachOptions& part, const GivenOption& given) {
+       part.known_hosts.push_back(text_value(given));
+     }},
+};
+
+}  // namespace
+
+std::span<const OptionDef<ReachOptions>> reach_options() { return kOptions; }
+
+}  // namespace ds::launcher

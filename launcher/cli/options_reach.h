@@ -1,0 +1,27 @@
+// Options: how nodes are reached.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/option_table.h"
+
+namespace ds::launcher {
+
+enum class TransportChoice { automatic, ssh, local };
+
+struct ReachOptions {
+  TransportChoice transport = TransportChoice::automatic;
+  std::optional<std::string> agent_path;  // dslaunch on the nodes
+  std::chrono::milliseconds connect_timeout{10'000};
+  int window = 64;                        // connections being opened at once
+  std::optional<std::string> ssh_config;  // instead of ~/.ssh/config
+  std::vector<std::string> known_hosts;   // instead of the files of the ssh configuration
+};
+
+std::span<const OptionDef<ReachOptions>> reach_options();
+
+}  // namespace ds::launcher

@@ -1,0 +1,120 @@
+// The only file that includes CLI11: it splits words into options; their tables give them meaning.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+
+#include "engine/base/nearest_word.h"
+#include "launcher/cli/option_table.h"
+#include "launcher/cli/option_values.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// What CLI11 fills for one option.
+struct Filled {
+  CLI::Option* option = nullptr;
+  std::vector<std::string> values;
+};
+
+std::string_view first_name(const OptionShape& shape) { return split_names(shape.names).front(); }
+
+void declare(CLI::App& app, const OptionShape& shape, Filled& filled) {
+  const std::string names(shape.names);
+  if (shape.argument.empty()) {
+    filled.option = app.add_flag(names);
+  } else if (!shape.implied.empty()) {
+    std::string with_implied;
+    for (const std::string_view name : split_names(shape.names))
+      with_implied +=
+          fmt::format("{}{}{{{}}}", with_implied.empty() ? "" : ",", name, shape.implied);
+    filled.option = app.add_flag(with_implied, filled.values);
+  } else {
+    filled.option = app.add_option(names, filled.values)->allow_extra_args(false);
+  }
+  filled.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+[[noreturn]] void fail_unknown_option(const OptionTable& table, const std::string& word) {
+  const std::string typed = word.substr(0, word.find('='));
+  const std::vector<std::string> names = table.names();
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string near = typed.size() > 2 ? nearest_word(typed, known) : "";
+  usage_error(fmt::format("unknown option {}", typed),
+              near.empty() ? "see dslaunch --help; a program's own options stand after --"
+                           : fmt::format("did you mean {}?", near));
+}
+
+/// `--num_nodes=2` -> `--num-nodes=2`.
+std::string with_dashes(std::string word) {
+  if (!word.starts_with("--")) return word;
+  const std::size_t end = std::min(word.find('='), word.size());
+  std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return word;
+}
+
+void parse(CLI::App& app, std::vector<std::string> args) {
+  std::transform(args.begin(), args.end(), args.begin(), with_dashes);
+  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back.
+  try {
+    app.parse(std::move(args));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view message = error.what();  // "--name: 1 required TEXT missing"
+    usage_error(fmt::format("{} needs a value", message.substr(0, message.find(':'))));
+  } catch (const CLI::ParseError& error) {
+    usage_error(error.what());
+  }
+}
+
+/// The words from the first one that is no option on; CLI11 would look for options among them.
+std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::string>& args) {
+  const auto takes_next_word = [&](const std::string& word) {
+    for (const OptionTable::Entry& entry : table.entries()) {
+      if (entry.shape.argument.empty() || !entry.shape.implied.empty()) continue;
+      for (const std::string_view name : split_names(entry.shape.names))
+        if (with_dashes(word) == name) return true;
+    }
+    return false;
+  };
+  auto word = args.begin();
+  while (word != args.end() && word->size() > 1 && word->front() == '-')
+    word += takes_next_word(*word) && word + 1 != args.end() ? 2 : 1;
+  std::vector<std::string> command(word, args.end());
+  args.erase(word, args.end());
+  return command;
+}
+
+}  // namespace
+
+std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words words) const {
+  std::vector<std::string> command;
+  if (words == Words::command) command = cut_command(*this, args);
+  CLI::App app;
+  app.set_help_flag();
+  std::vector<Filled> filled(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) declare(app, entries_[i].shape, filled[i]);
+  std::vector<std::string> positional;
+  if (words == Words::mixed) app.add_option("words", positional);
+  app.allow_extras();  // Unknown options are reported here, with the nearest known one.
+  parse(app, std::move(args));
+  for (const std::string& word : app.remaining()) fail_unknown_option(*this, word);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::string name(first_name(entries_[i].shape));
+    const std::size_t count = filled[i].option->count();
+    if (count > 1 && !entries_[i].shape.repeatable)
+      usage_error(fmt::format("{} is given twice", name));
+    if (entries_[i].shape.argument.empty() && count > 0) {
+      const std::vector<std::string>& flags = filled[i].option->results();
+      if (std::any_of(flags.begin(), flags.end(), [](const auto& x) { return x != "true"; }))
+        usage_error(fmt::format("{} takes no value", name));
+      for (std::size_t times = 0; times < count; ++times) entries_[i].apply({name, ""});
+    }
+    for (const std::string& value : filled[i].values) entries_[i].apply({name, value});
+  }
+  return words == Words::command ? command : positional;
+}
+
+}  // namespace ds::launcher
