@@ -13,12 +13,11 @@
 
 #include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
+#include "launcher/job/job_output.h"
 #include "launcher/job/node_link.h"
 #include "launcher/job/rank_end.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/spec.h"
-#include "launcher/logs/line_relay.h"
-#include "launcher/logs/output_queue.h"
 
 namespace ds::launcher {
 
@@ -35,8 +34,6 @@ class Job {
   // Events.
   void feed(const Event& event);
   void on_message(int node, Message& message);
-  void on_output(const Output& output);
-  void on_queue_change();
   void wait_for_signal();
 
   // Actions.
@@ -54,9 +51,7 @@ class Job {
   void perform(const Finish& action);
 
   void send_all(const Message& message);
-  void push_output();
   void arm_timer();
-  void leave_when_written();
   void pause_reading(bool pause);
   NodeLink& link(int node) { return *links_[static_cast<std::size_t>(node)]; }
 
@@ -70,10 +65,7 @@ class Job {
   std::optional<Clock::time_point> timer_at_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
-  LineRelay relay_;
-  OutputBuffer out_, err_;
-  OutputQueue queue_;
-  bool paused_ = false;
+  JobOutput output_;
   std::optional<int> code_;
 };
 
@@ -86,9 +78,13 @@ Job::Job(asio::io_context& io, JobRequest request)
       timer_(io),
       suspend_timer_(io),
       signals_(io),
-      relay_(request_.placement.world_size(), same_file(request_.out_fd, request_.err_fd)),
-      queue_(request_.out_fd, request_.err_fd,
-             [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
+      output_(io,
+              {.world_size = request_.placement.world_size(),
+               .out_fd = request_.out_fd,
+               .err_fd = request_.err_fd},
+              {.on_pause = [this](bool pause) { pause_reading(pause); },
+               .on_closed = [this] { feed(OutputClosed{}); },
+               .on_written = [this] { io_.stop(); }}) {}
 
 int Job::run() {
   // What nohup told us to ignore stays ignored. INT does not: a script ignores it for all that it
@@ -106,6 +102,9 @@ int Job::run() {
 void Job::feed(const Event& event) {
   for (const Action& action : state_.on(event, Clock::now()))
     std::visit([this](const auto& known) { perform(known); }, action);
+  // After a signal nobody waits for a reader that does not read.
+  if (state_.cause().kind == Cause::Kind::signal) output_.leave_slow_reader();
+  output_.push();
   arm_timer();
 }
 
@@ -121,7 +120,7 @@ void Job::arm_timer() {
   timer_.async_wait([this](const asio::error_code& error) {
     if (error) return;
     timer_at_.reset();
-    if (paused_) feed(OutputHeld{});
+    if (output_.paused()) feed(OutputHeld{});
     feed(Tick{});
   });
 }
@@ -132,7 +131,6 @@ void Job::wait_for_signal() {
     wait_for_signal();
     if (code_ && signo != SIGTSTP) return io_.stop();  // only unread output holds us: leave it
     feed(SignalReceived{signo});
-    if (paused_) on_queue_change();
   });
 }
 
@@ -150,14 +148,13 @@ void Job::perform(const OpenAgents&) {
             .on_lost =
                 [this, index](std::string reason) {
                   feed(AgentLost{index, std::move(reason)});
-                  push_output();
                 }}));
     links_.back()->open(*request_.routes[static_cast<std::size_t>(index)].transport, node.host);
   }
 }
 
 void Job::on_message(int node, Message& message) {
-  if (auto* output = std::get_if<Output>(&message)) return on_output(*output);
+  if (auto* output = std::get_if<Output>(&message)) return output_.take(*output);
   if (auto* hello = std::get_if<Hello>(&message)) {
     if (hello->version != kWireVersion) {
       link(node).close();
@@ -177,7 +174,6 @@ void Job::on_message(int node, Message& message) {
   } else if (std::holds_alternative<Bye>(message)) {
     feed(AgentDone{node});
   }
-  push_output();
 }
 
 void Job::perform(const SendSpec& action) {
@@ -241,50 +237,15 @@ void Job::perform(const SuspendSelf&) {
 
 // Output.
 
-void Job::on_output(const Output& output) {
-  // After a signal nobody waits for a reader that does not read.
-  const bool stuck = queue_.queued() > OutputQueue::kHigh;
-  if (stuck && state_.cause().kind == Cause::Kind::signal) return;
-  if (output.stream != 1 && output.stream != 2) return;
-  if (output.rank < 0 || output.rank >= request_.placement.world_size()) return;
-  relay_.batch(output.rank, output.stream, output.flags, output.bytes, {out_, err_});
-  push_output();
-}
-
-void Job::push_output() {
-  queue_.push(1, out_);
-  queue_.push(2, err_);
-  if (!paused_ && queue_.queued() > OutputQueue::kHigh) on_queue_change();
-}
-
-void Job::on_queue_change() {
-  const std::size_t queued = queue_.queued();
-  const bool wait_for_reader = state_.cause().kind != Cause::Kind::signal;
-  if (!paused_ && queued > OutputQueue::kHigh && wait_for_reader) pause_reading(true);
-  if (paused_ && (queued < OutputQueue::kLow || !wait_for_reader)) pause_reading(false);
-  if (queue_.broken(1) && !code_) feed(OutputClosed{});
-  leave_when_written();
-}
-
 void Job::pause_reading(bool pause) {
-  paused_ = pause;
   for (const auto& link : links_) link->pause_reading(pause);
 }
 
-void Job::perform(const Say& action) { relay_.own_line("dslaunch: " + action.text, {out_, err_}); }
+void Job::perform(const Say& action) { output_.say("dslaunch: " + action.text); }
 
 void Job::perform(const Finish& action) {
   code_ = action.code;
-  relay_.finish({out_, err_});
-  push_output();
-  leave_when_written();
-}
-
-void Job::leave_when_written() {
-  if (!code_) return;
-  const bool nobody_reads =
-      state_.cause().kind == Cause::Kind::signal && queue_.queued() > OutputQueue::kHigh;
-  if (queue_.queued() == 0 || nobody_reads) io_.stop();
+  output_.finish();
 }
 
 }  // namespace
