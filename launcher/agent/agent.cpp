@@ -205,7 +205,7 @@ class Agent {
           how.stage = report->stage;
           how.spawn_errno = report->value;
           how.detail =
-              how.stage == Exited::Stage::chdir ? state_.spec()->cwd : state_.spec()->argv[0];
+              how.stage == Exited::Stage::chdir ? rank.program().cwd : rank.program().argv[0];
           break;
       }
       tell(RankEnded{how});

@@ -18,6 +18,16 @@ Clock::duration beat_period(const Spec& spec) {
                                      AgentState::kHeartbeat);
 }
 
+/// Every rank has a program, and every program a file to run.
+bool is_runnable(const Spec& spec) {
+  const bool known = std::all_of(spec.ranks.begin(), spec.ranks.end(), [&](const RankSpec& rank) {
+    return rank.program >= 0 && static_cast<std::size_t>(rank.program) < spec.programs.size();
+  });
+  return known && !spec.ranks.empty() &&
+         std::none_of(spec.programs.begin(), spec.programs.end(),
+                      [](const ProgramSpec& program) { return program.argv.empty(); });
+}
+
 }  // namespace
 
 AgentState::AgentState(Clock::time_point now)
@@ -54,7 +64,7 @@ void AgentState::take(const FrameCame& event, Actions& out) {
 void AgentState::obey(const Message& message, Actions& out) {
   if (const auto* spec = std::get_if<Spec>(&message)) {
     if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
-    if (spec->argv.empty() || spec->ranks.empty()) return give_up("nothing to run", out);
+    if (!is_runnable(*spec)) return give_up("nothing to run", out);
     spec_ = *spec;
     next_heartbeat_ = now_ + beat_period(*spec_);
     out.emplace_back(HoldPort{});

@@ -52,17 +52,18 @@ pid_t fork_shim(const ShimSetup& setup) {
 
 RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
                          const ProcessRef& guard)
-    : rank_(rank.rank) {
+    : rank_(rank.rank), program_(spec.programs.at(static_cast<std::size_t>(rank.program))) {
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe control = make_control();
-  ShimSetup setup{.rank = rank.rank,
-                  .spawn = {.argv = spec.argv, .env = {}, .cwd = spec.cwd, .umask = spec.umask},
-                  .control_fd = control.write.get(),
-                  .agent = ::getpid(),
-                  .guard = guard};
+  ShimSetup setup{
+      .rank = rank.rank,
+      .spawn = {.argv = program_.argv, .env = {}, .cwd = program_.cwd, .umask = spec.umask},
+      .control_fd = control.write.get(),
+      .agent = ::getpid(),
+      .guard = guard};
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
-  setup.spawn.env = merge_env({&inherited, &spec.env, &node_env, &rank.env});
+  setup.spawn.env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
   setup.spawn.stdout_fd = out.write.get();
   setup.spawn.stderr_fd = err.write.get();
   shim_ = fork_shim(setup);

@@ -23,6 +23,7 @@ class RankProcess {
               const ProcessRef& guard);
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
+  [[nodiscard]] const ProgramSpec& program() const { return program_; }
   [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
@@ -46,6 +47,7 @@ class RankProcess {
 
  private:
   std::int32_t rank_;
+  ProgramSpec program_;
   pid_t shim_ = 0;
   bool ended_ = false;
   UniqueFd control_;

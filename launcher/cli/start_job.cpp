@@ -63,9 +63,10 @@ int start_job(const Options& options, Placement placement, std::vector<std::stri
     request.routes.push_back({transport.get(), is_local});
   }
   request.placement = std::move(placement);
-  request.command = std::move(command);
-  request.working_directory =
-      std::filesystem::absolute(options.env.wdir.value_or(".")).lexically_normal();
+  request.programs.push_back(
+      {.argv = std::move(command),
+       .working_directory =
+           std::filesystem::absolute(options.env.wdir.value_or(".")).lexically_normal()});
   request.umask = current_umask();
   request.forwarded = std::move(forwarded);
   request.policy.grace = options.failure.grace;

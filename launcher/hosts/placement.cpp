@@ -60,15 +60,17 @@ Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_co
                       std::uint64_t epoch) {
   DS_ASSERT(!rank_count || *rank_count > 0, "the command line refuses -n 0");
   std::int64_t left = world_size_of(hosts, rank_count);
-  Placement placement{.epoch = epoch, .nodes = {}, .ranks = {}};
+  const int world_size = static_cast<int>(left);
+  Placement placement{.epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
+  placement.groups.push_back({.first_rank = 0, .ranks = world_size});
   for (const Host& host : hosts) {
     if (left == 0) break;
     const int here = static_cast<int>(std::min<std::int64_t>(host.slots, left));
     const int node_rank = static_cast<int>(placement.nodes.size());
-    const int first_rank = placement.world_size();
-    placement.nodes.push_back({host, node_rank, first_rank, here});
+    Node& node = placement.nodes.emplace_back(Node{host, node_rank, {}});
     for (int local = 0; local < here; ++local) {
-      placement.ranks.push_back({first_rank + local, node_rank, local, /*slot=*/local});
+      node.ranks.push_back(placement.world_size());
+      placement.ranks.push_back({placement.world_size(), node_rank, local, /*slot=*/local});
     }
     left -= here;
   }

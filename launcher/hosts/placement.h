@@ -15,8 +15,15 @@ namespace ds::launcher {
 struct Node {
   Host host;
   int node_rank = 0;
-  int first_rank = 0;  // ranks of one node are consecutive
-  int ranks = 0;       // LOCAL_WORLD_SIZE
+  std::vector<int> ranks{};  // by local rank: so many as LOCAL_WORLD_SIZE; never empty
+};
+
+/// One program of the job (mpirun's ` : ` form); most jobs have one. Its ranks are consecutive.
+struct Group {
+  std::string name = "default";  // ROLE_NAME
+  int first_rank = 0;
+  int ranks = 0;
+  friend bool operator==(const Group&, const Group&) = default;
 };
 
 /// One rank's place.
@@ -25,15 +32,17 @@ struct RankPlace {
   int node_rank = 0;
   int local_rank = 0;
   int slot = 0;
+  int group = 0;
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 
 /// The whole job's map for one epoch. Invariants: ranks[i].rank == i; nodes[i].node_rank == i;
-/// every node has at least one rank.
+/// every node and every group has at least one rank; groups cover the ranks in order.
 struct Placement {
   std::uint64_t epoch = 0;
   std::vector<Node> nodes;
   std::vector<RankPlace> ranks;
+  std::vector<Group> groups;
   [[nodiscard]] int world_size() const { return static_cast<int>(ranks.size()); }
 };
 

@@ -19,10 +19,16 @@ struct NodeRoute {
   bool local = false;  // the agent is a child of this process and has its environment
 };
 
+/// What the ranks of one group run.
+struct Program {
+  std::vector<std::string> argv;
+  EnvList env{};  // of this group alone; wins over JobRequest::forwarded
+  std::string working_directory{};
+};
+
 struct JobRequest {
   Placement placement;
-  std::vector<std::string> command;
-  std::string working_directory;
+  std::vector<Program> programs;  // by group
   std::uint32_t umask = 022;
   EnvList forwarded;  // -x
   JobPolicy policy;

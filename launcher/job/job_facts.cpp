@@ -67,8 +67,8 @@ EnvList master_env(const std::string& address, std::uint16_t port) {
 }
 
 bool is_rank_of(const Placement& placement, int node, int rank) {
-  const Node& place = placement.nodes[static_cast<std::size_t>(node)];
-  return rank >= place.first_rank && rank < place.first_rank + place.ranks;
+  return rank >= 0 && rank < placement.world_size() &&
+         placement.ranks[static_cast<std::size_t>(rank)].node_rank == node;
 }
 
 std::string version_reason(const Placement& placement, int node, const Hello& hello) {

@@ -18,7 +18,8 @@ JobState::JobState(Placement placement, JobPolicy policy)
     : placement_(std::move(placement)), policy_(policy) {
   nodes_.resize(placement_.nodes.size());
   for (const Node& node : placement_.nodes)
-    nodes_[static_cast<std::size_t>(node.node_rank)].ranks_left = node.ranks;
+    nodes_[static_cast<std::size_t>(node.node_rank)].ranks_left =
+        static_cast<int>(node.ranks.size());
   rank_ended_.resize(placement_.ranks.size());
   nodes_left_ = nodes_unready_ = static_cast<int>(nodes_.size());
   ranks_left_ = placement_.world_size();
@@ -140,8 +141,7 @@ void JobState::handle(const AgentLost& event) {
 
 /// The ranks of a node that is gone have no other end than this.
 void JobState::ranks_lost(int node) {
-  const Node& place = placement_.nodes[static_cast<std::size_t>(node)];
-  for (int rank = place.first_rank; rank < place.first_rank + place.ranks; ++rank)
+  for (const int rank : placement_.nodes[static_cast<std::size_t>(node)].ranks)
     rank_ended(rank, RankEnd{});
 }
 

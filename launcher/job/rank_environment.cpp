@@ -38,7 +38,7 @@ EnvList rank_place_env(const Placement& placement, int rank) {
   const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
   const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
   const std::string local = std::to_string(place.local_rank);
-  const std::string locals = std::to_string(node.ranks);
+  const std::string locals = std::to_string(node.ranks.size());
   const std::string node_rank = std::to_string(place.node_rank);
   return {{contract::kRank, std::to_string(rank)},
           {contract::kLocalRank, local},
@@ -65,7 +65,8 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
       variables.emplace_back(name, entry.substr(equals + 1));
   }
   if (!has_threads) {
-    const int ranks = placement.nodes[static_cast<std::size_t>(node)].ranks;
+    const auto ranks =
+        static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
     variables.emplace_back(contract::kOmpNumThreads,
                            std::to_string(threads_per_rank(facts, ranks)));
   }

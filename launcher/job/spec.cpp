@@ -12,18 +12,21 @@ Spec make_spec(const JobRequest& request, int node, const JobIdentity& identity,
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(request.placement.nodes.size());
-  spec.argv = request.command;
+  for (const Program& program : request.programs)
+    spec.programs.push_back(
+        {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
   spec.env = node_env(request.placement, node, identity, facts, own_env, request.forwarded);
-  spec.cwd = request.working_directory;
   spec.umask = request.umask;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request.policy.node_timeout.count());
   spec.hold_port = node == 0;
   spec.job_cookie = job_id_text(identity.id);
-  for (int rank = place.first_rank; rank < place.first_rank + place.ranks; ++rank)
-    spec.ranks.push_back({.rank = rank,
-                          .local_rank = rank - place.first_rank,
-                          .env = rank_place_env(request.placement, rank)});
+  for (const int rank : place.ranks)
+    spec.ranks.push_back(
+        {.rank = rank,
+         .local_rank = request.placement.ranks[static_cast<std::size_t>(rank)].local_rank,
+         .program = request.placement.ranks[static_cast<std::size_t>(rank)].group,
+         .env = rank_place_env(request.placement, rank)});
   return spec;
 }
 

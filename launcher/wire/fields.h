@@ -38,7 +38,10 @@ class FieldWriter {
     (*this)(pair.first), (*this)(pair.second);
   }
   void operator()(RankSpec& rank) {
-    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.env);
+    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
+  }
+  void operator()(ProgramSpec& program) {
+    (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
   template <class T>
   void operator()(std::vector<T>& list) {
@@ -83,7 +86,10 @@ class FieldReader {
     (*this)(pair.first), (*this)(pair.second);
   }
   void operator()(RankSpec& rank) {
-    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.env);
+    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
+  }
+  void operator()(ProgramSpec& program) {
+    (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
   template <class T>
   void operator()(std::vector<T>& list) {
@@ -113,7 +119,7 @@ class FieldReader {
 // One list per message, used for writing and reading.
 template <class A>
 void fields(A& a, Spec& m) {
-  a(m.node_rank), a(m.nodes), a(m.argv), a(m.env), a(m.inherit_env), a(m.cwd), a(m.umask);
+  a(m.node_rank), a(m.nodes), a(m.programs), a(m.env), a(m.inherit_env), a(m.umask);
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
 }
 template <class A>

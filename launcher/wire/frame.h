@@ -38,20 +38,27 @@ struct Envelope {
 
 // Root to agent.
 
+/// What the ranks of one group run.
+struct ProgramSpec {
+  std::vector<std::string> argv{};
+  EnvList env{};      // of this program's ranks; wins over Spec::env
+  std::string cwd{};  // empty: the agent's own
+  friend bool operator==(const ProgramSpec&, const ProgramSpec&) = default;
+};
 struct RankSpec {
   std::int32_t rank = 0;
   std::int32_t local_rank = 0;
-  EnvList env{};  // this rank's own variables; they win over Spec::env
+  std::int32_t program = 0;  // of Spec::programs
+  EnvList env{};  // this rank's own variables; they win over the program's and over Spec::env
   friend bool operator==(const RankSpec&, const RankSpec&) = default;
 };
 /// What a node shall run. The ranks are forked at once and wait for Go before exec.
 struct Spec {
   std::int32_t node_rank = 0;
   std::int32_t nodes = 1;
-  std::vector<std::string> argv{};
+  std::vector<ProgramSpec> programs{};
   EnvList env{};            // for all ranks of this node; wins over the inherited environment
   bool inherit_env = true;  // ranks start from the agent's own environment (else from nothing)
-  std::string cwd{};        // empty: the agent's own
   std::uint32_t umask = 022;
   std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
   std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never

@@ -15,7 +15,7 @@ const ds::Clock::time_point kT0{1000s};
 using Actions = std::vector<AgentAction>;
 
 Spec spec_of(int ranks) {
-  Spec spec{.argv = {"true"}};
+  Spec spec{.programs = {{.argv = {"true"}}}};
   for (int i = 0; i < ranks; ++i) spec.ranks.push_back({.rank = i, .local_rank = i});
   spec.grace_ms = 10000;
   return spec;
@@ -36,6 +36,17 @@ bool finishes(const Actions& actions) {
 }
 
 }  // namespace
+
+TEST_CASE("a Spec without a command for every rank is refused") {
+  for (const int program : {-1, 1}) {
+    Spec spec{.programs = {{.argv = {"true"}}}};
+    spec.ranks = {{.program = program}};
+    AgentState agent(kT0);
+    const auto actions = agent.on(FrameCame{spec}, kT0);
+    REQUIRE(actions.size() == 2);
+    CHECK(std::get<Send>(actions[0]).message == Message(Problem{"nothing to run"}));
+  }
+}
 
 TEST_CASE("a job from Spec to Bye") {
   AgentState state(kT0);

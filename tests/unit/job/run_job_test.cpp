@@ -45,7 +45,7 @@ Seen run_with(int nodes, std::function<void(const Host&, FakeAgent&)> on_open,
   ds::UniqueFd out_read(out[0]), err_read(err[0]), out_write(out[1]), err_write(err[1]);
   JobRequest request;
   request.placement = placement_of(nodes, 1);
-  request.command = {"true"};
+  request.programs = {{.argv = {"true"}}};
   request.routes.assign(static_cast<std::size_t>(nodes), NodeRoute{&transport, true});
   request.out_fd = out_write.get();
   request.err_fd = err_write.get();

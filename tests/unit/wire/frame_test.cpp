@@ -21,11 +21,13 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }
 
 std::vector<Message> one_of_each() {
-  Spec spec{
-      .node_rank = 1, .nodes = 4, .argv = {"python", "", "a b"}, .env = {{"A", "1"}, {"B", ""}}};
-  spec.cwd = "/tmp";
+  Spec spec{.node_rank = 1,
+            .nodes = 4,
+            .programs = {{.argv = {"python", "", "a b"}, .env = {{"C", "2"}}, .cwd = "/tmp"},
+                         {.argv = {"b"}}},
+            .env = {{"A", "1"}, {"B", ""}}};
   spec.ranks = {{.rank = 4, .local_rank = 0, .env = {{"RANK", "4"}}},
-                {.rank = 5, .local_rank = 1, .env = {}}};
+                {.rank = 5, .local_rank = 1, .program = 1, .env = {}}};
   spec.hold_port = true;
   spec.job_cookie = "cookie";
   Hello hello{.build = "0.1",
