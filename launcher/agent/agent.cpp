@@ -95,7 +95,9 @@ class Agent {
 
   void perform(const Send& action) {
     // The last frame must not overtake what the ranks wrote.
-    if (std::holds_alternative<Bye>(action.message)) {
+    const bool is_last = std::holds_alternative<Bye>(action.message) ||
+                         std::holds_alternative<Cleared>(action.message);
+    if (is_last) {
       channel_.send_last(envelope_, action.message);
     } else {
       channel_.send_control(envelope_, action.message);
@@ -116,6 +118,10 @@ class Agent {
   void perform(const KillStrays&) {
     kill_strays_ = true;
     if (!bad_since_) bad_since_ = Clock::now();
+  }
+  void perform(const ForgetRanks&) {
+    ranks_ = RankSet{};
+    started_ = told_empty_ = killing_everything_ = kill_strays_ = false;
   }
   void perform(const KillEverything&) {
     killing_everything_ = true;

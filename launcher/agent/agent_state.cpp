@@ -43,9 +43,8 @@ std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_poi
 
 std::optional<Clock::time_point> AgentState::silence_limit() const {
   if (root_lost_ || suspended_) return std::nullopt;
-  if (!spec_) return last_heard_ + kFirstSilence;
-  if (spec_->node_timeout_ms == 0) return std::nullopt;
-  return last_heard_ + std::chrono::milliseconds(spec_->node_timeout_ms);
+  if (!silence_) return std::nullopt;
+  return last_heard_ + *silence_;
 }
 
 Clock::time_point AgentState::wake_at() const {
@@ -66,7 +65,10 @@ void AgentState::obey(const Message& message, Actions& out) {
     if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
     if (!is_runnable(*spec)) return give_up("nothing to run", out);
     spec_ = *spec;
-    next_heartbeat_ = now_ + beat_period(*spec_);
+    beat_ = beat_period(*spec_);
+    silence_.reset();
+    if (spec->node_timeout_ms > 0) silence_ = std::chrono::milliseconds(spec->node_timeout_ms);
+    next_heartbeat_ = now_ + beat_;
     out.emplace_back(HoldPort{});
   } else if (const auto* go = std::get_if<Go>(&message)) {
     if (phase_ == Phase::running || phase_ == Phase::killing) return;
@@ -99,6 +101,8 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
 
 void AgentState::kill_ranks(Actions& out) {
   if (phase_ == Phase::waiting || phase_ == Phase::ready) {
+    // Between epochs the root leaves by closing the channel; this was for ranks that are gone.
+    if (cleared_ && !spec_ && !root_lost_) return;
     out.emplace_back(Send{Bye{}});
     out.emplace_back(Finish{0});
     phase_ = Phase::ended;
@@ -146,6 +150,7 @@ void AgentState::take(const RankEnded& event, Actions& out) {
 }
 
 void AgentState::take(const NodeEmpty&, Actions& out) {
+  if (!failure_ && !root_lost_ && spec_ && spec_->keep_agent) return await_next_epoch(out);
   if (failure_) {
     out.emplace_back(Send{Problem{*failure_}});
   } else {
@@ -155,11 +160,22 @@ void AgentState::take(const NodeEmpty&, Actions& out) {
   phase_ = Phase::ended;
 }
 
+void AgentState::await_next_epoch(Actions& out) {
+  out.emplace_back(Send{Cleared{}});
+  out.emplace_back(ForgetRanks{});
+  phase_ = Phase::waiting;
+  cleared_ = true;
+  spec_.reset();
+  term_sent_ = false;
+  kill_at_.reset();
+  force_at_.reset();
+}
+
 void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
 
 void AgentState::take(const TimePassed&, Actions& out) {
   if (now_ >= next_heartbeat_) {
-    next_heartbeat_ = now_ + (spec_ ? beat_period(*spec_) : kHeartbeat);
+    next_heartbeat_ = now_ + beat_;
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
   if (const auto limit = silence_limit(); limit && now_ >= *limit) {

@@ -64,6 +64,9 @@ struct ResumeRanks {
 struct KillStrays {  // from now on: all children that are no shims, as soon as they appear
   friend bool operator==(const KillStrays&, const KillStrays&) = default;
 };
+struct ForgetRanks {  // all are gone; new ones may be started
+  friend bool operator==(const ForgetRanks&, const ForgetRanks&) = default;
+};
 struct KillEverything {  // all children, shims included, without asking anybody
   friend bool operator==(const KillEverything&, const KillEverything&) = default;
 };
@@ -72,15 +75,16 @@ struct Finish {  // send what is queued, then end with this code
   friend bool operator==(const Finish&, const Finish&) = default;
 };
 using AgentAction = std::variant<Send, HoldPort, StartRanks, SignalMains, KillRanks, SuspendRanks,
-                                 ResumeRanks, KillStrays, KillEverything, Finish>;
+                                 ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
 
 /// The policy of one agent.
-/// Promise: ranks start once, after Go. TERM goes out once, KILL at the earliest end of a grace
-/// asked
+/// Promise: ranks start once an epoch, after Go. TERM goes out once, KILL at the earliest end of a
+/// grace asked
 ///          for, KillEverything if that does not help within 2 s. A lost root is a Stop with at
 ///          most 3 s. A lost link ends everything at once, from below: shims are killed last, so
 ///          that ranks are never without any link if this process is hit too. Finish comes exactly
-///          once, last.
+///          once, last. With Spec::keep_agent the end of all ranks is no end of the agent: it waits
+///          for the Spec of another epoch.
 /// Threads: one.   Errors: none; frames that do not fit the state end the agent with a Problem.
 class AgentState {
  public:
@@ -113,13 +117,17 @@ class AgentState {
   void obey(const Message& message, Actions& out);
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
+  void await_next_epoch(Actions& out);
   void give_up(const std::string& why, Actions& out);
   [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
 
   Phase phase_ = Phase::waiting;
   Clock::time_point now_;
   std::optional<Spec> spec_;
-  std::optional<std::string> failure_;  // ends with this Problem
+  bool cleared_ = false;  // of an earlier epoch; waits for the next
+  Clock::duration beat_ = kHeartbeat;
+  std::optional<Clock::duration> silence_ = kFirstSilence;  // of the root; nothing: for ever
+  std::optional<std::string> failure_;                      // ends with this Problem
   bool root_lost_ = false;
   bool suspended_ = false;
   bool term_sent_ = false;

@@ -121,6 +121,7 @@ template <class A>
 void fields(A& a, Spec& m) {
   a(m.node_rank), a(m.nodes), a(m.programs), a(m.env), a(m.inherit_env), a(m.umask);
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
+  a(m.keep_agent);
 }
 template <class A>
 void fields(A& a, Go& m) {
@@ -172,5 +173,7 @@ void fields(A& a, Problem& m) {
 }
 template <class A>
 void fields(A&, Bye&) {}
+template <class A>
+void fields(A&, Cleared&) {}
 
 }  // namespace ds::launcher

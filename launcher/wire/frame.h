@@ -65,6 +65,8 @@ struct Spec {
   std::vector<RankSpec> ranks{};
   bool hold_port = false;  // bind a free port for MASTER_PORT and tell it in Ready
   std::string job_cookie{};
+  bool keep_agent =
+      false;  // the agent says Cleared, not Bye, and waits for the Spec of a new epoch
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// All nodes are ready: exec. `env` (MASTER_PORT...) goes to all ranks, over Spec::env, below
@@ -164,9 +166,13 @@ struct Problem {
 struct Bye {
   friend bool operator==(const Bye&, const Bye&) = default;
 };
+/// The same for one epoch, when Spec says keep_agent: the agent stays and waits for a new Spec.
+struct Cleared {
+  friend bool operator==(const Cleared&, const Cleared&) = default;
+};
 
 using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
-                             Hello, Ready, Started, Output, Exited, Problem, Bye>;
+                             Hello, Ready, Started, Output, Exited, Problem, Bye, Cleared>;
 
 struct Frame {
   Envelope envelope;

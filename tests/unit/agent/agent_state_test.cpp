@@ -165,3 +165,41 @@ TEST_CASE("a short node timeout still holds several heartbeats") {
   CHECK(state.on(TimePassed{}, kT0 + 250ms) == Actions{Send{Heartbeat{}}});
   CHECK(state.wake_at() == kT0 + 500ms);
 }
+
+TEST_CASE(
+    "with keep_agent the end of all ranks is no end of the agent: the next epoch starts afresh") {
+  Spec spec = spec_of(1);
+  spec.keep_agent = true;
+  AgentState state = running(1, spec);
+  state.on(FrameCame{Stop{5000}}, kT0);
+  CHECK(state.on(NodeEmpty{}, kT0 + 1s) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  CHECK_MESSAGE(state.on(FrameCame{Kill{}}, kT0 + 1s).empty(), "it was for ranks that are gone");
+  CHECK(state.on(FrameCame{Stop{1}}, kT0 + 1s).empty());
+  CHECK(state.on(FrameCame{spec}, kT0 + 2s) == Actions{HoldPort{}});
+  CHECK(state.on(PortHeld{4001}, kT0 + 2s) == Actions{Send{Ready{4001}}});
+  CHECK(state.on(FrameCame{Go{}}, kT0 + 2s) == Actions{StartRanks{}});
+  CHECK(state.on(FrameCame{Stop{3000}}, kT0 + 2s) == Actions{SignalMains{SIGTERM}});
+  CHECK(state.on(NodeEmpty{}, kT0 + 3s) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  CHECK(state.on(RootLost{"closed"}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
+}
+
+TEST_CASE("between epochs a silent root is lost as during them") {
+  Spec spec = spec_of(1);
+  spec.keep_agent = true;
+  AgentState state = running(1, spec);
+  state.on(NodeEmpty{}, kT0);
+  state.on(FrameCame{Heartbeat{}}, kT0 + 5s);
+  CHECK_FALSE(finishes(state.on(TimePassed{}, kT0 + 14s)));
+  CHECK(finishes(state.on(TimePassed{}, kT0 + 15s)));
+}
+
+TEST_CASE("an agent that has lost its root or a link does not wait for another epoch") {
+  Spec spec = spec_of(1);
+  spec.keep_agent = true;
+  AgentState lost = running(1, spec);
+  lost.on(RootLost{"closed"}, kT0);
+  CHECK(finishes(lost.on(NodeEmpty{}, kT0)));
+  AgentState broken = running(1, spec);
+  broken.on(LinkLost{"a shim was killed"}, kT0);
+  CHECK(finishes(broken.on(NodeEmpty{}, kT0)));
+}

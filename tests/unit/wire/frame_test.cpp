@@ -30,6 +30,7 @@ std::vector<Message> one_of_each() {
                 {.rank = 5, .local_rank = 1, .program = 1, .env = {}}};
   spec.hold_port = true;
   spec.job_cookie = "cookie";
+  spec.keep_agent = true;
   Hello hello{.build = "0.1",
               .pid = 7,
               .hostname = "node",
@@ -56,7 +57,8 @@ std::vector<Message> one_of_each() {
           Output{.rank = 3, .stream = 2, .flags = Output::kPartial, .bytes = bytes_of("text\n\0x")},
           not_found,
           Problem{"out of processes"},
-          Bye{}};
+          Bye{},
+          Cleared{}};
 }
 
 /// The error that a stream of these bytes ends with.
@@ -177,7 +179,8 @@ TEST_CASE("the vectors of docs/protocol.md are what is sent") {
                         .wait_status = 0,
                         .stage = Exited::Stage::exec,
                         .spawn_errno = 2,
-                        .detail = "nope"}}};
+                        .detail = "nope"}},
+      {"Cleared", Cleared{}}};
   const std::string page = ds::test::read_source("docs/protocol.md");
   const std::string fence = "```vectors\n";
   const std::size_t begin = page.find(fence) + fence.size();
