@@ -1,0 +1,51 @@
+// A running job's private socket: tells about the job, takes signals, shows its output. It runs on
+// the job's own loop and never waits for a client: one that does not read loses output, then its
+// connection.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "launcher/control/messages.h"
+
+namespace ds::launcher {
+
+/// What the server asks of its job.
+struct ControlHooks {
+  std::function<JobInfo()> info;
+  /// As if the launcher had got the signal; SIGKILL: ends the ranks at once. Returns why not, or
+  /// nothing.
+  std::function<std::string(int signo, std::optional<std::chrono::milliseconds> grace)> signal;
+};
+
+class ControlServer {
+ public:
+  /// `folders`: as socket_folders() gives them.
+  ControlServer(asio::io_context& io, std::string job_id, std::vector<std::string> folders,
+                ControlHooks hooks);
+  /// Removes the socket.
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  /// Makes the socket in the first folder that can be used. Returns why there is none, or nothing.
+  [[nodiscard]] std::string open();
+
+  /// Output of a rank as it came from its node, or a line of the launcher itself (rank -1).
+  void output(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes);
+
+  /// The job is over: no new clients; those that follow get the rest and the exit code. Calls
+  /// `on_drained` once, from the loop: when all have it, or a second later.
+  void finish(int code, std::function<void()> on_drained);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace ds::launcher

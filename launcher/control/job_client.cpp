@@ -1,0 +1,164 @@
+// Connecting, asking and what /proc tells of a launcher that stands still.
+#include "launcher/control/job_client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+namespace {
+
+/// A client that cannot send a hundred bytes for so long talks to a launcher that stands still.
+constexpr std::chrono::seconds kSendWithin{2};
+
+ucred peer_of(int socket) {
+  ucred peer{};
+  peer.uid = static_cast<uid_t>(-1);
+  socklen_t size = sizeof peer;
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return peer;
+}
+
+/// Empty: nobody listens there. A full queue of connections counts as that nobody answers: the
+/// socket is returned unconnected, and over at the first use.
+std::optional<UniqueFd> connect_to(const SocketFolder& folder, const std::string& name) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) throw_errno("cannot make a socket", errno);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = folder.address_of(name);
+  DS_ASSERT(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
+    return socket;
+  if (errno == ECONNREFUSED || errno == ENOENT) return std::nullopt;
+  return socket;
+}
+
+std::vector<std::string> command_line_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+std::uint64_t started_ms(pid_t pid) {
+  struct stat facts {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0) return 0;
+  return static_cast<std::uint64_t>(facts.st_ctim.tv_sec) * 1000;
+}
+
+JobInfo describe_silent(const LiveJob& job) {
+  JobInfo info;
+  info.id = job.id;
+  const pid_t pid = job.client.pid();
+  info.state = is_suspended(pid) ? "suspended" : "no answer";
+  info.pid = static_cast<std::uint32_t>(pid);
+  info.started_ms = started_ms(pid);
+  info.command = command_line_of(pid);
+  return info;
+}
+
+}  // namespace
+
+bool JobClient::send(const ControlMessage& message) {
+  Bytes bytes;
+  encode_control(message, bytes);
+  const Deadline deadline = Deadline::after(kSendWithin);
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t count =
+        ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count > 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN && !deadline.passed()) {
+      pollfd wait{socket_.get(), POLLOUT, 0};
+      ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
+    } else if (errno != EINTR) {
+      over_ = true;
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<ControlMessage> JobClient::next(const Deadline& deadline) {
+  while (true) {
+    if (auto message = decoder_.next()) return message;
+    if (over_ || decoder_.broken()) {
+      over_ = true;
+      return std::nullopt;
+    }
+    pollfd wait{socket_.get(), POLLIN, 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
+    if (ready == 0) return std::nullopt;
+    if (ready < 0) {
+      if (errno == EINTR) return std::nullopt;  // the caller has its signals to look at
+      over_ = true;
+      continue;
+    }
+    std::array<std::byte, 64 * 1024> buffer;
+    const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (count > 0) decoder_.feed(std::span(buffer).first(static_cast<std::size_t>(count)));
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) over_ = true;
+  }
+}
+
+pid_t JobClient::pid() const { return peer_of(socket_.get()).pid; }
+uid_t JobClient::uid() const { return peer_of(socket_.get()).uid; }
+
+std::vector<LiveJob> live_jobs(const std::vector<std::string>& folders,
+                               const std::function<void(const std::string&)>& warn) {
+  std::vector<LiveJob> jobs;
+  for (const std::string& path : folders) {
+    try {
+      const std::optional<SocketFolder> folder = SocketFolder::open(path);
+      if (!folder) continue;
+      for (const std::string& id : folder->ids()) {
+        std::optional<UniqueFd> socket = connect_to(*folder, socket_name(id));
+        if (socket) {
+          jobs.push_back({id, JobClient(std::move(*socket))});
+        } else {
+          folder->remove(socket_name(id));
+        }
+      }
+    } catch (const Error& error) {
+      warn(error.for_people());
+    }
+  }
+  return jobs;
+}
+
+std::vector<JobInfo> describe_jobs(std::vector<LiveJob>& jobs, const Deadline& deadline) {
+  for (LiveJob& job : jobs) job.client.send(InfoRequest{});
+  std::vector<JobInfo> infos;
+  for (LiveJob& job : jobs) {
+    std::optional<ControlMessage> answer = job.client.next(deadline);
+    if (answer && std::holds_alternative<JobInfo>(*answer)) {
+      infos.push_back(std::move(std::get<JobInfo>(*answer)));
+    } else if (!job.client.over()) {
+      infos.push_back(describe_silent(job));
+    }  // else it ended just now
+  }
+  return infos;
+}
+
+bool is_suspended(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t after_name = text.rfind(')');
+  return after_name != std::string::npos && after_name + 2 < text.size() &&
+         (text[after_name + 2] == 'T' || text[after_name + 2] == 't');
+}
+
+}  // namespace ds::launcher

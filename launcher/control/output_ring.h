@@ -1,0 +1,60 @@
+// The recent output of a job, as its ranks wrote it: what `tail` and `attach` show. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace ds::launcher {
+
+/// One piece of output of one stream of one rank.
+struct OutputPiece {
+  std::int32_t rank = 0;  // -1: a line of the launcher itself
+  std::uint8_t stream = 1;
+  std::uint8_t flags = 0;  // as in launcher/logs/line_batcher.h
+};
+
+/// Keeps the last bytes; the oldest pieces make room. A position is a number that only grows, so
+/// that a reader can hold one while the ring goes on.
+class OutputRing {
+ public:
+  static constexpr std::size_t kCapacity = std::size_t{1} << 20;
+  /// Longer output is kept in pieces of at most this.
+  static constexpr std::size_t kMaxPiece = std::size_t{64} << 10;
+
+  explicit OutputRing(std::size_t capacity = kCapacity) : capacity_(capacity) {}
+
+  void append(OutputPiece piece, std::span<const std::byte> bytes);
+
+  [[nodiscard]] std::uint64_t begin() const { return begin_; }  // of the oldest piece
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+  struct Read {
+    OutputPiece piece;
+    std::span<const std::byte> first;   // the text, in one part or two,
+    std::span<const std::byte> second;  // valid until the next append
+    std::uint64_t next = 0;             // position of the piece after it
+  };
+  /// The piece at a position between begin() and end().
+  [[nodiscard]] Read at(std::uint64_t position) const;
+
+ private:
+  struct Header {
+    OutputPiece piece;
+    std::uint32_t size = 0;
+  };
+  void append_piece(OutputPiece piece, std::span<const std::byte> bytes);
+  void put(std::span<const std::byte> bytes);
+  [[nodiscard]] Header header_at(std::uint64_t position) const;
+  /// `count` bytes from `position` on, up to where the buffer begins again.
+  [[nodiscard]] std::span<const std::byte> view(std::uint64_t position, std::size_t count) const;
+
+  std::size_t capacity_;
+  std::unique_ptr<std::byte[]> buffer_;  // made by the first output
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace ds::launcher

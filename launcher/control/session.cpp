@@ -1,0 +1,184 @@
+// Requests in, answers and output out, all without waiting.
+#include "launcher/control/session.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ds::launcher {
+namespace {
+
+/// A client that says nothing at all, or has taken nothing for so long, is dropped.
+constexpr std::chrono::seconds kSilentFor{10};
+constexpr std::chrono::seconds kStuckFor{30};
+/// So much is taken from the ring at once.
+constexpr std::size_t kChunk = std::size_t{64} << 10;
+
+bool is_own_user(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+ControlSession::ControlSession(Socket socket, std::shared_ptr<ControlContext> context,
+                               std::function<void(const ControlSession*)> on_closed)
+    : socket_(std::move(socket)),
+      context_(std::move(context)),
+      on_closed_(std::move(on_closed)),
+      patience_(socket_.get_executor()) {}
+
+void ControlSession::start() {
+  if (!is_own_user(socket_.native_handle())) {
+    refuse("this job belongs to another user");
+    return;
+  }
+  drop_after(kSilentFor);
+  read();
+}
+
+void ControlSession::close() {
+  if (std::exchange(closed_, true)) return;
+  asio::error_code ignored;
+  socket_.close(ignored);
+  patience_.cancel();
+  if (const auto on_closed = std::exchange(on_closed_, {})) on_closed(this);
+}
+
+void ControlSession::drop_after(std::chrono::seconds span) {
+  patience_.expires_after(span);
+  patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error) self->close();
+  });
+}
+
+// Requests.
+
+void ControlSession::read() {
+  socket_.async_read_some(
+      asio::buffer(input_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t count) {
+        if (error || self->closed_) return self->close();
+        self->decoder_.feed(std::span(self->input_).first(count));
+        while (const auto message = self->decoder_.next()) self->on_message(*message);
+        if (self->decoder_.broken()) self->refuse("this is no request that I know");
+        if (!self->closed_ && !self->last_) self->read();
+      });
+}
+
+void ControlSession::on_message(const ControlMessage& message) {
+  if (closed_ || last_) return;
+  if (!writing_) patience_.cancel();
+  std::visit(
+      [this](const auto& known) {
+        if constexpr (requires { known.version; }) {
+          if (known.version != kControlVersion)
+            return refuse(
+                fmt::format("this job's dslaunch speaks version {} of the protocol, "
+                            "yours {}",
+                            kControlVersion, known.version));
+        }
+        on_request(known);
+      },
+      message);
+}
+
+void ControlSession::on_request(const InfoRequest& /*request*/) { answer(context_->hooks.info()); }
+
+void ControlSession::on_request(const SignalRequest& request) {
+  std::optional<std::chrono::milliseconds> grace;
+  if (request.grace_ms >= 0) grace = std::chrono::milliseconds(request.grace_ms);
+  const std::string problem = context_->hooks.signal(request.signo, grace);
+  if (!problem.empty()) return refuse(problem);
+  answer(Accepted{});
+}
+
+void ControlSession::on_request(const OutputRequest& request) {
+  if (reader_) return refuse("the output is already being sent");
+  reader_ = Reader{context_->ring.begin(), context_->ring.end(), request.rank, request.follow};
+  pump();
+}
+
+void ControlSession::on_request(const WaitRequest& /*request*/) {
+  waits_ = true;
+  pump();
+}
+
+void ControlSession::refuse(const std::string& reason) {
+  last_ = true;
+  answer(Refused{reason});
+}
+
+// Answers.
+
+void ControlSession::answer(const ControlMessage& message) {
+  encode_control(message, pending_);
+  pump();
+}
+
+void ControlSession::pump() {
+  if (closed_ || writing_) return;
+  take_output();
+  finish_if_done();
+  if (!pending_.empty()) {
+    out_.swap(pending_);
+    pending_.clear();
+    sent_ = 0;
+    writing_ = true;
+    write();
+  } else if (last_) {
+    close();
+  }
+}
+
+void ControlSession::take_output() {
+  if (!reader_) return;
+  const OutputRing& ring = context_->ring;
+  Reader& reader = *reader_;
+  if (reader.at < ring.begin()) {
+    encode_control(Skipped{ring.begin() - reader.at}, pending_);
+    reader.at = ring.begin();
+  }
+  std::size_t taken = 0;
+  while (taken < kChunk && reader.at < ring.end()) {
+    if (reader.caught_at && reader.at >= *reader.caught_at) break;
+    const OutputRing::Read read = ring.at(reader.at);
+    reader.at = read.next;
+    if (reader.rank >= 0 && read.piece.rank != reader.rank) continue;
+    Bytes text(read.first.begin(), read.first.end());
+    text.insert(text.end(), read.second.begin(), read.second.end());
+    encode_control(JobOutput{read.piece.rank, read.piece.stream, read.piece.flags, text}, pending_);
+    taken += text.size();
+  }
+  if (!reader.caught_at || reader.at < *reader.caught_at) return;
+  encode_control(Caught{}, pending_);
+  reader.caught_at.reset();
+  if (!reader.follow) reader_.reset();
+}
+
+/// The exit code comes behind all output.
+void ControlSession::finish_if_done() {
+  if (!context_->code || last_) return;
+  if (reader_ && reader_->at < context_->ring.end()) return;
+  if (waits_ || (reader_ && reader_->follow)) encode_control(JobDone{*context_->code}, pending_);
+  last_ = true;
+}
+
+void ControlSession::write() {
+  drop_after(kStuckFor);
+  socket_.async_write_some(
+      asio::buffer(out_.data() + sent_, out_.size() - sent_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t count) {
+        if (error || self->closed_) return self->close();
+        self->sent_ += count;
+        if (self->sent_ < self->out_.size()) return self->write();
+        self->writing_ = false;
+        self->patience_.cancel();
+        self->out_.clear();
+        self->pump();
+      });
+}
+
+}  // namespace ds::launcher
