@@ -25,6 +25,7 @@ class FieldWriter {
     }
   }
   void operator()(Exited::Stage stage) { (*this)(static_cast<std::uint8_t>(stage)); }
+  void operator()(Isolate isolate) { (*this)(static_cast<std::uint8_t>(isolate)); }
   void operator()(const std::string& text) {
     (*this)(static_cast<std::uint32_t>(text.size()));
     const auto* from = reinterpret_cast<const std::byte*>(text.data());
@@ -43,6 +44,7 @@ class FieldWriter {
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
+  void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
   template <class T>
   void operator()(std::vector<T>& list) {
     (*this)(static_cast<std::uint32_t>(list.size()));
@@ -69,12 +71,8 @@ class FieldReader {
     if (std::is_same_v<T, bool> && bits > 1) good_ = false;
     value = static_cast<T>(bits);
   }
-  void operator()(Exited::Stage& stage) {
-    std::uint8_t number = 0;
-    (*this)(number);
-    good_ = good_ && number <= static_cast<std::uint8_t>(Exited::Stage::exec);
-    if (good_) stage = static_cast<Exited::Stage>(number);
-  }
+  void operator()(Exited::Stage& stage) { read_enum(stage, Exited::Stage::exec); }
+  void operator()(Isolate& isolate) { read_enum(isolate, Isolate::required); }
   void operator()(std::string& text) {
     std::uint32_t size = 0;
     (*this)(size);
@@ -91,6 +89,7 @@ class FieldReader {
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
+  void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
   template <class T>
   void operator()(std::vector<T>& list) {
     std::uint32_t size = 0;
@@ -104,6 +103,14 @@ class FieldReader {
   [[nodiscard]] bool complete() const { return good_ && in_.empty(); }
 
  private:
+  template <class Enum>
+  void read_enum(Enum& value, Enum last) {
+    std::uint8_t number = 0;
+    (*this)(number);
+    good_ = good_ && number <= static_cast<std::uint8_t>(last);
+    if (good_) value = static_cast<Enum>(number);
+  }
+
   std::span<const std::byte> take(std::size_t size) {
     good_ = good_ && size <= in_.size();
     if (!good_) return {};
@@ -122,6 +129,7 @@ void fields(A& a, Spec& m) {
   a(m.node_rank), a(m.nodes), a(m.programs), a(m.env), a(m.inherit_env), a(m.umask);
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
   a(m.keep_agent);
+  a(m.isolate), a(m.limits);
 }
 template <class A>
 void fields(A& a, Go& m) {
@@ -146,6 +154,10 @@ void fields(A&, Heartbeat&) {}
 template <class A>
 void fields(A& a, Credit& m) {
   a(m.bytes);
+}
+template <class A>
+void fields(A& a, Sweep& m) {
+  a(m.job_cookie);
 }
 template <class A>
 void fields(A& a, Hello& m) {
@@ -175,5 +187,13 @@ template <class A>
 void fields(A&, Bye&) {}
 template <class A>
 void fields(A&, Cleared&) {}
+template <class A>
+void fields(A& a, Swept& m) {
+  a(m.killed);
+}
+template <class A>
+void fields(A& a, ErrorFile& m) {
+  a(m.rank), a(m.text);
+}
 
 }  // namespace ds::launcher

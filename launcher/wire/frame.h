@@ -52,6 +52,14 @@ struct RankSpec {
   EnvList env{};  // this rank's own variables; they win over the program's and over Spec::env
   friend bool operator==(const RankSpec&, const RankSpec&) = default;
 };
+/// A soft limit of the launcher's shell, by its name in limits.conf ("nofile", "core").
+struct ResourceLimit {
+  std::string name{};
+  std::uint64_t soft = 0;  // UINT64_MAX: unlimited
+  friend bool operator==(const ResourceLimit&, const ResourceLimit&) = default;
+};
+/// Whether the ranks of a node get a PID namespace of their own.
+enum class Isolate : std::uint8_t { none, if_free, required };
 /// What a node shall run. The ranks are forked at once and wait for Go before exec.
 struct Spec {
   std::int32_t node_rank = 0;
@@ -63,10 +71,12 @@ struct Spec {
   std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
   std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never
   std::vector<RankSpec> ranks{};
-  bool hold_port = false;  // bind a free port for MASTER_PORT and tell it in Ready
-  std::string job_cookie{};
+  bool hold_port = false;    // bind a free port for MASTER_PORT and tell it in Ready
+  std::string job_cookie{};  // the job's part of DSLAUNCH_COOKIE
   bool keep_agent =
       false;  // the agent says Cleared, not Bye, and waits for the Spec of a new epoch
+  Isolate isolate = Isolate::none;
+  std::vector<ResourceLimit> limits{};
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// All nodes are ready: exec. `env` (MASTER_PORT...) goes to all ranks, over Spec::env, below
@@ -105,6 +115,12 @@ struct Heartbeat {
 struct Credit {
   std::uint64_t bytes = 0;
   friend bool operator==(const Credit&, const Credit&) = default;
+};
+/// Instead of Spec: kill what earlier agents of this user have left behind of a job; answered by
+/// Swept.
+struct Sweep {
+  std::string job_cookie{};
+  friend bool operator==(const Sweep&, const Sweep&) = default;
 };
 
 // Agent to root.
@@ -171,8 +187,23 @@ struct Cleared {
   friend bool operator==(const Cleared&, const Cleared&) = default;
 };
 
-using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
-                             Hello, Ready, Started, Output, Exited, Problem, Bye, Cleared>;
+/// So many leftovers have been killed.
+struct Swept {
+  std::uint32_t killed = 0;
+  friend bool operator==(const Swept&, const Swept&) = default;
+};
+/// What a rank wrote into its TORCHELASTIC_ERROR_FILE, at most kMaxErrorFileBytes; comes before its
+/// Exited.
+struct ErrorFile {
+  std::int32_t rank = 0;
+  std::string text{};
+  friend bool operator==(const ErrorFile&, const ErrorFile&) = default;
+};
+inline constexpr std::size_t kMaxErrorFileBytes = std::size_t{64} << 10;
+
+using Message =
+    std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Hello,
+                 Ready, Started, Output, Exited, Problem, Bye, Cleared, Swept, ErrorFile>;
 
 struct Frame {
   Envelope envelope;

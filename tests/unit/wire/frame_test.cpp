@@ -31,6 +31,8 @@ std::vector<Message> one_of_each() {
   spec.hold_port = true;
   spec.job_cookie = "cookie";
   spec.keep_agent = true;
+  spec.isolate = Isolate::required;
+  spec.limits = {{"nofile", 4096}, {"core", UINT64_MAX}};
   Hello hello{.build = "0.1",
               .pid = 7,
               .hostname = "node",
@@ -51,6 +53,7 @@ std::vector<Message> one_of_each() {
           Resume{},
           Heartbeat{},
           Credit{1U << 31},
+          Sweep{"cookie"},
           hello,
           Ready{40000},
           Started{2, 99},
@@ -58,7 +61,9 @@ std::vector<Message> one_of_each() {
           not_found,
           Problem{"out of processes"},
           Bye{},
-          Cleared{}};
+          Cleared{},
+          Swept{3},
+          ErrorFile{2, "{}"}};
 }
 
 /// The error that a stream of these bytes ends with.
@@ -180,7 +185,10 @@ TEST_CASE("the vectors of docs/protocol.md are what is sent") {
                         .stage = Exited::Stage::exec,
                         .spawn_errno = 2,
                         .detail = "nope"}},
-      {"Cleared", Cleared{}}};
+      {"Cleared", Cleared{}},
+      {"Sweep", Sweep{"4f"}},
+      {"Swept", Swept{3}},
+      {"ErrorFile", ErrorFile{2, "{}"}}};
   const std::string page = ds::test::read_source("docs/protocol.md");
   const std::string fence = "```vectors\n";
   const std::size_t begin = page.find(fence) + fence.size();

@@ -1,0 +1,82 @@
+// The agent as one object: what its loop reads, and what it does for AgentState.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/agent/agent.h"
+#include "launcher/agent/agent_channel.h"
+#include "launcher/agent/agent_state.h"
+#include "launcher/agent/link.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/agent/rank_set.h"
+
+namespace ds::launcher {
+
+/// Threads: one.
+class AgentLoop {
+ public:
+  explicit AgentLoop(const AgentSetup& setup);
+  /// Returns the exit code.
+  int run();
+
+ private:
+  // agent.cpp: the loop and what it hears.
+  void turn();
+  void wait();
+  void read_signals();
+  void reap();
+  void on_reaped(pid_t pid);
+  void read_channel();
+  void read_reports();
+  void read_reports(RankProcess& rank);
+  void read_streams();
+  void pass_output(const Output& output);
+  [[nodiscard]] bool may_read_output() const;
+  [[nodiscard]] bool is_empty();
+
+  // agent_actions.cpp: what AgentState decides.
+  void tell(const AgentEvent& event);
+  void lose_root(const std::string& why);
+  void perform(const Send& action);
+  void perform(const HoldPort&);
+  void perform(const StartRanks& action);
+  void perform(const SignalMains& action);
+  void perform(const KillRanks&);
+  void perform(const SuspendRanks&);
+  void perform(const ResumeRanks&);
+  void perform(const KillStrays&);
+  void perform(const ForgetRanks&);
+  void perform(const KillEverything&);
+  void perform(const Finish& action);
+
+  // agent_end.cpp: neighbours, and the last moments.
+  void look_at_neighbours();
+  void drain();
+  void leave_no_stopped_guard();
+
+  Link link_;
+  AgentChannel channel_;
+  bool channel_open_ = true;
+  AgentState state_;
+  Envelope envelope_;
+  StopWatch guard_;
+  StopWatch root_;
+  HeldPort port_;
+  RankSet ranks_;
+  bool started_ = false;
+  std::vector<pollfd> polled_;
+  std::optional<std::uint64_t> credit_;
+  Clock::time_point now_;
+  Clock::time_point next_look_;
+  bool told_empty_ = false;
+  bool killing_everything_ = false;
+  bool kill_strays_ = false;
+  std::optional<Clock::time_point> bad_since_;  // root or a link is lost
+  std::optional<int> exit_code_;
+};
+
+}  // namespace ds::launcher
