@@ -28,7 +28,7 @@ void control_fields(A& a, JobInfo& m) {
   a(m.host), a(m.folder), a(m.log), a(m.command);
 }
 template <class A>
-void control_fields(A& a, JobOutput& m) {
+void control_fields(A& a, RankOutput& m) {
   a(m.rank), a(m.stream), a(m.flags), a(m.bytes);
 }
 template <class A>

@@ -57,7 +57,7 @@ struct JobInfo {
   std::vector<std::string> command{};
   friend bool operator==(const JobInfo&, const JobInfo&) = default;
 };
-struct JobOutput {
+struct RankOutput {
   static constexpr std::uint8_t kNumber = 34;
   std::int32_t rank = 0;  // -1: a line of the launcher itself, without newline
   std::uint8_t stream = 1;
@@ -89,7 +89,7 @@ struct JobDone {
 };
 
 using ControlMessage = std::variant<InfoRequest, SignalRequest, OutputRequest, WaitRequest, JobInfo,
-                                    JobOutput, Skipped, Caught, Accepted, Refused, JobDone>;
+                                    RankOutput, Skipped, Caught, Accepted, Refused, JobDone>;
 
 /// A request or answer of at most this size; output comes in smaller ones.
 inline constexpr std::size_t kMaxControlFrame = std::size_t{1} << 20;

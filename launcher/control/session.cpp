@@ -149,7 +149,8 @@ void ControlSession::take_output() {
     if (reader.rank >= 0 && read.piece.rank != reader.rank) continue;
     Bytes text(read.first.begin(), read.first.end());
     text.insert(text.end(), read.second.begin(), read.second.end());
-    encode_control(JobOutput{read.piece.rank, read.piece.stream, read.piece.flags, text}, pending_);
+    encode_control(RankOutput{read.piece.rank, read.piece.stream, read.piece.flags, text},
+                   pending_);
     taken += text.size();
   }
   if (!reader.caught_at || reader.at < *reader.caught_at) return;

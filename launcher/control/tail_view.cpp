@@ -25,14 +25,14 @@ std::size_t start_of_last(std::string_view text, std::size_t& lines) {
 TailView::TailView(int ranks, std::size_t lines, bool one_screen)
     : ranks_(ranks), lines_(lines), relay_(ranks, one_screen) {}
 
-void TailView::output(const JobOutput& piece, RelayOutput to) {
+void TailView::output(const RankOutput& piece, RelayOutput to) {
   if (live_) return relay(piece, to);
   relay(piece, {kept_out_, kept_err_});
   keep(1, kept_out_);
   keep(2, kept_err_);
 }
 
-void TailView::relay(const JobOutput& piece, RelayOutput to) {
+void TailView::relay(const RankOutput& piece, RelayOutput to) {
   if (piece.rank >= 0 && piece.rank < ranks_ && (piece.stream == 1 || piece.stream == 2))
     return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, to);
   if (piece.rank != -1) return;

@@ -17,7 +17,7 @@ class TailView {
   TailView(int ranks, std::size_t lines, bool one_screen);
 
   /// Before caught(): it is kept. After it: it is appended to `to`.
-  void output(const JobOutput& piece, RelayOutput to);
+  void output(const RankOutput& piece, RelayOutput to);
   void skipped(const Skipped& gap, RelayOutput to);
   /// All that the job had kept has come: its last lines are shown.
   void caught(RelayOutput to);
@@ -29,7 +29,7 @@ class TailView {
     int stream = 1;
     std::string text{};
   };
-  void relay(const JobOutput& piece, RelayOutput to);
+  void relay(const RankOutput& piece, RelayOutput to);
   void keep(int stream, OutputBuffer& text);
 
   int ranks_;

@@ -70,7 +70,7 @@ class Fixture {
     return std::get<T>(*message);
   }
   std::string output_text(JobClient& client) {
-    const auto output = expect<JobOutput>(client);
+    const auto output = expect<RankOutput>(client);
     return {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()};
   }
   void run_until(const bool& done) {
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(Fixture, "a client that does not read holds nobody: it is told
     auto message = next(lazy);
     REQUIRE(message);
     if (const auto* gap = std::get_if<Skipped>(&*message)) missed = gap->bytes;
-    if (const auto* output = std::get_if<JobOutput>(&*message)) came += output->bytes.size();
+    if (const auto* output = std::get_if<RankOutput>(&*message)) came += output->bytes.size();
   }
   CHECK(came < 2'000'000);
   CHECK(missed > 7'000'000);

@@ -72,13 +72,13 @@ TEST_CASE("each message survives, whatever the cut") {
 TEST_CASE("output carries its bytes as they are") {
   const std::string text = std::string("\0\xff\n", 3);
   Bytes bytes;
-  encode_control(JobOutput{5, 2, 1, std::as_bytes(std::span(text))}, bytes);
+  encode_control(RankOutput{5, 2, 1, std::as_bytes(std::span(text))}, bytes);
   encode_control(Caught{}, bytes);
   ControlDecoder decoder;
   decoder.feed(bytes);
   const auto message = decoder.next();
   REQUIRE(message);
-  const auto& output = std::get<JobOutput>(*message);
+  const auto& output = std::get<RankOutput>(*message);
   CHECK(output.rank == 5);
   CHECK(output.stream == 2);
   CHECK(output.flags == 1);

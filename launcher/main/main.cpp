@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "launcher/cli/commands.h"
+#include "launcher/main/commands.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
-#include "launcher/cli/start_job.h"
+#include "launcher/main/start_job.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/hosts/placement.h"

@@ -1,5 +1,5 @@
 // One row a subcommand; what it does lies in its own folder.
-#include "launcher/cli/commands.h"
+#include "launcher/main/commands.h"
 
 #include <unistd.h>
 

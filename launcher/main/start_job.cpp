@@ -1,6 +1,6 @@
 // Local nodes get an agent of this process, the others ssh; each transport is made only if a node
 // needs it.
-#include "launcher/cli/start_job.h"
+#include "launcher/main/start_job.h"
 
 #include <sys/stat.h>
 
