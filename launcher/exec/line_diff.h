@@ -1,0 +1,19 @@
+// What differs between two texts, as `diff -u` shows it. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ds::launcher::exec {
+
+/// The hunks (`@@ -1,3 +1,4 @@` and lines that begin with ' ', '-' or '+') that turn `from` into
+/// `to`, with `context` equal lines around each; empty if they are equal. The shortest such script
+/// unless that needs more than 2,000 changed lines: then everything between the first and the last
+/// difference is replaced.
+/// Source:  Myers, An O(ND) difference algorithm, 1986.
+std::string line_diff(std::span<const std::string_view> from, std::span<const std::string_view> to,
+                      int context = 3);
+
+}  // namespace ds::launcher::exec

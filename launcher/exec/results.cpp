@@ -1,0 +1,127 @@
+// Nodes with the same words share a line.
+#include "launcher/exec/results.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string_view>
+
+#include "launcher/hosts/fold_names.h"
+#include "launcher/job/verdict.h"
+#include "runner/contract.h"
+
+namespace ds::launcher::exec {
+namespace {
+
+/// Words -> the nodes they are true of, in the order in which the words first come.
+class Lines {
+ public:
+  void add(const std::string& words, const std::string& name) {
+    for (Line& line : lines_)
+      if (line.words == words) return line.names.push_back(name);
+    lines_.push_back({words, {name}});
+  }
+  [[nodiscard]] std::string text(std::string_view indent) const {
+    std::string text;
+    for (const Line& line : lines_) {
+      const std::string count =
+          line.names.size() > 1 ? fmt::format(" ({})", line.names.size()) : "";
+      text +=
+          fmt::format("{}{}{}: {}\n", indent, fold_names(line.names), count, printable(line.words));
+    }
+    return text;
+  }
+  [[nodiscard]] std::size_t count() const {
+    std::size_t count = 0;
+    for (const Line& line : lines_) count += line.names.size();
+    return count;
+  }
+
+ private:
+  struct Line {
+    std::string words;
+    std::vector<std::string> names;
+  };
+  std::vector<Line> lines_;
+};
+
+std::string without_newline(std::string text) {
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+/// "node07: refused" -> "refused": the name stands before the line anyway.
+std::string without_name(const std::string& reason, const std::string& name) {
+  const bool named = reason.starts_with(name + ": ");
+  return named ? reason.substr(name.size() + 2) : reason;
+}
+
+std::string words_of(const NodeResult& result) {
+  switch (result.kind) {
+    case NodeResult::Kind::none:
+    case NodeResult::Kind::unreachable:
+    case NodeResult::Kind::lost:
+      return {};
+    case NodeResult::Kind::exited:
+      if (result.end.status.success()) return {};
+      return result.end.cause.empty() ? result.end.status.describe() : result.end.cause;
+    case NodeResult::Kind::timed_out:
+      return "its time was up (-u); stopped";
+    case NodeResult::Kind::stopped:
+      return "stopped";
+    case NodeResult::Kind::not_started:
+      return "not started";
+  }
+  return {};
+}
+
+}  // namespace
+
+int code_of(const NodeResult& result) {
+  switch (result.kind) {
+    case NodeResult::Kind::none:
+    case NodeResult::Kind::not_started:
+      return 0;
+    case NodeResult::Kind::exited:
+    case NodeResult::Kind::stopped:
+      return result.end.status.shell_code();
+    case NodeResult::Kind::unreachable:
+    case NodeResult::Kind::lost:
+      return contract::kExitUnreachable;
+    case NodeResult::Kind::timed_out:
+      return contract::kExitDeadline;
+  }
+  return contract::kExitBug;
+}
+
+std::string results_text(const std::vector<std::string>& names,
+                         const std::vector<NodeResult>& results) {
+  Lines ended, unreachable, lost;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const NodeResult& result = results[i];
+    if (result.kind == NodeResult::Kind::unreachable)
+      unreachable.add(without_name(result.reason, names[i]), names[i]);
+    else if (result.kind == NodeResult::Kind::lost)
+      lost.add("lost: " + without_name(result.reason, names[i]), names[i]);
+    else if (const std::string words = words_of(result); !words.empty())
+      ended.add(words, names[i]);
+  }
+  std::string text = ended.text("") + lost.text("");
+  if (const std::size_t count = unreachable.count(); count > 0)
+    text += fmt::format("{} of {} {} not reached:\n{}", count, results.size(),
+                        results.size() == 1 ? "node was" : "nodes were", unreachable.text("  "));
+  return without_newline(std::move(text));
+}
+
+std::string stages_text(const std::vector<std::string>& names,
+                        const std::vector<NodeStage>& stages) {
+  Lines lines;
+  for (const auto& [stage, words] :
+       {std::pair{NodeStage::running, "running"}, std::pair{NodeStage::connecting, "connecting"},
+        std::pair{NodeStage::waiting, "not started yet"}})
+    for (std::size_t i = 0; i < stages.size(); ++i)
+      if (stages[i] == stage) lines.add(words, names[i]);
+  return without_newline(lines.text("  "));
+}
+
+}  // namespace ds::launcher::exec

@@ -1,0 +1,250 @@
+// Events and a clock go in, actions come out: no process, no sleep.
+#include "launcher/exec/exec_state.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+
+namespace {
+
+using namespace ds::launcher::exec;
+using namespace std::chrono_literals;
+using Kind = NodeResult::Kind;
+
+const ds::Clock::time_point kT0{1h};
+
+struct ActionText {
+  std::string operator()(const OpenNode& a) const { return fmt::format("open {}", a.node); }
+  std::string operator()(const SendCommand& a) const { return fmt::format("send {}", a.node); }
+  std::string operator()(const StartCommand& a) const { return fmt::format("start {}", a.node); }
+  std::string operator()(const StopCommand& a) const {
+    return fmt::format("stop {} {}", a.node, a.grace.count());
+  }
+  std::string operator()(const KillCommand& a) const { return fmt::format("kill {}", a.node); }
+  std::string operator()(const CloseNode& a) const { return fmt::format("close {}", a.node); }
+  std::string operator()(const BeatAll&) const { return "beat"; }
+  std::string operator()(const SuspendAll&) const { return "suspend"; }
+  std::string operator()(const StopSelf&) const { return "stop self"; }
+  std::string operator()(const ResumeAll&) const { return "resume"; }
+  std::string operator()(const Tell& a) const { return "tell " + a.text; }
+  std::string operator()(const Leave&) const { return "leave"; }
+};
+
+/// A state machine whose actions come as text.
+class Played {
+ public:
+  explicit Played(int nodes, ExecPolicy policy = {}) : state(names_of(nodes), policy) {}
+
+  std::string on(const Event& event, std::chrono::milliseconds at = 0ms) {
+    std::string text;
+    for (const Action& action : state.on(event, kT0 + at)) {
+      if (!text.empty()) text += ", ";
+      text += std::visit(ActionText{}, action);
+    }
+    return text;
+  }
+  /// All opened nodes greet and run.
+  void start(int nodes) {
+    on(Begin{});
+    for (int i = 0; i < nodes; ++i) on(NodeGreeted{i}), on(NodeReady{i});
+  }
+  std::string ended(int node, int code, std::chrono::milliseconds at = 0ms) {
+    const std::string first = on(CommandEnded{node, {ds::ExitStatus::exited(code), {}}}, at);
+    const std::string then = on(NodeDone{node}, at);
+    return first.empty() ? then : first + "; " + then;
+  }
+
+  ExecState state;
+
+ private:
+  static std::vector<std::string> names_of(int nodes) {
+    std::vector<std::string> names;
+    for (int i = 0; i < nodes; ++i) names.push_back(fmt::format("n{}", i));
+    return names;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each node goes its way alone") {
+  Played exec(2);
+  CHECK(exec.on(Begin{}) == "open 0, open 1");
+  CHECK(exec.on(NodeGreeted{1}) == "send 1");
+  CHECK(exec.on(NodeReady{1}) == "start 1");
+  CHECK(exec.ended(1, 3) == "close 1");
+  CHECK(exec.on(NodeGreeted{0}) == "send 0");
+  CHECK(exec.on(NodeReady{0}) == "start 0");
+  CHECK(exec.ended(0, 0) == "close 0, leave");
+  CHECK(exec.state.finished());
+  CHECK(exec.state.exit_code() == 0);
+  CHECK(exec.on(NodeDone{0}).empty());
+}
+
+TEST_CASE("-S gives the largest code, unreachable nodes included") {
+  Played exec(3, {.largest_code = true});
+  exec.start(2);
+  exec.ended(0, 3);
+  exec.ended(1, 2);
+  CHECK(exec.state.exit_code() == 3);
+  CHECK(exec.on(NodeLost{2, "n2: refused"}) == "close 2, leave");
+  CHECK(exec.state.results()[2].kind == Kind::unreachable);
+  CHECK(exec.state.exit_code() == 69);
+}
+
+TEST_CASE("the fan-out is kept: a node is opened when another has ended or is lost") {
+  Played exec(4, {.fanout = 2});
+  CHECK(exec.on(Begin{}) == "open 0, open 1");
+  CHECK(exec.on(NodeLost{1, "n1: refused"}) == "close 1, open 2");
+  exec.on(NodeGreeted{0});
+  exec.on(NodeReady{0});
+  CHECK(exec.ended(0, 0) == "close 0, open 3");
+  CHECK(exec.on(NodeLost{3, "n3: refused"}) == "close 3");
+  CHECK(exec.on(NodeLost{2, "n2: refused"}) == "close 2, leave");
+}
+
+TEST_CASE("a command whose time is up gets TERM, then KILL; other nodes go on") {
+  Played exec(2, {.command_timeout = 20s, .grace = 5s, .node_timeout = 0ms, .largest_code = true});
+  exec.start(2);
+  CHECK(exec.state.wake_at() == kT0 + 1s);
+  CHECK(exec.ended(1, 0, 19s) == "close 1");
+  CHECK(exec.on(TimeCame{}, 20s) == "beat, stop 0 5000");
+  CHECK(exec.on(TimeCame{}, 26s) == "beat");
+  CHECK(exec.on(TimeCame{}, 27s) == "beat, kill 0");
+  CHECK(exec.on(CommandEnded{0, {ds::ExitStatus::signaled(SIGKILL, false), {}}}, 28s).empty());
+  CHECK(exec.on(NodeDone{0}, 28s) == "close 0, leave");
+  CHECK(exec.state.results()[0].kind == Kind::timed_out);
+  CHECK(exec.state.exit_code() == 124);
+}
+
+TEST_CASE("a node that does not even die is given up and named") {
+  Played exec(1, {.command_timeout = 1s, .grace = 1s, .node_timeout = 0ms});
+  exec.start(1);
+  exec.on(TimeCame{}, 1s);
+  CHECK(exec.on(TimeCame{}, 4s) == "beat, kill 0");
+  CHECK(exec.on(TimeCame{}, 9s) == "beat, close 0, leave");
+  CHECK(exec.state.results()[0].kind == Kind::lost);
+}
+
+TEST_CASE("a silent node is lost; what it said last counts") {
+  Played exec(2, {.node_timeout = 10s});
+  exec.start(2);
+  exec.on(NodeHeard{0}, 5s);
+  for (auto at = 1s; at < 10s; at += 1s) CHECK(exec.on(TimeCame{}, at) == "beat");
+  CHECK(exec.on(TimeCame{}, 10s) == "beat, close 1");
+  CHECK(exec.state.results()[1].reason == "n1: nothing heard for 10 s");
+  for (auto at = 11s; at < 15s; at += 1s) exec.on(TimeCame{}, at);
+  CHECK(exec.on(TimeCame{}, 15s) == "beat, close 0, leave");
+}
+
+TEST_CASE("a process that stood still itself blames no node") {
+  Played exec(1, {.node_timeout = 10s});
+  exec.start(1);
+  CHECK(exec.on(TimeCame{}, 60s) == "beat");
+}
+
+TEST_CASE("nodes that get nowhere are given up; those opened in their stead have their time") {
+  Played exec(3, {.fanout = 2, .start_timeout = 5s});
+  exec.on(Begin{});
+  for (auto at = 1s; at < 5s; at += 1s) exec.on(TimeCame{}, at);
+  CHECK(exec.on(TimeCame{}, 5s) == "beat, close 0, open 2, close 1");
+  CHECK(exec.state.results()[2].kind == Kind::none);
+}
+
+TEST_CASE("-k: the first failure stops all, and gives the code") {
+  Played exec(4, {.fanout = 3, .grace = 5s, .stop_at_failure = true});
+  exec.on(Begin{});
+  exec.on(NodeGreeted{0});
+  exec.on(NodeReady{0});
+  exec.on(NodeGreeted{1});
+  CHECK(exec.on(NodeReady{1}) == "start 1");
+  CHECK(exec.on(CommandEnded{1, {ds::ExitStatus::exited(9), {}}}) ==
+        "stop 0 5000, stop 1 5000, close 2");
+  CHECK(exec.on(NodeDone{1}) == "close 1");
+  CHECK(exec.on(CommandEnded{0, {ds::ExitStatus::signaled(SIGTERM, false), {}}}).empty());
+  CHECK(exec.on(NodeDone{0}) == "close 0, leave");
+  CHECK(exec.state.exit_code() == 9);
+  CHECK(exec.state.results()[0].kind == Kind::stopped);
+  CHECK(exec.state.results()[2].kind == Kind::not_started);
+  CHECK(exec.state.results()[3].kind == Kind::not_started);
+}
+
+TEST_CASE("-k: a node that cannot be reached is a failure") {
+  Played exec(2, {.stop_at_failure = true});
+  exec.on(Begin{});
+  CHECK(exec.on(NodeLost{0, "n0: refused"}) == "close 0, close 1, leave");
+  CHECK(exec.state.exit_code() == 69);
+}
+
+TEST_CASE("on a terminal the first interrupt lists who runs, a second one soon after stops them") {
+  Played exec(3, {.fanout = 2, .interrupt_asks = true});
+  exec.on(Begin{});
+  exec.on(NodeGreeted{0});
+  exec.on(NodeReady{0});
+  const std::string list =
+      "tell interrupt: once more within 1 s to stop all\n"
+      "  n0: running\n  n1: connecting\n  n2: not started yet";
+  CHECK(exec.on(GotSignal{SIGINT}, 10s) == list);
+  CHECK(exec.on(GotSignal{SIGINT}, 11500ms) == list);
+  CHECK(exec.on(GotSignal{SIGINT}, 12500ms) == "stop 0 5000, close 1");
+  CHECK(exec.on(GotSignal{SIGINT}, 12600ms) == "kill 0");
+  CHECK(exec.on(GotSignal{SIGINT}, 12700ms) == "close 0, leave");
+  CHECK(exec.state.exit_code() == 130);
+  CHECK(exec.state.results()[0].kind == Kind::lost);
+  CHECK(exec.state.results()[1].kind == Kind::not_started);
+  CHECK(exec.state.results()[2].kind == Kind::not_started);
+}
+
+TEST_CASE("without a terminal one signal stops all") {
+  Played exec(1);
+  exec.start(1);
+  CHECK(exec.on(GotSignal{SIGTERM}) == "stop 0 5000");
+  CHECK(exec.ended(0, 0) == "close 0, leave");
+  CHECK(exec.state.exit_code() == 143);
+}
+
+TEST_CASE("when nobody reads any more all is stopped") {
+  Played exec(1);
+  exec.start(1);
+  CHECK(exec.on(OutputGone{}) == "stop 0 5000");
+  CHECK(exec.on(OutputGone{}).empty());
+  exec.ended(0, 0);
+  CHECK(exec.state.exit_code() == 141);
+}
+
+TEST_CASE("while it is suspended no time passes") {
+  Played exec(1, {.command_timeout = 20s});
+  exec.start(1);
+  CHECK(exec.on(GotSignal{SIGTSTP}, 5s) == "suspend, stop self");
+  CHECK(exec.state.wake_at() == ds::Clock::time_point::max());
+  CHECK(exec.on(Resumed{}, 3600s) == "resume");
+  CHECK(exec.on(TimeCame{}, 3601s) == "beat");
+  for (auto at = 3602s; at < 3615s; at += 1s) exec.on(NodeHeard{0}, at), exec.on(TimeCame{}, at);
+  CHECK(exec.on(TimeCame{}, 3615s) == "beat, stop 0 5000");
+}
+
+TEST_CASE("a node lost after its command's end: its output is not complete") {
+  Played exec(2);
+  exec.start(2);
+  exec.on(CommandEnded{0, {ds::ExitStatus::exited(0), {}}});
+  exec.on(NodeLost{0, "n0: connection reset"});
+  CHECK(exec.state.results()[0].kind == Kind::lost);
+  exec.on(CommandEnded{1, {ds::ExitStatus::exited(4), {}}});
+  exec.on(NodeLost{1, "n1: connection reset"});
+  CHECK(exec.state.results()[1].kind == Kind::exited);
+}
+
+TEST_CASE("nodes behind a slow reader are not taken for silent") {
+  Played exec(1, {.node_timeout = 10s});
+  exec.start(1);
+  for (auto at = 1s; at < 100s; at += 1s) {
+    exec.on(OutputSlow{}, at);
+    CHECK(exec.on(TimeCame{}, at) == "beat");
+  }
+}
+
+TEST_CASE("no nodes, nothing to do") {
+  Played exec(0);
+  CHECK(exec.on(Begin{}) == "leave");
+  CHECK(exec.state.exit_code() == 0);
+}
