@@ -1,0 +1,50 @@
+// This machine directly, others by ssh, unless the options say otherwise.
+#include "launcher/routes/routes.h"
+
+#include "launcher/cli/train_command.h"
+#include "launcher/transport/local_transport.h"
+#include "launcher/transport/own_names.h"
+#include "launcher/transport/remote_command.h"
+#include "launcher/transport/ssh_transport.h"
+
+namespace ds::launcher {
+
+namespace {
+
+// Beyond connecting: logging in, and starting the agent on a busy machine.
+constexpr std::chrono::seconds kStartMargin{30};
+
+SshOptions ssh_options(const ReachOptions& options) {
+  SshOptions ssh;
+  ssh.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
+  ssh.config_file = options.ssh_config.value_or("");
+  ssh.known_hosts_files = options.known_hosts;
+  ssh.connect_limit = options.connect_timeout;
+  ssh.window = options.window;
+  return ssh;
+}
+
+}  // namespace
+
+Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
+                   const ReachOptions& options) {
+  const TransportChoice choice = options.transport;
+  const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
+  Routes routes;
+  for (const Host& host : hosts) {
+    const bool is_local = choice == TransportChoice::local ||
+                          (choice == TransportChoice::automatic && is_own_host(host, own));
+    std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.ssh;
+    if (!transport)
+      transport =
+          is_local ? make_local_transport(io) : make_ssh_transport(io, ssh_options(options));
+    routes.by_host.push_back({transport.get(), is_local});
+  }
+  return routes;
+}
+
+std::chrono::milliseconds start_timeout(const ReachOptions& options) {
+  return options.connect_timeout + kStartMargin;
+}
+
+}  // namespace ds::launcher
