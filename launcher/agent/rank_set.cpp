@@ -50,6 +50,7 @@ void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point 
       on_output({.rank = rank.rank(),
                  .stream = stream,
                  .flags = static_cast<std::uint8_t>(batch.flags | (last ? Output::kLast : 0)),
+                 .time = clock_value(now),
                  .bytes = batch.bytes});
     };
     for (std::size_t i = 0; i < 2; ++i) {

@@ -13,8 +13,8 @@
 
 #include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
-#include "launcher/job/job_output.h"
 #include "launcher/job/node_link.h"
+#include "launcher/job/output_hub.h"
 #include "launcher/job/rank_end.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/spec.h"
@@ -65,7 +65,7 @@ class Job {
   std::optional<Clock::time_point> timer_at_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
-  JobOutput output_;
+  OutputHub output_;
   std::optional<int> code_;
 };
 

@@ -40,11 +40,16 @@ class FieldWriter {
   }
   void operator()(RankSpec& rank) {
     (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
+    (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
   }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
   void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
+  void operator()(OutputSpec& output) {
+    (*this)(output.spool_bytes), (*this)(output.drop), (*this)(output.stamped);
+    (*this)(output.pty), (*this)(output.rows), (*this)(output.columns);
+  }
   template <class T>
   void operator()(std::vector<T>& list) {
     (*this)(static_cast<std::uint32_t>(list.size()));
@@ -85,11 +90,16 @@ class FieldReader {
   }
   void operator()(RankSpec& rank) {
     (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
+    (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
   }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
   }
   void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
+  void operator()(OutputSpec& output) {
+    (*this)(output.spool_bytes), (*this)(output.drop), (*this)(output.stamped);
+    (*this)(output.pty), (*this)(output.rows), (*this)(output.columns);
+  }
   template <class T>
   void operator()(std::vector<T>& list) {
     std::uint32_t size = 0;
@@ -128,8 +138,7 @@ template <class A>
 void fields(A& a, Spec& m) {
   a(m.node_rank), a(m.nodes), a(m.programs), a(m.env), a(m.inherit_env), a(m.umask);
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
-  a(m.keep_agent);
-  a(m.isolate), a(m.limits);
+  a(m.keep_agent), a(m.isolate), a(m.limits), a(m.output);
 }
 template <class A>
 void fields(A& a, Go& m) {
@@ -150,10 +159,20 @@ void fields(A&, Suspend&) {}
 template <class A>
 void fields(A&, Resume&) {}
 template <class A>
-void fields(A&, Heartbeat&) {}
+void fields(A& a, Heartbeat& m) {
+  a(m.sent), a(m.heard), a(m.held);
+}
 template <class A>
 void fields(A& a, Credit& m) {
-  a(m.bytes);
+  a(m.bytes), a(m.discard);
+}
+template <class A>
+void fields(A& a, Stdin& m) {
+  a(m.rank), a(m.last), a(m.bytes);
+}
+template <class A>
+void fields(A& a, Window& m) {
+  a(m.rows), a(m.columns);
 }
 template <class A>
 void fields(A& a, Sweep& m) {
@@ -162,6 +181,7 @@ void fields(A& a, Sweep& m) {
 template <class A>
 void fields(A& a, Hello& m) {
   a(m.version), a(m.build), a(m.pid), a(m.hostname), a(m.cores), a(m.quota_milli), a(m.addresses);
+  a(m.clock);
 }
 template <class A>
 void fields(A& a, Ready& m) {
@@ -173,7 +193,7 @@ void fields(A& a, Started& m) {
 }
 template <class A>
 void fields(A& a, Output& m) {
-  a(m.rank), a(m.stream), a(m.flags), a(m.bytes);
+  a(m.rank), a(m.stream), a(m.flags), a(m.time), a(m.bytes);
 }
 template <class A>
 void fields(A& a, Exited& m) {

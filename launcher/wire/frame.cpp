@@ -14,8 +14,8 @@ namespace ds::launcher {
 namespace {
 
 // The type byte of each message, in the order of Message. Numbers are never used again.
-constexpr std::uint8_t kTypes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-                                   32, 33, 34, 35, 36, 37, 38, 39, 40, 41};
+constexpr std::uint8_t kTypes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 12,
+                                   14, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);
 
 struct Header {
@@ -52,7 +52,12 @@ void write_header(Bytes& out, const Envelope& envelope, std::uint8_t type, std::
 }  // namespace
 
 bool operator==(const Output& a, const Output& b) {
-  return a.rank == b.rank && a.stream == b.stream && a.flags == b.flags &&
+  return a.rank == b.rank && a.stream == b.stream && a.flags == b.flags && a.time == b.time &&
+         std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
+}
+
+bool operator==(const Stdin& a, const Stdin& b) {
+  return a.rank == b.rank && a.last == b.last &&
          std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
 }
 

@@ -1,6 +1,7 @@
 // What root and agent say to each other: plain structs, and their form on the channel. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,12 @@ inline constexpr std::size_t kNoiseKept = 4096;
 /// More noise than this before the preamble: no agent answers there.
 inline constexpr std::size_t kMaxNoiseBytes = std::size_t{1} << 20;
 
+/// A point of the steady clock as frames have it.
+inline std::uint64_t clock_value(std::chrono::steady_clock::time_point at) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count());
+}
+
 /// Goes with every frame, so that late ones of an earlier epoch or agent can be dropped.
 struct Envelope {
   std::uint64_t job = 0;
@@ -50,6 +57,9 @@ struct RankSpec {
   std::int32_t local_rank = 0;
   std::int32_t program = 0;  // of Spec::programs
   EnvList env{};  // this rank's own variables; they win over the program's and over Spec::env
+  std::uint8_t sent = 3;   // streams whose output the root wants: 1 stdout, 2 stderr, added up
+  bool has_stdin = false;  // its standard input comes in Stdin frames (else it is /dev/null)
+  std::string log_file{};  // all it writes goes there too; empty: nowhere
   friend bool operator==(const RankSpec&, const RankSpec&) = default;
 };
 /// A soft limit of the launcher's shell, by its name in limits.conf ("nofile", "core").
@@ -60,6 +70,16 @@ struct ResourceLimit {
 };
 /// Whether the ranks of a node get a PID namespace of their own.
 enum class Isolate : std::uint8_t { none, if_free, required };
+/// What becomes of output.
+struct OutputSpec {
+  std::uint64_t spool_bytes = 0;  // kept on the node while the root takes nothing
+  bool drop = false;     // when those are full the oldest lines are dropped (else ranks wait)
+  bool stamped = false;  // lines of log files begin with the time
+  bool pty = false;      // standard output of the ranks is a terminal, of this size
+  std::uint16_t rows = 0;
+  std::uint16_t columns = 0;
+  friend bool operator==(const OutputSpec&, const OutputSpec&) = default;
+};
 /// What a node shall run. The ranks are forked at once and wait for Go before exec.
 struct Spec {
   std::int32_t node_rank = 0;
@@ -77,6 +97,7 @@ struct Spec {
       false;  // the agent says Cleared, not Bye, and waits for the Spec of a new epoch
   Isolate isolate = Isolate::none;
   std::vector<ResourceLimit> limits{};
+  OutputSpec output{};
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// All nodes are ready: exec. `env` (MASTER_PORT...) goes to all ranks, over Spec::env, below
@@ -107,13 +128,19 @@ struct Suspend {
 struct Resume {
   friend bool operator==(const Resume&, const Resume&) = default;
 };
-/// Once a second, in both directions.
+/// Once a second, in both directions. Clocks are nanoseconds of the steady clock of whoever speaks:
+/// with them the root learns how far the agent's is from its own.
 struct Heartbeat {
+  std::uint64_t sent = 0;   // now
+  std::uint64_t heard = 0;  // `sent` of the last Heartbeat from the other side; 0: none yet
+  std::uint64_t held = 0;   // how long ago that came
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
-/// The agent may send so many more bytes of output. Without any Credit it is not limited.
+/// So many more bytes may come: of output to the root, of Stdin to the agent. Without any Credit
+/// output is not limited.
 struct Credit {
   std::uint64_t bytes = 0;
+  bool discard = false;  // nobody waits for the output that the agent holds back
   friend bool operator==(const Credit&, const Credit&) = default;
 };
 /// Instead of Spec: kill what earlier agents of this user have left behind of a job; answered by
@@ -121,6 +148,22 @@ struct Credit {
 struct Sweep {
   std::string job_cookie{};
   friend bool operator==(const Sweep&, const Sweep&) = default;
+};
+
+/// For the standard input of a rank. The agent gives Credit for as much as the ranks have taken; a
+/// rank that reads no more counts as having taken it.
+struct Stdin {
+  static constexpr std::uint64_t kWindow = 256 << 10;  // may come before any Credit
+  std::int32_t rank = 0;                               // -1: all ranks of the node that have one
+  bool last = false;                                   // the end of the file follows the bytes
+  std::span<const std::byte> bytes;                    // as Output::bytes
+};
+bool operator==(const Stdin& a, const Stdin& b);
+/// The root's terminal has this size now.
+struct Window {
+  std::uint16_t rows = 0;
+  std::uint16_t columns = 0;
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 // Agent to root.
@@ -134,6 +177,7 @@ struct Hello {
   std::uint32_t cores = 0;        // by affinity
   std::uint32_t quota_milli = 0;  // cgroup cpu quota in thousandths of a core; 0: none
   std::vector<std::string> addresses{};
+  std::uint64_t clock = 0;  // as Heartbeat::sent
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 /// Ranks are forked and wait for Go. `port` is held for MASTER_PORT, 0 if not asked for.
@@ -152,11 +196,13 @@ struct Output {
     kPartial = 1,   // does not end in a newline: the line goes on in the next Output of this stream
     kProgress = 2,  // ends in '\r' (so kPartial is set too): to be drawn over by what follows
     kMore = 4,      // inside a line longer than a batch: the rest follows
-    kLast = 8       // this stream has ended; nothing or the rest of a line is in this one
+    kLast = 8,      // this stream has ended; nothing or the rest of a line is in this one
+    kTail = 16      // of a rank whose output is not sent: its last lines, once it has ended
   };
-  std::int32_t rank = 0;
+  std::int32_t rank = 0;    // -1: a line of the agent itself
   std::uint8_t stream = 1;  // 1 stdout, 2 stderr
   std::uint8_t flags = 0;
+  std::uint64_t time = 0;  // when it was read from the rank, by the agent's steady clock
   /// Decoded: a view into the decoder, valid until its next feed() or next().
   std::span<const std::byte> bytes;
 };
@@ -201,9 +247,9 @@ struct ErrorFile {
 };
 inline constexpr std::size_t kMaxErrorFileBytes = std::size_t{64} << 10;
 
-using Message =
-    std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Hello,
-                 Ready, Started, Output, Exited, Problem, Bye, Cleared, Swept, ErrorFile>;
+using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
+                             Sweep, Stdin, Window, Hello, Ready, Started, Output, Exited, Problem,
+                             Bye, Cleared, Swept, ErrorFile>;
 
 struct Frame {
   Envelope envelope;
@@ -218,7 +264,7 @@ Bytes encode(const Envelope& envelope, const Message& message);
 
 /// Bytes before the text of an Output frame: whoever reads a pipe leaves so much room in front of
 /// it, fills it by write_output_header, and so never copies the text.
-inline constexpr std::size_t kOutputHeaderBytes = kFrameHeaderBytes + 6;
+inline constexpr std::size_t kOutputHeaderBytes = kFrameHeaderBytes + 14;
 void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const Envelope& envelope,
                          const Output& output);
 

@@ -27,7 +27,15 @@ std::vector<Message> one_of_each() {
                          {.argv = {"b"}}},
             .env = {{"A", "1"}, {"B", ""}}};
   spec.ranks = {{.rank = 4, .local_rank = 0, .env = {{"RANK", "4"}}},
-                {.rank = 5, .local_rank = 1, .program = 1, .env = {}}};
+                {.rank = 5,
+                 .local_rank = 1,
+                 .program = 1,
+                 .env = {},
+                 .sent = 2,
+                 .has_stdin = true,
+                 .log_file = "/l"}};
+  spec.output = {
+      .spool_bytes = 9, .drop = true, .stamped = true, .pty = true, .rows = 24, .columns = 80};
   spec.hold_port = true;
   spec.job_cookie = "cookie";
   spec.keep_agent = true;
@@ -38,7 +46,8 @@ std::vector<Message> one_of_each() {
               .hostname = "node",
               .cores = 2,
               .quota_milli = 1500,
-              .addresses = {"::1"}};
+              .addresses = {"::1"},
+              .clock = 12};
   Exited not_found{.rank = 1,
                    .wait_status = 0,
                    .stage = Exited::Stage::exec,
@@ -51,13 +60,19 @@ std::vector<Message> one_of_each() {
           Stop{5000},
           Suspend{},
           Resume{},
-          Heartbeat{},
-          Credit{1U << 31},
+          Heartbeat{1, 2, std::uint64_t{3} << 40},
+          Credit{1U << 31, true},
           Sweep{"cookie"},
+          Stdin{.rank = -1, .last = true, .bytes = bytes_of("input\n")},
+          Window{24, 80},
           hello,
           Ready{40000},
           Started{2, 99},
-          Output{.rank = 3, .stream = 2, .flags = Output::kPartial, .bytes = bytes_of("text\n\0x")},
+          Output{.rank = 3,
+                 .stream = 2,
+                 .flags = Output::kPartial,
+                 .time = 77,
+                 .bytes = bytes_of("text\n\0x")},
           not_found,
           Problem{"out of processes"},
           Bye{},
@@ -104,7 +119,11 @@ TEST_CASE("every message comes out as it went in, whatever pieces the channel ma
 
 TEST_CASE("an output frame can be made around text that is already in place") {
   const std::string_view text = "one\ntwo\n";
-  const Output output{.rank = 12, .stream = 1, .flags = Output::kLast, .bytes = bytes_of(text)};
+  const Output output{.rank = 12,
+                      .stream = 1,
+                      .flags = Output::kLast,
+                      .time = std::uint64_t{5} << 50,
+                      .bytes = bytes_of(text)};
   Bytes frame(kOutputHeaderBytes);
   write_output_header(std::span<std::byte, kOutputHeaderBytes>(frame), kEnvelope, output);
   frame.insert(frame.end(), output.bytes.begin(), output.bytes.end());
@@ -173,22 +192,24 @@ TEST_CASE("a command that does not fit in a frame is an error with a hint") {
 }
 
 TEST_CASE("the vectors of docs/protocol.md are what is sent") {
-  const std::map<std::string, Message> messages = {
-      {"Go", Go{{{"MASTER_PORT", "4000"}}}},
-      {"Kill", Kill{}},
-      {"Stop", Stop{5000}},
-      {"Ready", Ready{40000}},
-      {"Output",
-       Output{.rank = 5, .stream = 2, .flags = Output::kPartial, .bytes = bytes_of("hello")}},
-      {"Exited", Exited{.rank = 2,
-                        .wait_status = 0,
-                        .stage = Exited::Stage::exec,
-                        .spawn_errno = 2,
-                        .detail = "nope"}},
-      {"Cleared", Cleared{}},
-      {"Sweep", Sweep{"4f"}},
-      {"Swept", Swept{3}},
-      {"ErrorFile", ErrorFile{2, "{}"}}};
+  const std::map<std::string, Message> messages = {{"Go", Go{{{"MASTER_PORT", "4000"}}}},
+                                                   {"Kill", Kill{}},
+                                                   {"Stop", Stop{5000}},
+                                                   {"Ready", Ready{40000}},
+                                                   {"Output", Output{.rank = 5,
+                                                                     .stream = 2,
+                                                                     .flags = Output::kPartial,
+                                                                     .time = 21,
+                                                                     .bytes = bytes_of("hello")}},
+                                                   {"Exited", Exited{.rank = 2,
+                                                                     .wait_status = 0,
+                                                                     .stage = Exited::Stage::exec,
+                                                                     .spawn_errno = 2,
+                                                                     .detail = "nope"}},
+                                                   {"Cleared", Cleared{}},
+                                                   {"Sweep", Sweep{"4f"}},
+                                                   {"Swept", Swept{3}},
+                                                   {"ErrorFile", ErrorFile{2, "{}"}}};
   const std::string page = ds::test::read_source("docs/protocol.md");
   const std::string fence = "```vectors\n";
   const std::size_t begin = page.find(fence) + fence.size();

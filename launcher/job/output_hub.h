@@ -21,16 +21,16 @@ struct OutputSetup {
 };
 
 /// Threads: the io_context's.
-class JobOutput {
+class OutputHub {
  public:
   struct Events {
     std::function<void(bool)> on_pause;  // the reader is slow: stop, or go on, reading agents
     std::function<void()> on_closed;     // nobody reads standard output any more
     std::function<void()> on_written;    // after finish(): all is written, or nobody waits for it
   };
-  JobOutput(asio::io_context& io, const OutputSetup& setup, Events events);
-  JobOutput(const JobOutput&) = delete;
-  JobOutput& operator=(const JobOutput&) = delete;
+  OutputHub(asio::io_context& io, const OutputSetup& setup, Events events);
+  OutputHub(const OutputHub&) = delete;
+  OutputHub& operator=(const OutputHub&) = delete;
 
   /// What a rank wrote. Nonsense ranks and streams are dropped.
   void take(const Output& output);

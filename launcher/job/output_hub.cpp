@@ -1,5 +1,5 @@
 // Relay, ring and queue in one place.
-#include "launcher/job/job_output.h"
+#include "launcher/job/output_hub.h"
 
 #include <asio/post.hpp>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace ds::launcher {
 
-JobOutput::JobOutput(asio::io_context& io, const OutputSetup& setup, Events events)
+OutputHub::OutputHub(asio::io_context& io, const OutputSetup& setup, Events events)
     : io_(io),
       events_(std::move(events)),
       world_size_(setup.world_size),
@@ -17,7 +17,7 @@ JobOutput::JobOutput(asio::io_context& io, const OutputSetup& setup, Events even
       queue_(setup.out_fd, setup.err_fd,
              [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
 
-void JobOutput::take(const Output& output) {
+void OutputHub::take(const Output& output) {
   if (output.stream != 1 && output.stream != 2) return;
   if (output.rank < 0 || output.rank >= world_size_) return;
   const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
@@ -29,22 +29,22 @@ void JobOutput::take(const Output& output) {
   push();
 }
 
-void JobOutput::say(std::string_view line) { relay_.own_line(line, {out_, err_}); }
+void OutputHub::say(std::string_view line) { relay_.own_line(line, {out_, err_}); }
 
-void JobOutput::push() {
+void OutputHub::push() {
   queue_.push(1, out_);
   queue_.push(2, err_);
   look_at_reader();
 }
 
-void JobOutput::look_at_reader() {
+void OutputHub::look_at_reader() {
   const std::size_t queued = queue_.queued();
   const bool pause =
       waits_for_reader_ && (paused_ ? queued >= OutputQueue::kLow : queued > OutputQueue::kHigh);
   if (std::exchange(paused_, pause) != pause) events_.on_pause(pause);
 }
 
-void JobOutput::on_queue_change() {
+void OutputHub::on_queue_change() {
   look_at_reader();
   if (queue_.broken(1) && !finished_) events_.on_closed();
   if (!finished_) return;
@@ -52,12 +52,12 @@ void JobOutput::on_queue_change() {
   if (queue_.queued() == 0 || nobody_reads) events_.on_written();
 }
 
-void JobOutput::leave_slow_reader() {
+void OutputHub::leave_slow_reader() {
   if (!std::exchange(waits_for_reader_, false)) return;
   asio::post(io_, [this] { on_queue_change(); });
 }
 
-void JobOutput::finish() {
+void OutputHub::finish() {
   finished_ = true;
   relay_.finish({out_, err_});
   push();
