@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace ds {
 
@@ -38,5 +39,7 @@ class ExitStatus {
 
 /// "SIGTERM" for 15; "signal 99" for numbers without a name.
 std::string signal_name(int signal);
+/// "USR1", "sigusr1" or "10" -> 10; empty for anything else.
+std::optional<int> signal_number(std::string_view text);
 
 }  // namespace ds

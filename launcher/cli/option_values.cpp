@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/exit_status.h"
 #include "launcher/cli/duration.h"
 
 namespace ds::launcher {
@@ -42,6 +43,14 @@ std::chrono::milliseconds positive_duration_value(const GivenOption& given) {
 std::string text_value(const GivenOption& given) {
   if (given.value.empty()) usage_error(fmt::format("{} is empty", given.name));
   return given.value;
+}
+
+int signal_value(const GivenOption& given) {
+  const std::optional<int> signo = signal_number(given.value);
+  if (!signo)
+    usage_error(fmt::format("{} needs a signal, not '{}'", given.name, given.value),
+                "as in USR1, SIGUSR1 or 10");
+  return *signo;
 }
 
 void fail_choice(const GivenOption& given, const std::string& known) {

@@ -20,6 +20,8 @@ int number_value(const GivenOption& given, int least, int most);
 std::chrono::milliseconds duration_value(const GivenOption& given);
 std::chrono::milliseconds positive_duration_value(const GivenOption& given);
 std::string text_value(const GivenOption& given);
+/// USR1, SIGUSR1 or 10.
+int signal_value(const GivenOption& given);
 [[noreturn]] void fail_choice(const GivenOption& given, const std::string& known);
 
 /// One of a few words; `Value` is an enum whose enumerators stand in the order of `names`.

@@ -4,13 +4,9 @@
 #include <span>
 #include <string_view>
 
-namespace ds::launcher {
+#include "launcher/cli/command.h"
 
-struct Command {
-  std::string_view name;
-  std::string_view summary;           // one line for the help; empty: not for people
-  int (*run)(int argc, char** argv);  // argv[0] is the name; returns the exit code
-};
+namespace ds::launcher {
 
 std::span<const Command> commands();
 /// Nothing when `word` names none.

@@ -1,32 +1,23 @@
 // dslaunch: command line -> hosts -> placement -> job.
-#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/base/error.h"
-#include "launcher/main/commands.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/options.h"
-#include "launcher/main/start_job.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/main/commands.h"
+#include "launcher/main/start_job.h"
 #include "runner/contract.h"
 
 namespace {
 
 using namespace ds::launcher;
-
-int print(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0)
-    ds::throw_errno("cannot write to standard output", errno);
-  return 0;
-}
 
 /// The hosts of the hostfile, or this machine with a slot for each rank.
 std::vector<Host> find_hosts(const HostOptions& options) {

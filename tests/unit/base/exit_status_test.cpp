@@ -24,3 +24,11 @@ TEST_CASE("wait statuses decode to what a shell would report") {
   CHECK(ExitStatus::lost().shell_code() == 69);
   CHECK_FALSE(ExitStatus::lost().success());
 }
+
+TEST_CASE("signals by name or number, and nothing else") {
+  CHECK(ds::signal_number("USR1") == SIGUSR1);
+  CHECK(ds::signal_number("sigterm") == SIGTERM);
+  CHECK(ds::signal_number("9") == SIGKILL);
+  for (const char* text : {"", "0", "-1", "65", "999999999999", "SIG", "USR3", "9x", "TERM "})
+    CHECK_FALSE(ds::signal_number(text));
+}

@@ -1,0 +1,45 @@
+// The help of one subcommand.
+#include "launcher/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr OptionDef<bool> kHelpOption[] = {
+    {{"--help,-h", "", "print this"}, [](bool& asked, const GivenOption&) { asked = true; }},
+};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> read_command(const Command& command, OptionTable table,
+                                                     int argc, char** argv, Words words) {
+  bool asked = false;
+  table.add("Options", std::span<const OptionDef<bool>>(kHelpOption), asked);
+  std::vector<std::string> rest = table.read({argv + 1, argv + argc}, words);
+  if (!asked) return rest;
+  print(command_help(command));
+  return std::nullopt;
+}
+
+std::string command_help(const Command& command) {
+  std::string text =
+      fmt::format("dslaunch {}: {}\n\nUsage: dslaunch {}{}{}\n", command.name, command.summary,
+                  command.name, command.synopsis.empty() ? "" : " ", command.synopsis);
+  if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+  return command.options == nullptr ? text : text + command.options().help();
+}
+
+int print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) throw_errno("cannot write to standard output", errno);
+  return 0;
+}
+
+}  // namespace ds::launcher

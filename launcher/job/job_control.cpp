@@ -1,0 +1,76 @@
+// What a job tells about itself.
+#include "launcher/job/job_control.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+namespace {
+
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// What stays the same as long as the job lives.
+JobInfo describe(const JobRequest& request, const JobIdentity& identity) {
+  JobInfo info;
+  info.id = job_id_text(identity.id);
+  info.pid = static_cast<std::uint32_t>(::getpid());
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  info.started_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  info.ranks = static_cast<std::uint32_t>(request.placement.world_size());
+  info.nodes = static_cast<std::uint32_t>(request.placement.nodes.size());
+  info.host = own_host_name();
+  info.log = request.log_file;
+  for (const Program& program : request.programs) {
+    if (&program != &request.programs.front()) info.command.emplace_back(":");
+    info.command.insert(info.command.end(), program.argv.begin(), program.argv.end());
+  }
+  if (!request.programs.empty()) info.folder = request.programs.front().working_directory;
+  return info;
+}
+
+}  // namespace
+
+JobControl::JobControl(asio::io_context& io, const JobRequest& request,
+                       const JobIdentity& identity, Hooks hooks)
+    : world_size_(request.placement.world_size()) {
+  if (request.control_folders.empty()) return;
+  const auto info = [known = describe(request, identity), hooks] {
+    JobInfo now = known;
+    now.state = hooks.phase();
+    now.ranks_left = static_cast<std::uint32_t>(hooks.ranks_left());
+    return now;
+  };
+  server_.emplace(io, job_id_text(identity.id), request.control_folders,
+                  ControlHooks{.info = info, .signal = hooks.signal});
+  problem_ = server_->open();
+  const bool detached = !request.log_file.empty();
+  if (!problem_.empty() && detached)
+    throw Error(ErrorKind::system,
+                "a detached job could not be reached again: " + problem_);
+}
+
+void JobControl::output(const Output& output) {
+  const bool sensible = output.rank >= 0 && output.rank < world_size_ &&
+                        (output.stream == 1 || output.stream == 2);
+  if (server_ && sensible)
+    server_->output(output.rank, output.stream, output.flags, output.bytes);
+}
+
+void JobControl::say(std::string_view line) {
+  if (server_) server_->output(-1, 2, 0, std::as_bytes(std::span(line)));
+}
+
+void JobControl::finish(int code, std::function<void()> on_drained) {
+  if (server_) return server_->finish(code, std::move(on_drained));
+  on_drained();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,47 @@
+// A job's side of its private socket: what clients see of the job, and what they may do to it.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launcher/control/control_server.h"
+#include "launcher/job/job.h"
+#include "launcher/job/rank_environment.h"
+
+namespace ds::launcher {
+
+class JobControl {
+ public:
+  struct Hooks {
+    std::function<std::string_view()> phase;
+    std::function<int()> ranks_left;
+    /// As ControlHooks::signal.
+    std::function<std::string(int, std::optional<std::chrono::milliseconds>)> signal;
+  };
+
+  /// Opens the socket, if the request names folders for it.
+  /// Errors:  Error{system} when it cannot be made and the job would be out of reach without it.
+  JobControl(asio::io_context& io, const JobRequest& request, const JobIdentity& identity,
+             Hooks hooks);
+
+  /// Why the job runs without its socket; empty: it has one, or was not to have one.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  void output(const Output& output);
+  /// A line of the launcher itself.
+  void say(std::string_view line);
+  /// `on_drained` as for ControlServer.
+  void finish(int code, std::function<void()> on_drained);
+
+ private:
+  std::optional<ControlServer> server_;
+  int world_size_;
+  std::string problem_;
+};
+
+}  // namespace ds::launcher
