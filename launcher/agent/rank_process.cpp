@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "engine/base/error.h"
+#include "launcher/agent/login.h"
 
 namespace ds::launcher {
 namespace {
@@ -56,14 +57,15 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe control = make_control();
+  const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
+  const EnvList env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
+  resolve_login(program_, env);
   ShimSetup setup{
       .rank = rank.rank,
-      .spawn = {.argv = program_.argv, .env = {}, .cwd = program_.cwd, .umask = spec.umask},
+      .spawn = {.argv = program_.argv, .env = env, .cwd = program_.cwd, .umask = spec.umask},
       .control_fd = control.write.get(),
       .agent = ::getpid(),
       .guard = guard};
-  const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
-  setup.spawn.env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
   setup.spawn.stdout_fd = out.write.get();
   setup.spawn.stderr_fd = err.write.get();
   shim_ = fork_shim(setup);

@@ -44,6 +44,7 @@ class FieldWriter {
   }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
+    (*this)(program.at_home), (*this)(program.login_shell);
   }
   void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
   void operator()(OutputSpec& output) {
@@ -94,6 +95,7 @@ class FieldReader {
   }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
+    (*this)(program.at_home), (*this)(program.login_shell);
   }
   void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
   void operator()(OutputSpec& output) {

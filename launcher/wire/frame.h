@@ -48,8 +48,10 @@ struct Envelope {
 /// What the ranks of one group run.
 struct ProgramSpec {
   std::vector<std::string> argv{};
-  EnvList env{};      // of this program's ranks; wins over Spec::env
-  std::string cwd{};  // empty: the agent's own
+  EnvList env{};             // of this program's ranks; wins over Spec::env
+  std::string cwd{};         // empty: the agent's own
+  bool at_home = false;      // an empty cwd is the home directory
+  bool login_shell = false;  // argv is one text for the user's login shell, as sshd runs commands
   friend bool operator==(const ProgramSpec&, const ProgramSpec&) = default;
 };
 struct RankSpec {

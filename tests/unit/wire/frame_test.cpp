@@ -23,7 +23,11 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 std::vector<Message> one_of_each() {
   Spec spec{.node_rank = 1,
             .nodes = 4,
-            .programs = {{.argv = {"python", "", "a b"}, .env = {{"C", "2"}}, .cwd = "/tmp"},
+            .programs = {{.argv = {"python", "", "a b"},
+                          .env = {{"C", "2"}},
+                          .cwd = "/tmp",
+                          .at_home = true,
+                          .login_shell = true},
                          {.argv = {"b"}}},
             .env = {{"A", "1"}, {"B", ""}}};
   spec.ranks = {{.rank = 4, .local_rank = 0, .env = {{"RANK", "4"}}},
