@@ -1,11 +1,14 @@
 // This machine directly, others by ssh, unless the options say otherwise.
 #include "launcher/routes/routes.h"
 
+#include <utility>
+
 #include "launcher/cli/train_command.h"
 #include "launcher/transport/local_transport.h"
 #include "launcher/transport/own_names.h"
 #include "launcher/transport/remote_command.h"
 #include "launcher/transport/ssh_transport.h"
+#include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
@@ -16,7 +19,11 @@ constexpr std::chrono::seconds kStartMargin{30};
 
 SshOptions ssh_options(const ReachOptions& options) {
   SshOptions ssh;
-  ssh.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
+  const std::string path = options.agent_path.value_or(own_path());
+  ssh.remote_command = direct_agent_command(path);
+  ssh.fallback_command = remote_agent_command(path);
+  if (ssh.remote_command.empty()) ssh.remote_command = std::exchange(ssh.fallback_command, {});
+  ssh.answer = kPreamble;
   ssh.config_file = options.ssh_config.value_or("");
   ssh.known_hosts_files = options.known_hosts;
   ssh.connect_limit = options.connect_timeout;

@@ -24,6 +24,14 @@ std::string shell_word(std::string_view text) {
 
 }  // namespace
 
+std::string direct_agent_command(std::string_view self_path) {
+  const bool every_shell =
+      self_path.starts_with('/') && std::all_of(self_path.begin(), self_path.end(), [](char c) {
+        return is_plain(c) && std::string_view(",=@%:").find(c) == std::string_view::npos;
+      });
+  return every_shell ? fmt::format("{} agent", self_path) : std::string();
+}
+
 std::string remote_agent_command(std::string_view self_path) {
   return fmt::format(
       "/bin/sh -c 'p={}; q=$p; [ -x \"$p\" ] || q=$(command -v dslaunch) || "

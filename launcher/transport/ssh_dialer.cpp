@@ -209,6 +209,8 @@ class Dial : public std::enable_shared_from_this<Dial> {
                        settings_.user,
                        settings_.port,
                        exchange_->options.remote_command,
+                       exchange_->options.fallback_command,
+                       exchange_->options.answer,
                        host_key_algorithms(known.types(host_key_name(settings_), settings_.port)),
                        std::move(plan.identities),
                        std::move(plan.note),

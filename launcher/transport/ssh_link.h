@@ -54,6 +54,8 @@ struct SshLinkSetup {
   std::string user;
   int port = 22;
   std::string command;
+  std::string fallback_command;  // see SshOptions
+  std::string answer;
   std::string host_key_algorithms;
   std::vector<SshIdentity> identities;
   std::string identities_note;  // what could not be tried and why; ends the text of a refusal

@@ -14,7 +14,9 @@
 namespace ds::launcher {
 
 struct SshOptions {
-  std::string remote_command;  // one constant command; everything else travels on the channel
+  std::string remote_command;    // one constant command; everything else travels on the channel
+  std::string fallback_command;  // run on the same connection if that one fails before its answer
+  std::string answer;  // what a command that works writes first, maybe after noise; empty: anything
   std::string config_file;  // empty: ~/.ssh/config, then /etc/ssh/ssh_config; else only this file,
                             // as `ssh -F`
   std::vector<std::string> known_hosts_files;  // instead of those of the config, if any

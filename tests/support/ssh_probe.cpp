@@ -40,6 +40,10 @@ Arguments parse(int count, char** words) {
       arguments.port = std::stoi(value());
     else if (word == "-c")
       arguments.ssh.remote_command = value();
+    else if (word == "-f")
+      arguments.ssh.fallback_command = value();
+    else if (word == "-a")
+      arguments.ssh.answer = value();
     else if (word == "-w")
       arguments.ssh.window = std::stoi(value());
     else if (word == "-t")

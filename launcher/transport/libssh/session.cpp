@@ -126,10 +126,7 @@ void Session::deliver() {
   events_.on_end(*end_);
 }
 
-void Session::release() {
-  asio::error_code ignored;
-  timer_.cancel(ignored);
-  if (wait_.is_open()) wait_.release();  // before ssh_free: libssh closes the descriptor
+void Session::release_channel() {
   if (poll_ != nullptr) {
     ssh_event_remove_session(poll_, session_);
     ssh_event_free(std::exchange(poll_, nullptr));
@@ -138,6 +135,13 @@ void Session::release() {
     ssh_remove_channel_callbacks(channel_, &callbacks_);
     ssh_channel_free(std::exchange(channel_, nullptr));
   }
+}
+
+void Session::release() {
+  asio::error_code ignored;
+  timer_.cancel(ignored);
+  if (wait_.is_open()) wait_.release();  // before ssh_free: libssh closes the descriptor
+  release_channel();
   if (session_ != nullptr) {
     ssh_disconnect(session_);
     ssh_free(std::exchange(session_, nullptr));

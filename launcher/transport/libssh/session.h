@@ -62,6 +62,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void deliver();
   void post_wake();
   void finish();
+  void hear(std::string_view text);
+  void run_fallback();
+  void release_channel();
   void fail(ChannelEnd::Kind kind, std::string reason, bool transient = false);
   void release();
   [[nodiscard]] bool dropped() const;
@@ -97,8 +100,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool eof_wanted_ = false;
   bool eof_sent_ = false;
   bool channel_closed_ = false;
-  bool more_ = false;       // the last run stopped before the socket was empty
-  bool got_bytes_ = false;  // the command has written to its standard output
+  bool more_ = false;      // the last run stopped before the socket was empty
+  bool answered_ = false;  // the command has written its answer to its standard output
+  std::string heard_;      // before that: the last of what came there
   std::optional<int> exit_status_;
   std::string exit_signal_;
   std::deque<Bytes> queue_;

@@ -7,6 +7,7 @@
 namespace ds::launcher::libssh {
 
 namespace {
+constexpr std::size_t kHeardKept = 4096;
 constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll; others get their turn after 256 KiB
 }  // namespace
 
@@ -59,8 +60,10 @@ void Session::finish() {
   } else if (!exit_signal_.empty()) {
     fail(ChannelEnd::Kind::lost,
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
+  } else if (exit_status_.value_or(0) != 0 && !answered_ && !setup_.fallback_command.empty()) {
+    run_fallback();
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
-             (exit_status_.value_or(0) != 0 && !got_bytes_)) {
+             (exit_status_.value_or(0) != 0 && !answered_)) {
     // What it said went to on_noise; the command itself is ours and would only hide it.
     fail(ChannelEnd::Kind::no_agent,
          fmt::format("no agent could be started there: the remote command ended with status {}",
@@ -68,6 +71,25 @@ void Session::finish() {
   } else {
     fail(ChannelEnd::Kind::closed, "");
   }
+}
+
+/// The first command has ended without an answer: the second one gets a channel of its own. What
+/// was sent to the first is gone; before an agent's answer that is nothing but heartbeats.
+void Session::run_fallback() {
+  release_channel();
+  setup_.command = std::exchange(setup_.fallback_command, {});
+  exit_status_.reset();
+  channel_closed_ = false;
+  eof_sent_ = false;
+  noise_.clear();  // the shell's words about the first one
+  enter(Stage::channel, setup_.limits.command);
+}
+
+void Session::hear(std::string_view text) {
+  heard_.append(text);
+  answered_ = heard_.find(setup_.answer) != std::string::npos;
+  if (answered_) heard_ = {};
+  if (heard_.size() > kHeardKept) heard_.erase(0, heard_.size() - kHeardKept);
 }
 
 void Session::send(Bytes bytes) {
@@ -99,7 +121,7 @@ int Session::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, 
       return 0;  // stays in the channel's buffer; the window closes and pushes back
     const auto* bytes = static_cast<const std::byte*>(data);
     self->inbox_.insert(self->inbox_.end(), bytes, bytes + count);
-    self->got_bytes_ = true;
+    if (!self->answered_) self->hear({reinterpret_cast<const char*>(bytes), count});
   }
   return static_cast<int>(count);
 }

@@ -44,5 +44,10 @@ TEST_CASE("the remote command is one line of single quotes that every shell take
     CHECK(command.find_first_of("!\n`") == std::string::npos);
     CHECK(command.ends_with("exec \"$q\" agent'"));
   }
+  CHECK(direct_agent_command("/opt/d-1.2/x_y+z") == "/opt/d-1.2/x_y+z agent");
+  for (const char* other : {"/a b", "dslaunch", "/a=b", "/~x", "/a\nb", "", "/%d", "/a:b"}) {
+    CAPTURE(other);
+    CHECK(direct_agent_command(other).empty());
+  }
   CHECK(remote_agent_command("/opt/d").find("p=\"/opt/d\";") != std::string::npos);
 }
