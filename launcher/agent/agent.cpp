@@ -9,6 +9,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/agent_loop.h"
+#include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
 namespace {
@@ -29,8 +30,7 @@ AgentLoop::AgentLoop(const AgentSetup& setup)
       next_look_(Clock::now() + StopWatch::kPeriod) {}
 
 int AgentLoop::run() {
-  channel_.send_text(kPreamble);
-  channel_.send_control(envelope_, describe_node());
+  greet();
   while (!exit_code_) {
     try {
       turn();
@@ -38,9 +38,19 @@ int AgentLoop::run() {
       tell(LinkLost{error.for_people()});
     }
   }
+  folder_.remove();
   drain();
   leave_no_stopped_guard();
   return *exit_code_;
+}
+
+void AgentLoop::greet() {
+  channel_.send_text(kPreamble);
+  channel_.send_control(envelope_, describe_node());
+  // What others have left might hold the devices and ports that this job needs.
+  const std::size_t killed =
+      sweep_after_dead_agents(agent_folders_of_user(), Deadline::after(kSweepLimit));
+  if (killed > 0) tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
 }
 
 void AgentLoop::turn() {
@@ -144,6 +154,7 @@ void AgentLoop::read_reports(RankProcess& rank) {
         tell(RankStarted{rank.rank(), report->value});
         continue;
       case ShimReport::Kind::exited:
+        pass_error_file(rank);
         how.wait_status = report->value;
         break;
       case ShimReport::Kind::failed:
@@ -161,6 +172,13 @@ void AgentLoop::read_streams() {
   ranks_.read_streams(
       polled_, now_, [this] { return may_read_output(); },
       [this](const Output& output) { pass_output(output); });
+}
+
+void AgentLoop::pass_error_file(const RankProcess& rank) {
+  if (folder_.path().empty()) return;
+  const std::string file = folder_.error_file(envelope_.epoch, rank.rank());
+  ErrorFile message{rank.rank(), read_written_file(file, kMaxErrorFileBytes)};
+  if (!message.text.empty()) channel_.send_control(envelope_, message);
 }
 
 void AgentLoop::pass_output(const Output& output) {

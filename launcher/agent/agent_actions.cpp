@@ -1,7 +1,27 @@
 // The agent does what its AgentState has decided.
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "launcher/agent/agent_loop.h"
+#include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
+namespace {
+
+constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
+
+/// The user wants it somewhere else.
+bool names_error_file(const Spec& spec, const RankSpec& rank) {
+  const EnvList& of_program = spec.programs.at(static_cast<std::size_t>(rank.program)).env;
+  for (const EnvList* list : {&spec.env, &of_program, &rank.env}) {
+    if (std::ranges::any_of(*list, [](const auto& v) { return v.first == kErrorFileVariable; }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void AgentLoop::tell(const AgentEvent& event) {
   for (const AgentAction& action : state_.on(event, Clock::now()))
@@ -29,9 +49,25 @@ void AgentLoop::perform(const HoldPort&) {
   tell(PortHeld{port_.port});
 }
 
+void AgentLoop::perform(const KillLeftovers& action) {
+  const auto killed =
+      kill_leftovers([&](const Cookie& cookie) { return cookie.job == action.job_cookie; },
+                     Deadline::after(kSweepLimit));
+  tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
+}
+
 void AgentLoop::perform(const StartRanks& action) {
   started_ = true;
-  ranks_.start(*state_.spec(), action.env, guard_.process());
+  Spec spec = *state_.spec();
+  const ProcessRef self = ProcessRef::of(::getpid());
+  const Cookie cookie{spec.job_cookie, self.pid(), self.start_time()};
+  if (folder_.path().empty()) folder_ = AgentFolder::make(agent_folders_of_user(), cookie);
+  for (RankSpec& rank : spec.ranks) {
+    rank.env.emplace_back(kCookieVariable, cookie.text());
+    if (!folder_.path().empty() && !names_error_file(spec, rank))
+      rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
+  }
+  ranks_.start(spec, action.env, guard_.process());
 }
 
 void AgentLoop::perform(const SignalMains& action) {

@@ -9,12 +9,16 @@
 
 #include "launcher/agent/agent.h"
 #include "launcher/agent/agent_channel.h"
+#include "launcher/agent/agent_folder.h"
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
+
+/// Looking for leftovers of others takes no longer.
+inline constexpr std::chrono::seconds kSweepLimit{3};
 
 /// Threads: one.
 class AgentLoop {
@@ -25,6 +29,7 @@ class AgentLoop {
 
  private:
   // agent.cpp: the loop and what it hears.
+  void greet();
   void turn();
   void wait();
   void read_signals();
@@ -34,6 +39,7 @@ class AgentLoop {
   void read_reports();
   void read_reports(RankProcess& rank);
   void read_streams();
+  void pass_error_file(const RankProcess& rank);
   void pass_output(const Output& output);
   [[nodiscard]] bool may_read_output() const;
   [[nodiscard]] bool is_empty();
@@ -43,6 +49,7 @@ class AgentLoop {
   void lose_root(const std::string& why);
   void perform(const Send& action);
   void perform(const HoldPort&);
+  void perform(const KillLeftovers& action);
   void perform(const StartRanks& action);
   void perform(const SignalMains& action);
   void perform(const KillRanks&);
@@ -66,6 +73,7 @@ class AgentLoop {
   StopWatch guard_;
   StopWatch root_;
   HeldPort port_;
+  AgentFolder folder_;
   RankSet ranks_;
   bool started_ = false;
   std::vector<pollfd> polled_;

@@ -81,6 +81,8 @@ void AgentState::obey(const Message& message, Actions& out) {
     stop(std::chrono::milliseconds(wish->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
     kill_ranks(out);
+  } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
+    out.emplace_back(KillLeftovers{sweep->job_cookie});
   } else if (std::holds_alternative<Suspend>(message)) {
     if (phase_ == Phase::running && !suspended_) out.emplace_back(SuspendRanks{});
     suspended_ = true;
@@ -169,6 +171,10 @@ void AgentState::await_next_epoch(Actions& out) {
   term_sent_ = false;
   kill_at_.reset();
   force_at_.reset();
+}
+
+void AgentState::take(const LeftoversKilled& event, Actions& out) {
+  out.emplace_back(Send{Swept{event.count}});
 }
 
 void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }

@@ -32,9 +32,12 @@ struct NodeEmpty {};  // all shims have ended
 struct LinkLost {     // guard or a shim has died or stopped
   std::string what;
 };
+struct LeftoversKilled {
+  std::uint32_t count = 0;
+};
 struct TimePassed {};
 using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded, NodeEmpty,
-                                LinkLost, TimePassed>;
+                                LinkLost, LeftoversKilled, TimePassed>;
 
 // What it shall do.
 struct Send {
@@ -43,6 +46,10 @@ struct Send {
 };
 struct HoldPort {  // answered by PortHeld
   friend bool operator==(const HoldPort&, const HoldPort&) = default;
+};
+struct KillLeftovers {  // of a job whose agent here is dead; answered by LeftoversKilled
+  std::string job_cookie;
+  friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
 struct StartRanks {
   EnvList env;
@@ -74,8 +81,9 @@ struct Finish {  // send what is queued, then end with this code
   int code = 0;
   friend bool operator==(const Finish&, const Finish&) = default;
 };
-using AgentAction = std::variant<Send, HoldPort, StartRanks, SignalMains, KillRanks, SuspendRanks,
-                                 ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
+using AgentAction =
+    std::variant<Send, HoldPort, KillLeftovers, StartRanks, SignalMains, KillRanks, SuspendRanks,
+                 ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
 
 /// The policy of one agent.
 /// Promise: ranks start once an epoch, after Go. TERM goes out once, KILL at the earliest end of a
@@ -113,6 +121,7 @@ class AgentState {
   void take(const RankEnded& event, Actions& out);
   void take(const NodeEmpty& event, Actions& out);
   void take(const LinkLost& event, Actions& out);
+  void take(const LeftoversKilled& event, Actions& out);
   void take(const TimePassed& event, Actions& out);
   void obey(const Message& message, Actions& out);
   void stop(Clock::duration grace, Actions& out);

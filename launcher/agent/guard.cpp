@@ -24,7 +24,7 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
     int code = 1;
     try {
       ::close(guard_signals);
-      set_process_title("dslaunch", "dslaunch agent");
+      set_process_title(kAgentName, "dslaunch agent");
       code = run_agent(setup);
     } catch (...) {  // The root sees the end of the channel.
     }
@@ -83,7 +83,7 @@ int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
   std::vector<int> kept = {in_fd, out_fd};
   keep_only(kept);
   // Another name than the launcher's, so that `pkill -9 dslaunch` spares it.
-  set_process_title("dsguard", "dsguard");
+  set_process_title(kGuardName, "dsguard");
   Link link(0);
   const AgentSetup setup{.in_fd = kept[0], .out_fd = kept[1], .guard = ::getpid(), .root = root};
   const pid_t agent = fork_agent(setup, link.signals());

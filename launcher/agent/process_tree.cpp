@@ -48,7 +48,7 @@ std::string stat_field(pid_t pid, int number) {
   return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-std::uint64_t start_time(pid_t pid) {
+std::uint64_t start_of(pid_t pid) {
   return std::strtoull(stat_field(pid, 22).c_str(), nullptr, 10);
 }
 
@@ -62,10 +62,38 @@ void append_children(const std::string& task_path, std::vector<pid_t>& out) {
   }
 }
 
-/// Children of all threads of a process.
+std::string path_of(pid_t pid, const char* file) {
+  return "/proc/" + std::to_string(pid) + "/" + file;
+}
+
+}  // namespace
+
+std::string name_of(pid_t pid) {
+  const std::string line = read_small_file(path_of(pid, "comm").c_str());
+  return line.substr(0, line.find('\n'));
+}
+
+pid_t parent_of(pid_t pid) {
+  return static_cast<pid_t>(std::strtol(stat_field(pid, 4).c_str(), nullptr, 10));
+}
+
+std::string environ_of(pid_t pid) { return read_small_file(path_of(pid, "environ").c_str()); }
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> processes;
+  DIR* folder = ::opendir("/proc");
+  if (folder == nullptr) return processes;
+  while (const dirent* entry = ::readdir(folder)) {
+    const long pid = std::strtol(entry->d_name, nullptr, 10);
+    if (pid > 0) processes.push_back(static_cast<pid_t>(pid));
+  }
+  ::closedir(folder);
+  return processes;
+}
+
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::string tasks = path_of(pid, "task");
   DIR* folder = ::opendir(tasks.c_str());
   if (folder == nullptr) return children;
   while (const dirent* entry = ::readdir(folder)) {
@@ -75,19 +103,24 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-}  // namespace
+ProcessRef ProcessRef::of(pid_t pid) { return of(pid, start_of(pid)); }
 
-ProcessRef ProcessRef::of(pid_t pid) {
+ProcessRef ProcessRef::of(pid_t pid, std::uint64_t start_time) {
   ProcessRef ref;
   ref.pid_ = pid;
-  ref.start_time_ = start_time(pid);
+  ref.start_time_ = start_time;
   return ref;
+}
+
+bool ProcessRef::lives() const {
+  const State now = state();
+  return now == State::alive || now == State::stopped;
 }
 
 ProcessRef::State ProcessRef::state() const {
   if (pid_ <= 0) return State::gone;
   const std::string letter = stat_field(pid_, 3);
-  if (letter.empty() || start_time(pid_) != start_time_) return State::gone;
+  if (letter.empty() || start_of(pid_) != start_time_) return State::gone;
   if (letter[0] == 'Z' || letter[0] == 'X') return State::zombie;
   return letter[0] == 'T' ? State::stopped : State::alive;
 }
@@ -96,7 +129,7 @@ void ProcessRef::kill() const {
   if (pid_ <= 0) return;
   // The descriptor is taken first, so that what is checked is what is killed.
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  if (start_time(pid_) != start_time_) return;
+  if (start_of(pid_) != start_time_) return;
   if (!pidfd || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0)
     ::kill(pid_, SIGKILL);
 }
@@ -113,8 +146,7 @@ std::vector<pid_t> own_children() {
 }
 
 bool is_shim_with_children(pid_t pid) {
-  const std::string name = read_small_file(("/proc/" + std::to_string(pid) + "/comm").c_str());
-  return name == std::string(kShimName) + "\n" && !children_of(pid).empty();
+  return name_of(pid) == kShimName && !children_of(pid).empty();
 }
 
 bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, int), void* context) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -17,10 +18,13 @@ class ProcessRef {
 
   ProcessRef() = default;
   static ProcessRef of(pid_t pid);
+  static ProcessRef of(pid_t pid, std::uint64_t start_time);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::uint64_t start_time() const { return start_time_; }
   /// `stopped` is SIGSTOP and its like; a process held by a debugger is alive.
   [[nodiscard]] State state() const;
+  [[nodiscard]] bool lives() const;
   /// KILL, if it is still this process.
   void kill() const;
 
@@ -45,9 +49,21 @@ class StopWatch {
   bool stopped_before_ = false;
 };
 
+/// What /proc tells of a process: name (comm), parent, environment as it was at its start.
+std::string name_of(pid_t pid);
+pid_t parent_of(pid_t pid);
+std::string environ_of(pid_t pid);
+/// All processes that /proc shows.
+std::vector<pid_t> all_processes();
+/// Children of all threads of a process.
+std::vector<pid_t> children_of(pid_t pid);
+
 /// Direct children of this process, zombies included. Threads: this process has one.
 std::vector<pid_t> own_children();
 
+// Names of the links in ps.
+inline constexpr const char* kGuardName = "dsguard";
+inline constexpr const char* kAgentName = "dslaunch";
 inline constexpr const char* kShimName = "dsshim";
 /// A shim that still has something to kill.
 bool is_shim_with_children(pid_t pid);

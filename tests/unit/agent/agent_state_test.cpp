@@ -203,3 +203,11 @@ TEST_CASE("an agent that has lost its root or a link does not wait for another e
   broken.on(LinkLost{"a shim was killed"}, kT0);
   CHECK(finishes(broken.on(NodeEmpty{}, kT0)));
 }
+
+TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") {
+  AgentState state(kT0);
+  CHECK(state.on(FrameCame{Sweep{"4f"}}, kT0) == Actions{KillLeftovers{"4f"}});
+  CHECK(state.on(LeftoversKilled{2}, kT0) == Actions{Send{Swept{2}}});
+  CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{HoldPort{}},
+                "it waits for a Spec still");
+}
