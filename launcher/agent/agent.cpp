@@ -62,7 +62,7 @@ void AgentLoop::turn() {
   read_streams();
   look_at_neighbours();
   if (now_ >= state_.wake_at()) tell(TimePassed{});
-  channel_.flush();
+  channel_.flush_due(now_);
   if (kill_strays_) ranks_.kill_strays();
   if (started_ && !told_empty_ && is_empty()) {
     told_empty_ = true;
@@ -84,8 +84,8 @@ void AgentLoop::wait() {
   polled_.clear();
   polled_.push_back({link_.signals(), POLLIN, 0});
   polled_.push_back({channel_open_ ? channel_.in() : -1, POLLIN, 0});
-  polled_.push_back({channel_.anything_waiting() ? channel_.out() : -1, POLLOUT, 0});
-  Clock::time_point until = std::min(state_.wake_at(), next_look_);
+  polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
+  Clock::time_point until = std::min({state_.wake_at(), next_look_, channel_.wake_at()});
   // Strays come to us without any event.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   ranks_.add_polls(polled_, may_read_output(), until);

@@ -14,6 +14,16 @@ namespace {
 
 void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
+/// Small frames are written together up to this size.
+constexpr std::size_t kTogether = 16384;
+
+/// Nobody acts on these at once.
+bool may_wait(const Message& message) {
+  if (std::holds_alternative<Started>(message)) return true;
+  const auto* const ended = std::get_if<Exited>(&message);
+  return ended != nullptr && ended->stage == Exited::Stage::none && ended->wait_status == 0;
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
@@ -34,20 +44,29 @@ bool AgentChannel::read_some() {
 void AgentChannel::send_text(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   control_.emplace_back(bytes.begin(), bytes.end());
-  flush();
+}
+
+void AgentChannel::hold() {
+  if (!anything_waiting()) held_until_ = Clock::now() + kPatience;
 }
 
 void AgentChannel::send_control(const Envelope& envelope, const Message& message) {
   if (broken_) return;
+  const bool patient = may_wait(message);
+  if (patient) hold();
   control_.push_back(encode(envelope, message));
-  flush();
+  if (!patient) flush();
 }
 
 void AgentChannel::send_last(const Envelope& envelope, const Message& message) {
   if (broken_) return;
-  output_.push_back(encode(envelope, message));
-  output_waiting_ += output_.back().size();
+  queue_output(encode(envelope, message));
   flush();
+}
+
+void AgentChannel::queue_output(Bytes frame) {
+  output_waiting_ += frame.size();
+  output_.push_back(std::move(frame));
 }
 
 void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
@@ -56,8 +75,9 @@ void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
   write_output_header(head, envelope, output);
   const std::size_t size = head.size() + output.bytes.size();
   std::size_t taken = 0;
-  const bool idle = !anything_waiting();
-  if (idle) {
+  const bool only_the_end = output.bytes.empty();
+  if (only_the_end) hold();
+  if (!anything_waiting() && !only_the_end) {
     const iovec parts[] = {{head.data(), head.size()},
                            {const_cast<std::byte*>(output.bytes.data()), output.bytes.size()}};
     const ssize_t wrote = ::writev(out_.get(), parts, 2);
@@ -67,14 +87,13 @@ void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
   }
   Bytes frame(head.begin(), head.end());
   frame.insert(frame.end(), output.bytes.begin(), output.bytes.end());
-  output_waiting_ += size;
   if (taken == 0) {
-    output_.push_back(std::move(frame));
+    queue_output(std::move(frame));
   } else {
     current_ = std::move(frame);
     written_ = taken;
-    output_waiting_ -= size;
   }
+  if (held_until_ && !only_the_end) flush();
 }
 
 bool AgentChannel::write_current() {
@@ -93,23 +112,31 @@ bool AgentChannel::write_current() {
   return true;
 }
 
+/// The next frame, and the small ones behind it.
 bool AgentChannel::load_next() {
-  if (!control_.empty()) {
-    current_ = std::move(control_.front());
-    control_.pop_front();
-  } else if (!output_.empty()) {
-    current_ = std::move(output_.front());
-    output_.pop_front();
-    output_waiting_ -= current_.size();
-  } else {
-    return false;
+  while (!control_.empty() || !output_.empty()) {
+    std::deque<Bytes>& queue = control_.empty() ? output_ : control_;
+    Bytes& next = queue.front();
+    if (!current_.empty() && current_.size() + next.size() > kTogether) break;
+    if (&queue == &output_) output_waiting_ -= next.size();
+    if (current_.empty()) {
+      current_ = std::move(next);
+    } else {
+      current_.insert(current_.end(), next.begin(), next.end());
+    }
+    queue.pop_front();
   }
-  return true;
+  return !current_.empty();
 }
 
 void AgentChannel::flush() {
+  held_until_.reset();
   while (!broken_ && write_current() && load_next()) {
   }
+}
+
+void AgentChannel::flush_due(Clock::time_point now) {
+  if (!held_until_ || now >= *held_until_) flush();
 }
 
 }  // namespace ds::launcher
