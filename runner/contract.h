@@ -18,6 +18,8 @@ inline constexpr const char* kCrossRank = "CROSS_RANK";
 inline constexpr const char* kCrossSize = "CROSS_SIZE";
 inline constexpr const char* kLocalSize = "LOCAL_SIZE";
 inline constexpr const char* kOmpNumThreads = "OMP_NUM_THREADS";
+inline constexpr const char* kRestartCount = "TORCHELASTIC_RESTART_COUNT";
+inline constexpr const char* kMaxRestarts = "TORCHELASTIC_MAX_RESTARTS";
 // dslaunch's own. The key proves membership of the job; it is hexadecimal, 64 digits.
 inline constexpr const char* kJobId = "DSLAUNCH_JOB_ID";
 inline constexpr const char* kJobKey = "DSLAUNCH_JOB_KEY";

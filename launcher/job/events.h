@@ -3,45 +3,52 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
+#include "engine/base/deadline.h"
 #include "engine/base/exit_status.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
-/// How one rank ended. A rank that could not be started has the status a shell would give, and a
-/// cause.
-struct RankEnd {
-  ExitStatus status = ExitStatus::lost();
-  std::string cause{};  // "cannot run ./a.out: Permission denied"; empty: the status says it all
-  friend bool operator==(const RankEnd&, const RankEnd&) = default;
-};
-
-// Events.
+// Events. Agents are numbered as they are opened: those of the placement by node rank, then the
+// spares, then those that dial a lost host again.
 struct Start {};
 struct AgentGreeted {  // its Hello came
-  int node = 0;
+  int agent = 0;
 };
-struct AgentReady {  // its ranks are forked and wait
-  int node = 0;
+struct AgentReady {  // its ranks are prepared and wait
+  int agent = 0;
   std::uint16_t port = 0;  // held for MASTER_PORT on node 0
 };
 struct AgentHeard {  // any bytes came
-  int node = 0;
+  int agent = 0;
+};
+struct AgentCleared {  // the ranks of this epoch and all they made are gone; the agent stays
+  int agent = 0;
+};
+struct AgentSwept {  // it has killed what an earlier agent of this job had left on its host
+  int agent = 0;
+  std::uint32_t killed = 0;
 };
 struct AgentDone {  // its Bye came
-  int node = 0;
+  int agent = 0;
 };
 struct AgentLost {  // never reached, or gone without Bye; `reason` names host and cause
-  int node = 0;
+  int agent = 0;
   std::string reason{};
+};
+struct RankStarted {
+  int rank = 0;
+  int pid = 0;
 };
 struct RankExited {
   int rank = 0;
   RankEnd end{};
 };
-struct SignalReceived {  // HUP, INT, TERM or TSTP came to the launcher
+struct SignalReceived {  // HUP, INT, TERM, TSTP, or one to be forwarded came to the launcher
   int signo = 0;
 };
 struct Continued {};  // the launcher runs again after SuspendSelf
@@ -49,20 +56,28 @@ struct OutputHeld {
 };  // the launcher's reader is slow, so agents are not read: they cannot be heard
 struct OutputClosed {};  // nobody reads standard output any more
 struct Tick {};          // wake_at() has come
-using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDone, AgentLost,
-                           RankExited, SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
+using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentCleared, AgentSwept,
+                           AgentDone, AgentLost, RankStarted, RankExited, SignalReceived, Continued,
+                           OutputHeld, OutputClosed, Tick>;
 
-// Actions. Those without a node are for every agent that listens.
-struct OpenAgents {  // on every node of the placement
-  friend bool operator==(const OpenAgents&, const OpenAgents&) = default;
+// Actions. Those without an agent are for every agent that has a Spec and has not said Cleared.
+struct OpenAgent {
+  int agent = 0;  // the next number
+  int host = 0;   // of the roster: nodes of the first placement, then spares
+  friend bool operator==(const OpenAgent&, const OpenAgent&) = default;
 };
 struct SendSpec {
+  int agent = 0;
   int node = 0;
   friend bool operator==(const SendSpec&, const SendSpec&) = default;
 };
 struct SendGo {
   std::uint16_t master_port = 0;
   friend bool operator==(const SendGo&, const SendGo&) = default;
+};
+struct SignalRanks {  // their main processes
+  int signo = 0;
+  friend bool operator==(const SignalRanks&, const SignalRanks&) = default;
 };
 struct StopRanks {  // TERM to main processes, KILL to all after the grace
   std::chrono::milliseconds grace{};
@@ -71,7 +86,7 @@ struct StopRanks {  // TERM to main processes, KILL to all after the grace
 struct KillRanks {
   friend bool operator==(const KillRanks&, const KillRanks&) = default;
 };
-struct SuspendRanks {
+struct SuspendRanks {  // to all agents, as ResumeRanks and SendHeartbeats
   friend bool operator==(const SuspendRanks&, const SuspendRanks&) = default;
 };
 struct SuspendSelf {  // once the Suspend frames are sent; Continued follows
@@ -83,19 +98,23 @@ struct ResumeRanks {
 struct SendHeartbeats {
   friend bool operator==(const SendHeartbeats&, const SendHeartbeats&) = default;
 };
+struct SendSweep {  // answered by AgentSwept
+  int agent = 0;
+  friend bool operator==(const SendSweep&, const SendSweep&) = default;
+};
 struct CloseAgent {  // drop the channel; the agent then ends what it runs
-  int node = 0;
+  int agent = 0;
   friend bool operator==(const CloseAgent&, const CloseAgent&) = default;
 };
 struct Say {  // one or more lines on standard error, without "dslaunch: "
   std::string text{};
   friend bool operator==(const Say&, const Say&) = default;
 };
-struct Finish {  // leave with this code; the last action
-  int code = 0;
-  friend bool operator==(const Finish&, const Finish&) = default;
+struct Conclude {  // tell the verdict and leave with its code; the last action
+  JobVerdict verdict{};
 };
-using Action = std::variant<OpenAgents, SendSpec, SendGo, StopRanks, KillRanks, SuspendRanks,
-                            SuspendSelf, ResumeRanks, SendHeartbeats, CloseAgent, Say, Finish>;
+using Action =
+    std::variant<OpenAgent, SendSpec, SendGo, SignalRanks, StopRanks, KillRanks, SuspendRanks,
+                 SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep, CloseAgent, Say, Conclude>;
 
 }  // namespace ds::launcher

@@ -32,7 +32,8 @@ struct JobRequest {
   std::uint32_t umask = 022;
   EnvList forwarded;  // -x
   JobPolicy policy;
-  std::vector<NodeRoute> routes;  // by node rank
+  std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
+  std::vector<NodeRoute> routes;  // by node rank, then by spare
   int out_fd = 1;
   int err_fd = 2;
 };

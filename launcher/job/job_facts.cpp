@@ -71,11 +71,11 @@ bool is_rank_of(const Placement& placement, int node, int rank) {
          placement.ranks[static_cast<std::size_t>(rank)].node_rank == node;
 }
 
-std::string version_reason(const Placement& placement, int node, const Hello& hello) {
+std::string version_reason(const std::string& host, const Hello& hello) {
   return fmt::format(
       "{}: dslaunch there speaks version {} of the protocol, this one {} (hint: install the "
       "same dslaunch, or name it by --agent-path)",
-      placement.nodes[static_cast<std::size_t>(node)].host.name, hello.version, kWireVersion);
+      host, hello.version, kWireVersion);
 }
 
 }  // namespace ds::launcher

@@ -28,9 +28,10 @@ std::string own_address_towards(const std::string& address);
 
 EnvList master_env(const std::string& address, std::uint16_t port);
 
+/// `node` -1 has none.
 bool is_rank_of(const Placement& placement, int node, int rank);
 
 /// Why an agent of another version is no use.
-std::string version_reason(const Placement& placement, int node, const Hello& hello);
+std::string version_reason(const std::string& host, const Hello& hello);
 
 }  // namespace ds::launcher

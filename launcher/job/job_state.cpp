@@ -1,10 +1,9 @@
-// The policy of one job.
+// The policy of one job: from nothing to running ranks.
 #include "launcher/job/job_state.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstddef>
 #include <utility>
 
@@ -12,17 +11,9 @@
 
 namespace ds::launcher {
 
-using namespace std::chrono_literals;
-
-JobState::JobState(Placement placement, JobPolicy policy)
-    : placement_(std::move(placement)), policy_(policy) {
-  nodes_.resize(placement_.nodes.size());
-  for (const Node& node : placement_.nodes)
-    nodes_[static_cast<std::size_t>(node.node_rank)].ranks_left =
-        static_cast<int>(node.ranks.size());
-  rank_ended_.resize(placement_.ranks.size());
-  nodes_left_ = nodes_unready_ = static_cast<int>(nodes_.size());
-  ranks_left_ = placement_.world_size();
+JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares)
+    : placement_(std::move(placement)), policy_(std::move(policy)), agents_(placement_, spares) {
+  agents_left_ = agents_.size();
 }
 
 std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
@@ -33,179 +24,138 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
   return std::exchange(actions_, {});
 }
 
-Clock::time_point JobState::wake_at() const {
-  if (suspended_) return Clock::time_point::max();
-  Clock::time_point at = next_beat_;
-  for (const auto& other : {start_by_, say_waiting_at_, kill_at_, give_up_at_})
-    if (other) at = std::min(at, *other);
-  return at;
-}
-
-std::chrono::milliseconds JobState::beat_period() const {
-  // Several beats in a short timeout: one that is late must not lose a node.
-  if (policy_.node_timeout <= 0ms) return kHeartbeat;
-  return std::clamp<std::chrono::milliseconds>(policy_.node_timeout / 4, 10ms, kHeartbeat);
-}
-
-JobState::NodeState& JobState::node(int index) {
-  DS_ASSERT(index >= 0 && static_cast<std::size_t>(index) < nodes_.size());
-  return nodes_[static_cast<std::size_t>(index)];
-}
-
-bool JobState::is_over(int index) const {
-  return nodes_[static_cast<std::size_t>(index)].stage == NodeState::Stage::gone;
-}
-
-// Start-up.
-
 void JobState::handle(const Start&) {
+  started_at_ = now_;
   next_beat_ = now_ + beat_period();
-  for (NodeState& node : nodes_) node.last_heard = now_;
+  if (policy_.timeout) deadline_at_ = now_ + *policy_.timeout;
+  if (policy_.timeout && policy_.pre_signal)
+    pre_signal_at_ = *deadline_at_ - policy_.pre_signal->before;
+  begin_epoch();
+  for (int agent = 0; agent < agents_.size(); ++agent) {
+    agents_[agent].last_heard = now_;
+    act(OpenAgent{agent, agents_[agent].host});
+  }
+}
+
+/// Nothing of it has begun; the agents that are there get their Spec elsewhere.
+void JobState::begin_epoch() {
+  phase_ = Phase::starting;
+  cause_ = {};
+  begun_ = false;
+  nodes_ready_ = nodes_done_ = ranks_started_ = 0;
+  nodes_.assign(placement_.nodes.size(), {});
+  ranks_.assign(placement_.ranks.size(), {});
+  for (const Node& place : placement_.nodes)
+    node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
+  ranks_left_ = placement_.world_size();
+  for (auto* at : {&say_waiting_at_, &kill_at_, &give_up_at_, &skew_at_}) at->reset();
   node_progressed();
-  act(OpenAgents{});
 }
 
 void JobState::node_progressed() {
   start_by_.reset();
-  if (phase_ == Phase::starting && nodes_unready_ > 0) start_by_ = now_ + policy_.start_timeout;
+  if (phase_ == Phase::starting) start_by_ = now_ + policy_.start_timeout;
 }
 
 void JobState::handle(const AgentGreeted& event) {
-  NodeState& node = this->node(event.node);
-  if (node.stage != NodeState::Stage::opening) return;
-  node.stage = NodeState::Stage::greeted;
-  node.last_heard = now_;
+  AgentRecord& agent = agents_[event.agent];
+  if (agent.stage != Stage::opening) return;
+  agent.last_heard = now_;
+  agent.stage = agent.again ? Stage::sweeping : Stage::idle;
   node_progressed();
-  act(SendSpec{event.node});
+  if (agent.again) return act(SendSweep{event.agent});
+  if (agent.node >= 0) return give_spec(event.agent);
+  advance();
+}
+
+void JobState::handle(const AgentSwept& event) {
+  AgentRecord& agent = agents_[event.agent];
+  if (agent.stage != Stage::sweeping) return;
+  agent.stage = Stage::idle;
+  for (NodeLoss& loss : verdict_.losses) {
+    if (loss.swept_by != event.agent) continue;
+    loss.sweep = NodeLoss::Sweep::done;
+    loss.killed = event.killed;
+  }
+  advance();
+}
+
+void JobState::give_spec(int agent) {
+  agents_[agent].stage = Stage::preparing;
+  act(SendSpec{agent, agents_[agent].node});
 }
 
 void JobState::handle(const AgentReady& event) {
-  NodeState& node = this->node(event.node);
-  if (node.stage != NodeState::Stage::greeted) return;
-  node.stage = NodeState::Stage::ready;
-  if (event.node == 0) port_ = event.port;
-  --nodes_unready_;
+  AgentRecord& agent = agents_[event.agent];
+  if (agent.stage != Stage::preparing) return;
+  agent.stage = Stage::ready;
+  if (agent.node == 0) port_ = event.port;
+  ++nodes_ready_;
   node_progressed();
-  begin_when_settled();
+  begin_when_ready();
 }
 
 /// Every node has answered, for good or bad: now it starts, or all bad ones are named.
-void JobState::begin_when_settled() {
-  if (phase_ != Phase::starting || nodes_unready_ > 0) return;
-  if (bad_.empty()) {
+void JobState::begin_when_ready() {
+  if (phase_ != Phase::starting) return;
+  fill_vacancies();
+  const std::size_t settled = static_cast<std::size_t>(nodes_ready_) + vacant_.size();
+  if (settled < nodes_.size()) return;
+  if (vacant_.empty()) {
     phase_ = Phase::running;
-    act(SendGo{port_});
-    return;
+    begun_ = true;
+    return act(SendGo{port_});
   }
-  std::sort(bad_.begin(), bad_.end(),
+  if (vacancies_may_be_filled()) return;
+  std::sort(vacant_.begin(), vacant_.end(),
             [](const BadNode& a, const BadNode& b) { return a.node < b.node; });
-  act(Say{unreachable_text(placement_, bad_)});
+  act(Say{unreachable_text(placement_, vacant_)});
   stop({.kind = Cause::Kind::unreachable});
 }
 
-// What agents tell.
-
-void JobState::handle(const AgentHeard& event) { node(event.node).last_heard = now_; }
-
-void JobState::handle(const AgentDone& event) {
-  if (is_over(event.node)) return;
-  NodeState& node = this->node(event.node);
-  if (node.stage != NodeState::Stage::ready) --nodes_unready_;
-  node.stage = NodeState::Stage::gone;
-  --nodes_left_;
-  ranks_lost(event.node);  // none, unless the agent was killed before its ranks began
-  act(CloseAgent{event.node});
-  finish_when_done();
-}
-
-void JobState::handle(const AgentLost& event) {
-  if (is_over(event.node)) return;
-  NodeState& node = this->node(event.node);
-  const bool was_ready = node.stage == NodeState::Stage::ready;
-  node.stage = NodeState::Stage::gone;
-  --nodes_left_;
-  if (!was_ready) --nodes_unready_;
-  act(CloseAgent{event.node});
-  if (phase_ == Phase::starting) {
-    bad_.push_back({event.node, event.reason});
-    node_progressed();
-    begin_when_settled();
-    return;
-  }
-  const bool had_ranks = node.ranks_left > 0;
-  ranks_lost(event.node);  // first: they did not stop after it, they are it
-  if (phase_ == Phase::running && had_ranks)
-    stop({.kind = Cause::Kind::node, .node = event.node, .reason = event.reason});
-  finish_when_done();
-}
-
-/// The ranks of a node that is gone have no other end than this.
-void JobState::ranks_lost(int node) {
-  for (const int rank : placement_.nodes[static_cast<std::size_t>(node)].ranks)
-    rank_ended(rank, RankEnd{});
-}
-
-void JobState::handle(const RankExited& event) {
-  DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
-  if (rank_ended_[static_cast<std::size_t>(event.rank)]) return;
-  rank_ended(event.rank, event.end);
-  const int node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank;
-  if (phase_ != Phase::stopping && !event.end.status.success())
-    stop({.kind = Cause::Kind::rank, .rank = event.rank, .node = node, .end = event.end});
-  // All have ended: what they left behind is the agents' to clear, in bounded time.
-  if (ranks_left_ == 0 && !give_up_at_) kill_at_ = now_ + policy_.grace + kKillMargin;
-}
-
-void JobState::rank_ended(int rank, const RankEnd& end) {
-  if (rank_ended_[static_cast<std::size_t>(rank)]) return;
-  rank_ended_[static_cast<std::size_t>(rank)] = true;
-  --ranks_left_;
-  --node(placement_.ranks[static_cast<std::size_t>(rank)].node_rank).ranks_left;
-  if (phase_ != Phase::stopping || cause_.kind == Cause::Kind::unreachable) return;
-  ++aftermath_.stopped;
-  if (end.status.signal() == SIGKILL) ++aftermath_.killed;
-}
-
-// Time.
-
-void JobState::handle(const Tick&) {
-  if (suspended_) return;
-  if (now_ > wake_at() + kOwnStall)
-    for (NodeState& node : nodes_) node.last_heard = now_;
-  if (now_ >= next_beat_) {
-    next_beat_ = now_ + beat_period();
-    act(SendHeartbeats{});
-    drop_silent_nodes();
-  }
-  if (start_by_ && now_ >= *start_by_) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const auto stage = nodes_[i].stage;
-      if (stage == NodeState::Stage::opening || stage == NodeState::Stage::greeted)
-        handle(
-            AgentLost{static_cast<int>(i), placement_.nodes[i].host.name + ": not ready in time"});
+/// Spares that wait take vacant places; true if none is left vacant.
+bool JobState::fill_vacancies() {
+  std::vector<BadNode> still_vacant;
+  for (BadNode& vacancy : std::exchange(vacant_, {})) {
+    const std::optional<int> agent = agents_.stand_in(slots_needed(vacancy.node));
+    if (!agent) {
+      still_vacant.push_back(std::move(vacancy));
+      continue;
     }
+    const std::string before = placement_.nodes[static_cast<std::size_t>(vacancy.node)].host.name;
+    const bool same = before == host_name(*agent);
+    act(Say{same ? fmt::format("{} is back in its place", before)
+                 : fmt::format("{} takes the place of {} ({})", host_name(*agent), before,
+                               vacancy.reason)});
+    verdict_.replaced.push_back(
+        fmt::format("{} by {}: {}", before, host_name(*agent), vacancy.reason));
+    agents_.fill(vacancy.node, *agent);
+    placement_ = with_host(std::move(placement_), vacancy.node, agents_.host_of(*agent));
+    if (phase_ == Phase::starting) give_spec(*agent);
   }
-  if (say_waiting_at_ && now_ >= *say_waiting_at_) {
-    say_waiting_at_.reset();
-    const auto left = policy_.grace - std::chrono::milliseconds(kSayWaitingAfter);
-    if (ranks_left_ > 0 && left > 0ms)
-      act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
-  }
-  if (kill_at_ && now_ >= *kill_at_) kill();
-  if (give_up_at_ && now_ >= *give_up_at_) give_up();
+  vacant_ = std::move(still_vacant);
+  return vacant_.empty();
 }
 
-void JobState::drop_silent_nodes() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const NodeState& node = nodes_[i];
-    const bool talks =
-        node.stage == NodeState::Stage::greeted || node.stage == NodeState::Stage::ready;
-    if (!talks || now_ < node.last_heard + policy_.node_timeout) continue;
-    handle(AgentLost{static_cast<int>(i),
-                     fmt::format("{}: nothing heard for {:.3g} s", placement_.nodes[i].host.name,
-                                 std::chrono::duration<double>(policy_.node_timeout).count())});
-    if (phase_ == Phase::finished) return;
-  }
+int JobState::slots_needed(int node) const {
+  const Node& place = placement_.nodes[static_cast<std::size_t>(node)];
+  // With more ranks than slots its own host was no better.
+  return std::min(static_cast<int>(place.ranks.size()), place.host.slots);
+}
+
+bool JobState::vacancies_may_be_filled() const {
+  return std::all_of(vacant_.begin(), vacant_.end(), [this](const BadNode& vacancy) {
+    return agents_.coming(slots_needed(vacancy.node)) > 0;
+  });
+}
+
+void JobState::handle(const RankStarted& event) {
+  DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
+  ranks_[static_cast<std::size_t>(event.rank)].pid = event.pid;
+  const bool all = ++ranks_started_ == placement_.world_size();
+  if (!all || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
+  verdict_.restarts.back().took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now_ - failed_at_);
 }
 
 }  // namespace ds::launcher

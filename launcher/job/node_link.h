@@ -28,6 +28,8 @@ class NodeLink {
   void open(Transport& transport, const Host& host);
   void send(const Message& message);
   void pause_reading(bool pause);
+  /// What is sent from now on, and what is taken, is of this epoch.
+  void enter_epoch(std::uint32_t epoch) { envelope_.epoch = epoch; }
   [[nodiscard]] std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
   [[nodiscard]] bool is_open() const { return channel_ && !closed_; }
   /// Silences it. The channel itself goes away with the link, or when it is taken: never from

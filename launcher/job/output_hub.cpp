@@ -14,6 +14,7 @@ OutputHub::OutputHub(asio::io_context& io, const OutputSetup& setup, Events even
       world_size_(setup.world_size),
       relay_(setup.world_size, same_file(setup.out_fd, setup.err_fd)),
       last_(setup.world_size),
+      taken_after_(static_cast<std::size_t>(setup.world_size)),
       queue_(setup.out_fd, setup.err_fd,
              [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
 
@@ -23,6 +24,8 @@ void OutputHub::take(const Output& output) {
   const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
                               output.bytes.size()};
   last_.add(output.rank, output.stream, text);
+  taken_ += text.size();
+  taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
   // After a signal nobody waits for a reader that does not read.
   if (!waits_for_reader_ && queue_.queued() > OutputQueue::kHigh) return;
   relay_.batch(output.rank, output.stream, output.flags, output.bytes, {out_, err_});

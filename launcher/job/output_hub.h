@@ -44,6 +44,10 @@ class OutputHub {
   void finish();
 
   [[nodiscard]] bool paused() const { return paused_; }
+  /// How much others have written since a rank last wrote.
+  [[nodiscard]] std::uint64_t bytes_since(int rank) const {
+    return taken_ - taken_after_[static_cast<std::size_t>(rank)];
+  }
   /// The last lines of a rank, for the verdict.
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
 
@@ -56,6 +60,8 @@ class OutputHub {
   int world_size_;
   LineRelay relay_;
   LastLines last_;
+  std::uint64_t taken_ = 0;                 // bytes
+  std::vector<std::uint64_t> taken_after_;  // by rank: with what it last wrote
   OutputBuffer out_, err_;
   bool paused_ = false;
   bool waits_for_reader_ = true;

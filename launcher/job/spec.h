@@ -9,8 +9,15 @@
 
 namespace ds::launcher {
 
-/// `own_env` is the launcher's own environment, NAME=value.
-Spec make_spec(const JobRequest& request, int node, const JobIdentity& identity, const Hello& hello,
+/// The agent that fills the node.
+struct NodeContact {
+  const Hello& hello;
+  bool local = false;
+};
+
+/// `placement` is that of the epoch. `own_env` is the launcher's own environment, NAME=value.
+Spec make_spec(const JobRequest& request, const Placement& placement, int node,
+               const JobIdentity& identity, const NodeContact& contact,
                const std::vector<std::string>& own_env);
 
 }  // namespace ds::launcher

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 
@@ -12,31 +13,21 @@ namespace ds::launcher {
 
 namespace {
 
-std::string count(int number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
+// In a sentence; the JSON form has them all.
+constexpr std::size_t kNodesNamed = 4;
 
 const std::string& node_name(const Placement& placement, int node) {
   return placement.nodes[static_cast<std::size_t>(node)].host.name;
 }
 
-std::string cause_text(const Placement& placement, const Cause& cause) {
-  switch (cause.kind) {
-    case Cause::Kind::none:
-    case Cause::Kind::unreachable:
-      return {};
-    case Cause::Kind::rank:
-      return fmt::format("{}: {}", rank_name(placement, cause.rank),
-                         cause.end.cause.empty() ? cause.end.status.describe() : cause.end.cause);
-    case Cause::Kind::node:
-      return fmt::format("node {} is lost: {}", node_name(placement, cause.node), cause.reason);
-    case Cause::Kind::signal:
-      return cause.signo == SIGINT ? "interrupted"
-                                   : fmt::format("got {}", signal_name(cause.signo));
-    case Cause::Kind::output:
-      return "standard output was closed";
-  }
-  return {};
+std::string deadline_text(const Placement& placement, const Cause& cause) {
+  const std::string text = fmt::format("the deadline of {} has passed", span_text(cause.span));
+  if (!cause.reason.empty()) return fmt::format("{}: {}", text, cause.reason);
+  if (cause.running.empty())
+    return text + ": all ranks had ended, something that they left had not";
+  return fmt::format("{}: {} still ran: {}", text,
+                     count_of(static_cast<int>(cause.running.size()), "rank"),
+                     ranks_by_node(placement, cause.running));
 }
 
 }  // namespace
@@ -54,26 +45,57 @@ int exit_code(const Cause& cause) {
       return 128 + cause.signo;
     case Cause::Kind::output:
       return 128 + SIGPIPE;
+    case Cause::Kind::deadline:
+    case Cause::Kind::skew:
+      return contract::kExitDeadline;
   }
   return contract::kExitBug;
 }
 
-std::string verdict(const Placement& placement, const Cause& cause, const Aftermath& aftermath) {
-  std::string text = cause_text(placement, cause);
-  if (text.empty()) return text;
-  if (cause.kind == Cause::Kind::rank && placement.world_size() > 1) text += " (first failure)";
-  if (aftermath.stopped > 0) {
-    const bool after = cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::node;
-    text +=
-        fmt::format("; {} stopped{}", count(aftermath.stopped, "rank"), after ? " after it" : "");
-    if (aftermath.killed > 0)
-      text += aftermath.killed == aftermath.stopped ? ", by KILL"
-                                                    : fmt::format(", {} by KILL", aftermath.killed);
+std::string cause_text(const Placement& placement, const Cause& cause) {
+  switch (cause.kind) {
+    case Cause::Kind::none:
+    case Cause::Kind::unreachable:
+      return {};
+    case Cause::Kind::rank:
+      return fmt::format("{}: {}", rank_name(placement, cause.rank), describe(cause.end));
+    case Cause::Kind::node:
+      return fmt::format("node {} is lost: {}", node_name(placement, cause.node), cause.reason);
+    case Cause::Kind::signal:
+      return cause.signo == SIGINT ? "interrupted"
+                                   : fmt::format("got {}", signal_name(cause.signo));
+    case Cause::Kind::output:
+      return "standard output was closed";
+    case Cause::Kind::deadline:
+      return deadline_text(placement, cause);
+    case Cause::Kind::skew:
+      return fmt::format("{} of {} still {}, {} after another ended with 0: {}",
+                         cause.running.size(), count_of(placement.world_size(), "rank"),
+                         cause.running.size() == 1 ? "runs" : "run", span_text(cause.span),
+                         ranks_by_node(placement, cause.running));
   }
-  for (const int node : aftermath.lost_nodes)
-    text +=
-        fmt::format("\nnode {} did not answer in the end; see whether something still runs there",
-                    node_name(placement, node));
+  return {};
+}
+
+std::string headline(const JobVerdict& verdict) {
+  const Cause& cause = verdict.cause;
+  std::string text = cause_text(verdict.placement, cause);
+  if (text.empty()) return text;
+  if (cause.kind == Cause::Kind::rank && verdict.placement.world_size() > 1)
+    text += " (first failure)";
+  const auto stopped = std::count_if(verdict.ranks.begin(), verdict.ranks.end(),
+                                     [](const RankRecord& rank) { return rank.after_cause; });
+  const auto killed =
+      std::count_if(verdict.ranks.begin(), verdict.ranks.end(), [](const RankRecord& rank) {
+        return rank.after_cause && rank.end.status.signal() == SIGKILL;
+      });
+  if (stopped > 0) {
+    const bool after = cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::node;
+    text += fmt::format("; {} stopped{}", count_of(static_cast<int>(stopped), "rank"),
+                        after ? " after it" : "");
+    if (killed > 0) text += killed == stopped ? ", by KILL" : fmt::format(", {} by KILL", killed);
+  }
+  if (!cause.note.empty()) text += "; " + cause.note;
   return printable(text);
 }
 
@@ -81,20 +103,68 @@ std::string waiting_text(const Placement& placement, const Cause& cause, int ran
                          std::chrono::milliseconds left) {
   return printable(fmt::format(
       "{}; waiting up to {} s for {} to stop", cause_text(placement, cause),
-      std::chrono::ceil<std::chrono::seconds>(left).count(), count(ranks_left, "rank")));
+      std::chrono::ceil<std::chrono::seconds>(left).count(), count_of(ranks_left, "rank")));
 }
 
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad) {
   if (bad.size() == 1) return printable(bad.front().reason);
   std::string text = fmt::format("{} of {} cannot be used:", bad.size(),
-                                 count(static_cast<int>(placement.nodes.size()), "node"));
+                                 count_of(static_cast<int>(placement.nodes.size()), "node"));
   for (const BadNode& node : bad) text += "\n  " + printable(node.reason);
   return text;
 }
 
+std::string ranks_by_node(const Placement& placement, const std::vector<int>& ranks) {
+  std::vector<std::vector<int>> by_node(placement.nodes.size());
+  for (const int rank : ranks)
+    by_node[static_cast<std::size_t>(placement.ranks[static_cast<std::size_t>(rank)].node_rank)]
+        .push_back(rank);
+  std::string text;
+  std::size_t named = 0, others = 0;
+  for (std::size_t node = 0; node < by_node.size(); ++node) {
+    if (by_node[node].empty()) continue;
+    if (named == kNodesNamed) {
+      ++others;
+      continue;
+    }
+    text += fmt::format("{}{} on {}", named++ > 0 ? "; " : "", number_ranges(by_node[node]),
+                        node_name(placement, static_cast<int>(node)));
+  }
+  if (others > 0)
+    text += fmt::format("; and on {}", count_of(static_cast<int>(others), "more node"));
+  return text;
+}
+
 std::string rank_name(const Placement& placement, int rank) {
-  const int node = placement.ranks[static_cast<std::size_t>(rank)].node_rank;
-  return fmt::format("rank {} on {}", rank, node_name(placement, node));
+  const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
+  const std::string group =
+      placement.groups.size() > 1
+          ? fmt::format(" (group {})", placement.groups[static_cast<std::size_t>(place.group)].name)
+          : "";
+  return fmt::format("rank {}{} on {}", rank, group, node_name(placement, place.node_rank));
+}
+
+std::string number_ranges(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
+    if (last > i) text += fmt::format("-{}", numbers[last]);
+    i = last + 1;
+  }
+  return fmt::format("[{}]", text);
+}
+
+std::string count_of(int number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string span_text(std::chrono::milliseconds span) {
+  const auto count = span.count();
+  if (count >= 600'000 && count % 60'000 == 0) return fmt::format("{} min", count / 60'000);
+  if (count < 1000) return fmt::format("{} ms", count);
+  return fmt::format("{:.6g} s", static_cast<double>(count) / 1000);
 }
 
 std::string printable(std::string_view text) {

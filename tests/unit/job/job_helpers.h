@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/job/job_state.h"
+#include "launcher/job/verdict_text.h"
 
 namespace ds::launcher {
 
@@ -24,8 +25,15 @@ inline Placement placement_of(int nodes, int ranks) {
 }
 
 struct ActionText {
-  std::string operator()(const OpenAgents&) const { return "open"; }
-  std::string operator()(const SendSpec& a) const { return fmt::format("spec {}", a.node); }
+  std::string operator()(const OpenAgent& a) const { return fmt::format("open {}", a.agent); }
+  std::string operator()(const SendSpec& a) const {
+    return a.agent == a.node ? fmt::format("spec {}", a.node)
+                             : fmt::format("spec {} to {}", a.node, a.agent);
+  }
+  std::string operator()(const SignalRanks& a) const {
+    return fmt::format("signal {}", ds::signal_name(a.signo));
+  }
+  std::string operator()(const SendSweep& a) const { return fmt::format("sweep {}", a.agent); }
   std::string operator()(const SendGo& a) const { return fmt::format("go {}", a.master_port); }
   std::string operator()(const StopRanks& a) const {
     return fmt::format("stop {}", a.grace.count());
@@ -35,9 +43,14 @@ struct ActionText {
   std::string operator()(const SuspendSelf&) const { return "suspend self"; }
   std::string operator()(const ResumeRanks&) const { return "resume"; }
   std::string operator()(const SendHeartbeats&) const { return "beat"; }
-  std::string operator()(const CloseAgent& a) const { return fmt::format("close {}", a.node); }
+  std::string operator()(const CloseAgent& a) const { return fmt::format("close {}", a.agent); }
   std::string operator()(const Say& a) const { return fmt::format("say {}", a.text); }
-  std::string operator()(const Finish& a) const { return fmt::format("finish {}", a.code); }
+  std::string operator()(const Conclude& a) const {
+    std::string text;
+    for (const std::string& paragraph : verdict_paragraphs(a.verdict, {}))
+      text += fmt::format("say {}, ", paragraph);
+    return text + fmt::format("finish {}", exit_code(a.verdict.cause));
+  }
 };
 
 /// "stop 10000, say ..., finish 7".
@@ -61,9 +74,9 @@ inline JobState started_job(int nodes, int ranks_per_node, JobPolicy policy = {}
   return job;
 }
 
-inline RankExited exited(int rank, int code) { return {rank, {ExitStatus::exited(code), {}}}; }
+inline RankExited exited(int rank, int code) { return {rank, {ExitStatus::exited(code), {}, {}}}; }
 inline RankExited signaled(int rank, int signo) {
-  return {rank, {ExitStatus::signaled(signo, false), {}}};
+  return {rank, {ExitStatus::signaled(signo, false), {}, {}}};
 }
 
 }  // namespace ds::launcher

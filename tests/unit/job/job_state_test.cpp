@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("no rank runs before every node is ready") {
   JobState job(placement_of(2, 2), {});
-  CHECK(text_of(job.on(Start{}, kT0)) == "open");
+  CHECK(text_of(job.on(Start{}, kT0)) == "open 0, open 1");
   CHECK(text_of(job.on(AgentGreeted{1}, kT0)) == "spec 1");
   CHECK(text_of(job.on(AgentReady{1, 0}, kT0)).empty());
   CHECK(text_of(job.on(AgentGreeted{0}, kT0)) == "spec 0");
@@ -40,10 +40,11 @@ TEST_CASE(
   CHECK(text_of(job.on(exited(1, 7), kT0)).empty());
   CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0");
   CHECK(text_of(job.on(signaled(2, SIGKILL), kT0)).empty());
-  CHECK(
-      text_of(job.on(AgentDone{1}, kT0)) ==
-      "close 1, say rank 3 on n1: exited 200 (first failure); 3 ranks stopped after it, 1 by KILL, "
-      "finish 200");
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) ==
+        "close 1, say rank 3: node rank 1, local rank 1, slot 1, "
+        "say the other ranks: [1] exited 7; [2] killed by SIGKILL; [0] killed by SIGTERM, "
+        "say rank 3 on n1: exited 200 (first failure); 3 ranks stopped after it, 1 by KILL, "
+        "finish 200");
 }
 
 TEST_CASE("a rank that stops slowly is named while the job waits, then killed, then given up") {
@@ -58,9 +59,8 @@ TEST_CASE("a rank that stops slowly is named while the job waits, then killed, t
   }
   job.on(AgentHeard{0}, kT0 + 11s);
   CHECK(text_of(job.on(Tick{}, kT0 + 11s)) ==
-        "beat, close 0, say rank 0 on n0: exited 1 (first failure)\nnode n0 did not answer in the "
-        "end; "
-        "see whether something still runs there, finish 1");
+        "beat, close 0, say node n0 did not answer in the end; see whether something still runs "
+        "there, say rank 0 on n0: exited 1 (first failure), finish 1");
 }
 
 TEST_CASE("every node that cannot be used is named, and no rank starts") {
@@ -92,11 +92,21 @@ TEST_CASE("nodes that get nowhere are named when nobody has got further for the 
 
 TEST_CASE("a lost node is a failure like any other") {
   JobState job = started_job(2, 2);
-  CHECK(text_of(job.on(AgentLost{1, "n1: connection reset"}, kT0)) == "close 1, stop 10000");
+  CHECK(text_of(job.on(AgentLost{1, "n1: connection reset"}, kT0)) ==
+        "close 1, open 2, stop 10000");
   job.on(signaled(0, SIGTERM), kT0);
   job.on(signaled(1, SIGTERM), kT0);
-  CHECK(text_of(job.on(AgentDone{0}, kT0)) ==
-        "close 0, say node n1 is lost: n1: connection reset; 2 ranks stopped after it, finish 69");
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0");
+  job.on(AgentLost{2, "n1: refused"}, kT0);
+  CHECK(text_of(job.on(Tick{}, kT0)).empty());
+  JobState swept = started_job(2, 2);
+  swept.on(AgentLost{1, "n1: connection reset"}, kT0);
+  CHECK(text_of(swept.on(AgentGreeted{2}, kT0)) == "sweep 2");
+  swept.on(AgentDone{0}, kT0);
+  CHECK(text_of(swept.on(AgentSwept{2, 3}, kT0)) ==
+        "close 2, say the other ranks: [0-1] lost, "
+        "say n1 was reached again: 3 processes were left there, killed now, "
+        "say node n1 is lost: n1: connection reset; 2 ranks stopped after it, finish 69");
 }
 
 TEST_CASE("a silent node is lost after the node timeout, but not because the launcher slept") {
@@ -106,7 +116,7 @@ TEST_CASE("a silent node is lost after the node timeout, but not because the lau
     CHECK(text_of(job.on(Tick{}, at)) == "beat");
   }
   job.on(AgentHeard{0}, kT0 + 3s);
-  CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, close 1, stop 10000");
+  CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, close 1, open 2, stop 10000");
 
   JobState slept = started_job(2, 1, {.node_timeout = 3s});
   CHECK(text_of(slept.on(Tick{}, kT0 + 60s)) == "beat");
@@ -117,9 +127,8 @@ TEST_CASE("Ctrl-C once stops, twice kills, three times leaves") {
   CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "stop 10000");
   CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0 + 500ms)) == "kill");
   CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0 + 900ms)) ==
-        "close 0, say interrupted\nnode n0 did not answer in the end; see whether something still "
-        "runs "
-        "there, finish 130");
+        "close 0, say node n0 did not answer in the end; see whether something still runs there, "
+        "say interrupted, finish 130");
 }
 
 TEST_CASE("signals have their exit codes") {
@@ -138,8 +147,7 @@ TEST_CASE("Ctrl-C while nodes are being reached leaves the unreached and kills t
   job.on(Start{}, kT0);
   job.on(AgentGreeted{1}, kT0);
   CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "close 0, kill");
-  CHECK(text_of(job.on(AgentDone{1}, kT0)) ==
-        "close 1, say interrupted; 1 rank stopped, finish 130");
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1, say interrupted, finish 130");
 }
 
 TEST_CASE("after a failure the first Ctrl-C kills, and the failure stays the verdict") {

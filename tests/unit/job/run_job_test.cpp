@@ -171,9 +171,11 @@ TEST_CASE("nonsense in the middle of a job loses the node") {
       [](FakeAgent& agent, const Message& message) {
         if (std::holds_alternative<Spec>(message)) agent.say(Ready{});
         if (std::holds_alternative<Go>(message)) agent.say_raw(std::string(64, '\xff'));
+        if (std::holds_alternative<Sweep>(message)) agent.say(Swept{});
       });
   CHECK(seen.code == 69);
-  CHECK(seen.err.find("dslaunch: node n0 is lost: n0: what came is not from dslaunch") == 0);
+  CHECK(seen.err.find("dslaunch: n0 was reached again: nothing was left there\n"
+                      "dslaunch: node n0 is lost: n0: what came is not from dslaunch") == 0);
 }
 
 TEST_CASE("control bytes of an agent's reason do not reach the terminal") {

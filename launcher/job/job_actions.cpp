@@ -1,0 +1,137 @@
+// What JobState has decided is done here.
+#include <unistd.h>
+
+#include <asio/post.hpp>
+#include <csignal>
+#include <functional>
+#include <utility>
+
+#include "launcher/job/job_facts.h"
+#include "launcher/job/job_loop.h"
+#include "launcher/job/spec.h"
+#include "launcher/job/verdict_text.h"
+
+namespace ds::launcher {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// So much text of others lies between a rank's last words and the verdict, about ten lines: they
+// may have left the screen.
+constexpr std::uint64_t kOutOfSight = 1000;
+
+}  // namespace
+
+void Job::perform(const OpenAgent& action) {
+  const int agent = action.agent;
+  const Host& host = state_.agents().host_of(agent);
+  links_.push_back(std::make_unique<NodeLink>(
+      host.name,
+      Envelope{.job = identity_.id,
+               .epoch = static_cast<std::uint32_t>(state_.placement().epoch),
+               .incarnation = static_cast<std::uint32_t>(agent) + 1},
+      NodeLink::Events{
+          .on_heard = [this, agent] { feed(AgentHeard{agent}); },
+          .on_message = [this, agent](Message& message) { on_message(agent, message); },
+          .on_lost =
+              [this, agent](std::string reason) {
+                feed(AgentLost{agent, std::move(reason)});
+              }}));
+  hellos_.emplace_back();
+  links_.back()->open(*route(agent).transport, host);
+}
+
+void Job::perform(const SendSpec& action) {
+  link(action.agent).enter_epoch(static_cast<std::uint32_t>(state_.placement().epoch));
+  link(action.agent)
+      .send(make_spec(request_, state_.placement(), action.node, identity_,
+                      {hello(action.agent), route(action.agent).local}, own_environment()));
+}
+
+void Job::perform(const SendGo& action) {
+  std::vector<bool> local;
+  std::string root_side;
+  for (const Node& node : state_.placement().nodes) {
+    const int agent = state_.agents().agent_of(node.node_rank);
+    local.push_back(route(agent).local);
+    const bool other = !route(agent).local && !hello(agent).addresses.empty();
+    if (other && root_side.empty()) root_side = own_address_towards(hello(agent).addresses.front());
+  }
+  const int first = state_.agents().agent_of(0);
+  const std::string address =
+      master_address(state_.placement(), local, hello(first).addresses, root_side);
+  send_to_busy(Go{master_env(address, action.master_port)});
+}
+
+void Job::perform(const StopRanks& action) {
+  send_to_busy(Stop{static_cast<std::uint32_t>(action.grace.count())});
+}
+
+void Job::perform(const SendSweep& action) {
+  link(action.agent).send(Sweep{job_id_text(identity_.id)});
+}
+
+void Job::perform(const CloseAgent& action) {
+  link(action.agent).close();
+  // We may be inside an event of this very channel.
+  asio::post(io_, [channel = std::shared_ptr<Channel>(
+                       link(action.agent).take_channel())]() mutable { channel.reset(); });
+}
+
+void Job::send_all(const Message& message) {
+  for (const auto& link : links_) link->send(message);
+}
+
+void Job::send_to_busy(const Message& message) {
+  for (int agent = 0; agent < static_cast<int>(links_.size()); ++agent) {
+    const AgentRecord::Stage stage = state_.agents()[agent].stage;
+    if (stage == AgentRecord::Stage::preparing || stage == AgentRecord::Stage::ready)
+      link(agent).send(message);
+  }
+}
+
+// Suspension.
+
+void Job::perform(const SuspendSelf&) {
+  const Clock::time_point until = Clock::now() + 500ms;
+  // The ranks first: once we stand still, nothing of ours is sent.
+  auto check = std::make_shared<std::function<void()>>();
+  *check = [this, until, weak = std::weak_ptr(check)] {
+    bool sent = true;
+    for (const auto& link : links_) sent = sent && link->unsent() == 0;
+    if (!sent && Clock::now() < until) {
+      suspend_timer_.expires_after(2ms);
+      suspend_timer_.async_wait([check = weak.lock()](const asio::error_code& error) {
+        if (!error) (*check)();
+      });
+      return;
+    }
+    ::kill(::getpid(), SIGSTOP);
+    feed(Continued{});
+  };
+  asio::post(io_, [check] { (*check)(); });
+}
+
+// Output.
+
+void Job::pause_reading(bool pause) {
+  for (const auto& link : links_) link->pause_reading(pause);
+}
+
+void Job::perform(const Conclude& action) {
+  const JobVerdict& verdict = action.verdict;
+  RankWords words;
+  if (verdict.cause.kind == Cause::Kind::rank) {
+    const int rank = verdict.cause.rank;
+    words.last_lines = output_.last_lines(rank);
+    words.out_of_sight = output_.bytes_since(rank) > kOutOfSight;
+    if (const auto file = error_files_.find(rank); file != error_files_.end())
+      words.error_file = file->second;
+  }
+  for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
+  code_ = exit_code(verdict.cause);
+  output_.finish();
+}
+
+}  // namespace ds::launcher

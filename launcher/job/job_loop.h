@@ -1,0 +1,75 @@
+// The loop of one job: what happens goes to JobState, what it decides is done. Private to this
+// folder.
+#pragma once
+
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "launcher/job/job.h"
+#include "launcher/job/output_hub.h"
+#include "launcher/job/node_link.h"
+#include "launcher/job/rank_environment.h"
+
+namespace ds::launcher {
+
+class Job {
+ public:
+  Job(asio::io_context& io, JobRequest request);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  int run();
+
+ private:
+  // job.cpp: events.
+  void feed(const Event& event);
+  void on_message(int agent, Message& message);
+  void on_rank_exited(int agent, const Exited& exited);
+  void wait_for_signal();
+  void arm_timer();
+
+  // job_actions.cpp
+  void perform(const OpenAgent& action);
+  void perform(const SendSpec& action);
+  void perform(const SendGo& action);
+  void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
+  void perform(const StopRanks& action);
+  void perform(const KillRanks&) { send_to_busy(Kill{}); }
+  void perform(const SuspendRanks&) { send_all(Suspend{}); }
+  void perform(const SuspendSelf&);
+  void perform(const ResumeRanks&) { send_all(Resume{}); }
+  void perform(const SendHeartbeats&) { send_all(Heartbeat{}); }
+  void perform(const SendSweep& action);
+  void perform(const CloseAgent& action);
+  void perform(const Say& action) { output_.say("dslaunch: " + action.text); }
+  void perform(const Conclude& action);
+
+  void send_all(const Message& message);
+  /// To agents that have a Spec and have not said Cleared.
+  void send_to_busy(const Message& message);
+  void pause_reading(bool pause);
+
+  [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }
+  [[nodiscard]] Hello& hello(int agent) { return hellos_[static_cast<std::size_t>(agent)]; }
+  [[nodiscard]] const NodeRoute& route(int agent) const {
+    return request_.routes[static_cast<std::size_t>(state_.agents()[agent].host)];
+  }
+
+  asio::io_context& io_;
+  JobRequest request_;
+  JobIdentity identity_;
+  JobState state_;
+  std::vector<std::unique_ptr<NodeLink>> links_;  // by agent
+  std::vector<Hello> hellos_;                     // by agent
+  std::map<int, std::string> error_files_;        // by rank
+  asio::steady_timer timer_;
+  std::optional<Clock::time_point> timer_at_;
+  asio::steady_timer suspend_timer_;
+  asio::signal_set signals_;
+  OutputHub output_;
+  std::optional<int> code_;
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,36 @@
+// What the user asked of a job's course: deadlines, restarts, signals.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace ds::launcher {
+
+/// A signal so long before the deadline of the job.
+struct PreSignal {
+  int signo = 0;
+  std::chrono::milliseconds before{};
+  friend bool operator==(const PreSignal&, const PreSignal&) = default;
+};
+
+/// When some ranks have ended well and the others just run on.
+struct ExitSkew {
+  std::chrono::milliseconds after{60'000};  // since the last rank ended; 0: never
+  bool stop = false;                        // end the job then, instead of a warning alone
+  friend bool operator==(const ExitSkew&, const ExitSkew&) = default;
+};
+
+struct JobPolicy {
+  std::chrono::milliseconds grace{10'000};         // between TERM and KILL of a stopping rank
+  std::chrono::milliseconds node_timeout{10'000};  // a node silent for longer is lost
+  // Without any node getting further: the others are bad.
+  std::chrono::milliseconds start_timeout{30'000};
+  std::optional<std::chrono::milliseconds> timeout{};  // of the whole job, from its start
+  std::optional<PreSignal> pre_signal{};               // needs a timeout
+  ExitSkew exit_skew{};
+  int max_restarts = 0;
+  std::vector<int> forwarded_signals{};  // passed on to the ranks
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,126 @@
+// Details first, the headline last.
+#include "launcher/job/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <sstream>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kKindsNamed = 6;
+constexpr std::size_t kErrorFileLines = 20;
+
+std::string quoted(const std::string& line) { return "\n  | " + printable(line); }
+
+std::string last_lines_text(int rank, const std::vector<std::string>& lines) {
+  std::string text = fmt::format("the last lines of rank {}:", rank);
+  for (const std::string& line : lines) text += quoted(line);
+  return text;
+}
+
+std::string error_file_text(int rank, const std::string& file) {
+  std::string text = fmt::format("the error file of rank {}:", rank);
+  std::istringstream in(file);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
+    if (lines == kErrorFileLines) return text + "\n  | ...";
+    text += quoted(line);
+  }
+  return text;
+}
+
+std::string place_text(const JobVerdict& verdict) {
+  const int rank = verdict.cause.rank;
+  const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(rank)];
+  std::string text = fmt::format("rank {}: node rank {}, local rank {}, slot {}", rank,
+                                 place.node_rank, place.local_rank, place.slot);
+  const int pid = verdict.ranks[static_cast<std::size_t>(rank)].pid;
+  if (pid > 0) text += fmt::format(", process {}", pid);
+  return text;
+}
+
+std::string loss_text(const NodeLoss& loss) {
+  switch (loss.sweep) {
+    case NodeLoss::Sweep::done:
+      return loss.killed == 0
+                 ? fmt::format("{} was reached again: nothing was left there", loss.host)
+                 : fmt::format("{} was reached again: {} left there, killed now", loss.host,
+                               loss.killed == 1 ? "1 process was"
+                                                : fmt::format("{} processes were", loss.killed));
+    case NodeLoss::Sweep::pending:
+    case NodeLoss::Sweep::unreached:
+      return fmt::format(
+          "{} could not be reached again; its agent, if it lives, ends what runs there", loss.host);
+  }
+  return {};
+}
+
+bool is_cause(const JobVerdict& verdict, int rank) {
+  if (verdict.cause.kind == Cause::Kind::rank) return verdict.cause.rank == rank;
+  const auto index = static_cast<std::size_t>(rank);
+  return verdict.cause.kind == Cause::Kind::node &&
+         verdict.placement.ranks[index].node_rank == verdict.cause.node &&
+         !verdict.ranks[index].after_cause && verdict.ranks[index].end.status.is_lost();
+}
+
+/// As ranks end that are asked to.
+bool is_ordinary_stop(const RankEnd& end) {
+  return end.status.signal() == SIGTERM || end.status.code() == 128 + SIGTERM;
+}
+
+}  // namespace
+
+std::string others_text(const JobVerdict& verdict) {
+  std::map<std::string, std::vector<int>> by_end;
+  bool ordinary = true;
+  for (std::size_t rank = 0; rank < verdict.ranks.size(); ++rank) {
+    const RankRecord& record = verdict.ranks[rank];
+    if (!record.ended || is_cause(verdict, static_cast<int>(rank))) continue;
+    ordinary = ordinary && is_ordinary_stop(record.end);
+    const bool same = verdict.cause.kind == Cause::Kind::rank && record.end == verdict.cause.end;
+    by_end[same ? "the same" : describe(record.end)].push_back(static_cast<int>(rank));
+  }
+  if (ordinary) return {};
+  std::vector<std::pair<std::string, std::vector<int>>> kinds(by_end.begin(), by_end.end());
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::string text;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (i == kKindsNamed) {
+      text += fmt::format("; and {}", count_of(static_cast<int>(kinds.size() - i), "more way"));
+      break;
+    }
+    text +=
+        fmt::format("{}{} {}", i > 0 ? "; " : "", number_ranges(kinds[i].second), kinds[i].first);
+  }
+  return printable(text);
+}
+
+std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words) {
+  std::vector<std::string> paragraphs;
+  if (verdict.cause.kind == Cause::Kind::rank) {
+    const int rank = verdict.cause.rank;
+    if (words.out_of_sight && !words.last_lines.empty())
+      paragraphs.push_back(last_lines_text(rank, words.last_lines));
+    if (!words.error_file.empty()) paragraphs.push_back(error_file_text(rank, words.error_file));
+    if (!paragraphs.empty() || verdict.placement.nodes.size() > 1)
+      paragraphs.push_back(place_text(verdict));
+  }
+  if (verdict.cause.kind != Cause::Kind::none && verdict.began)
+    if (const std::string others = others_text(verdict); !others.empty())
+      paragraphs.push_back("the other ranks: " + others);
+  for (const NodeLoss& loss : verdict.losses) paragraphs.push_back(printable(loss_text(loss)));
+  for (const int node : verdict.unanswered)
+    paragraphs.push_back(printable(
+        fmt::format("node {} did not answer in the end; see whether something still runs there",
+                    verdict.placement.nodes[static_cast<std::size_t>(node)].host.name)));
+  if (const std::string last = headline(verdict); !last.empty()) paragraphs.push_back(last);
+  return paragraphs;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,26 @@
+// The last block on standard error. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/verdict.h"
+
+namespace ds::launcher {
+
+/// What the first failing rank said itself.
+struct RankWords {
+  std::vector<std::string> last_lines{};
+  bool out_of_sight = false;  // others have written much since: worth being repeated
+  std::string error_file{};   // what it wrote to TORCHELASTIC_ERROR_FILE
+};
+
+/// Paragraphs, from the details to the headline, which stands last, where the eye is. A job that
+/// ended well has none; a short story has only the headline.
+std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words);
+
+/// How the ranks other than the first failing one ended, most frequent first:
+/// "[0-2,4] killed by SIGTERM; [5] exited 0"; empty if all ended as ranks do that are stopped.
+std::string others_text(const JobVerdict& verdict);
+
+}  // namespace ds::launcher

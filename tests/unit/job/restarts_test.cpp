@@ -1,0 +1,133 @@
+// All ranks begin again: when, how often, and what stays.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+const JobPolicy kTwice{.max_restarts = 2};
+
+/// All agents say Cleared and Ready; returns what the last Ready brings.
+std::string begin_again(JobState& job, int nodes, ds::Clock::time_point at) {
+  for (int i = 0; i < nodes; ++i) job.on(AgentCleared{i}, at);
+  std::string text;
+  for (int i = 0; i < nodes; ++i)
+    text = text_of(job.on(AgentReady{i, static_cast<std::uint16_t>(5000 + i)}, at));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a rank that fails restarts all; the agents stay, the ranks keep their numbers") {
+  JobState job = started_job(2, 2, kTwice);
+  CHECK(text_of(job.on(exited(3, 7), kT0)) ==
+        "say rank 3 on n1: exited 7; restart 1 of 2, stop 10000");
+  job.on(signaled(0, SIGTERM), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)).empty());
+  job.on(signaled(2, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentCleared{1}, kT0)) == "spec 0, spec 1");
+  CHECK(job.placement().epoch == 1);
+  CHECK(text_of(job.on(AgentReady{1, 0}, kT0)).empty());
+  CHECK(text_of(job.on(AgentReady{0, 4711}, kT0)) == "go 4711");
+  for (int rank = 0; rank < 4; ++rank) CHECK(job.on(exited(rank, 0), kT0 + 1s).empty());
+  CHECK(text_of(job.on(AgentCleared{1}, kT0 + 1s)).empty());
+  CHECK(text_of(job.on(AgentCleared{0}, kT0 + 1s)) == "close 0, close 1, finish 0");
+}
+
+TEST_CASE("when all restarts are used the failure is the verdict") {
+  JobState job = started_job(1, 1, kTwice);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    job.on(exited(0, 5), kT0);
+    CHECK(begin_again(job, 1, kT0) == "go 5000");
+  }
+  CHECK(job.on(exited(0, 6), kT0).empty());
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) ==
+        "close 0, say rank 0 on n0: exited 6; after 2 restarts, finish 6");
+}
+
+TEST_CASE("what would fail again, and what asks for it, is not restarted") {
+  JobState never = started_job(1, 2, kTwice);
+  CHECK(text_of(never.on(exited(0, 93), kT0)) == "stop 10000");
+  never.on(signaled(1, SIGTERM), kT0);
+  CHECK(text_of(never.on(AgentCleared{0}, kT0)) ==
+        "close 0, say rank 0 on n0: exited 93 (first failure); 1 rank stopped after it; it asks "
+        "not to be restarted, finish 93");
+
+  JobState missing = started_job(1, 1, kTwice);
+  missing.on(RankExited{0, {ds::ExitStatus::exited(127), "cannot run x: not found", {}}}, kT0);
+  CHECK(text_of(missing.on(AgentCleared{0}, kT0)) ==
+        "close 0, say rank 0 on n0: cannot run x: not found; it would fail again, finish 127");
+}
+
+TEST_CASE("what the ranks of an epoch do after its failure is nobody's failure") {
+  JobState job = started_job(1, 3, kTwice);
+  job.on(exited(0, 5), kT0);
+  CHECK(job.on(exited(1, 93), kT0).empty());
+  CHECK(job.on(exited(2, 6), kT0).empty());
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "spec 0");
+}
+
+TEST_CASE("a rank that ended well before another failed begins again too") {
+  JobState job = started_job(2, 1, kTwice);
+  job.on(exited(0, 0), kT0);
+  CHECK(job.on(AgentCleared{0}, kT0).empty());
+  job.on(exited(1, 1), kT0);
+  CHECK(text_of(job.on(AgentCleared{1}, kT0)) == "spec 0, spec 1");
+}
+
+TEST_CASE("Ctrl-C while ranks are stopped for a restart ends the job") {
+  JobState job = started_job(1, 2, kTwice);
+  job.on(exited(0, 5), kT0);
+  CHECK(job.on(SignalReceived{SIGINT}, kT0).empty());
+  job.on(signaled(1, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) ==
+        "close 0, say the other ranks: [0] exited 5; [1] killed by SIGTERM, say interrupted; 1 "
+        "rank stopped, finish 130");
+}
+
+TEST_CASE("Ctrl-C between epochs leaves at once") {
+  JobState job = started_job(2, 1, kTwice);
+  job.on(exited(0, 5), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  job.on(AgentCleared{0}, kT0);
+  job.on(AgentCleared{1}, kT0);  // Spec is sent
+  CHECK(text_of(job.on(SignalReceived{SIGTERM}, kT0)) == "kill");
+  job.on(AgentDone{0}, kT0);
+  CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1, say got SIGTERM, finish 143");
+}
+
+TEST_CASE("ranks that ignore TERM are killed before the next epoch, and do not hold it for ever") {
+  JobState job = started_job(2, 1, {.grace = 1s, .max_restarts = 1});
+  job.on(exited(0, 5), kT0);
+  job.on(AgentCleared{0}, kT0);
+  for (const int agent : {0, 1}) job.on(AgentHeard{agent}, kT0 + 3s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, kill");
+  for (const int agent : {0, 1}) job.on(AgentHeard{agent}, kT0 + 8s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 8s)) == "beat, close 1, open 2");
+  CHECK(text_of(job.on(AgentGreeted{2}, kT0 + 8s)) == "sweep 2");
+  CHECK(text_of(job.on(AgentSwept{2, 1}, kT0 + 8s)) ==
+        "say n1 is back in its place, spec 0, spec 1 to 2");
+}
+
+TEST_CASE("how long a restart took is counted from the failure to the start of the last rank") {
+  JobState job = started_job(1, 2, {.max_restarts = 1});
+  job.on(exited(0, 5), kT0 + 1s);
+  job.on(signaled(1, SIGTERM), kT0 + 1s);
+  CHECK(begin_again(job, 1, kT0 + 1s) == "go 5000");
+  job.on(RankStarted{0, 10}, kT0 + 1030ms);
+  job.on(RankStarted{1, 11}, kT0 + 1042ms);
+  job.on(exited(0, 0), kT0 + 2s);
+  job.on(exited(1, 0), kT0 + 2s);
+  const auto actions = job.on(AgentCleared{0}, kT0 + 2s);
+  const auto& verdict = std::get<Conclude>(actions.back()).verdict;
+  REQUIRE(verdict.restarts.size() == 1);
+  CHECK(verdict.restarts[0].took == 42ms);
+  CHECK(verdict.restarts[0].why == "rank 0 on n0: exited 5");
+  CHECK(verdict.ran == 2s);
+}

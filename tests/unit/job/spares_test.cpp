@@ -1,0 +1,162 @@
+// Hosts beyond the placement: they stand in for bad and for lost ones.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::vector<Host> spare_hosts(int count, int slots) {
+  std::vector<Host> hosts;
+  for (int i = 0; i < count; ++i)
+    hosts.push_back(
+        {.name = fmt::format("s{}", i), .user = {}, .port = 0, .slots = slots, .place = {}});
+  return hosts;
+}
+
+/// A job on `nodes` hosts that runs since kT0, its spares waiting.
+JobState started_with_spares(int nodes, int ranks, int spares, JobPolicy policy) {
+  JobState job(placement_of(nodes, ranks), policy, spare_hosts(spares, ranks));
+  job.on(Start{}, kT0);
+  for (int agent = nodes + spares - 1; agent >= 0; --agent) {
+    job.on(AgentGreeted{agent}, kT0);
+    if (agent < nodes) job.on(AgentReady{agent, 4000}, kT0);
+  }
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("a host that cannot be used at the start is replaced, and named") {
+  JobState job(placement_of(2, 2), {}, spare_hosts(1, 2));
+  CHECK(text_of(job.on(Start{}, kT0)) == "open 0, open 1, open 2");
+  CHECK(text_of(job.on(AgentGreeted{2}, kT0)).empty());
+  CHECK(text_of(job.on(AgentLost{1, "n1: refused"}, kT0)) ==
+        "close 1, say s0 takes the place of n1 (n1: refused), spec 1 to 2");
+  job.on(AgentGreeted{0}, kT0);
+  job.on(AgentReady{0, 4000}, kT0);
+  CHECK(text_of(job.on(AgentReady{2, 0}, kT0)) == "go 4000");
+  CHECK(job.placement().nodes[1].host.name == "s0");
+  CHECK(job.placement().epoch == 0);
+}
+
+TEST_CASE("a spare that is still on its way is waited for only if a place is vacant") {
+  JobState job(placement_of(1, 1), {}, spare_hosts(1, 1));
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  CHECK(text_of(job.on(AgentReady{0, 4000}, kT0)) == "go 4000");
+
+  JobState vacant(placement_of(1, 1), {}, spare_hosts(1, 1));
+  vacant.on(Start{}, kT0);
+  CHECK(text_of(vacant.on(AgentLost{0, "n0: refused"}, kT0)) == "close 0");
+  CHECK(text_of(vacant.on(AgentGreeted{1}, kT0)) ==
+        "say s0 takes the place of n0 (n0: refused), spec 0 to 1");
+}
+
+TEST_CASE("bad hosts and bad spares are all named when the job cannot start") {
+  JobState job(placement_of(2, 1), {}, spare_hosts(1, 1));
+  job.on(Start{}, kT0);
+  CHECK(text_of(job.on(AgentLost{2, "s0: no route"}, kT0)) ==
+        "close 2, say a spare host cannot be used: s0: no route");
+  job.on(AgentLost{1, "n1: refused"}, kT0);
+  CHECK(text_of(job.on(AgentLost{0, "n0: unknown host key"}, kT0)) ==
+        "close 0, say 2 of 2 nodes cannot be used:\n  n0: unknown host key\n  n1: refused, kill, "
+        "finish 69");
+}
+
+TEST_CASE("a lost node is replaced by a spare in the next epoch, the survivors stay") {
+  JobState job = started_with_spares(3, 2, 1, {.max_restarts = 1});
+  CHECK(text_of(job.on(AgentLost{1, "n1: nothing heard"}, kT0)) ==
+        "close 1, open 4, say node n1 is lost: n1: nothing heard; restart 1 of 1, stop 10000");
+  for (const int rank : {0, 1, 4, 5}) job.on(signaled(rank, SIGTERM), kT0);
+  job.on(AgentCleared{0}, kT0);
+  CHECK(text_of(job.on(AgentCleared{2}, kT0)) ==
+        "say s0 takes the place of n1 (n1: nothing heard), spec 0, spec 1 to 3, spec 2");
+  for (const int agent : {0, 2}) job.on(AgentReady{agent, 4001}, kT0);
+  CHECK(text_of(job.on(AgentReady{3, 0}, kT0)) == "go 4001");
+  for (int rank = 0; rank < 6; ++rank) job.on(exited(rank, 0), kT0 + 1s);
+  job.on(AgentLost{4, "n1: no route"}, kT0 + 1s);
+  for (const int agent : {0, 2}) job.on(AgentCleared{agent}, kT0 + 1s);
+  CHECK(text_of(job.on(AgentCleared{3}, kT0 + 1s)) ==
+        "close 0, close 2, close 3, say n1 could not be reached again; its agent, if it lives, "
+        "ends what runs there, finish 0");
+}
+
+TEST_CASE("without a restart to spend a lost node ends the job, spares or not") {
+  JobState job = started_with_spares(2, 1, 1, {});
+  CHECK(text_of(job.on(AgentLost{1, "n1: nothing heard"}, kT0)) ==
+        "close 1, open 3, close 2, stop 10000");
+}
+
+TEST_CASE("without a spare the lost host itself is waited for") {
+  JobState job = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 1});
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) ==
+        "close 1, open 2, say node n1 is lost: n1: reset; restart 1 of 1, stop 10000");
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(job.on(AgentCleared{0}, kT0).empty());
+  CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "sweep 2");
+  CHECK(text_of(job.on(AgentSwept{2, 0}, kT0)) ==
+        "say n1 is back in its place, spec 0, spec 1 to 2");
+
+  JobState gone = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 1});
+  gone.on(AgentLost{1, "n1: reset"}, kT0);
+  gone.on(signaled(0, SIGTERM), kT0);
+  gone.on(AgentCleared{0}, kT0);
+  CHECK(text_of(gone.on(AgentLost{2, "n1: no route"}, kT0)) ==
+        "close 2, close 0, say n1 could not "
+        "be reached again; its agent, if it lives, ends what runs there, say node n1 is lost: n1: "
+        "reset; 1 rank stopped after it; no host is left to take the place of n1, finish 69");
+}
+
+TEST_CASE("a node that is lost while the ranks are stopped for a restart is replaced as well") {
+  JobState job = started_with_spares(2, 1, 1, {.max_restarts = 1});
+  job.on(exited(0, 5), kT0);
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) == "close 1, open 3");
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) ==
+        "say s0 takes the place of n1 (n1: reset), spec 0, spec 1 to 2");
+}
+
+TEST_CASE("a node that is lost while an epoch starts is replaced in that epoch") {
+  JobState job = started_with_spares(2, 1, 2, {.max_restarts = 1});
+  job.on(exited(0, 5), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  job.on(AgentCleared{0}, kT0);
+  job.on(AgentCleared{1}, kT0);
+  job.on(AgentReady{1, 0}, kT0);
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) ==
+        "close 1, say s0 takes the place of n1 (n1: reset), spec 1 to 2");
+  job.on(AgentReady{0, 4002}, kT0);
+  CHECK(text_of(job.on(AgentReady{2, 0}, kT0)) == "go 4002");
+  CHECK(job.placement().epoch == 1);
+}
+
+TEST_CASE("a silent spare is no spare") {
+  JobState job = started_with_spares(1, 1, 1, {.max_restarts = 1});
+  for (auto at = kT0 + 1s; at < kT0 + 10s; at += 1s) {
+    job.on(AgentHeard{0}, at);
+    CHECK(text_of(job.on(Tick{}, at)) == "beat");
+  }
+  job.on(AgentHeard{0}, kT0 + 10s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 10s)) ==
+        "beat, close 1, say a spare host cannot be used: s0: nothing heard for 10 s");
+}
+
+TEST_CASE("the end of a job waits a little for the sweep of a lost host, not for ever") {
+  JobState job = started_job(2, 1, {});
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0");
+  for (auto at = kT0 + 1s; at < kT0 + 5s; at += 1s) CHECK(text_of(job.on(Tick{}, at)) == "beat");
+  CHECK(text_of(job.on(Tick{}, kT0 + 5s)).find("close 2") != std::string::npos);
+  CHECK(job.finished());
+
+  JobState hurry = started_job(2, 1, {});
+  hurry.on(AgentLost{1, "n1: reset"}, kT0);
+  hurry.on(AgentDone{0}, kT0);
+  hurry.on(SignalReceived{SIGINT}, kT0);
+  CHECK(hurry.finished());
+}
