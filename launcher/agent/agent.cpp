@@ -156,6 +156,8 @@ void AgentLoop::read_reports(RankProcess& rank) {
       case ShimReport::Kind::exited:
         pass_error_file(rank);
         how.wait_status = report->value;
+        if (!sent_kill_)
+          how.detail = autopsy_.explain(how.wait_status, rank.pid(), rank.program().cwd);
         break;
       case ShimReport::Kind::failed:
         how.stage = report->stage;

@@ -67,14 +67,19 @@ void AgentLoop::perform(const StartRanks& action) {
     if (!folder_.path().empty() && !names_error_file(spec, rank))
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }
+  autopsy_.begin();
   ranks_.start(spec, action.env, guard_.process());
 }
 
 void AgentLoop::perform(const SignalMains& action) {
+  sent_kill_ = sent_kill_ || action.signo == SIGKILL;
   ranks_.order({ShimOrder::Kind::signal, action.signo});
 }
 
-void AgentLoop::perform(const KillRanks&) { ranks_.order({ShimOrder::Kind::kill, 0}); }
+void AgentLoop::perform(const KillRanks&) {
+  sent_kill_ = true;
+  ranks_.order({ShimOrder::Kind::kill, 0});
+}
 
 void AgentLoop::perform(const SuspendRanks&) { ranks_.order({ShimOrder::Kind::suspend, 0}); }
 
@@ -87,11 +92,11 @@ void AgentLoop::perform(const KillStrays&) {
 
 void AgentLoop::perform(const ForgetRanks&) {
   ranks_ = RankSet{};
-  started_ = told_empty_ = killing_everything_ = kill_strays_ = false;
+  started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
 }
 
 void AgentLoop::perform(const KillEverything&) {
-  killing_everything_ = true;
+  killing_everything_ = sent_kill_ = true;
   kill_children_until_none(
       Deadline::after(kKillLimit),
       [](void* self, pid_t pid, int) { static_cast<AgentLoop*>(self)->on_reaped(pid); }, this);

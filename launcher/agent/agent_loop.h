@@ -11,6 +11,7 @@
 #include "launcher/agent/agent_channel.h"
 #include "launcher/agent/agent_folder.h"
 #include "launcher/agent/agent_state.h"
+#include "launcher/agent/autopsy.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/agent/rank_set.h"
@@ -74,6 +75,7 @@ class AgentLoop {
   StopWatch root_;
   HeldPort port_;
   AgentFolder folder_;
+  Autopsy autopsy_;
   RankSet ranks_;
   bool started_ = false;
   std::vector<pollfd> polled_;
@@ -83,6 +85,7 @@ class AgentLoop {
   bool told_empty_ = false;
   bool killing_everything_ = false;
   bool kill_strays_ = false;
+  bool sent_kill_ = false;                      // ranks that end by KILL from now on end by ours
   std::optional<Clock::time_point> bad_since_;  // root or a link is lost
   std::optional<int> exit_code_;
 };

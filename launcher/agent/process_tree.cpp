@@ -23,16 +23,6 @@
 namespace ds::launcher {
 namespace {
 
-std::string read_small_file(const char* path) {
-  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  if (!file) return text;
-  for (ssize_t n = 0; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(n));
-  return text;
-}
-
 /// Field of /proc/PID/stat, counted from 1 as in proc(5), at least the third; empty if there is
 /// none.
 std::string stat_field(pid_t pid, int number) {
@@ -67,6 +57,16 @@ std::string path_of(pid_t pid, const char* file) {
 }
 
 }  // namespace
+
+std::string read_small_file(const char* path) {
+  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  if (!file) return text;
+  for (ssize_t n = 0; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  return text;
+}
 
 std::string name_of(pid_t pid) {
   const std::string line = read_small_file(path_of(pid, "comm").c_str());

@@ -49,6 +49,9 @@ class StopWatch {
   bool stopped_before_ = false;
 };
 
+/// A file of /proc or /sys; empty if it cannot be read.
+std::string read_small_file(const char* path);
+
 /// What /proc tells of a process: name (comm), parent, environment as it was at its start.
 std::string name_of(pid_t pid);
 pid_t parent_of(pid_t pid);

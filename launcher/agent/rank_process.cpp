@@ -80,6 +80,7 @@ std::optional<ShimReport> RankProcess::next_report() {
   const ssize_t got = ::recv(control_.get(), &report, sizeof report, MSG_DONTWAIT);
   if (got == 0) control_.reset();
   if (got != static_cast<ssize_t>(sizeof report)) return std::nullopt;
+  if (report.kind == ShimReport::Kind::started) pid_ = report.value;
   ended_ = ended_ || report.kind != ShimReport::Kind::started;
   return report;
 }

@@ -24,6 +24,7 @@ class RankProcess {
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] const ProgramSpec& program() const { return program_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }    // of its main process, once it runs
   [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
@@ -48,6 +49,7 @@ class RankProcess {
  private:
   std::int32_t rank_;
   ProgramSpec program_;
+  pid_t pid_ = 0;
   pid_t shim_ = 0;
   bool ended_ = false;
   UniqueFd control_;

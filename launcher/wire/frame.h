@@ -218,7 +218,9 @@ struct Exited {
   std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: nobody could learn it
   Stage stage = Stage::none;
   std::int32_t spawn_errno = 0;
-  std::string detail{};  // then: what could not be opened (program or folder)
+  /// What could not be opened (program or folder) if a stage failed; else why the rank died, as
+  /// far as the node knows more than the status ("out of memory: ...", "core dumped: ...").
+  std::string detail{};
   friend bool operator==(const Exited&, const Exited&) = default;
 };
 /// Trouble of the agent itself, one line. The agent ends after it.
