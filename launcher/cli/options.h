@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cli/options_control.h"
 #include "launcher/cli/options_env.h"
 #include "launcher/cli/options_failure.h"
 #include "launcher/cli/options_hosts.h"
@@ -28,6 +29,7 @@ struct Options {
   FailureOptions failure;
   LogOptions logs;
   ReachOptions reach;
+  ControlOptions control;
 
   // Exactly one of the two when action is run.
   std::optional<TrainForm> train;

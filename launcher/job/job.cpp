@@ -21,7 +21,7 @@ constexpr std::size_t kErrorFilesKept = 64;
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(new_identity(request_.err_fd)),
+      identity_(new_identity(request_.err_fd, request_.job_id)),
       state_(request_.placement, request_.policy, request_.spares),
       timer_(io),
       suspend_timer_(io),
@@ -32,7 +32,20 @@ Job::Job(asio::io_context& io, JobRequest request)
                .err_fd = request_.err_fd},
               {.on_pause = [this](bool pause) { pause_reading(pause); },
                .on_closed = [this] { feed(OutputClosed{}); },
-               .on_written = [this] { io_.stop(); }}) {}
+               .on_written =
+                   [this] {
+                     written_ = true;
+                     leave_when_over();
+                   }}),
+      control_(io, request_, identity_,
+               {.phase = [this] { return state_.phase_name(); },
+                .ranks_left = [this] { return state_.ranks_left(); },
+                .set_grace = [this](auto grace) { state_.set_grace(grace); },
+                .signal = [this](int signo) { feed(SignalReceived{signo}); },
+                .forward = [this](int signo) { send_to_busy(Signal{signo}); }}) {
+  if (!control_.problem().empty())
+    perform(Say{"this job cannot be seen by dslaunch ps: " + control_.problem()});
+}
 
 int Job::run() {
   // What nohup told us to ignore stays ignored. INT does not: a script ignores it for all that it
@@ -41,6 +54,7 @@ int Job::run() {
     if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
   for (const int signo : request_.policy.forwarded_signals) signals_.add(signo);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGTTOU, SIG_IGN);  // started with `&`: what it writes must not stop it
   wait_for_signal();
   feed(Start{});
   io_.run();
@@ -85,7 +99,10 @@ void Job::wait_for_signal() {
 }
 
 void Job::on_message(int agent, Message& message) {
-  if (auto* output = std::get_if<Output>(&message)) return output_.take(*output);
+  if (auto* output = std::get_if<Output>(&message)) {
+    control_.output(*output);
+    return output_.take(*output);
+  }
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
     if (hello->version != kWireVersion) {
@@ -98,7 +115,7 @@ void Job::on_message(int agent, Message& message) {
     feed(AgentReady{agent, ready->port});
   } else if (const auto* started = std::get_if<Started>(&message)) {
     if (is_rank_of(state_.placement(), state_.agents()[agent].node, started->rank))
-      feed(RankStarted{started->rank, started->pid});
+      on_rank_started(*started);
   } else if (const auto* exited = std::get_if<Exited>(&message)) {
     on_rank_exited(agent, *exited);
   } else if (auto* file = std::get_if<ErrorFile>(&message)) {
@@ -113,6 +130,12 @@ void Job::on_message(int agent, Message& message) {
   } else if (std::holds_alternative<Bye>(message)) {
     feed(AgentDone{agent});
   }
+}
+
+void Job::on_rank_started(const Started& started) {
+  feed(RankStarted{started.rank, started.pid});
+  if (state_.ranks_started() < state_.placement().world_size()) return;
+  if (const auto on_running = std::exchange(request_.on_running, {})) on_running();
 }
 
 void Job::on_rank_exited(int agent, const Exited& exited) {

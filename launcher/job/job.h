@@ -4,6 +4,7 @@
 #include <asio/io_context.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/hosts/placement.h"
@@ -36,6 +37,12 @@ struct JobRequest {
   std::vector<NodeRoute> routes;  // by node rank, then by spare
   int out_fd = 1;
   int err_fd = 2;
+
+  std::uint64_t job_id = 0;                      // 0: a random one
+  std::vector<std::string> control_folders;      // for its private socket; empty: none
+  std::string log_file;                          // where the output of a detached job goes
+  std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd
+  std::function<void()> on_running;              // every rank has begun
 };
 
 /// Starts the ranks, relays their output, handles HUP, INT, TERM and TSTP, and returns the exit

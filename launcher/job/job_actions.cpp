@@ -119,6 +119,13 @@ void Job::pause_reading(bool pause) {
   for (const auto& link : links_) link->pause_reading(pause);
 }
 
+void Job::perform(const Say& action) {
+  const std::string line = "dslaunch: " + action.text;
+  control_.say(line);
+  output_.say(line);
+  if (request_.on_say) request_.on_say(line);
+}
+
 void Job::perform(const Conclude& action) {
   const JobVerdict& verdict = action.verdict;
   RankWords words;
@@ -131,7 +138,15 @@ void Job::perform(const Conclude& action) {
   }
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
   code_ = exit_code(verdict.cause);
+  control_.finish(*code_, [this] {
+    drained_ = true;
+    leave_when_over();
+  });
   output_.finish();
+}
+
+void Job::leave_when_over() {
+  if (written_ && drained_) io_.stop();
 }
 
 }  // namespace ds::launcher

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "engine/base/error.h"
 
@@ -38,30 +39,54 @@ JobInfo describe(const JobRequest& request, const JobIdentity& identity) {
 
 }  // namespace
 
-JobControl::JobControl(asio::io_context& io, const JobRequest& request,
-                       const JobIdentity& identity, Hooks hooks)
-    : world_size_(request.placement.world_size()) {
+JobControl::JobControl(asio::io_context& io, const JobRequest& request, const JobIdentity& identity,
+                       Hooks hooks)
+    : hooks_(std::move(hooks)), world_size_(request.placement.world_size()) {
   if (request.control_folders.empty()) return;
-  const auto info = [known = describe(request, identity), hooks] {
+  const auto info = [this, known = describe(request, identity)] {
     JobInfo now = known;
-    now.state = hooks.phase();
-    now.ranks_left = static_cast<std::uint32_t>(hooks.ranks_left());
+    now.state = hooks_.phase();
+    now.ranks_left = static_cast<std::uint32_t>(hooks_.ranks_left());
     return now;
   };
   server_.emplace(io, job_id_text(identity.id), request.control_folders,
-                  ControlHooks{.info = info, .signal = hooks.signal});
+                  ControlHooks{.info = info, .signal = [this](int signo, auto grace) {
+                                 return on_signal(signo, grace);
+                               }});
   problem_ = server_->open();
   const bool detached = !request.log_file.empty();
   if (!problem_.empty() && detached)
-    throw Error(ErrorKind::system,
-                "a detached job could not be reached again: " + problem_);
+    throw Error(ErrorKind::system, "a detached job could not be reached again: " + problem_);
+}
+
+std::string JobControl::on_signal(int signo, std::optional<std::chrono::milliseconds> grace) {
+  if (over_) return "it is over";
+  if (signo < 1 || signo >= NSIG) return "there is no such signal";
+  if (grace) hooks_.set_grace(*grace);
+  switch (signo) {
+    case SIGKILL:
+      hooks_.set_grace(std::chrono::milliseconds(0));
+      hooks_.signal(SIGTERM);
+      break;
+    case SIGSTOP:
+      hooks_.signal(SIGTSTP);
+      break;
+    case SIGHUP:
+    case SIGINT:
+    case SIGTERM:
+    case SIGTSTP:
+      hooks_.signal(signo);
+      break;
+    default:
+      hooks_.forward(signo);
+  }
+  return {};
 }
 
 void JobControl::output(const Output& output) {
-  const bool sensible = output.rank >= 0 && output.rank < world_size_ &&
-                        (output.stream == 1 || output.stream == 2);
-  if (server_ && sensible)
-    server_->output(output.rank, output.stream, output.flags, output.bytes);
+  const bool sensible =
+      output.rank >= 0 && output.rank < world_size_ && (output.stream == 1 || output.stream == 2);
+  if (server_ && sensible) server_->output(output.rank, output.stream, output.flags, output.bytes);
 }
 
 void JobControl::say(std::string_view line) {
@@ -69,6 +94,7 @@ void JobControl::say(std::string_view line) {
 }
 
 void JobControl::finish(int code, std::function<void()> on_drained) {
+  over_ = true;
   if (server_) return server_->finish(code, std::move(on_drained));
   on_drained();
 }

@@ -20,8 +20,9 @@ class JobControl {
   struct Hooks {
     std::function<std::string_view()> phase;
     std::function<int()> ranks_left;
-    /// As ControlHooks::signal.
-    std::function<std::string(int, std::optional<std::chrono::milliseconds>)> signal;
+    std::function<void(std::chrono::milliseconds)> set_grace;
+    std::function<void(int)> signal;   // as if the launcher had got it
+    std::function<void(int)> forward;  // to the ranks
   };
 
   /// Opens the socket, if the request names folders for it.
@@ -39,7 +40,11 @@ class JobControl {
   void finish(int code, std::function<void()> on_drained);
 
  private:
+  std::string on_signal(int signo, std::optional<std::chrono::milliseconds> grace);
+
+  Hooks hooks_;
   std::optional<ControlServer> server_;
+  bool over_ = false;
   int world_size_;
   std::string problem_;
 };

@@ -9,6 +9,7 @@
 #include <array>
 #include <asio/io_context.hpp>
 #include <asio/ip/udp.hpp>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -18,14 +19,26 @@
 
 namespace ds::launcher {
 
-JobIdentity new_identity(int err_fd) {
-  std::array<unsigned char, 40> random{};
-  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+namespace {
+
+template <std::size_t N>
+std::array<unsigned char, N> random_bytes() {
+  std::array<unsigned char, N> random{};
+  if (::getrandom(random.data(), N, 0) != static_cast<ssize_t>(N))
     throw_errno("cannot get random bytes", errno);
+  return random;
+}
+
+}  // namespace
+
+std::uint64_t random_job_id() {
+  return std::bit_cast<std::uint64_t>(random_bytes<sizeof(std::uint64_t)>());
+}
+
+JobIdentity new_identity(int err_fd, std::uint64_t id) {
   JobIdentity identity;
-  std::memcpy(&identity.id, random.data(), sizeof identity.id);
-  for (std::size_t i = sizeof identity.id; i < random.size(); ++i)
-    identity.key += fmt::format("{:02x}", random[i]);
+  identity.id = id != 0 ? id : random_job_id();
+  for (const unsigned char byte : random_bytes<32>()) identity.key += fmt::format("{:02x}", byte);
   identity.live_progress = ::isatty(err_fd) == 1;
   return identity;
 }

@@ -9,8 +9,9 @@
 #include <optional>
 
 #include "launcher/job/job.h"
-#include "launcher/job/output_hub.h"
+#include "launcher/job/job_control.h"
 #include "launcher/job/node_link.h"
+#include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
 
 namespace ds::launcher {
@@ -26,6 +27,7 @@ class Job {
   // job.cpp: events.
   void feed(const Event& event);
   void on_message(int agent, Message& message);
+  void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
   void arm_timer();
@@ -43,13 +45,14 @@ class Job {
   void perform(const SendHeartbeats&) { send_all(Heartbeat{}); }
   void perform(const SendSweep& action);
   void perform(const CloseAgent& action);
-  void perform(const Say& action) { output_.say("dslaunch: " + action.text); }
+  void perform(const Say& action);
   void perform(const Conclude& action);
 
   void send_all(const Message& message);
   /// To agents that have a Spec and have not said Cleared.
   void send_to_busy(const Message& message);
   void pause_reading(bool pause);
+  void leave_when_over();
 
   [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] Hello& hello(int agent) { return hellos_[static_cast<std::size_t>(agent)]; }
@@ -69,7 +72,11 @@ class Job {
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   OutputHub output_;
+  JobControl control_;
   std::optional<int> code_;
+  // After the end: all output is written, clients of the private socket have it too.
+  bool written_ = false;
+  bool drained_ = false;
 };
 
 }  // namespace ds::launcher

@@ -24,6 +24,22 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
   return std::exchange(actions_, {});
 }
 
+std::string_view JobState::phase_name() const {
+  switch (phase_) {
+    case Phase::starting:
+      return "starting";
+    case Phase::running:
+      return "running";
+    case Phase::clearing:
+      return "restarting";
+    case Phase::stopping:
+      return "stopping";
+    case Phase::finished:
+      return "finished";
+  }
+  return {};
+}
+
 void JobState::handle(const Start&) {
   started_at_ = now_;
   next_beat_ = now_ + beat_period();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -38,6 +39,13 @@ class JobState {
   /// Of the epoch that runs or is being started.
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] const Roster& agents() const { return agents_; }
+  /// For people: starting, running, restarting, stopping, finished.
+  [[nodiscard]] std::string_view phase_name() const;
+  /// Of this epoch.
+  [[nodiscard]] int ranks_left() const { return ranks_left_; }
+  [[nodiscard]] int ranks_started() const { return ranks_started_; }
+  /// Of stops that begin from now on.
+  void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   /// Agents stay for another epoch.
   [[nodiscard]] bool keeps_agents() const { return policy_.max_restarts > 0; }
 

@@ -5,6 +5,7 @@
 
 #include "launcher/agent/guard.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/jobs/jobs.h"
 
 namespace ds::launcher {
 
@@ -16,8 +17,12 @@ int run_agent(int argc, char**) {
   return run_guard(STDIN_FILENO, STDOUT_FILENO);
 }
 
-constexpr Command kCommands[] = {
-    {"agent", "", run_agent},
+const Command kCommands[] = {
+    kPsCommand,
+    kTailCommand,
+    kAttachCommand,
+    kKillCommand,
+    {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ int run_child(int log_fd, UniqueFd running, const std::function<int(const Detach
   };
   detached.on_running = [&] {
     ::setsid();
-    (void)!::write(running.get(), "r", 1);
+    // Nobody would learn the id of a job whose starter was killed.
+    if (::write(running.get(), "r", 1) != 1) ::kill(::getpid(), SIGTERM);
     running.reset();
     terminal.reset();
   };

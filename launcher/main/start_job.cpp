@@ -2,16 +2,27 @@
 #include "launcher/main/start_job.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <asio/io_context.hpp>
 #include <filesystem>
 
+#include "launcher/control/socket_folder.h"
 #include "launcher/job/job.h"
+#include "launcher/job/job_facts.h"
+#include "launcher/main/detach.h"
 #include "launcher/routes/routes.h"
 
 namespace ds::launcher {
 
 namespace {
+
+/// A job that leaves the terminal.
+struct Background {
+  std::uint64_t job_id;
+  std::string log_file;
+  const Detached& terminal;
+};
 
 mode_t current_umask() {
   const mode_t mask = ::umask(022);  // it can only be read by setting it
@@ -19,10 +30,8 @@ mode_t current_umask() {
   return mask;
 }
 
-}  // namespace
-
-int start_job(const Options& options, Placement placement, std::vector<std::string> command,
-              EnvList forwarded) {
+int run_here(const Options& options, Placement placement, std::vector<std::string> command,
+             EnvList forwarded, const Background* background) {
   asio::io_context io(1);
   std::vector<Host> hosts;
   for (const Node& node : placement.nodes) hosts.push_back(node.host);
@@ -39,7 +48,33 @@ int start_job(const Options& options, Placement placement, std::vector<std::stri
   request.policy.grace = options.failure.grace;
   request.policy.node_timeout = options.failure.node_timeout;
   request.policy.start_timeout = start_timeout(options.reach);
+  request.control_folders = socket_folders(own_variable, ::geteuid());
+  if (background != nullptr) {
+    request.job_id = background->job_id;
+    request.log_file = background->log_file;
+    request.out_fd = request.err_fd = background->terminal.log_fd;
+    request.on_say = background->terminal.on_say;
+    request.on_running = background->terminal.on_running;
+  }
   return run_job(io, std::move(request));
+}
+
+}  // namespace
+
+int start_job(const Options& options, Placement placement, std::vector<std::string> command,
+              EnvList forwarded) {
+  if (!options.control.detach)
+    return run_here(options, std::move(placement), std::move(command), std::move(forwarded),
+                    nullptr);
+  const std::uint64_t job_id = random_job_id();
+  const std::string id = job_id_text(job_id);
+  const std::string log_file =
+      std::filesystem::absolute(log_file_name(*options.control.detach, id));
+  return run_detached(id, log_file, [&](const Detached& terminal) {
+    const Background background{job_id, log_file, terminal};
+    return run_here(options, std::move(placement), std::move(command), std::move(forwarded),
+                    &background);
+  });
 }
 
 }  // namespace ds::launcher

@@ -10,6 +10,8 @@ clean_up() {
 }
 trap clean_up EXIT
 cd "$work" || exit 1
+# Jobs of this script, and no others, are seen by ps and its like.
+export DSLAUNCH_RUNTIME_DIR="$work/.sockets"
 # Found in the environment of everything that a job starts.
 export DS_TEST_COOKIE="e2e-$$-$RANDOM$RANDOM"
 

@@ -1,0 +1,99 @@
+// `dslaunch attach`: a running job's output as if this terminal had started it.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "launcher/cli/option_values.h"
+#include "launcher/jobs/follow.h"
+#include "launcher/jobs/jobs.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kMaxLines = 1 << 20;
+/// A second Ctrl-C within this means the job.
+constexpr auto kConfirmWithin = 2s;
+
+std::atomic<int> interrupts = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+constexpr OptionDef<FollowOptions> kOptions[] = {
+    {{"--lines,-n", "N", "begin with at most so many lines of what is kept (default: 10)"},
+     [](FollowOptions& part, const GivenOption& given) {
+       part.lines = static_cast<std::size_t>(number_value(given, 0, kMaxLines));
+     }},
+};
+
+OptionTable table_of(FollowOptions& options) {
+  OptionTable table;
+  table.add("Options", std::span<const OptionDef<FollowOptions>>(kOptions), options);
+  return table;
+}
+
+OptionTable attach_options() {
+  static FollowOptions shown;
+  return table_of(shown);
+}
+
+/// Ctrl-C leaves the job alone; pressed again, it is for the job.
+class Interrupts {
+ public:
+  bool go_on(LiveJob& job) {
+    for (int count = interrupts.exchange(0); count > 0; --count) on_interrupt(job);
+    if (stopping_ || !leave_at_ || Clock::now() < *leave_at_) return true;
+    fmt::print(stderr, "dslaunch: detached; job {} goes on\n", short_id(job.id));
+    return false;
+  }
+
+ private:
+  void on_interrupt(LiveJob& job) {
+    if (!leave_at_) {
+      leave_at_ = Clock::now() + kConfirmWithin;
+      fmt::print(stderr,
+                 "dslaunch: detaching from job {}; Ctrl-C once more within 2 s stops it instead\n",
+                 short_id(job.id));
+      return;
+    }
+    stopping_ = true;
+    job.client.send(SignalRequest{.signo = SIGINT});
+  }
+
+  std::optional<Clock::time_point> leave_at_;
+  bool stopping_ = false;
+};
+
+int run_attach(int argc, char** argv) {
+  FollowOptions options;
+  const auto words = read_command(kAttachCommand, table_of(options), argc, argv, Words::mixed);
+  if (!words) return 0;
+  if (words->size() > 1) usage_error("dslaunch attach shows one job at a time");
+  std::vector<LiveJob> jobs = own_jobs();
+  LiveJob job = take_job(jobs, words->empty() ? "" : words->front());
+  jobs.clear();
+  std::signal(SIGINT, [](int) { ++interrupts; });
+  Interrupts asked;
+  options.follow = true;
+  options.go_on = [&asked](LiveJob& followed) { return asked.go_on(followed); };
+  return follow(job, options).value_or(contract::kExitInterrupted);
+}
+
+}  // namespace
+
+constinit const Command kAttachCommand = {
+    .name = "attach",
+    .summary = "follow a running job; exits with its code",
+    .run = run_attach,
+    .synopsis = "[JOB] [-n N]",
+    .details =
+        "JOB is the beginning of a job's id; it may be left out when only one job runs. Ctrl-C\n"
+        "detaches (exit code 130) and leaves the job running; a second Ctrl-C within 2 s stops it.",
+    .options = attach_options,
+};
+
+}  // namespace ds::launcher

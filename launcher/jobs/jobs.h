@@ -1,0 +1,13 @@
+// Subcommands about running jobs: ps, kill, tail, attach.
+#pragma once
+
+#include "launcher/cli/command.h"
+
+namespace ds::launcher {
+
+extern const Command kPsCommand;
+extern const Command kKillCommand;
+extern const Command kTailCommand;
+extern const Command kAttachCommand;
+
+}  // namespace ds::launcher
