@@ -60,12 +60,15 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
   resolve_login(program_, env);
-  ShimSetup setup{
-      .rank = rank.rank,
-      .spawn = {.argv = program_.argv, .env = env, .cwd = program_.cwd, .umask = spec.umask},
-      .control_fd = control.write.get(),
-      .agent = ::getpid(),
-      .guard = guard};
+  ShimSetup setup{.rank = rank.rank,
+                  .spawn = {.argv = program_.argv,
+                            .env = env,
+                            .cwd = program_.cwd,
+                            .umask = spec.umask,
+                            .limits = limits_to_set(spec.limits)},
+                  .control_fd = control.write.get(),
+                  .agent = ::getpid(),
+                  .guard = guard};
   setup.spawn.stdout_fd = out.write.get();
   setup.spawn.stderr_fd = err.write.get();
   shim_ = fork_shim(setup);

@@ -85,6 +85,8 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   // The report pipe closes itself at exec, and so do all others from here on.
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   ::umask(static_cast<mode_t>(setup.umask));
+  for (const LimitToSet& limit : setup.limits)
+    ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &limit.value);
   if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0) return {Exited::Stage::chdir, errno};
   reset_signals();
   return {Exited::Stage::exec, exec_first(plan)};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/agent/limits.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
@@ -15,6 +16,7 @@ struct SpawnSetup {
   EnvList env;  // complete
   std::string cwd;
   std::uint32_t umask = 022;
+  std::vector<LimitToSet> limits{};
   int stdout_fd = -1;
   int stderr_fd = -1;
 };

@@ -31,7 +31,8 @@ struct JobRequest {
   Placement placement;
   std::vector<Program> programs;  // by group
   std::uint32_t umask = 022;
-  EnvList forwarded;  // -x
+  std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
+  EnvList forwarded;                    // -x
   JobPolicy policy;
   std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;  // by node rank, then by spare

@@ -7,6 +7,7 @@
 #include <asio/io_context.hpp>
 #include <filesystem>
 
+#include "launcher/agent/limits.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_facts.h"
@@ -44,6 +45,7 @@ int run_here(const Options& options, Placement placement, std::vector<std::strin
        .working_directory =
            std::filesystem::absolute(options.env.wdir.value_or(".")).lexically_normal()});
   request.umask = current_umask();
+  request.limits = limits_of_this_process();
   request.forwarded = std::move(forwarded);
   request.policy.grace = options.failure.grace;
   request.policy.node_timeout = options.failure.node_timeout;
