@@ -41,6 +41,8 @@ last_line_is() {
 
 # background ARGS...: dslaunch ARGS in the background, in a process group of its own; sets launcher.
 background() {
+  : >out # what an earlier run wrote must not be taken for this one's
+  : >err
   setsid "$dslaunch" "$@" >out 2>err </dev/null &
   launcher=$!
 }

@@ -14,6 +14,7 @@ netns_need() {
   for tool in ip ssh-keygen /usr/sbin/sshd unshare; do
     command -v "$tool" > /dev/null || { echo "SKIP: $tool is not installed"; exit 77; }
   done
+  [ -e /etc/hosts ] || { echo "SKIP: there is no /etc/hosts, in whose place the hosts' names go"; exit 77; }
   [ "$(id -u)" -eq 0 ] || { echo "SKIP: network namespaces need root"; exit 77; }
   local works=0
   ip netns add "$netns_prefix-try" 2> /dev/null || { echo "SKIP: this system does not allow network namespaces"; exit 77; }

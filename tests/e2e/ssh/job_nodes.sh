@@ -14,6 +14,13 @@ printf 'node1 slots=2\nnode2 slots=1\nnode3 slots=2\n' > "$dir/hosts"
 failures=0
 fail() { echo "FAIL: $case: $*"; sed 's/^/    /' "$dir/out" "$dir/err"; failures=$((failures + 1)); }
 dslaunch() { on_head timeout 60 "$launcher" --ssh-config "$dir/ssh_config" "$@" > "$dir/out" 2> "$dir/err" < /dev/null; }
+# In the background, on the three hosts, until all five ranks are up; sets job.
+start_long_job() {
+  : > "$dir/out" # the output of the case before must not be taken for this one's
+  dslaunch --hostfile "$dir/hosts" -- sh -c 'echo up; sleep 55' &
+  job=$!
+  wait_for_lines 5 up
+}
 run() {
   case=$1
   shift
@@ -70,9 +77,7 @@ want 'nosuchname: .*cannot be looked up' err
 want_nothing_on 1 2
 
 case="a node that vanishes"
-dslaunch --hostfile "$dir/hosts" -- sh -c 'echo up; sleep 55' &
-job=$!
-wait_for_lines 5 up
+start_long_job
 begin=$SECONDS
 ip -n "$head_ns" link set leg2 down
 wait "$job"
@@ -86,12 +91,13 @@ want_nothing_on 2 # its agent has noticed too: no heartbeat from the head
 ip -n "$head_ns" link set leg2 up
 
 case="an ssh session that is killed"
-dslaunch --hostfile "$dir/hosts" -- sh -c 'echo up; sleep 55' &
-job=$!
-wait_for_lines 5 up
+start_long_job
+killed=0
 for pid in $(ip netns pids "$(node_ns 3)"); do
-  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node3/sshd.pid")" ] || kill -9 "$pid"
+  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = sshd ] && [ "$pid" != "$(cat "$dir/node3/sshd.pid")" ] || continue
+  kill -9 "$pid" && killed=$((killed + 1))
 done
+[ "$killed" -gt 0 ] || fail "no session of sshd was found on node3"
 wait "$job"
 status=$?
 want_status 69
