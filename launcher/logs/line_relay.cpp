@@ -58,44 +58,63 @@ void copy_prefixed(std::string_view text, std::string_view prefix, bool at_start
 }
 
 LineRelay::LineRelay(int world_size, bool one_screen)
-    : prefixed_(world_size > 1), one_screen_(one_screen) {
-  for (int rank = 0; rank < world_size; ++rank) prefixes_.push_back(fmt::format("[{}] ", rank));
-  unfinished_.resize(prefixes_.size() * 2);
+    : untouched_(world_size == 1), one_screen_(one_screen) {
+  for (int rank = 0; rank < world_size; ++rank)
+    for (int stream = 1; stream <= 2; ++stream) prefixes_.push_back(fmt::format("[{}] ", rank));
+  unfinished_.resize(prefixes_.size());
+}
+
+void LineRelay::set_prefixes(std::vector<std::string> prefixes) {
+  DS_ASSERT(prefixes.size() == prefixes_.size());
+  prefixes_ = std::move(prefixes);
+  untouched_ = false;
 }
 
 std::size_t LineRelay::stream_index(int rank, int stream) const {
-  DS_ASSERT(rank >= 0 && static_cast<std::size_t>(rank) < prefixes_.size());
+  DS_ASSERT(rank >= 0 && static_cast<std::size_t>(rank) < prefixes_.size() / 2);
   return static_cast<std::size_t>(rank) * 2 + (stream == 1 ? 0 : 1);
 }
 
 void LineRelay::batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
                       RelayOutput to) {
+  batch(rank, stream, flags, bytes, prefixes_[stream_index(rank, stream)], to);
+}
+
+void LineRelay::batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
+                      std::string_view prefix, RelayOutput to) {
   const std::size_t index = stream_index(rank, stream);
   const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   OutputBuffer& target = stream == 1 ? to.out : to.err;
-  if (!prefixed_) return emit(index, text, target);
+  if (untouched_) return emit(index, text, prefix, target);
   std::optional<OutputBuffer>& unfinished = unfinished_[index];
   if ((flags & kOutputMore) != 0 && (!unfinished || unfinished->size() < kMaxHeldLine)) {
     if (!unfinished) unfinished.emplace();
     unfinished->append(text);
     return;
   }
-  if (!unfinished) return emit(index, text, target);
+  if (!unfinished) return emit(index, text, prefix, target);
   unfinished->append(text);
-  emit(index, unfinished->view(), target);
+  emit(index, unfinished->view(), prefix, target);
   unfinished.reset();
 }
 
-void LineRelay::emit(std::size_t index, std::string_view text, OutputBuffer& to) {
+void LineRelay::line(int rank, int stream, std::string_view text, std::string_view prefix,
+                     RelayOutput to) {
+  const std::size_t several = prefixes_.size() + (stream == 1 ? 0 : 1);
+  emit(rank < 0 ? several : stream_index(rank, stream), text, prefix,
+       stream == 1 ? to.out : to.err);
+}
+
+void LineRelay::emit(std::size_t index, std::string_view text, std::string_view prefix,
+                     OutputBuffer& to) {
   if (text.empty()) return;
   const std::size_t screen = screen_of(index % 2 == 0 ? 1 : 2);
   std::optional<Open>& open = open_[screen];
-  if (!prefixed_) {
+  if (untouched_) {
     to.append(text);
   } else {
     const bool goes_on = open && open->stream == index;
     if (open && !goes_on) close_line(screen, to);
-    const std::string_view prefix = prefixes_[index / 2];
     const bool over_progress =
         goes_on && open->last == '\r' && text.front() != '\n' && text.front() != '\r';
     copy_prefixed(text, prefix, !goes_on || over_progress, to);
@@ -119,10 +138,10 @@ void LineRelay::own_line(std::string_view line, RelayOutput to) {
 void LineRelay::finish(RelayOutput to) {
   for (std::size_t index = 0; index < unfinished_.size(); ++index) {
     if (!unfinished_[index]) continue;
-    emit(index, unfinished_[index]->view(), index % 2 == 0 ? to.out : to.err);
+    emit(index, unfinished_[index]->view(), prefixes_[index], index % 2 == 0 ? to.out : to.err);
     unfinished_[index].reset();
   }
-  if (!prefixed_) return;
+  if (untouched_) return;
   for (std::size_t screen = 0; screen < 2; ++screen)
     if (open_[screen]) close_line(screen, open_[screen]->stream % 2 == 0 ? to.out : to.err);
 }

@@ -19,8 +19,9 @@ struct RelayOutput {
   OutputBuffer& err;  // stderr
 };
 
-/// Puts `[rank] ` before every line, and before what follows a '\r' inside one, so that progress
-/// lines draw over themselves. A job of one rank has no prefix: its bytes pass untouched. Promise:
+/// Puts a prefix (`[rank] ` unless others are given) before every line, and before what follows a
+/// '\r' inside one, so that progress lines draw over themselves. A job of one rank without a given
+/// prefix has none: its bytes pass untouched. Promise:
 /// a line is never split by another rank's, however long, as long as it does not stand still; then
 ///          it is closed by a newline before others write, and goes on with a new prefix.
 class LineRelay {
@@ -29,9 +30,17 @@ class LineRelay {
   /// the way of the other.
   LineRelay(int world_size, bool one_screen);
 
+  /// For each rank those of its stdout and its stderr.
+  void set_prefixes(std::vector<std::string> prefixes);
+
   /// `stream` 1 or 2; `flags` as in line_batcher.h.
   void batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
              RelayOutput to);
+  /// With a prefix of its own (one with the time).
+  void batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
+             std::string_view prefix, RelayOutput to);
+  /// A line, or a piece of one, of one rank or (-1) of several.
+  void line(int rank, int stream, std::string_view text, std::string_view prefix, RelayOutput to);
   /// A line of the launcher itself, on stderr; closes an open line first.
   void own_line(std::string_view line, RelayOutput to);
   /// The end of the job: lines that wait for their end, and a newline where one is missing (several
@@ -47,13 +56,13 @@ class LineRelay {
   [[nodiscard]] std::size_t screen_of(int stream) const {
     return one_screen_ || stream == 1 ? 0 : 1;
   }
-  void emit(std::size_t index, std::string_view text, OutputBuffer& to);
+  void emit(std::size_t index, std::string_view text, std::string_view prefix, OutputBuffer& to);
   void close_line(std::size_t screen, OutputBuffer& to);
 
-  bool prefixed_;
+  bool untouched_;
   bool one_screen_;
-  std::vector<std::string> prefixes_;
-  std::optional<Open> open_[2];  // by screen
+  std::vector<std::string> prefixes_;  // by stream
+  std::optional<Open> open_[2];        // by screen
   std::vector<std::optional<OutputBuffer>>
       unfinished_;  // by stream: pieces of a line longer than a batch
 };

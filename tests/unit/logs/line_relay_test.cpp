@@ -118,3 +118,29 @@ TEST_CASE("the end of a job of several ranks leaves no open or held line") {
   CHECK(screen.out_text.view() == "[0] half\n");
   CHECK(screen.err_text.view() == "[1] long\n");
 }
+
+TEST_CASE("given prefixes stand before each stream's lines, also of a single rank") {
+  Screen screen(1, true);
+  screen.relay.set_prefixes({"n0 out: ", "n0 err: "});
+  screen.out(0, "a\nb");
+  screen.err(0, "c\n");
+  CHECK(screen.out_text.view() == "n0 out: a\nn0 out: b");
+  CHECK(screen.err_text.view() == "\nn0 err: c\n");
+}
+
+TEST_CASE("no prefix leaves lines whole") {
+  Screen screen(2);
+  screen.relay.set_prefixes({"", "", "", ""});
+  screen.out(0, "half", kOutputPartial);
+  screen.out(1, "x\n");
+  CHECK(screen.out_text.view() == "half\nx\n");
+}
+
+TEST_CASE("lines of several ranks draw over their own progress") {
+  Screen screen(3);
+  const RelayOutput to{screen.out_text, screen.err_text};
+  screen.relay.line(-1, 1, "1%\r", "[0-2] ", to);
+  screen.relay.line(-1, 1, "2%\r", "[0-2] ", to);
+  screen.relay.line(1, 1, "bad\n", "[1] ", to);
+  CHECK(screen.out_text.view() == "[0-2] 1%\r[0-2] 2%\r\n[1] bad\n");
+}

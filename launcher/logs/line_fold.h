@@ -1,0 +1,105 @@
+// Equal lines of many ranks -> one line with the ranks that wrote it. Pure: the clock is an
+// argument.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "launcher/logs/rank_bits.h"
+
+namespace ds::launcher {
+
+/// What comes out.
+struct FoldedLine {
+  std::vector<int> ranks;     // ascending
+  std::string_view text;      // with its '\n', or its '\r' (progress), unless it is a piece
+  bool piece = false;         // of one rank's line, which has stood still or is too long
+  Clock::time_point first{};  // when the first of them wrote it
+};
+
+/// One stream (stdout or stderr) of all ranks. A line waits for the same line of other ranks, at
+/// most kWindow; it leaves at once when all that still write have said it, and when it is one
+/// rank's while more than half of all agree on something else.
+/// Promise: the lines of a rank come out in their order, each of them once.
+/// Memory:  kMaxLines and kMaxBytes; beyond them the oldest leave early.
+class LineFold {
+ public:
+  static constexpr std::chrono::milliseconds kWindow{250};
+  static constexpr std::size_t kMaxLines = 1024;
+  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+  /// A longer line is passed on in pieces, unfolded.
+  static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
+  using Emit = std::function<void(const FoldedLine&)>;
+
+  /// `writes` by rank: something may come of it.
+  LineFold(std::vector<bool> writes, Emit emit);
+
+  /// `flags` as in line_batcher.h; `at` is when the rank wrote it, `now` the present.
+  void add(int rank, std::uint8_t flags, std::string_view text, Clock::time_point at,
+           Clock::time_point now);
+  /// Nobody waits for this rank any more.
+  void ended(int rank, Clock::time_point at, Clock::time_point now);
+  /// Lines whose time has come.
+  void tick(Clock::time_point now);
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+  /// All that waits, also beginnings of lines.
+  void flush();
+
+ private:
+  struct Group {  // the ranks that have said the same
+    std::string text;
+    RankBits ranks;
+    std::uint64_t number = 0;
+    Clock::time_point due{};
+    Clock::time_point first{};
+    Group* next_same = nullptr;  // the next one with this text
+    bool crowd = false;          // more than half of all
+    bool gone = false;
+  };
+  struct Same {  // groups with the same text, in their order
+    Group* head = nullptr;
+    Group* tail = nullptr;
+  };
+  struct Rank {
+    std::string open{};     // the beginning of a line
+    bool in_piece = false;  // the beginning of its line has been passed on
+    bool writes = false;
+    int waiting = 0;        // groups with it
+    Group* last = nullptr;  // the youngest of them
+  };
+
+  void line(int rank, std::string_view text, Clock::time_point at, Clock::time_point now);
+  void piece(int rank, std::string_view text, Clock::time_point at);
+  Group* joinable(const Rank& from, std::string_view text);
+  Group& open_group(std::string_view text, Clock::time_point at, Clock::time_point now);
+  void join(int rank, Group& group);
+  [[nodiscard]] bool is_complete(const Group& group) const;
+  void let_strays_go(std::uint64_t crowd);
+  /// The group with this number, if it still waits.
+  Group* waiting(std::uint64_t number);
+  void emit(Group& group);
+  void emit_up_to(std::uint64_t number);
+  void emit_with_past(Group& group);
+  void unlink(const Group& group);
+  void drop_gone();
+
+  Emit emit_;
+  std::vector<Rank> ranks_;
+  std::size_t writing_ = 0;
+  std::deque<Group> groups_;  // by number; references stay valid
+  std::unordered_map<std::string_view, Same> same_;
+  Group* crowd_ = nullptr;  // the youngest that waits
+  std::uint64_t next_number_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,57 @@
+// The least uncertain of the samples.
+#include "launcher/logs/node_clock.h"
+
+#include <algorithm>
+
+namespace ds::launcher {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Nobody knows how long a Hello was under way: a real round trip is better whatever it took.
+constexpr std::int64_t kOneWayError = std::int64_t{60} * 1'000'000'000;
+
+/// Readings come from elsewhere and may be any number: no overflow.
+std::int64_t minus(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b); }
+
+}  // namespace
+
+void NodeClock::greeted(std::uint64_t agent_clock, Clock::time_point now) {
+  take({minus(agent_clock, clock_value(now)), kOneWayError, now});
+}
+
+void NodeClock::heard(const Heartbeat& beat, Clock::time_point now) {
+  if (beat.heard == 0) return;
+  const std::int64_t round_trip = minus(clock_value(now) - beat.heard, beat.held);
+  if (round_trip < 0) return;  // of an agent that talks nonsense
+  const std::uint64_t arrived_there = beat.sent - beat.held;
+  const std::uint64_t arrived_here = beat.heard + static_cast<std::uint64_t>(round_trip) / 2;
+  take({minus(arrived_there, arrived_here), round_trip / 2, now});
+}
+
+void NodeClock::take(const Sample& sample) {
+  if (best_) {
+    const auto age = static_cast<double>(nanoseconds(sample.at - best_->at).count());
+    if (static_cast<double>(sample.error) > static_cast<double>(best_->error) + age * kDrift)
+      return;
+  }
+  best_ = sample;
+}
+
+Clock::time_point NodeClock::here(std::uint64_t agent_time, Clock::time_point now) {
+  Clock::time_point at = now;
+  if (best_) {
+    const nanoseconds since_epoch(minus(agent_time, static_cast<std::uint64_t>(best_->offset)));
+    at = std::min(now, Clock::time_point(std::chrono::duration_cast<Clock::duration>(since_epoch)));
+  }
+  last_answer_ = std::max(last_answer_, at);
+  return last_answer_;
+}
+
+std::optional<nanoseconds> NodeClock::error() const {
+  if (!best_) return std::nullopt;
+  return nanoseconds(best_->error);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,19 @@
+// Runs of numbers.
+#include "launcher/logs/rank_ranges.h"
+
+namespace ds::launcher {
+
+std::string rank_ranges(std::span<const int> sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t last = i;
+    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(sorted[i]);
+    if (last > i) text += '-' + std::to_string(sorted[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,32 @@
+// Which ranks' output is shown: `0-3,7,err`. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ds::launcher {
+
+/// The value of --show. Ranks are checked once the number of them is known.
+class ShowChoice {
+ public:
+  /// Errors:  Error{usage} naming the word that makes no sense, and the accepted form.
+  static ShowChoice parse(std::string_view text);
+
+  /// By rank: 1 stdout, 2 stderr, added up.
+  /// Errors:  Error{usage} for a rank that the job does not have.
+  [[nodiscard]] std::vector<std::uint8_t> resolve(int world_size) const;
+
+ private:
+  struct Range {
+    int first = 0;
+    int last = 0;  // -1: the last rank
+  };
+  std::string text_;
+  bool all_ = false;
+  bool errors_ = false;
+  std::vector<Range> ranges_;
+};
+
+}  // namespace ds::launcher
