@@ -130,6 +130,12 @@ void AgentLoop::read_channel() {
     if (std::holds_alternative<Spec>(frame->message) && !state_.spec()) envelope_ = frame->envelope;
     if (const auto* credit = std::get_if<Credit>(&frame->message))
       credit_ = credit_.value_or(0) + credit->bytes;
+    if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
+      const bool first = !heard_beat_;
+      heard_beat_ = *beat;
+      heard_beat_at_ = Clock::now();
+      if (first) send_heartbeat();  // before any rank writes, the root knows our clock
+    }
     // Late frames of another epoch or agent mean nothing here.
     if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message});
   }

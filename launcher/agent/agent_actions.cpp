@@ -37,11 +37,23 @@ void AgentLoop::perform(const Send& action) {
   // The last frame must not overtake what the ranks wrote.
   const bool is_last = std::holds_alternative<Bye>(action.message) ||
                        std::holds_alternative<Cleared>(action.message);
-  if (is_last) {
+  if (std::holds_alternative<Heartbeat>(action.message)) {
+    send_heartbeat();
+  } else if (is_last) {
     channel_.send_last(envelope_, action.message);
   } else {
     channel_.send_control(envelope_, action.message);
   }
+}
+
+void AgentLoop::send_heartbeat() {
+  const Clock::time_point now = Clock::now();
+  Heartbeat beat{.sent = clock_value(now)};
+  if (heard_beat_) {
+    beat.heard = heard_beat_->sent;
+    beat.held = clock_value(now) - clock_value(heard_beat_at_);
+  }
+  channel_.send_control(envelope_, beat);
 }
 
 void AgentLoop::perform(const HoldPort&) {

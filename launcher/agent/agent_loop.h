@@ -49,6 +49,7 @@ class AgentLoop {
   void tell(const AgentEvent& event);
   void lose_root(const std::string& why);
   void perform(const Send& action);
+  void send_heartbeat();
   void perform(const HoldPort&);
   void perform(const KillLeftovers& action);
   void perform(const StartRanks& action);
@@ -80,6 +81,8 @@ class AgentLoop {
   bool started_ = false;
   std::vector<pollfd> polled_;
   std::optional<std::uint64_t> credit_;
+  std::optional<Heartbeat> heard_beat_;  // the last one of the root
+  Clock::time_point heard_beat_at_;
   Clock::time_point now_;
   Clock::time_point next_look_;
   bool told_empty_ = false;

@@ -127,6 +127,7 @@ Hello describe_node() {
   hello.cores = cores_by_affinity();
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
+  hello.clock = clock_value(std::chrono::steady_clock::now());
   return hello;
 }
 

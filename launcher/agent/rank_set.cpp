@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ds::launcher {
 
@@ -37,14 +38,24 @@ void RankSet::add_polls(std::vector<pollfd>& polled, bool read_output, Clock::ti
     polled.push_back({rank->control(), POLLIN, 0});
     for (const auto& stream : rank->streams()) {
       polled.push_back({read_output ? stream.fd.get() : -1, POLLIN, 0});
-      if (const auto due = stream.batcher.wake_at()) until = std::min(until, *due);
+      const auto due = stream.batcher.wake_at();
+      if (read_output && due) until = std::min(until, *due);
     }
   }
 }
 
 void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point now,
                            const std::function<bool()>& may_read, const OnOutput& on_output) {
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+  if (!may_read()) {
+    blocked_ = true;
+    return;
+  }
+  if (std::exchange(blocked_, false)) {
+    for (const auto& rank : ranks_)
+      for (auto& stream : rank->streams()) stream.batcher.read_on(now);
+  }
+  for (std::size_t n = 0; n < ranks_.size(); ++n) {
+    const std::size_t r = (turn_of_ + n) % ranks_.size();
     RankProcess& rank = *ranks_[r];
     const RankProcess::OnOutput pass = [&](std::uint8_t stream, const LineBatch& batch, bool last) {
       on_output({.rank = rank.rank(),
@@ -55,10 +66,15 @@ void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point 
     };
     for (std::size_t i = 0; i < 2; ++i) {
       if (!rank.streams()[i].fd) continue;
+      if (!may_read()) {
+        blocked_ = true;
+        turn_of_ = r;
+        return;
+      }
       const bool ready = r < ranks_polled_ && polled[first_poll_ + 3 * r + 1 + i].revents != 0;
       // Of a rank whose shim has ended nothing more will wake us.
-      if ((ready || rank.shim() == 0) && may_read()) rank.read_stream(i, now, pass);
-      rank.pass_partial(i, now, pass);
+      if (ready || rank.shim() == 0) rank.read_stream(i, now, pass);
+      if (!ready) rank.pass_partial(i, now, pass);
     }
   }
 }

@@ -25,9 +25,11 @@ class RankSet {
   /// Kills children of this process that are none of the shims.
   void kill_strays() const;
 
-  /// Adds what to wait for, and brings `until` forward to the next partial line that is due.
+  /// Adds what to wait for, and brings `until` forward to the next partial line that is due. While
+  /// output is not read no line stands still.
   void add_polls(std::vector<pollfd>& polled, bool read_output, Clock::time_point& until);
-  /// Reads the streams that `polled` says are ready, as long as `may_read` allows it.
+  /// Reads the streams that `polled` says are ready, as long as `may_read` allows it; where it has
+  /// stopped, the next call goes on.
   using OnOutput = std::function<void(const Output&)>;
   void read_streams(const std::vector<pollfd>& polled, Clock::time_point now,
                     const std::function<bool()>& may_read, const OnOutput& on_output);
@@ -36,6 +38,8 @@ class RankSet {
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::size_t first_poll_ = 0;
   std::size_t ranks_polled_ = 0;
+  bool blocked_ = false;     // what the ranks write is not read
+  std::size_t turn_of_ = 0;  // who is read first: whoever had to wait
 };
 
 }  // namespace ds::launcher

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "launcher/cli/option_table.h"
+#include "launcher/logs/log_policy.h"
 
 namespace ds::launcher {
 
@@ -11,6 +12,7 @@ enum class LogLevel { error, warn, info, debug };
 
 struct LogOptions {
   LogLevel log_level = LogLevel::info;
+  LogPolicy policy;  // the folder as typed
 };
 
 std::span<const OptionDef<LogOptions>> log_options();

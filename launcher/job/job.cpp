@@ -27,10 +27,12 @@ Job::Job(asio::io_context& io, JobRequest request)
       suspend_timer_(io),
       signals_(io),
       output_(io,
-              {.world_size = request_.placement.world_size(),
+              {.placement = request_.placement,
+               .policy = request_.logs,
+               .job_id = job_id_text(identity_.id),
                .out_fd = request_.out_fd,
                .err_fd = request_.err_fd},
-              {.on_pause = [this](bool pause) { pause_reading(pause); },
+              {.on_credit = [this](int agent, const Credit& credit) { link(agent).send(credit); },
                .on_closed = [this] { feed(OutputClosed{}); },
                .on_written =
                    [this] {
@@ -83,7 +85,7 @@ void Job::arm_timer() {
   timer_.async_wait([this](const asio::error_code& error) {
     if (error) return;
     timer_at_.reset();
-    if (output_.paused()) feed(OutputHeld{});
+    if (output_.held()) feed(OutputHeld{});
     feed(Tick{});
   });
 }
@@ -101,14 +103,16 @@ void Job::wait_for_signal() {
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) {
     control_.output(*output);
-    return output_.take(*output);
+    return output_.take(agent, *output);
   }
+  if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
     if (hello->version != kWireVersion) {
       link(agent).close();
       return feed(AgentLost{agent, version_reason(host, *hello)});
     }
+    output_.greeted(agent, *hello);
     this->hello(agent) = std::move(*hello);
     feed(AgentGreeted{agent});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {

@@ -9,6 +9,7 @@
 
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_state.h"
+#include "launcher/logs/log_policy.h"
 #include "launcher/transport/transport.h"
 #include "launcher/wire/frame.h"
 
@@ -34,6 +35,7 @@ struct JobRequest {
   std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
   EnvList forwarded;                    // -x
   JobPolicy policy;
+  LogPolicy logs;
   std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;  // by node rank, then by spare
   int out_fd = 1;
@@ -48,7 +50,7 @@ struct JobRequest {
 
 /// Starts the ranks, relays their output, handles HUP, INT, TERM and TSTP, and returns the exit
 /// code of dslaunch once everything is over and written. Errors:  Error{system} if the machine
-/// refuses timers or signals.
+/// refuses timers or signals; Error{usage} and Error{config} for `logs` that do not fit.
 int run_job(asio::io_context& io, JobRequest request);
 
 }  // namespace ds::launcher

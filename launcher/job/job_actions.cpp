@@ -44,23 +44,30 @@ void Job::perform(const OpenAgent& action) {
 
 void Job::perform(const SendSpec& action) {
   link(action.agent).enter_epoch(static_cast<std::uint32_t>(state_.placement().epoch));
-  link(action.agent)
-      .send(make_spec(request_, state_.placement(), action.node, identity_,
-                      {hello(action.agent), route(action.agent).local}, own_environment()));
+  Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
+                        {hello(action.agent), route(action.agent).local}, own_environment());
+  output_.fill(spec, state_.placement());
+  link(action.agent).send(spec);
+  output_.prepared(action.agent);
+  // Its answer tells how far its clock is from ours.
+  link(action.agent).send(Heartbeat{.sent = clock_value(Clock::now())});
 }
 
 void Job::perform(const SendGo& action) {
   std::vector<bool> local;
+  std::vector<std::string> hosts;
   std::string root_side;
   for (const Node& node : state_.placement().nodes) {
     const int agent = state_.agents().agent_of(node.node_rank);
     local.push_back(route(agent).local);
+    hosts.push_back(hello(agent).hostname);
     const bool other = !route(agent).local && !hello(agent).addresses.empty();
     if (other && root_side.empty()) root_side = own_address_towards(hello(agent).addresses.front());
   }
   const int first = state_.agents().agent_of(0);
   const std::string address =
       master_address(state_.placement(), local, hello(first).addresses, root_side);
+  output_.start(state_.placement(), hosts);
   send_to_busy(Go{master_env(address, action.master_port)});
 }
 
@@ -114,10 +121,6 @@ void Job::perform(const SuspendSelf&) {
 }
 
 // Output.
-
-void Job::pause_reading(bool pause) {
-  for (const auto& link : links_) link->pause_reading(pause);
-}
 
 void Job::perform(const Say& action) {
   const std::string line = "dslaunch: " + action.text;

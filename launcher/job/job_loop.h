@@ -42,7 +42,7 @@ class Job {
   void perform(const SuspendRanks&) { send_all(Suspend{}); }
   void perform(const SuspendSelf&);
   void perform(const ResumeRanks&) { send_all(Resume{}); }
-  void perform(const SendHeartbeats&) { send_all(Heartbeat{}); }
+  void perform(const SendHeartbeats&) { send_all(Heartbeat{.sent = clock_value(Clock::now())}); }
   void perform(const SendSweep& action);
   void perform(const CloseAgent& action);
   void perform(const Say& action);
@@ -51,7 +51,6 @@ class Job {
   void send_all(const Message& message);
   /// To agents that have a Spec and have not said Cleared.
   void send_to_busy(const Message& message);
-  void pause_reading(bool pause);
   void leave_when_over();
 
   [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }

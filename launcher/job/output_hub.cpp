@@ -1,38 +1,201 @@
-// Relay, ring and queue in one place.
+// Every Output passes here: credit, last lines, log file, filter, fold, prefix, queue.
 #include "launcher/job/output_hub.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
 #include "launcher/job/job_facts.h"
+#include "launcher/job/output_setup.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
-OutputHub::OutputHub(asio::io_context& io, const OutputSetup& setup, Events events)
+namespace {
+
+/// Log files may take this long after the end of everything else.
+constexpr std::chrono::seconds kFilePatience{10};
+
+std::uint64_t lines_of(std::string_view text) {
+  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
     : io_(io),
       events_(std::move(events)),
-      world_size_(setup.world_size),
-      relay_(setup.world_size, same_file(setup.out_fd, setup.err_fd)),
-      last_(setup.world_size),
-      taken_after_(static_cast<std::size_t>(setup.world_size)),
-      queue_(setup.out_fd, setup.err_fd,
-             [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
+      policy_(setup.policy),
+      job_id_(setup.job_id),
+      plan_(plan_output(policy_, setup.placement, job_id_,
+                        look_at_screens(setup.out_fd, setup.err_fd))),
+      started_(Clock::now()),
+      started_wall_(std::chrono::system_clock::now()),
+      relay_(setup.placement.world_size(), same_file(setup.out_fd, setup.err_fd)),
+      last_(setup.placement.world_size()),
+      taken_after_(setup.placement.ranks.size()),
+      fold_timer_(io),
+      book_(setup.placement.nodes.size()),
+      patience_(io),
+      queue_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }) {
+  if (policy_.fold && setup.placement.world_size() > 1) {
+    for (const int stream : {1, 2})
+      folds_[stream - 1].emplace(
+          [this, stream](const FoldedLine& line) { show_folded(stream, line); });
+  }
+  if (plan_.files_on_nodes || plan_.files.empty()) return;
+  make_log_folders(plan_.files);
+  files_ = std::make_unique<RankFiles>(plan_.files,
+                                       [this] { asio::post(io_, [this] { on_change(); }); });
+}
 
-void OutputHub::take(const Output& output) {
-  if (output.stream != 1 && output.stream != 2) return;
-  if (output.rank < 0 || output.rank >= world_size_) return;
+// Agents, names and times.
+
+void OutputHub::fill(Spec& spec, const Placement& placement) {
+  if (plan_.files_on_nodes) plan_.files = log_files(policy_, placement, job_id_);
+  plan_spec(plan_, spec);
+}
+
+void OutputHub::prepared(int agent) {
+  if (!std::exchange(agent_at(agent).has_credit, true)) events_.on_credit(agent, {book_.window()});
+}
+
+OutputHub::Agent& OutputHub::agent_at(int agent) {
+  const auto index = static_cast<std::size_t>(agent);
+  if (index >= agents_.size()) agents_.resize(index + 1);
+  return agents_[index];
+}
+
+void OutputHub::greeted(int agent, const Hello& hello) {
+  agent_at(agent).clock.greeted(hello.clock, Clock::now());
+}
+
+void OutputHub::heard(int agent, const Heartbeat& beat) {
+  agent_at(agent).clock.heard(beat, Clock::now());
+}
+
+void OutputHub::start(const Placement& placement, const std::vector<std::string>& hosts) {
+  if (names_.empty()) {
+    started_ = Clock::now();
+    started_wall_ = std::chrono::system_clock::now();
+  }
+  names_.clear();
+  for (const RankPlace& place : placement.ranks) {
+    const auto node = static_cast<std::size_t>(place.node_rank);
+    names_.push_back({.rank = place.rank,
+                      .local_rank = place.local_rank,
+                      .node_rank = place.node_rank,
+                      .node = placement.nodes[node].host.name,
+                      .host = printable(hosts[node]),
+                      .group = placement.groups[static_cast<std::size_t>(place.group)].name});
+  }
+  for (const int stream : {1, 2}) {
+    std::vector<bool> writes;
+    for (const std::uint8_t shown : plan_.shown) writes.push_back((shown & stream) != 0);
+    if (folds_[stream - 1]) folds_[stream - 1]->start(writes);
+  }
+  if (plan_.untouched) return;
+  std::vector<std::string> prefixes;
+  for (const RankName& name : names_) {
+    const RankName* one = &name;
+    for (const int stream : {1, 2}) prefixes.push_back(prefix_of({&one, 1}, stream, started_));
+  }
+  relay_.set_prefixes(std::move(prefixes));
+}
+
+LineTime OutputHub::line_time(Clock::time_point at) const {
+  const auto elapsed = std::max(at - started_, Clock::duration::zero());
+  return {started_wall_ + std::chrono::duration_cast<std::chrono::system_clock::duration>(elapsed),
+          elapsed};
+}
+
+std::string OutputHub::prefix_of(std::span<const RankName* const> ranks, int stream,
+                                 Clock::time_point at) const {
+  std::string prefix = plan_.prefix.render(ranks, stream, line_time(at));
+  const bool in_colour = plan_.colour[stream - 1] && !prefix.empty() && ranks.size() == 1;
+  return in_colour ? coloured(prefix, ranks.front()->rank) : prefix;
+}
+
+// Lines.
+
+void OutputHub::take(int agent, const Output& output) {
   const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
                               output.bytes.size()};
+  if (const auto grant = book_.took(static_cast<std::size_t>(agent), text.size()))
+    events_.on_credit(agent, {*grant});
+  if (output.stream != 1 && output.stream != 2) return;
+  if (output.rank == -1) return say(fmt::format("dslaunch: {}", printable(text)));
+  if (output.rank < 0 || static_cast<std::size_t>(output.rank) >= names_.size()) return;
   last_.add(output.rank, output.stream, text);
+  if ((output.flags & Output::kTail) != 0) return;
+  const bool timed = plan_.stamped_files || plan_.prefix.has_time() || folds_[0];
+  const Clock::time_point at =
+      timed ? agent_at(agent).clock.here(output.time, Clock::now()) : started_;
+  if (files_) keep(output, text, at);
+  if (!plan_.shows(output.rank, output.stream)) return;
   taken_ += text.size();
   taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
-  // After a signal nobody waits for a reader that does not read.
-  if (!waits_for_reader_ && queue_.queued() > OutputQueue::kHigh) return;
-  relay_.batch(output.rank, output.stream, output.flags, output.bytes, {out_, err_});
+  const bool drops = !waits_for_reader_ || plan_.drop_here;
+  if (drops && queue_.queued() > OutputQueue::kHigh) {
+    dropped_lines_ += lines_of(text);
+    return;
+  }
+  show(output, text, at);
   push();
 }
 
-void OutputHub::say(std::string_view line) { relay_.own_line(line, {out_, err_}); }
+void OutputHub::show(const Output& output, std::string_view text, Clock::time_point at) {
+  if (std::optional<LineFold>& fold = folds_[output.stream - 1]) {
+    const auto flags = static_cast<std::uint8_t>(output.flags & ~Output::kLast);
+    fold->add(output.rank, flags, text, at, Clock::now());
+    if ((output.flags & Output::kLast) != 0) fold->ended(output.rank, at, Clock::now());
+    return arm_fold_timer();
+  }
+  if (!plan_.prefix.has_time())
+    return relay_.batch(output.rank, output.stream, output.flags, output.bytes, screens());
+  const RankName* name = &names_[static_cast<std::size_t>(output.rank)];
+  relay_.batch(output.rank, output.stream, output.flags, output.bytes,
+               prefix_of({&name, 1}, output.stream, at), screens());
+}
+
+void OutputHub::show_folded(int stream, const FoldedLine& line) {
+  std::vector<const RankName*> ranks;
+  for (const int rank : line.ranks) ranks.push_back(&names_[static_cast<std::size_t>(rank)]);
+  const int rank = line.ranks.size() == 1 ? line.ranks.front() : -1;
+  relay_.line(rank, stream, line.text, prefix_of(ranks, stream, line.first), screens());
+}
+
+void OutputHub::keep(const Output& output, std::string_view text, Clock::time_point at) {
+  const std::string stamp = plan_.stamped_files ? time_text(line_time(at).wall) + ' ' : "";
+  files_->add(static_cast<std::size_t>(output.rank), output.stream, text, stamp);
+  if (!book_.held() && files_->queued() > RankFiles::kHigh) look_at_reader();
+}
+
+void OutputHub::arm_fold_timer() {
+  if (fold_armed_) return;
+  auto due = folds_[0]->wake_at();
+  const auto other = folds_[1]->wake_at();
+  if (other && (!due || *other < *due)) due = other;
+  if (!due) return;
+  fold_armed_ = true;
+  fold_timer_.expires_at(*due);
+  fold_timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    fold_armed_ = false;
+    for (auto& fold : folds_) fold->tick(Clock::now());
+    push();
+    arm_fold_timer();
+  });
+}
+
+void OutputHub::say(std::string_view line) {
+  relay_.own_line(line, screens());
+  push();
+}
+
+// The reader.
 
 void OutputHub::push() {
   queue_.push(1, out_);
@@ -42,29 +205,73 @@ void OutputHub::push() {
 
 void OutputHub::look_at_reader() {
   const std::size_t queued = queue_.queued();
-  const bool pause =
-      waits_for_reader_ && (paused_ ? queued >= OutputQueue::kLow : queued > OutputQueue::kHigh);
-  if (std::exchange(paused_, pause) != pause) events_.on_pause(pause);
+  const std::size_t in_files = files_ ? files_->queued() : 0;
+  const bool was = book_.held();
+  const bool slow_reader =
+      !plan_.drop_here && queued > (was ? OutputQueue::kLow : OutputQueue::kHigh);
+  const bool slow_disk = in_files > (was ? RankFiles::kLow : RankFiles::kHigh);
+  const bool hold = waits_for_reader_ && (slow_reader || slow_disk);
+  if (hold && !was) book_.hold();
+  if (hold || !was) return;
+  for (const auto& [agent, bytes] : book_.release())
+    events_.on_credit(static_cast<int>(agent), {bytes});
 }
 
-void OutputHub::on_queue_change() {
+void OutputHub::on_change() {
   look_at_reader();
+  say_problem();
+  if (queue_.queued() < OutputQueue::kLow) say_dropped();
   if (queue_.broken(1) && !finished_) events_.on_closed();
-  if (!finished_) return;
-  const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
-  if (queue_.queued() == 0 || nobody_reads) events_.on_written();
+  leave_when_written();
+}
+
+void OutputHub::say_problem() {
+  const auto problem = files_ ? files_->problem() : std::nullopt;
+  if (problem) say("dslaunch: " + *problem);
+}
+
+void OutputHub::say_dropped() {
+  if (dropped_lines_ == 0) return;
+  const std::uint64_t lines = std::exchange(dropped_lines_, 0);
+  say(fmt::format("dslaunch: {} lines were not shown: nobody read fast enough{}", lines,
+                  files_ ? "; the log files have them" : ""));
 }
 
 void OutputHub::leave_slow_reader() {
   if (!std::exchange(waits_for_reader_, false)) return;
-  asio::post(io_, [this] { on_queue_change(); });
+  if (book_.held()) {
+    // What the nodes hold back would only be dropped here.
+    for (std::size_t agent = 0; agent < agents_.size(); ++agent)
+      events_.on_credit(static_cast<int>(agent), {0, true});
+  }
+  asio::post(io_, [this] { on_change(); });
 }
 
 void OutputHub::finish() {
   finished_ = true;
-  relay_.finish({out_, err_});
+  fold_timer_.cancel();
+  for (auto& fold : folds_)
+    if (fold) fold->flush();
+  relay_.finish(screens());
   push();
-  on_queue_change();
+  say_dropped();
+  if (files_) {
+    patience_.expires_after(kFilePatience);
+    patience_.async_wait([this](const asio::error_code& error) {
+      if (error) return;
+      out_of_patience_ = true;
+      say("dslaunch: log files are incomplete: the disk does not answer");
+      leave_when_written();
+    });
+  }
+  on_change();
+}
+
+void OutputHub::leave_when_written() {
+  if (!finished_) return;
+  const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
+  const bool kept = !files_ || files_->queued() == 0 || out_of_patience_;
+  if (kept && (queue_.queued() == 0 || nobody_reads)) events_.on_written();
 }
 
 }  // namespace ds::launcher

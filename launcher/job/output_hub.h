@@ -1,39 +1,62 @@
-// The output side of a job: lines of ranks and of the launcher on their way to the two streams.
+// The output side of a job: lines of ranks and of the launcher on their way to the two streams and
+// to log files.
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launcher/job/output_plan.h"
+#include "launcher/logs/credit_book.h"
 #include "launcher/logs/last_lines.h"
+#include "launcher/logs/line_fold.h"
 #include "launcher/logs/line_relay.h"
+#include "launcher/logs/node_clock.h"
 #include "launcher/logs/output_queue.h"
+#include "launcher/logs/rank_files.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
-
-struct OutputSetup {
-  int world_size = 1;
-  int out_fd = 1;
-  int err_fd = 2;
-};
 
 /// Threads: the io_context's.
 class OutputHub {
  public:
   struct Events {
-    std::function<void(bool)> on_pause;  // the reader is slow: stop, or go on, reading agents
-    std::function<void()> on_closed;     // nobody reads standard output any more
-    std::function<void()> on_written;    // after finish(): all is written, or nobody waits for it
+    std::function<void(int, const Credit&)> on_credit;  // for an agent
+    std::function<void()> on_closed;                    // nobody reads standard output any more
+    std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
   };
-  OutputHub(asio::io_context& io, const OutputSetup& setup, Events events);
+  struct Setup {
+    const Placement& placement;
+    const LogPolicy& policy;
+    std::string job_id;
+    int out_fd = 1;
+    int err_fd = 2;
+  };
+  /// Errors:  Error{usage} for ranks that do not exist; Error{config} for a log folder that cannot
+  ///          be written.
+  OutputHub(asio::io_context& io, const Setup& setup, Events events);
   OutputHub(const OutputHub&) = delete;
   OutputHub& operator=(const OutputHub&) = delete;
 
+  /// The part of a Spec that is about output.
+  void fill(Spec& spec, const Placement& placement);
+  /// The agent has its Spec: gives it its first credit.
+  void prepared(int agent);
+  /// Ranks start now; `hosts` by node, as the machines call themselves.
+  void start(const Placement& placement, const std::vector<std::string>& hosts);
+
+  // What agents say.
+  void greeted(int agent, const Hello& hello);
+  void heard(int agent, const Heartbeat& beat);
   /// What a rank wrote. Nonsense ranks and streams are dropped.
-  void take(const Output& output);
+  void take(int agent, const Output& output);
+
   /// A line of the launcher itself, on standard error.
   void say(std::string_view line);
   /// Hands on what take() and say() have collected.
@@ -43,7 +66,8 @@ class OutputHub {
   /// Nothing more comes; on_written follows.
   void finish();
 
-  [[nodiscard]] bool paused() const { return paused_; }
+  /// Agents hold back what they have, because the reader is slow.
+  [[nodiscard]] bool held() const { return book_.held(); }
   /// How much others have written since a rank last wrote.
   [[nodiscard]] std::uint64_t bytes_since(int rank) const {
     return taken_ - taken_after_[static_cast<std::size_t>(rank)];
@@ -52,21 +76,51 @@ class OutputHub {
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
 
  private:
-  void on_queue_change();
+  struct Agent {
+    NodeClock clock{};
+    bool has_credit = false;
+  };
+  Agent& agent_at(int agent);
+  void show(const Output& output, std::string_view text, Clock::time_point at);
+  void show_folded(int stream, const FoldedLine& line);
+  void keep(const Output& output, std::string_view text, Clock::time_point at);
+  [[nodiscard]] LineTime line_time(Clock::time_point at) const;
+  [[nodiscard]] std::string prefix_of(std::span<const RankName* const> ranks, int stream,
+                                      Clock::time_point at) const;
+  void on_change();
   void look_at_reader();
+  void say_dropped();
+  void say_problem();
+  void leave_when_written();
+  void arm_fold_timer();
+  RelayOutput screens() { return {out_, err_}; }
 
   asio::io_context& io_;
   Events events_;
-  int world_size_;
+  LogPolicy policy_;
+  std::string job_id_;
+  OutputPlan plan_;
+  std::vector<RankName> names_;  // by rank, once ranks have started
+  std::vector<Agent> agents_;
+  Clock::time_point started_;
+  std::chrono::system_clock::time_point started_wall_;
   LineRelay relay_;
   LastLines last_;
   std::uint64_t taken_ = 0;                 // bytes
   std::vector<std::uint64_t> taken_after_;  // by rank: with what it last wrote
+  std::optional<LineFold> folds_[2];        // of stdout and stderr
+  asio::steady_timer fold_timer_;
+  bool fold_armed_ = false;
+  CreditBook book_;
   OutputBuffer out_, err_;
-  bool paused_ = false;
+  std::uint64_t dropped_lines_ = 0;
   bool waits_for_reader_ = true;
   bool finished_ = false;
-  OutputQueue queue_;  // last: its thread calls us until it is gone
+  asio::steady_timer patience_;  // with log files, once finished
+  bool out_of_patience_ = false;
+  // Last: their threads call us until they are gone.
+  OutputQueue queue_;
+  std::unique_ptr<RankFiles> files_;
 };
 
 }  // namespace ds::launcher

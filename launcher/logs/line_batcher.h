@@ -44,6 +44,8 @@ class LineBatcher {
   std::optional<LineBatch> take_rest();
   /// When take() is worth a call without new bytes.
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+  /// Until now nobody could read on: what is held is as young as `now`.
+  void read_on(Clock::time_point now) { partial_since_ = now; }
   [[nodiscard]] std::size_t held() const { return end_ - begin_; }
 
  private:

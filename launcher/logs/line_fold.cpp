@@ -27,8 +27,11 @@ std::size_t line_length(std::string_view text, bool has_cr) {
 
 }  // namespace
 
-LineFold::LineFold(std::vector<bool> writes, Emit emit)
-    : emit_(std::move(emit)), ranks_(writes.size()) {
+void LineFold::start(const std::vector<bool>& writes) {
+  flush();
+  ranks_.clear();
+  ranks_.resize(writes.size());
+  writing_ = 0;
   for (std::size_t rank = 0; rank < writes.size(); ++rank) {
     ranks_[rank].writes = writes[rank];
     writing_ += writes[rank] ? 1 : 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -40,8 +41,9 @@ class LineFold {
   static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
   using Emit = std::function<void(const FoldedLine&)>;
 
-  /// `writes` by rank: something may come of it.
-  LineFold(std::vector<bool> writes, Emit emit);
+  explicit LineFold(Emit emit) : emit_(std::move(emit)) {}
+  /// The ranks start (again): `writes` by rank: something may come of it. Flushes what was.
+  void start(const std::vector<bool>& writes);
 
   /// `flags` as in line_batcher.h; `at` is when the rank wrote it, `now` the present.
   void add(int rank, std::uint8_t flags, std::string_view text, Clock::time_point at,

@@ -82,6 +82,12 @@ PrefixTemplate PrefixTemplate::parse(std::string_view text) {
   return prefix;
 }
 
+PrefixTemplate PrefixTemplate::with_time_first() const {
+  PrefixTemplate longer = parse("{time} ");
+  longer.parts_.insert(longer.parts_.end(), parts_.begin(), parts_.end());
+  return longer;
+}
+
 bool PrefixTemplate::has_time() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
     return part.field == Field::time || part.field == Field::elapsed;

@@ -37,6 +37,8 @@ class PrefixTemplate {
   /// Lines of one rank need the time of each.
   [[nodiscard]] bool has_time() const;
   [[nodiscard]] bool empty() const { return parts_.empty(); }
+  /// The same with `{time} ` before it.
+  [[nodiscard]] PrefixTemplate with_time_first() const;
   /// The prefix of a line of one rank, or of a line that several ranks wrote: numbers as ranges,
   /// names folded (`node[0-3]`). `stream` 1 or 2.
   [[nodiscard]] std::string render(std::span<const RankName* const> ranks, int stream,

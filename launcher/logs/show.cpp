@@ -30,6 +30,7 @@ std::optional<int> number(std::string_view text) {
 ShowChoice ShowChoice::parse(std::string_view text) {
   ShowChoice choice;
   choice.text_ = text;
+  choice.all_ = false;
   bool none = false;
   int words = 0;
   for (std::size_t at = 0; at <= text.size(); ++words) {

@@ -8,7 +8,8 @@
 
 namespace ds::launcher {
 
-/// The value of --show. Ranks are checked once the number of them is known.
+/// The value of --show; all ranks unless parsed. Ranks are checked once the number of them is
+/// known.
 class ShowChoice {
  public:
   /// Errors:  Error{usage} naming the word that makes no sense, and the accepted form.
@@ -24,7 +25,7 @@ class ShowChoice {
     int last = 0;  // -1: the last rank
   };
   std::string text_;
-  bool all_ = false;
+  bool all_ = true;
   bool errors_ = false;
   std::vector<Range> ranges_;
 };

@@ -47,6 +47,9 @@ int run_here(const Options& options, Placement placement, std::vector<std::strin
   request.umask = current_umask();
   request.limits = limits_of_this_process();
   request.forwarded = std::move(forwarded);
+  request.logs = options.logs.policy;
+  if (!request.logs.folder.empty())
+    request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
   request.policy.grace = options.failure.grace;
   request.policy.node_timeout = options.failure.node_timeout;
   request.policy.start_timeout = start_timeout(options.reach);

@@ -61,6 +61,16 @@ TEST_CASE("the age of a partial line starts anew after each newline") {
   CHECK(text_of(batcher.take(kT0 + 450ms)) == "d|1");
 }
 
+TEST_CASE("a line does not stand still because nobody reads on") {
+  LineBatcher batcher(64);
+  feed(batcher, "begin", kT0);
+  batcher.read_on(kT0 + 10s);
+  CHECK(text_of(batcher.take(kT0 + 10s)) == "(none)");
+  CHECK(batcher.wake_at() == kT0 + 10s + 250ms);
+  feed(batcher, "ning\n", kT0 + 10s);
+  CHECK(text_of(batcher.take(kT0 + 10s)) == "beginning\n|0");
+}
+
 TEST_CASE("a progress line is marked") {
   LineBatcher batcher(64);
   feed(batcher, "10%\r");

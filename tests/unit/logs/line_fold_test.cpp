@@ -20,11 +20,12 @@ const ds::Clock::time_point kT0{1h};
 
 struct Folder {
   explicit Folder(int ranks)
-      : fold(std::vector<bool>(static_cast<std::size_t>(ranks), true),
-             [this](const FoldedLine& line) {
-               shown += '[' + rank_ranges(line.ranks) + "] " + std::string(line.text) +
-                        (line.piece ? "|" : "");
-             }) {}
+      : fold([this](const FoldedLine& line) {
+          shown += '[' + rank_ranges(line.ranks) + "] " + std::string(line.text) +
+                   (line.piece ? "|" : "");
+        }) {
+    fold.start(std::vector<bool>(static_cast<std::size_t>(ranks), true));
+  }
   void say(int rank, std::string_view text, ds::Clock::time_point now = kT0, int flags = 0) {
     fold.add(rank, static_cast<std::uint8_t>(flags), text, now, now);
   }
@@ -182,10 +183,10 @@ TEST_CASE("any interleaving keeps each rank's lines, in order, each once") {
   for (int round = 0; round < 200; ++round) {
     const int ranks = 1 + static_cast<int>(random() % 40);
     std::map<int, std::string> said, seen;
-    LineFold fold(std::vector<bool>(static_cast<std::size_t>(ranks), true),
-                  [&](const FoldedLine& line) {
-                    for (const int rank : line.ranks) seen[rank] += line.text;
-                  });
+    LineFold fold([&](const FoldedLine& line) {
+      for (const int rank : line.ranks) seen[rank] += line.text;
+    });
+    fold.start(std::vector<bool>(static_cast<std::size_t>(ranks), true));
     ds::Clock::time_point now = kT0;
     for (int i = 0; i < 400; ++i) {
       const int rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
@@ -205,4 +206,16 @@ TEST_CASE("any interleaving keeps each rank's lines, in order, each once") {
     CHECK_FALSE(fold.wake_at());
     CHECK(seen == said);
   }
+}
+
+TEST_CASE("a restart flushes what was, and waits for all again") {
+  Folder folder(2);
+  folder.fold.ended(1, kT0, kT0);
+  folder.say(1, "half");
+  folder.fold.start({true, true});
+  CHECK(folder.take() == "[1] half|");
+  folder.say(0, "again\n");
+  CHECK(folder.take().empty());
+  folder.say(1, "again\n");
+  CHECK(folder.take() == "[0-1] again\n");
 }

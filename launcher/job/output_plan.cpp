@@ -1,0 +1,92 @@
+// Defaults, file names, and who keeps what when nobody reads.
+#include "launcher/job/output_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+// To drop old lines a few will do; to keep all takes room on the node's disk.
+constexpr std::uint64_t kDropBytes = 16 * kMiB;
+constexpr std::uint64_t kSpoolBytes = 256 * kMiB;
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+std::string file_of(const LogPolicy& policy, const Placement& placement, const RankPlace& place,
+                    const std::string& job_id) {
+  const std::string& node = placement.nodes[static_cast<std::size_t>(place.node_rank)].host.name;
+  const std::string folder = replaced(replaced(policy.folder, "{job}", job_id), "{node}", node);
+  const std::string last = std::to_string(placement.world_size() - 1);
+  return fmt::format("{}/rank_{:0{}}.log", folder, place.rank,
+                     std::max<std::size_t>(4, last.size()));
+}
+
+PrefixTemplate prefix_of(const LogPolicy& policy, int world_size) {
+  const PrefixTemplate usual =
+      PrefixTemplate::parse(world_size > 1 ? PrefixTemplate::kDefault : std::string_view{});
+  PrefixTemplate prefix = policy.prefix.value_or(usual);
+  return policy.timestamps && !prefix.has_time() ? prefix.with_time_first() : prefix;
+}
+
+bool wants_drop(const LogPolicy& policy, const Screens& screens) {
+  const bool terminal = screens.out_is_terminal || screens.err_is_terminal;
+  return policy.backpressure == Backpressure::drop ||
+         (policy.backpressure == Backpressure::automatic && terminal);
+}
+
+}  // namespace
+
+std::vector<std::string> log_files(const LogPolicy& policy, const Placement& placement,
+                                   const std::string& job_id) {
+  std::vector<std::string> files;
+  if (policy.folder.empty()) return files;
+  for (const RankPlace& place : placement.ranks)
+    files.push_back(file_of(policy, placement, place, job_id));
+  return files;
+}
+
+OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
+                       const std::string& job_id, const Screens& screens) {
+  OutputPlan plan;
+  const int world_size = placement.world_size();
+  const bool has_files = !policy.folder.empty();
+  const bool files_here = has_files && !policy.folder_on_nodes;
+  plan.shown = policy.show.resolve(world_size);
+  plan.sent = files_here ? std::vector<std::uint8_t>(plan.shown.size(), 3) : plan.shown;
+  plan.files = log_files(policy, placement, job_id);
+  plan.files_on_nodes = has_files && policy.folder_on_nodes;
+  plan.stamped_files = policy.timestamps;
+  plan.untouched = world_size == 1 && !policy.prefix && !policy.timestamps;
+  plan.prefix = prefix_of(policy, world_size);
+  const bool always = policy.colour == ColourChoice::always;
+  const bool may = policy.colour == ColourChoice::automatic && !screens.no_colour;
+  plan.colour[0] = always || (may && screens.out_is_terminal);
+  plan.colour[1] = always || (may && screens.err_is_terminal);
+  plan.drop = wants_drop(policy, screens);
+  plan.drop_here = plan.drop && files_here;
+  if (policy.backpressure != Backpressure::block)
+    plan.spool_bytes =
+        policy.spool_bytes.value_or(plan.drop && !plan.drop_here ? kDropBytes : kSpoolBytes);
+  return plan;
+}
+
+void plan_spec(const OutputPlan& plan, Spec& spec) {
+  spec.output.spool_bytes = plan.spool_bytes;
+  spec.output.drop = plan.drop && !plan.drop_here;
+  spec.output.stamped = plan.stamped_files;
+  for (RankSpec& rank : spec.ranks) {
+    const auto index = static_cast<std::size_t>(rank.rank);
+    rank.sent = plan.sent[index];
+    if (plan.files_on_nodes) rank.log_file = plan.files[index];
+  }
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,17 @@
+// What the output side of a job must learn from this machine, and prepare on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/output_plan.h"
+
+namespace ds::launcher {
+
+Screens look_at_screens(int out_fd, int err_fd);
+
+/// The folders of these files, before anything runs.
+/// Errors:  Error{config}: one cannot be made or written.
+void make_log_folders(const std::vector<std::string>& files);
+
+}  // namespace ds::launcher

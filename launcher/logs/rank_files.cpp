@@ -1,0 +1,211 @@
+// One thread, one queue; few files are open at a time.
+#include "launcher/logs/rank_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "engine/base/deadline.h"
+#include "engine/base/error.h"
+#include "engine/base/unique_fd.h"
+#include "launcher/logs/line_relay.h"
+#include "launcher/logs/output_buffer.h"
+
+namespace ds::launcher {
+
+namespace {
+
+// Small pieces for the same file that wait anyway are joined up to here.
+constexpr std::size_t kJoin = std::size_t{64} << 10;
+
+std::size_t open_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 16;
+  return std::clamp<std::size_t>(limit.rlim_cur / 4, 16, 1024);
+}
+
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+struct RankFiles::Shared {
+  struct Piece {
+    std::size_t file = 0;
+    OutputBuffer bytes;
+  };
+  std::vector<std::string> paths;
+  std::function<void()> on_change;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Piece> pieces;
+  std::optional<std::string> problem;
+  bool abandoned = false;
+  std::atomic<std::size_t> queued{1};  // with what is being written; 1: the files are being made
+
+  // Of the thread alone.
+  std::map<std::size_t, UniqueFd> open;
+  std::size_t most_open = open_limit();
+  std::optional<Clock::time_point> broken_since;
+  std::uint64_t missing = 0;  // bytes, since then
+
+  void run();
+  void begin();
+  int open_file(std::size_t file, int flags);
+  void write(const Piece& piece);
+  void failed(const std::string& path, int error, std::size_t bytes);
+  void say(std::string text) {
+    const std::lock_guard lock(mutex);
+    problem = std::move(text);
+    if (!abandoned) on_change();
+  }
+  void changed() {
+    const std::lock_guard lock(mutex);  // after it, on_change is not called any more
+    if (!abandoned) on_change();
+  }
+};
+
+/// Files of an earlier job must not look like this one's, also where a rank says nothing.
+void RankFiles::Shared::begin() {
+  for (std::size_t file = 0; file < paths.size() && !broken_since; ++file) {
+    if (paths[file].empty()) continue;
+    const int error = open_file(file, O_TRUNC);
+    if (error != 0) failed(paths[file], error, 0);
+  }
+}
+
+int RankFiles::Shared::open_file(std::size_t file, int flags) {
+  if (open.size() >= most_open) open.clear();
+  const std::string& path = paths[file];
+  const int all = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags;
+  int fd = ::open(path.c_str(), all, 0666);
+  if (fd < 0 && errno == ENOENT) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    if (error) return error.value();
+    fd = ::open(path.c_str(), all, 0666);
+  }
+  if (fd < 0) return errno;
+  open[file].reset(fd);
+  return 0;
+}
+
+void RankFiles::Shared::failed(const std::string& path, int error, std::size_t bytes) {
+  open.clear();
+  missing += bytes;
+  const bool is_news = !broken_since;
+  broken_since = Clock::now();
+  if (is_news)
+    say(fmt::format("cannot write {}: {}; the job goes on without log files", path,
+                    std::generic_category().message(error)));
+}
+
+void RankFiles::Shared::write(const Piece& piece) {
+  const std::string_view text = piece.bytes.view();
+  if (broken_since && Clock::now() < *broken_since + kRetryAfter) {
+    missing += text.size();
+    return;
+  }
+  int error = open.contains(piece.file) ? 0 : open_file(piece.file, 0);
+  if (error == 0) error = write_all(open[piece.file].get(), text);
+  if (error != 0) return failed(paths[piece.file], error, text.size());
+  if (!broken_since) return;
+  broken_since.reset();
+  say(fmt::format("log files in {} are written again; {} bytes are missing",
+                  std::filesystem::path(paths[piece.file]).parent_path().string(),
+                  std::exchange(missing, 0)));
+}
+
+void RankFiles::Shared::run() {
+  begin();
+  if (queued.fetch_sub(1) == 1) changed();
+  while (true) {
+    Piece piece;
+    {
+      std::unique_lock lock(mutex);
+      wake.wait(lock, [this] { return abandoned || !pieces.empty(); });
+      if (abandoned) return;
+      piece = std::move(pieces.front());
+      pieces.pop_front();
+    }
+    write(piece);
+    const std::size_t size = piece.bytes.size();
+    const std::size_t before = queued.fetch_sub(size);
+    const std::size_t after = before - size;
+    if (after == 0 || (before >= kLow && after < kLow)) changed();
+  }
+}
+
+RankFiles::RankFiles(std::vector<std::string> paths, std::function<void()> on_change)
+    : shared_(std::make_shared<Shared>()), open_(paths.size()) {
+  shared_->paths = std::move(paths);
+  shared_->on_change = std::move(on_change);
+  // Signals are for the main thread; a detached thread holds the shared part, and ends with it.
+  sigset_t all, old;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
+  std::thread([shared = shared_] { shared->run(); }).detach();
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+RankFiles::~RankFiles() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->abandoned = true;
+  shared_->wake.notify_one();
+}
+
+bool RankFiles::has(std::size_t file) const { return !shared_->paths[file].empty(); }
+
+void RankFiles::add(std::size_t file, int stream, std::string_view text, std::string_view prefix) {
+  DS_ASSERT(file < open_.size());
+  if (text.empty()) return;
+  OutputBuffer bytes;
+  const bool other_open = open_[file] != 0 && open_[file] != stream;
+  if (other_open) bytes.append("\n");
+  if (prefix.empty()) {
+    bytes.append(text);
+  } else {
+    copy_prefixed(text, prefix, other_open || open_[file] == 0, bytes);
+  }
+  open_[file] = static_cast<signed char>(text.back() == '\n' ? 0 : stream);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->queued += bytes.size();
+  auto& pieces = shared_->pieces;
+  if (!pieces.empty() && pieces.back().file == file &&
+      pieces.back().bytes.size() + bytes.size() <= kJoin) {
+    pieces.back().bytes.append(bytes.view());
+  } else {
+    pieces.emplace_back().file = file;
+    pieces.back().bytes.swap(bytes);
+  }
+  shared_->wake.notify_one();
+}
+
+std::size_t RankFiles::queued() const { return shared_->queued; }
+
+std::optional<std::string> RankFiles::problem() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->problem, std::nullopt);
+}
+
+}  // namespace ds::launcher
