@@ -24,14 +24,6 @@ std::size_t character_start(std::string_view line, std::size_t at) {
   return at;
 }
 
-std::string printable(std::string_view text) {
-  std::string shown(text);
-  for (char& c : shown) {
-    if (is_control(c) && c != '\t') c = '?';
-  }
-  return shown;
-}
-
 /// As wide as `text` on a terminal: tabs stay, other characters become one space each.
 std::string blank(std::string_view text) {
   std::string spaces;
@@ -42,6 +34,15 @@ std::string blank(std::string_view text) {
 }
 
 }  // namespace
+
+std::string printable_text(std::string_view text, std::size_t limit) {
+  std::string shown(text.substr(0, limit));
+  for (char& c : shown) {
+    if (is_control(c) && c != '\t') c = '?';
+  }
+  if (text.size() > limit) shown.resize(character_start(text, limit));
+  return text.size() > limit ? shown + "..." : shown;
+}
 
 int text_column(std::string_view line, std::size_t offset) {
   const std::string_view before = line.substr(0, offset);
@@ -63,8 +64,8 @@ Error text_error(const SourceLine& line, std::size_t offset, std::string_view wh
       line.number == 0 ? std::string(line.file)
                        : fmt::format("{}:{}:{}", line.file, line.number, text_column(text, offset));
   return {ErrorKind::config,
-          fmt::format("{}: {}\n  {}{}{}\n  {}{}^", place, printable(what), left,
-                      printable(text.substr(first, last - first)), right, blank(left),
+          fmt::format("{}: {}\n  {}{}{}\n  {}{}^", place, printable_text(what), left,
+                      printable_text(text.substr(first, last - first)), right, blank(left),
                       blank(text.substr(first, offset - first))),
           std::move(hint)};
 }

@@ -16,6 +16,9 @@ struct SourceLine {
   std::string_view text;
 };
 
+/// `text` with '?' for control bytes (tabs stay), and "..." for what goes beyond `limit` bytes.
+std::string printable_text(std::string_view text, std::size_t limit = std::string_view::npos);
+
 /// The column (from 1) of byte `offset` of `line`, counted in characters of UTF-8.
 int text_column(std::string_view line, std::size_t offset);
 

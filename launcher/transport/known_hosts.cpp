@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/base/text_error.h"
 #include "launcher/transport/base64.h"
 #include "launcher/transport/ssh_config.h"
 
@@ -64,7 +65,7 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
     revoked = names == "@revoked";
     if (!revoked) {
       notes_.push_back(fmt::format("{}:{}: unknown marker {}; the line is left out", place.file,
-                                   place.line, names));
+                                   place.line, printable_text(names, 40)));
       return;
     }
     names = take_word(line);

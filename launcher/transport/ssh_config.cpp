@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "launcher/transport/ssh_config_parse.h"
 
 namespace ds::launcher {
@@ -19,6 +20,8 @@ namespace {
 using Block = SshConfig::Block;
 using Condition = SshConfig::Condition;
 using Directive = SshConfig::Directive;
+
+constexpr long kMaxTimeout = 86400;
 
 std::string to_lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -81,7 +84,8 @@ class Resolver {
 
   bool note_match(const Condition& condition, const std::string& criterion) {
     notes_.insert(fmt::format("{}:{}: Match {} is not supported; its block is left out",
-                              condition.place.file, condition.place.line, criterion));
+                              condition.place.file, condition.place.line,
+                              printable_text(criterion, 40)));
     return false;
   }
 
@@ -265,6 +269,8 @@ class Resolver {
       const auto seconds = to_number(timeout->values.front());
       if (!seconds && to_lower(timeout->values.front()) != "none")
         config_error(timeout->place, "ConnectTimeout is not a number of seconds");
+      if (seconds && *seconds > kMaxTimeout)
+        config_error(timeout->place, fmt::format("ConnectTimeout is more than {} s", kMaxTimeout));
       if (seconds && *seconds > 0) s.connect_timeout = std::chrono::seconds(*seconds);
     }
     s.notes.assign(notes_.begin(), notes_.end());

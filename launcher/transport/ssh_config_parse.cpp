@@ -7,12 +7,18 @@
 #include <cctype>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "launcher/transport/ssh_config.h"
 
 namespace ds::launcher {
 
+namespace {
+constexpr std::size_t kShownBytes = 300;
+}  // namespace
+
 void config_error(const TextPlace& place, std::string_view what, std::string hint) {
-  throw Error(ErrorKind::config, fmt::format("{}:{}: {}", place.file, place.line, what),
+  throw Error(ErrorKind::config,
+              fmt::format("{}:{}: {}", place.file, place.line, printable_text(what, kShownBytes)),
               std::move(hint));
 }
 

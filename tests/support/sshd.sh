@@ -49,10 +49,10 @@ sshd_start() {
     echo "KbdInteractiveAuthentication no"
     echo "PrintMotd no"
     echo "LogLevel ERROR"
-    # Debian's bash runs ~/.bashrc under sshd unless it is a nested shell; this one must not matter to tests.
-    echo "SetEnv SHLVL=1"
     printf '%s\n' "$@"
     # The first value wins in sshd_config: these only fill what the caller left open.
+    # Debian's bash runs ~/.bashrc under sshd unless it is a nested shell; this one must not matter to tests.
+    echo "SetEnv SHLVL=1"
     echo "MaxStartups 1000"
     echo "MaxSessions 100"
   } > "$dir/sshd_config"

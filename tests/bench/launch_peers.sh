@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Launch of `true`, one process a host, on N loopback addresses of one sshd: dslaunch against pdsh, clush, Open MPI's
+# mpirun (flat) and MPICH's mpiexec.hydra, in turn, all over OpenSSH with one config and 64 connections at once where a
+# launcher has such a limit. On demand; the last results are in launch_results.md.
+# Usage: launch_peers.sh [--hosts 256] [--rounds 3] [--limit 120] [--hashed] [--only LAUNCHER,...]
+#   --limit S    a launcher that takes longer is ended, recorded and left out
+#   --hashed     known_hosts with hashed names
+# Prints seconds of each round, each launcher's median, the ratio of the best of the others to dslaunch within each round,
+# and dslaunch's client CPU a host. Targets: 4.5 times; 0.8 ms a host with plain known_hosts.
+set -u
+SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
+BIN=${DS_BIN:-$SOURCE/build/release/bin}
+hosts=256 rounds=3 limit=120 hashed=0 only=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --hosts) hosts=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --limit) limit=$2; shift 2 ;;
+    --hashed) hashed=1; shift ;;
+    --only) only=$2; shift 2 ;;
+    *) sed -n '2,10p' "$0"; exit 64 ;;
+  esac
+done
+. "$SOURCE/tests/support/sshd.sh"
+sshd_need
+peers=()
+for peer in pdsh:pdsh clush:clush mpirun:mpirun.openmpi hydra:mpiexec.hydra; do
+  if [ -n "$only" ] && [[ ",$only," != *",${peer%:*},"* ]]; then continue; fi
+  if command -v "${peer#*:}" > /dev/null; then peers+=("${peer%:*}"); else echo "${peer%:*}: not installed"; fi
+done
+[ ${#peers[@]} -gt 0 ] || { echo "SKIP: none of pdsh, clush, mpirun.openmpi, mpiexec.hydra is installed"; exit 77; }
+
+dir=$(mktemp -d)
+cookie=bench-$$-$RANDOM$RANDOM
+# What a launcher that was ended has left on the hosts: only what this script's sshd started carries the cookie.
+clear_hosts() {
+  local file
+  for file in $(grep -ls "DS_BENCH=$cookie" /proc/[0-9]*/environ); do
+    file=${file#/proc/}
+    kill -9 "${file%/environ}" 2> /dev/null
+  done
+}
+trap 'sshd_stop "$dir"; clear_hosts; rm -rf "$dir"' EXIT
+sshd_setup "$dir"
+port=$(free_port)
+names=()
+for ((i = 0; i < hosts; i++)); do
+  address=127.0.$((1 + i / 250)).$((1 + i % 250)) # 127.0.1.1 .. 127.0.1.250, 127.0.2.1 ...
+  # Names that only ssh knows: the MPI launchers would take a loopback address for this machine and not use ssh.
+  names+=("$(printf 'bench%04d' "$i")")
+  known+=("[$address]:$port")
+  printf 'Host %s\n  HostName %s\n' "${names[i]}" "$address" >> "$dir/blocks"
+done
+{ echo "Port $port"; cat "$dir/ssh_config" "$dir/blocks"; } > "$dir/config"
+sshd_know "$dir" "${known[@]}"
+[ $hashed = 0 ] || ssh-keygen -q -H -f "$dir/known_hosts" > /dev/null 2>&1
+printf '%s\n' "${names[@]}" > "$dir/hostfile"
+sed 's/$/ slots=1/' "$dir/hostfile" > "$dir/mpirun_hosts"
+sed 's/$/:1/' "$dir/hostfile" > "$dir/hydra_hosts"
+list=$(IFS=,; echo "${names[*]}")
+sshd_start "$dir" 0.0.0.0 "$port" "SetEnv SHLVL=1 DS_BENCH=$cookie"
+
+start_dslaunch() { "$BIN/dslaunch" --hostfile "$dir/hostfile" --ssh-config "$dir/config" -- true; }
+start_pdsh() { PDSH_SSH_ARGS_APPEND="-q -F $dir/config" pdsh -R ssh -S -f 64 -w "$list" true; }
+start_clush() { clush -S -f 64 -o "-q -F $dir/config" -w "$list" true; }
+start_mpirun() {
+  mpirun.openmpi --allow-run-as-root --mca plm_rsh_agent "ssh -q -F $dir/config" --mca plm_rsh_no_tree_spawn 1 \
+    --mca plm_rsh_num_concurrent 64 --hostfile "$dir/mpirun_hosts" -np "$hosts" true
+}
+start_hydra() { HYDRA_LAUNCHER_EXTRA_ARGS="-q -F $dir/config" mpiexec.hydra -launcher ssh -f "$dir/hydra_hosts" -n "$hosts" true; }
+# Runs launcher $1 under the limit; sets status, seconds and cpu (user + system of its own processes).
+measure() {
+  local TIMEFORMAT='%R %U %S' line
+  export -f "start_$1"
+  line=$({ time timeout -k 5 "$limit" bash -c "start_$1" > "$dir/$1.out" 2>&1; echo $? > "$dir/status"; } 2>&1)
+  status=$(cat "$dir/status")
+  read -r seconds user system <<< "$line"
+  cpu=$(awk "BEGIN { print $user + $system }")
+}
+export BIN dir list hosts
+median() { sort -g | awk '{ v[NR] = $1 } END { printf "median %.2f, from %.2f to %.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
+
+echo "$hosts hosts, $rounds rounds, one sshd on $(nproc) cores, known_hosts $([ $hashed = 1 ] && echo hashed || echo plain)"
+declare -A out=()
+for ((round = 1; round <= rounds; round++)); do
+  line="round $round:" best=
+  for launcher in dslaunch "${peers[@]}"; do
+    [ -z "${out[$launcher]:-}" ] || continue
+    measure "$launcher"
+    if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+      out[$launcher]="did not finish within $limit s"
+      clear_hosts
+    elif [ "$status" != 0 ]; then
+      out[$launcher]="ended with status $status: $(tail -n 1 "$dir/$launcher.out" | cut -c1-200)"
+    fi
+    if [ -n "${out[$launcher]:-}" ]; then line+=" $launcher: ${out[$launcher]};"; continue; fi
+    line+=" $launcher $seconds s;"
+    echo "$seconds" >> "$dir/$launcher.seconds"
+    if [ "$launcher" = dslaunch ]; then
+      ours=$seconds
+      awk "BEGIN { print 1000 * $cpu / $hosts }" >> "$dir/cpu"
+    elif [ -z "$best" ] || awk "BEGIN { exit !($seconds < $best) }"; then
+      best=$seconds
+    fi
+  done
+  [ -z "${out[dslaunch]:-}" ] || { echo "$line"; echo "FAIL: dslaunch ${out[dslaunch]}"; exit 1; }
+  if [ -n "$best" ]; then awk "BEGIN { print $best / $ours }" >> "$dir/ratios"; line+=" best of the others / dslaunch: $(tail -n 1 "$dir/ratios")"; fi
+  echo "$line"
+done
+for launcher in dslaunch "${peers[@]}"; do
+  if [ -n "${out[$launcher]:-}" ]; then echo "$launcher: ${out[$launcher]}: left out"; else echo "$launcher, s: $(median < "$dir/$launcher.seconds")"; fi
+done
+[ ! -s "$dir/ratios" ] || echo "ratio of the best of the others to dslaunch: $(median < "$dir/ratios") (target: at least 4.5)"
+echo "client CPU a host, ms: $(median < "$dir/cpu") (target: at most 0.8 with plain known_hosts)"
