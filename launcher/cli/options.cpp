@@ -82,6 +82,7 @@ Options parse_args(int argc, const char* const* argv) {
   const bool command_given = dashes != end;
   const std::vector<std::string> words = option_table(options).read(own, Words::mixed);
   options.train = train_form(words, command_given);
+  check_failure_options(options.failure);
   if (command_given) options.command.assign(dashes + 1, end);
   if (command_given && (options.command.empty() || options.command.front().empty())) {
     usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");

@@ -1,18 +1,33 @@
-// Options: how a job ends.
+// Options: how a job ends, and whether it begins again.
 #pragma once
 
 #include <chrono>
+#include <csignal>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "launcher/cli/option_table.h"
+#include "launcher/job/job_policy.h"
 
 namespace ds::launcher {
 
 struct FailureOptions {
   std::chrono::milliseconds grace{10'000};
   std::chrono::milliseconds node_timeout{10'000};
+  std::optional<std::chrono::milliseconds> timeout{};
+  std::optional<PreSignal> pre_signal{};
+  std::vector<int> forward_signals{SIGUSR1, SIGUSR2};
+  ExitSkew exit_skew{};
+  int max_restarts = 0;
+  int spares = 0;
+  std::optional<std::string> verdict{};
 };
 
 std::span<const OptionDef<FailureOptions>> failure_options();
+
+/// Errors:  Error{usage} for options that do not go together.
+void check_failure_options(const FailureOptions& options);
 
 }  // namespace ds::launcher

@@ -8,6 +8,7 @@
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
 #include "launcher/job/rank_end.h"
+#include "launcher/job/verdict_file.h"
 
 namespace ds::launcher {
 
@@ -57,6 +58,7 @@ int Job::run() {
   for (const int signo : request_.policy.forwarded_signals) signals_.add(signo);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGTTOU, SIG_IGN);  // started with `&`: what it writes must not stop it
+  if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
   feed(Start{});
   io_.run();

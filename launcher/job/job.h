@@ -36,6 +36,7 @@ struct JobRequest {
   EnvList forwarded;                    // -x
   JobPolicy policy;
   LogPolicy logs;
+  std::string verdict_file;       // --verdict; empty: none
   std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;  // by node rank, then by spare
   int out_fd = 1;

@@ -6,10 +6,12 @@
 #include <functional>
 #include <utility>
 
+#include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
 #include "launcher/job/spec.h"
-#include "launcher/job/verdict_text.h"
+#include "launcher/job/verdict_file.h"
+#include "launcher/job/verdict_json.h"
 
 namespace ds::launcher {
 
@@ -140,6 +142,7 @@ void Job::perform(const Conclude& action) {
       words.error_file = file->second;
   }
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
+  if (!request_.verdict_file.empty()) write_verdict(verdict, words);
   code_ = exit_code(verdict.cause);
   control_.finish(*code_, [this] {
     drained_ = true;
@@ -150,6 +153,15 @@ void Job::perform(const Conclude& action) {
 
 void Job::leave_when_over() {
   if (written_ && drained_) io_.stop();
+}
+
+void Job::write_verdict(const JobVerdict& verdict, const RankWords& words) {
+  try {
+    write_verdict_file(request_.verdict_file,
+                       verdict_json(verdict, words, job_id_text(identity_.id)));
+  } catch (const Error& error) {  // the job has gone as it has gone
+    perform(Say{error.for_people()});
+  }
 }
 
 }  // namespace ds::launcher

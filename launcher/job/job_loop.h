@@ -13,6 +13,7 @@
 #include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/verdict_text.h"
 
 namespace ds::launcher {
 
@@ -48,6 +49,7 @@ class Job {
   void perform(const Say& action);
   void perform(const Conclude& action);
 
+  void write_verdict(const JobVerdict& verdict, const RankWords& words);
   void send_all(const Message& message);
   /// To agents that have a Spec and have not said Cleared.
   void send_to_busy(const Message& message);

@@ -125,8 +125,9 @@ void JobState::begin_when_ready() {
   if (vacancies_may_be_filled()) return;
   std::sort(vacant_.begin(), vacant_.end(),
             [](const BadNode& a, const BadNode& b) { return a.node < b.node; });
-  act(Say{unreachable_text(placement_, vacant_)});
-  stop({.kind = Cause::Kind::unreachable});
+  std::string text = unreachable_text(placement_, vacant_);
+  act(Say{text});
+  stop({.kind = Cause::Kind::unreachable, .reason = std::move(text)});
 }
 
 /// Spares that wait take vacant places; true if none is left vacant.
@@ -171,7 +172,7 @@ void JobState::handle(const RankStarted& event) {
   const bool all = ++ranks_started_ == placement_.world_size();
   if (!all || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
   verdict_.restarts.back().took =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now_ - failed_at_);
+      std::chrono::duration_cast<std::chrono::microseconds>(now_ - failed_at_);
 }
 
 }  // namespace ds::launcher

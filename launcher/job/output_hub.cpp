@@ -136,7 +136,7 @@ void OutputHub::take(int agent, const Output& output) {
   if (files_) keep(output, text, at);
   if (!plan_.shows(output.rank, output.stream)) return;
   taken_ += text.size();
-  taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
+  if (!text.empty()) taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
   const bool drops = !waits_for_reader_ || plan_.drop_here;
   if (drops && queue_.queued() > OutputQueue::kHigh) {
     dropped_lines_ += lines_of(text);

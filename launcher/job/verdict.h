@@ -17,11 +17,11 @@ namespace ds::launcher {
 struct Cause {
   enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew };
   Kind kind = Kind::none;
-  int rank = 0;                      // of Kind::rank
-  int node = 0;                      // of Kind::rank and Kind::node
-  RankEnd end{};                     // of Kind::rank
-  int signo = 0;                     // of Kind::signal
-  std::string reason{};              // of Kind::node; of Kind::deadline, if not all ranks began
+  int rank = 0;          // of Kind::rank
+  int node = 0;          // of Kind::rank and Kind::node
+  RankEnd end{};         // of Kind::rank
+  int signo = 0;         // of Kind::signal
+  std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank began
   std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
   std::string note{};                // why it was not followed by a restart
@@ -48,7 +48,7 @@ struct NodeLoss {
 
 struct RestartRecord {
   std::string why{};
-  std::optional<std::chrono::milliseconds> took{};  // from the failure until all ranks ran again
+  std::optional<std::chrono::microseconds> took{};  // from the failure until all ranks ran again
 };
 
 struct JobVerdict {

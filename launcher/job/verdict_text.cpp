@@ -81,8 +81,8 @@ std::string others_text(const JobVerdict& verdict) {
   for (std::size_t rank = 0; rank < verdict.ranks.size(); ++rank) {
     const RankRecord& record = verdict.ranks[rank];
     if (!record.ended || is_cause(verdict, static_cast<int>(rank))) continue;
-    ordinary = ordinary && is_ordinary_stop(record.end);
     const bool same = verdict.cause.kind == Cause::Kind::rank && record.end == verdict.cause.end;
+    ordinary = ordinary && (same || is_ordinary_stop(record.end));
     by_end[same ? "the same" : describe(record.end)].push_back(static_cast<int>(rank));
   }
   if (ordinary) return {};

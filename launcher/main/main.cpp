@@ -11,6 +11,7 @@
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/hosts/spares.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/start_job.h"
 #include "runner/contract.h"
@@ -33,10 +34,14 @@ int run_main_command(int argc, char** argv) {
   EnvList forwarded = resolve_forwards(options.env.forward, own_variable);
   std::vector<std::string> command =
       options.train ? train_command(*options.train) : options.command;
-  Placement placement = place_ranks(find_hosts(options.hosts), options.hosts.ranks, /*epoch=*/0);
+  std::vector<Host> hosts = find_hosts(options.hosts);
+  std::vector<Host> spares = take_spares(hosts, options.failure.spares);
+  Placement placement = place_ranks(hosts, options.hosts.ranks, /*epoch=*/0);
+  check_spares(placement, spares);
   if (options.hosts.dry_run == DryRun::table) return print(placement_table(placement));
   if (options.hosts.dry_run == DryRun::json) return print(placement_json(placement));
-  return start_job(options, std::move(placement), std::move(command), std::move(forwarded));
+  return start_job(options, {std::move(placement), std::move(spares)}, std::move(command),
+                   std::move(forwarded));
 }
 
 }  // namespace

@@ -31,15 +31,29 @@ mode_t current_umask() {
   return mask;
 }
 
-int run_here(const Options& options, Placement placement, std::vector<std::string> command,
+JobPolicy job_policy(const Options& options) {
+  const FailureOptions& failure = options.failure;
+  return {.grace = failure.grace,
+          .node_timeout = failure.node_timeout,
+          .start_timeout = start_timeout(options.reach),
+          .timeout = failure.timeout,
+          .pre_signal = failure.pre_signal,
+          .exit_skew = failure.exit_skew,
+          .max_restarts = failure.max_restarts,
+          .forwarded_signals = failure.forward_signals};
+}
+
+int run_here(const Options& options, PlacedJob placed, std::vector<std::string> command,
              EnvList forwarded, const Background* background) {
   asio::io_context io(1);
   std::vector<Host> hosts;
-  for (const Node& node : placement.nodes) hosts.push_back(node.host);
+  for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);
+  hosts.insert(hosts.end(), placed.spares.begin(), placed.spares.end());
   const Routes routes = make_routes(io, hosts, options.reach);
   JobRequest request;
   request.routes = routes.by_host;
-  request.placement = std::move(placement);
+  request.placement = std::move(placed.placement);
+  request.spares = std::move(placed.spares);
   request.programs.push_back(
       {.argv = std::move(command),
        .working_directory =
@@ -50,9 +64,9 @@ int run_here(const Options& options, Placement placement, std::vector<std::strin
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty())
     request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
-  request.policy.grace = options.failure.grace;
-  request.policy.node_timeout = options.failure.node_timeout;
-  request.policy.start_timeout = start_timeout(options.reach);
+  request.policy = job_policy(options);
+  if (options.failure.verdict)
+    request.verdict_file = std::filesystem::absolute(*options.failure.verdict);
   request.control_folders = socket_folders(own_variable, ::geteuid());
   if (background != nullptr) {
     request.job_id = background->job_id;
@@ -66,18 +80,17 @@ int run_here(const Options& options, Placement placement, std::vector<std::strin
 
 }  // namespace
 
-int start_job(const Options& options, Placement placement, std::vector<std::string> command,
+int start_job(const Options& options, PlacedJob placed, std::vector<std::string> command,
               EnvList forwarded) {
   if (!options.control.detach)
-    return run_here(options, std::move(placement), std::move(command), std::move(forwarded),
-                    nullptr);
+    return run_here(options, std::move(placed), std::move(command), std::move(forwarded), nullptr);
   const std::uint64_t job_id = random_job_id();
   const std::string id = job_id_text(job_id);
   const std::string log_file =
       std::filesystem::absolute(log_file_name(*options.control.detach, id));
   return run_detached(id, log_file, [&](const Detached& terminal) {
     const Background background{job_id, log_file, terminal};
-    return run_here(options, std::move(placement), std::move(command), std::move(forwarded),
+    return run_here(options, std::move(placed), std::move(command), std::move(forwarded),
                     &background);
   });
 }

@@ -1,0 +1,16 @@
+// The file of --verdict: there as a whole, or not at all.
+#pragma once
+
+#include <string>
+
+namespace ds::launcher {
+
+/// Before the job: removes what an earlier one has left at `path`.
+/// Errors:  Error{config} if no file can be made there.
+void prepare_verdict_file(const std::string& path);
+
+/// Promise: a reader finds the whole text or no file.
+/// Errors:  Error{system}.
+void write_verdict_file(const std::string& path, const std::string& text);
+
+}  // namespace ds::launcher

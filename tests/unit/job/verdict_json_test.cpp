@@ -1,0 +1,90 @@
+// What programs read when a job ends.
+#include "launcher/job/verdict_json.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+json parsed(const JobVerdict& verdict, const RankWords& words = {}) {
+  return json::parse(verdict_json(verdict, words, "00ff"));
+}
+
+JobVerdict of(JobState& job, const std::vector<Event>& events) {
+  for (const Event& event : events)
+    for (const Action& action : job.on(event, kT0 + 1500ms))
+      if (const auto* end = std::get_if<Conclude>(&action)) return end->verdict;
+  FAIL("the job did not end");
+  return {.placement = placement_of(1, 1)};
+}
+
+}  // namespace
+
+TEST_CASE("a job that went well") {
+  JobState job = started_job(1, 2);
+  const json seen = parsed(of(job, {exited(0, 0), exited(1, 0), AgentDone{0}}));
+  CHECK(seen["format"] == 1);
+  CHECK(seen["job"] == "00ff");
+  CHECK(seen["exit_code"] == 0);
+  CHECK(seen["text"] == "");
+  CHECK(seen["seconds"] == 1.5);
+  CHECK(seen["world_size"] == 2);
+  CHECK(seen["cause"] == json{{"kind", "none"}});
+  CHECK(seen["ranks"] == json::parse(R"([{"ranks": "[0-1]", "count": 2, "end": "exited 0"}])"));
+  CHECK(seen["nodes"] == json{"n0"});
+  CHECK(seen["restarts"].empty());
+  CHECK(seen["error_file"].is_null());
+}
+
+TEST_CASE("a failed rank, its words, and how the others ended") {
+  JobState job = started_job(2, 2);
+  const JobVerdict verdict = of(
+      job, {RankStarted{3, 4711}, RankExited{3, {ds::ExitStatus::signaled(SIGSEGV, true), {}, "x"}},
+            signaled(0, SIGTERM), signaled(1, SIGTERM), signaled(2, SIGKILL), AgentDone{0},
+            AgentDone{1}});
+  const json seen = parsed(verdict, {.last_lines = {"a\x1b[1m", "\xff"},
+                                     .out_of_sight = false,
+                                     .error_file = R"({"message": {"extraInfo": 1}})"});
+  CHECK(seen["exit_code"] == 139);
+  CHECK(seen["text"] ==
+        "rank 3 on n1: killed by SIGSEGV (core dumped): x (first failure); 3 ranks stopped after "
+        "it, 1 by KILL");
+  CHECK(seen["cause"] == json::parse(R"({"kind": "rank", "rank": 3, "group": "default",
+      "node": "n1", "node_rank": 1, "local_rank": 1, "slot": 1, "pid": 4711, "exit_code": null,
+      "signal": "SIGSEGV", "core_dumped": true, "detail": "x"})"));
+  CHECK(seen["last_lines"] == json::parse(R"(["a?[1m", "\ufffd"])"));
+  CHECK(seen["error_file"]["message"]["extraInfo"] == 1);
+  CHECK(seen["ranks"][0] ==
+        json::parse(R"({"ranks": "[0-1]", "count": 2, "end": "killed by SIGTERM"})"));
+  CHECK(seen["ranks"].size() == 3);
+}
+
+TEST_CASE("lost nodes and restarts") {
+  JobState job = started_job(2, 1, {.max_restarts = 1});
+  const json seen = parsed(
+      of(job, {AgentLost{1, "n1: reset"}, signaled(0, SIGTERM), AgentCleared{0}, AgentGreeted{2},
+               AgentSwept{2, 4}, AgentReady{0, 1}, AgentReady{2, 0}, RankStarted{0, 1},
+               RankStarted{1, 2}, exited(0, 0), exited(1, 0), AgentCleared{0}, AgentCleared{2}}));
+  CHECK(seen["exit_code"] == 0);
+  CHECK(seen["lost_nodes"] == json::parse(R"([{"node": "n1", "node_rank": 1,
+      "reason": "n1: reset", "sweep": "done", "killed": 4}])"));
+  CHECK(seen["restarts"] ==
+        json::parse(R"([{"cause": "node n1 is lost: n1: reset", "seconds": 0.0}])"));
+}
+
+TEST_CASE("hosts that cannot be used are in the text") {
+  JobState job(placement_of(2, 1), {});
+  const json seen =
+      parsed(of(job, {Start{}, AgentLost{0, "n0: refused"}, AgentLost{1, "n1: no \x1b route"}}));
+  CHECK(seen["exit_code"] == 69);
+  CHECK(seen["text"] == "2 of 2 nodes cannot be used:\n  n0: refused\n  n1: no ? route");
+  CHECK(seen["ranks"][0]["end"] == "not started");
+}
