@@ -1,18 +1,31 @@
 // The frame of the help; the options in it come from their tables.
 #include "launcher/cli/help.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {
 
 namespace {
 
-constexpr std::string_view kIntroduction =
+constexpr std::string_view kForms =
     R"(dslaunch: start a program on many machines, one process (rank) per slot.
 
 Usage:
-  dslaunch [options] train.toml [key=value ...]   train with the C++ engine
   dslaunch [options] -- COMMAND ARGS...           run any program
+  dslaunch [options] train.toml [key=value ...]   train with the C++ engine
+  dslaunch SUBCOMMAND ...                         see below
+)";
+
+constexpr std::string_view kExamples = R"(
+Examples:
+  dslaunch -n 2 -- hostname                           two ranks on this machine
+  dslaunch --hostfile hosts --dry-run -- ./train.sh   which rank would run where
+  dslaunch --hostfile hosts -- ./train.sh --steps 9   a rank for each slot of the hosts
+  dslaunch --hostfile hosts --detach train.toml       in the background; then: dslaunch attach
 )";
 
 constexpr std::string_view kExitCodes = R"(
@@ -21,11 +34,44 @@ Exit code: 0 when every rank ended with 0; otherwise the code of the first rank 
 was lost, 124 a deadline passed, 126 not executable, 127 not found, 130 and 143 interrupted.
 )";
 
+constexpr std::string_view kCommonOptions[] = {
+    "--hostfile", "-n",        "--dry-run", "--wdir",         "-x",
+    "--show",     "--log-dir", "--grace",   "--max-restarts", "--timeout",
+    "--detach",   "--version", "--help"};
+
+std::string commands_help(std::span<const Command> commands) {
+  std::string text = "\nSubcommands (each has its own --help):\n";
+  for (const Command& command : commands)
+    if (!command.summary.empty())
+      text += fmt::format("  {:<23}  {}\n", command.name, command.summary);
+  return text;
+}
+
 }  // namespace
 
-std::string help_text() {
+std::span<const std::string_view> common_options() { return kCommonOptions; }
+
+std::string help_text(std::span<const Command> commands) {
   Options options;
-  return std::string(kIntroduction) + option_table(options).help() + std::string(kExitCodes);
+  std::string text(kForms);
+  text += kExamples;
+  text += "\nCommon options:\n";
+  const OptionTable table = option_table(options);
+  for (const OptionTable::Entry& entry : table.entries()) {
+    const std::string_view name = split_names(entry.shape.names).front();
+    if (std::find(std::begin(kCommonOptions), std::end(kCommonOptions), name) !=
+        std::end(kCommonOptions))
+      text += option_help(entry.shape);
+  }
+  text += commands_help(commands);
+  text += "\nAll options: dslaunch --help=all   The manual: dslaunch man | man -l -\n";
+  return text + std::string(kExitCodes);
+}
+
+std::string full_help_text(std::span<const Command> commands) {
+  Options options;
+  return std::string(kForms) + option_table(options).help() + commands_help(commands) +
+         std::string(kExitCodes);
 }
 
 std::string_view version_text() { return "dslaunch " DS_VERSION "\n"; }

@@ -11,19 +11,17 @@ namespace {
 
 constexpr std::size_t kHelpColumn = 27;
 
-/// "-h, --help" or "-x NAME[=value]": short spellings first, the argument after the last one.
+/// "-h, --help" or "-x NAME[=value]": the argument after the last spelling.
 std::string spelling(const OptionShape& shape) {
-  std::vector<std::string_view> names = split_names(shape.names);
-  std::stable_sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
-    return !a.starts_with("--") && b.starts_with("--");
-  });
-  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  std::string text = fmt::format("{}", fmt::join(shown_names(shape), ", "));
   if (shape.argument.empty()) return text;
   if (!shape.implied.empty()) return fmt::format("{}[={}]", text, shape.argument);
   return fmt::format("{} {}", text, shape.argument);
 }
 
-std::string lines_of(const OptionShape& shape) {
+}  // namespace
+
+std::string option_help(const OptionShape& shape) {
   std::string text = "  " + spelling(shape);
   text += text.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                         : std::string(kHelpColumn - text.size(), ' ');
@@ -34,7 +32,13 @@ std::string lines_of(const OptionShape& shape) {
   return text + '\n';
 }
 
-}  // namespace
+std::vector<std::string_view> shown_names(const OptionShape& shape) {
+  std::vector<std::string_view> names = split_names(shape.names);
+  std::stable_sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
+    return !a.starts_with("--") && b.starts_with("--");
+  });
+  return names;
+}
 
 std::vector<std::string_view> split_names(std::string_view names) {
   std::vector<std::string_view> parts;
@@ -61,7 +65,7 @@ std::string OptionTable::help() const {
       section = entry.section;
       text += fmt::format("\n{}:\n", section);
     }
-    text += lines_of(entry.shape);
+    text += option_help(entry.shape);
   }
   return text;
 }

@@ -69,5 +69,9 @@ class OptionTable {
 
 /// "--include,-i" -> {"--include", "-i"}.
 std::vector<std::string_view> split_names(std::string_view names);
+/// The same, short spellings first, as they are shown.
+std::vector<std::string_view> shown_names(const OptionShape& shape);
+/// The lines of one option in the help.
+std::string option_help(const OptionShape& shape);
 
 }  // namespace ds::launcher

@@ -13,11 +13,18 @@ namespace {
 constexpr const char* kForms =
     "dslaunch [options] train.toml [key=value ...]   or   dslaunch [options] -- COMMAND ARGS...";
 
+enum class HelpKind { common, all };
+
 constexpr OptionDef<Options> kAboutOptions[] = {
     {{"--version", "", "print the version"},
      [](Options& options, const GivenOption&) { options.action = Options::Action::show_version; }},
-    {{"--help,-h", "", "print this"},
-     [](Options& options, const GivenOption&) { options.action = Options::Action::show_help; }},
+    {{"--help,-h", "all", "print this; --help=all: with every option", false, "common"},
+     [](Options& options, const GivenOption& given) {
+       constexpr std::array<std::string_view, 2> kNames = {"common", "all"};
+       options.action = choice_value<HelpKind>(given, kNames) == HelpKind::all
+                            ? Options::Action::show_full_help
+                            : Options::Action::show_help;
+     }},
 };
 
 /// `train.toml key=value ...`, or nothing when there are no words.
@@ -50,6 +57,7 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
 std::optional<Options::Action> shortcut(const std::vector<std::string>& args) {
   for (const std::string& arg : args) {
     if (arg == "--help" || arg == "-h") return Options::Action::show_help;
+    if (arg == "--help=all") return Options::Action::show_full_help;
     if (arg == "--version") return Options::Action::show_version;
   }
   return std::nullopt;

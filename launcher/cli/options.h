@@ -21,7 +21,7 @@ struct TrainForm {
 };
 
 struct Options {
-  enum class Action { run, show_help, show_version };
+  enum class Action { run, show_help, show_full_help, show_version };
   Action action = Action::run;
 
   HostOptions hosts;

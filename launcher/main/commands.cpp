@@ -3,9 +3,13 @@
 
 #include <unistd.h>
 
+#include <vector>
+
+#include "engine/base/nearest_word.h"
 #include "launcher/agent/guard.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/jobs/jobs.h"
+#include "launcher/main/about.h"
 
 namespace ds::launcher {
 
@@ -18,11 +22,10 @@ int run_agent(int argc, char**) {
 }
 
 const Command kCommands[] = {
-    kPsCommand,
-    kTailCommand,
-    kAttachCommand,
-    kKillCommand,
-    {.name = "agent", .summary = "", .run = run_agent},
+    kPsCommand,         kTailCommand,
+    kAttachCommand,     kKillCommand,
+    kHelpCommand,       kManCommand,
+    kCompletionCommand, {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace
@@ -33,6 +36,13 @@ const Command* find_command(std::string_view word) {
   for (const Command& command : kCommands)
     if (command.name == word) return &command;
   return nullptr;
+}
+
+std::string near_command(std::string_view word) {
+  std::vector<std::string_view> known;
+  for (const Command& command : kCommands)
+    if (!command.summary.empty()) known.push_back(command.name);
+  return nearest_word(word, known);
 }
 
 }  // namespace ds::launcher

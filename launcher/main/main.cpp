@@ -1,4 +1,6 @@
 // dslaunch: command line -> hosts -> placement -> job.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -7,6 +9,7 @@
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
+#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/load_hostfile.h"
@@ -29,7 +32,8 @@ std::vector<Host> find_hosts(const HostOptions& options) {
 
 int run_main_command(int argc, char** argv) {
   const Options options = parse_args(argc, argv);
-  if (options.action == Options::Action::show_help) return print(help_text());
+  if (options.action == Options::Action::show_help) return print(help_text(commands()));
+  if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
   if (options.action == Options::Action::show_version) return print(version_text());
   EnvList forwarded = resolve_forwards(options.env.forward, own_variable);
   std::vector<std::string> command =
@@ -44,12 +48,24 @@ int run_main_command(int argc, char** argv) {
                    std::move(forwarded));
 }
 
+/// `dslaunch attahc`: a subcommand is nearer than a file that does not end in .toml.
+void check_first_word(const std::string& word) {
+  const bool is_name = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-_") == std::string::npos;
+  if (word.starts_with('-') || !is_name) return;
+  const std::string near = near_command(word);
+  if (!near.empty())
+    usage_error(fmt::format("there is no subcommand '{}'", word),
+                fmt::format("did you mean dslaunch {}? A program stands after --: dslaunch -- {}",
+                            near, word));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     if (const Command* command = argc > 1 ? find_command(argv[1]) : nullptr)
       return command->run(argc - 1, argv + 1);
+    if (argc > 1) check_first_word(argv[1]);
     return run_main_command(argc, argv);
   } catch (const ds::Error& error) {
     std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);

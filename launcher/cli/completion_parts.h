@@ -1,0 +1,22 @@
+// What the forms of the three shells share. Private to this folder.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "launcher/cli/completion.h"
+
+namespace ds::launcher {
+
+/// The options of a subcommand, --help among them.
+OptionTable options_of(const Command& command);
+/// Its words are ids of jobs.
+bool takes_job(const Command& command);
+/// The first line of the help, for single quotes of a shell.
+std::string quoted_help(const OptionShape& shape);
+
+std::string bash_script(std::span<const Command> commands);
+std::string zsh_script(std::span<const Command> commands);
+std::string fish_script(std::span<const Command> commands);
+
+}  // namespace ds::launcher

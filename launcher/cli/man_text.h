@@ -1,0 +1,11 @@
+// The parts of the manual that no table holds. Private to this folder.
+#pragma once
+
+#include <string_view>
+
+namespace ds::launcher {
+
+extern const std::string_view kManualHead;  // before the options
+extern const std::string_view kManualTail;  // after the subcommands
+
+}  // namespace ds::launcher
