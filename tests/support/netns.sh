@@ -60,18 +60,20 @@ netns_up() {
   ip -n "$head_ns" link add br0 type bridge
   ip -n "$head_ns" address add 10.77.0.1/16 dev br0
   ip -n "$head_ns" link set br0 up
+  local i dir names
+  names=$(printf '127.0.0.1 localhost\n10.77.0.1 head'; for ((i = 1; i <= netns_count; i++)); do printf '\n10.77.0.%d node%d' $((10 + i)) "$i"; done)
   mkdir -p "/etc/netns/$head_ns"
-  printf '127.0.0.1 localhost\n10.77.0.1 head\n' > "/etc/netns/$head_ns/hosts"
+  echo "$names" > "/etc/netns/$head_ns/hosts"
   ssh-keygen -q -t ed25519 -N '' -C client -f "$netns_dir/client_key"
   : > "$netns_dir/known_hosts"
   printf 'IdentityFile %s\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nIdentityAgent none\n' \
     "$netns_dir/client_key" "$netns_dir/known_hosts" > "$netns_dir/ssh_config"
-  local i dir
   for ((i = 1; i <= netns_count; i++)); do
     dir=$netns_dir/node$i
     mkdir "$dir"
     netns_add "$(node_ns "$i")" "10.77.0.$((10 + i))" "leg$i"
-    echo "10.77.0.$((10 + i)) node$i" >> "/etc/netns/$head_ns/hosts"
+    mkdir -p "/etc/netns/$(node_ns "$i")"
+    echo "$names" > "/etc/netns/$(node_ns "$i")/hosts" # each node knows all, as a site's name service does
     ssh-keygen -q -t ed25519 -N '' -C "node$i" -f "$dir/host_key"
     cp "$netns_dir/client_key.pub" "$dir/authorized_keys"
     echo "node$i $(cut -d' ' -f1,2 "$dir/host_key.pub")" >> "$netns_dir/known_hosts"
@@ -89,7 +91,7 @@ netns_down() {
   for ns in $(ip netns list | awk '{print $1}' | grep "^$netns_prefix-"); do
     for pid in $(ip netns pids "$ns"); do kill -9 "$pid" 2> /dev/null; done
     ip netns delete "$ns"
+    rm -rf "/etc/netns/$ns"
   done
-  rm -rf "/etc/netns/$head_ns"
   rmdir /etc/netns 2> /dev/null || true # ours only if it is empty now
 }
