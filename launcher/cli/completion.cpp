@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "launcher/cli/completion_parts.h"
 #include "launcher/cli/option_values.h"
 
@@ -16,6 +18,18 @@ constexpr OptionDef<int> kHelpOption[] = {
     {{"--help,-h", "", "print the help"}, [](int&, const GivenOption&) {}},
 };
 
+constexpr std::string_view kSignals = "TERM|INT|HUP|KILL|USR1|USR2|STOP|CONT|QUIT|ABRT|ALRM|WINCH";
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find('|', at), list.size());
+    parts.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace
 
 OptionTable options_of(const Command& command) {
@@ -25,15 +39,13 @@ OptionTable options_of(const Command& command) {
   return table;
 }
 
-bool takes_job(const Command& command) { return command.synopsis.find("JOB") != std::string::npos; }
-
 std::string quoted_help(const OptionShape& shape) {
-  std::string text(shape.help.substr(0, shape.help.find('\n')));
+  const std::string_view text = shape.help.substr(0, shape.help.find('\n'));
   std::string safe;
   for (const char c : text)
     if (c == '\'') {
       safe += "'\\''";
-    } else if (c == '[' || c == ']' || c == ':') {
+    } else if (c == '[' || c == ']') {
       safe += ' ';  // zsh's own
     } else {
       safe += c;
@@ -47,14 +59,26 @@ ValueKind value_kind(const OptionShape& shape) {
   if (argument == "FILE" || argument == "PATH") return {Kind::file, {}};
   if (argument == "DIR") return {Kind::folder, {}};
   if (argument == "JOB") return {Kind::job, {}};
+  if (argument == "SIGNAL") return {Kind::choice, split(kSignals)};
   if (argument.find('|') == std::string_view::npos) return {Kind::other, {}};
-  ValueKind value{Kind::choice, {}};
-  for (std::size_t at = 0; at <= argument.size();) {
-    const std::size_t end = std::min(argument.find('|', at), argument.size());
-    value.choices.push_back(argument.substr(at, end - at));
-    at = end + 1;
+  return {Kind::choice, split(argument)};
+}
+
+ValueKind word_kind(const Command& command, std::span<const Command> commands) {
+  const std::string_view synopsis = command.synopsis;
+  const auto names = [synopsis](std::string_view word) {
+    return synopsis.find(word) != std::string_view::npos;
+  };
+  if (names("JOB")) return {Kind::job, {}};
+  const std::string_view first = synopsis.substr(0, synopsis.find(' '));
+  if (first.find('|') != std::string_view::npos) return {Kind::choice, split(first)};
+  if (names("[SUBCOMMAND]")) {
+    ValueKind value{Kind::choice, {}};
+    for (const Command& other : commands)
+      if (!other.summary.empty()) value.choices.push_back(other.name);
+    return value;
   }
-  return value;
+  return {names("COMMAND") ? Kind::file : Kind::none, {}};
 }
 
 std::string completion_script(std::string_view shell, std::span<const Command> commands) {

@@ -20,7 +20,9 @@ struct ValueKind {
   Kind kind = Kind::none;
   std::vector<std::string_view> choices{};
 };
-/// FILE, PATH: file; DIR: folder; JOB: job; "a|b": choice; anything else: other.
+/// FILE, PATH: file; DIR: folder; JOB: job; SIGNAL and "a|b": choice; anything else: other.
 ValueKind value_kind(const OptionShape& shape);
+/// What may stand as a word of a subcommand, read from its synopsis.
+ValueKind word_kind(const Command& command, std::span<const Command> commands);
 
 }  // namespace ds::launcher

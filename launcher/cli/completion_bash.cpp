@@ -10,32 +10,49 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
-/// case labels of the options whose value is of a kind.
+/// The command whose output is what may stand here; empty: nothing is known.
+std::string bash_reply(const ValueKind& value) {
+  switch (value.kind) {
+    case Kind::file:
+      return "compgen -f -- \"$cur\"";
+    case Kind::folder:
+      return "compgen -d -- \"$cur\"";
+    case Kind::job:
+      return "compgen -W \"$(dslaunch ps --ids 2>/dev/null)\" -- \"$cur\"";
+    case Kind::choice:
+      return fmt::format("compgen -W '{}' -- \"$cur\"", fmt::join(value.choices, " "));
+    case Kind::none:
+    case Kind::other:
+      break;
+  }
+  return "true";
+}
+
+/// One case for each option with a value: after "--name " and "--name=", or only after the latter.
 std::string bash_values(const OptionTable& table) {
   std::string text;
   for (const OptionTable::Entry& entry : table.entries()) {
     const ValueKind value = value_kind(entry.shape);
-    std::string reply;
-    if (value.kind == Kind::file) reply = "compgen -f -- \"$cur\"";
-    if (value.kind == Kind::folder) reply = "compgen -d -- \"$cur\"";
-    if (value.kind == Kind::job)
-      reply = "compgen -W \"$(dslaunch ps --ids 2>/dev/null)\" -- \"$cur\"";
-    if (value.kind == Kind::choice)
-      reply = fmt::format("compgen -W '{}' -- \"$cur\"", fmt::join(value.choices, " "));
-    if (value.kind == Kind::other) reply = "true";
-    if (reply.empty() || !entry.shape.implied.empty()) continue;
-    text += fmt::format("        {}) mapfile -t COMPREPLY < <({}); return ;;\n",
-                        fmt::join(split_names(entry.shape.names), "|"), reply);
+    if (value.kind == Kind::none) continue;
+    std::string labels;
+    for (const std::string_view name : split_names(entry.shape.names)) {
+      labels += fmt::format("{}={}", labels.empty() ? "" : "|", name);
+      if (entry.shape.implied.empty()) labels += fmt::format("|{}", name);
+    }
+    text += fmt::format("        {}) mapfile -t COMPREPLY < <({}); return ;;\n", labels,
+                        bash_reply(value));
   }
   return text;
 }
 
+/// `words` prints what may stand where no option does.
 std::string bash_case(std::string_view label, const OptionTable& table, std::string_view words) {
   return fmt::format(
       "    {})\n"
-      "      case $prev in\n{}"
+      "      case $joined$prev in\n{}"
       "      esac\n"
-      "      if [[ $cur == -* ]]; then words='{}'; else {}; fi ;;\n",
+      "      if [[ $cur == -* ]]; then options='{}'\n"
+      "      else mapfile -t COMPREPLY < <({}); fi ;;\n",
       label, bash_values(table), fmt::join(table.names(), " "), words);
 }
 
@@ -47,20 +64,19 @@ std::string bash_script(std::span<const Command> commands) {
   for (const Command& command : commands) {
     if (command.summary.empty()) continue;
     names += (names.empty() ? "" : " ") + std::string(command.name);
-    cases += bash_case(command.name, options_of(command),
-                       takes_job(command) ? "words=$(dslaunch ps --ids 2>/dev/null)" : "files=1");
+    cases += bash_case(command.name, options_of(command), bash_reply(word_kind(command, commands)));
   }
-  cases +=
-      bash_case("*", option_table(options), "files=1; ((COMP_CWORD == 1)) && words=$subcommands");
+  cases += bash_case("*", option_table(options),
+                     "((COMP_CWORD > 1)) || compgen -W \"$subcommands\" -- \"$cur\"; "
+                     "compgen -f -- \"$cur\"");
   return fmt::format(R"sh(# Completion of dslaunch for bash: source <(dslaunch completion bash)
 _dslaunch() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} words= files= i
+  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} joined= options= i
   local subcommands='{}'
   COMPREPLY=()
   # --name=value comes as three words.
-  [[ $cur != = ]] || cur=
-  if [[ $prev == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-2]}}; fi
-  if [[ -z $cur && ${{COMP_WORDS[COMP_CWORD]}} == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-1]}}; fi
+  if [[ $cur == = ]]; then cur= joined==; fi
+  if [[ $prev == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-2]}} joined==; fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
     if [[ ${{COMP_WORDS[i]}} == -- ]]; then
       mapfile -t COMPREPLY < <(compgen -c -f -- "$cur")
@@ -69,7 +85,7 @@ _dslaunch() {{
   done
   case ${{COMP_WORDS[1]}} in
 {}  esac
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; [[ -z $files ]] || compgen -f -- "$cur")
+  [[ -z $options ]] || mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 }}
 complete -o filenames -F _dslaunch dslaunch
 )sh",

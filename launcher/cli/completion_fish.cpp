@@ -10,6 +10,20 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
+/// What may stand here, if it is no file.
+std::string fish_words(const ValueKind& value) {
+  switch (value.kind) {
+    case Kind::folder:
+      return " -a '(__fish_complete_directories)'";
+    case Kind::job:
+      return " -a '(dslaunch ps --ids 2>/dev/null)'";
+    case Kind::choice:
+      return fmt::format(" -a '{}'", fmt::join(value.choices, " "));
+    default:
+      return {};
+  }
+}
+
 std::string fish_options(const OptionTable& table, std::string_view condition) {
   std::string text;
   for (const OptionTable::Entry& entry : table.entries()) {
@@ -18,12 +32,14 @@ std::string fish_options(const OptionTable& table, std::string_view condition) {
       text += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
                                      : fmt::format(" -s {}", name.substr(1));
     const ValueKind value = value_kind(entry.shape);
-    if (value.kind == Kind::file) text += " -r -F";
-    if (value.kind == Kind::folder) text += " -x -a '(__fish_complete_directories)'";
-    if (value.kind == Kind::job) text += " -x -a '(dslaunch ps --ids 2>/dev/null)'";
-    if (value.kind == Kind::choice)
-      text += fmt::format(" -x -a '{}'", fmt::join(value.choices, " "));
-    if (value.kind == Kind::other && entry.shape.implied.empty()) text += " -x";
+    if (value.kind == Kind::file) text += " -F";
+    if (!entry.shape.implied.empty()) {
+      // Its value is joined by =, or not there at all.
+    } else if (value.kind == Kind::file) {
+      text += " -r";
+    } else if (value.kind != Kind::none) {
+      text += " -x" + fish_words(value);
+    }
     text += fmt::format(" -d '{}'\n", quoted_help(entry.shape));
   }
   return text;
@@ -40,9 +56,9 @@ std::string fish_script(std::span<const Command> commands) {
     const std::string inside = fmt::format("__dslaunch_is {}", command.name);
     text += fmt::format("complete -c dslaunch -n __dslaunch_first -f -a {} -d '{}'\n", command.name,
                         command.summary);
-    if (takes_job(command))
-      text += fmt::format("complete -c dslaunch -n '{}' -f -a '(dslaunch ps --ids 2>/dev/null)'\n",
-                          inside);
+    const ValueKind words = word_kind(command, commands);
+    if (words.kind != Kind::file)
+      text += fmt::format("complete -c dslaunch -n '{}' -f{}\n", inside, fish_words(words));
     text += fish_options(options_of(command), inside);
   }
   text += fish_options(option_table(options), "__dslaunch_is_job");

@@ -10,8 +10,6 @@ namespace ds::launcher {
 
 /// The options of a subcommand, --help among them.
 OptionTable options_of(const Command& command);
-/// Its words are ids of jobs.
-bool takes_job(const Command& command);
 /// The first line of the help, for single quotes of a shell.
 std::string quoted_help(const OptionShape& shape);
 

@@ -10,8 +10,8 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
-std::string zsh_action(const OptionShape& shape) {
-  const ValueKind value = value_kind(shape);
+/// ":message:action" of what may stand here.
+std::string zsh_action(const ValueKind& value) {
   switch (value.kind) {
     case Kind::none:
       return {};
@@ -41,7 +41,7 @@ std::string zsh_specs(const OptionTable& table) {
                                      : is_long                ? "="
                                                               : "";
       text += fmt::format(" \\\n      '{}{}{}[{}]{}'", shape.repeatable ? "*" : "", name, joint,
-                          quoted_help(shape), shape.implied.empty() ? zsh_action(shape) : "");
+                          quoted_help(shape), zsh_action(value_kind(shape)));
     }
   }
   return text;
@@ -55,9 +55,10 @@ std::string zsh_script(std::span<const Command> commands) {
   for (const Command& command : commands) {
     if (command.summary.empty()) continue;
     described += fmt::format(" '{}:{}'", command.name, command.summary);
-    cases += fmt::format("    {})\n      _arguments{} \\\n      '*:{}' ;;\n", command.name,
+    const std::string words = zsh_action(word_kind(command, commands));
+    cases += fmt::format("    {})\n      _arguments{}{} ;;\n", command.name,
                          zsh_specs(options_of(command)),
-                         takes_job(command) ? "job:_dslaunch_jobs" : "file:_files");
+                         words.empty() ? "" : fmt::format(" \\\n      '*{}'", words));
   }
   return fmt::format(R"sh(#compdef dslaunch
 # Completion of dslaunch for zsh: source <(dslaunch completion zsh), after compinit

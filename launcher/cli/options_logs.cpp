@@ -54,7 +54,7 @@ constexpr OptionDef<LogOptions> kOptions[] = {
      [](LogOptions& part, const GivenOption&) { part.policy.fold = true; }},
     {{"--timestamps", "", "begin each line with the time, on the clock of this machine"},
      [](LogOptions& part, const GivenOption&) { part.policy.timestamps = true; }},
-    {{"--color", "WHEN", "prefixes in colour: auto (on terminals; default), always or never"},
+    {{"--color", "auto|always|never", "prefixes in colour (default: auto, on terminals)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 3> kNames = {"auto", "always", "never"};
        part.policy.colour = choice_value<ColourChoice>(given, kNames);
@@ -63,7 +63,7 @@ constexpr OptionDef<LogOptions> kOptions[] = {
       "keep what each rank writes in DIR/rank_0000.log ...; node:DIR: on\n"
       "its own node; {job} and {node} in DIR are replaced"},
      [](LogOptions& part, const GivenOption& given) { set_folder(part.policy, given); }},
-    {{"--backpressure", "HOW",
+    {{"--backpressure", "auto|block|spool|drop",
       "when the output is read too slowly: drop (old lines), spool (keep\n"
       "all on the nodes, then wait), block (ranks wait), auto (default:\n"
       "drop for a terminal, else spool)"},
@@ -77,7 +77,7 @@ constexpr OptionDef<LogOptions> kOptions[] = {
      [](LogOptions& part, const GivenOption& given) {
        part.policy.spool_bytes = size_value(given);
      }},
-    {{"--log-level", "LEVEL", "of dslaunch itself: error, warn, info (default) or debug"},
+    {{"--log-level", "error|warn|info|debug", "of dslaunch itself (default: info)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 4> kNames = {"error", "warn", "info", "debug"};
        part.log_level = choice_value<LogLevel>(given, kNames);

@@ -10,7 +10,7 @@ namespace {
 constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kOptions[] = {
-    {{"--transport", "HOW",
+    {{"--transport", "auto|ssh|local",
       "auto (default): this machine directly, others by ssh; ssh: all by\n"
       "ssh; local: start every node's ranks on this machine"},
      [](ReachOptions& part, const GivenOption& given) {

@@ -23,7 +23,7 @@ struct KillOptions {
 };
 
 constexpr OptionDef<KillOptions> kOptions[] = {
-    {{"--signal,-s", "NAME",
+    {{"--signal,-s", "SIGNAL",
       "TERM (default), INT and HUP stop the job; KILL does so without a\n"
       "grace; STOP and CONT suspend it and let it go on; any other goes to\n"
       "the main process of each rank: USR1, SIGUSR1 or 10"},
@@ -99,7 +99,7 @@ constinit const Command kKillCommand = {
     .name = "kill",
     .summary = "stop running jobs, or send them a signal",
     .run = run_kill,
-    .synopsis = "JOB... [--signal NAME] [--grace SECONDS] [--wait]",
+    .synopsis = "JOB... [--signal SIGNAL] [--grace SECONDS] [--wait]",
     .details =
         "JOB is the beginning of a job's id, as dslaunch ps shows it. Without options the job is\n"
         "stopped as by Ctrl-C: every rank gets TERM, and KILL after the grace. A second kill of a\n"

@@ -36,6 +36,19 @@ TEST_CASE("kinds of values") {
   CHECK(choice.choices == std::vector<std::string_view>{"auto", "ssh", "local"});
 }
 
+TEST_CASE("what the words of a subcommand are") {
+  const auto kind = [](std::string_view synopsis) {
+    return word_kind({.name = "x", .summary = "", .run = nullptr, .synopsis = synopsis},
+                     commands());
+  };
+  CHECK(kind("").kind == Kind::none);
+  CHECK(kind("[--json]").kind == Kind::none);
+  CHECK(kind("JOB... [--wait]").kind == Kind::job);
+  CHECK(kind("[options] COMMAND ARGS...").kind == Kind::file);
+  CHECK(kind("a|b [-x]").choices == std::vector<std::string_view>{"a", "b"});
+  CHECK(kind("[SUBCOMMAND]").choices.front() == commands().front().name);
+}
+
 TEST_CASE("each script names every option and every subcommand for people") {
   Options options;
   std::vector<std::string> names = option_table(options).names();
