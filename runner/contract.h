@@ -1,4 +1,5 @@
-// What the launcher and the runner agree on: names of environment variables and exit codes. Nothing else is shared.
+// What the launcher and the runner agree on: names of environment variables and exit codes. Nothing
+// else is shared.
 #pragma once
 
 #include "engine/base/error.h"
@@ -17,6 +18,11 @@ inline constexpr const char* kMasterPort = "MASTER_PORT";
 inline constexpr const char* kCrossRank = "CROSS_RANK";
 inline constexpr const char* kCrossSize = "CROSS_SIZE";
 inline constexpr const char* kLocalSize = "LOCAL_SIZE";
+// torch's names for several programs in one job.
+inline constexpr const char* kRoleName = "ROLE_NAME";
+inline constexpr const char* kRoleRank = "ROLE_RANK";
+inline constexpr const char* kRoleWorldSize = "ROLE_WORLD_SIZE";
+inline constexpr const char* kCudaVisibleDevices = "CUDA_VISIBLE_DEVICES";
 inline constexpr const char* kOmpNumThreads = "OMP_NUM_THREADS";
 inline constexpr const char* kRestartCount = "TORCHELASTIC_RESTART_COUNT";
 inline constexpr const char* kMaxRestarts = "TORCHELASTIC_MAX_RESTARTS";
@@ -24,7 +30,8 @@ inline constexpr const char* kMaxRestarts = "TORCHELASTIC_MAX_RESTARTS";
 inline constexpr const char* kJobId = "DSLAUNCH_JOB_ID";
 inline constexpr const char* kJobKey = "DSLAUNCH_JOB_KEY";
 inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
-/// "1" when the launcher's standard error is a terminal: rank 0 then draws one live line ended by '\r'.
+/// "1" when the launcher's standard error is a terminal: rank 0 then draws one live line ended by
+/// '\r'.
 inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
 
 // Exit codes. Otherwise a job exits with the code of the first failing rank, or 128 + its signal.
@@ -43,13 +50,20 @@ inline constexpr int kExitTerminated = 143;
 /// The exit code of a process that ends with an Error.
 constexpr int exit_code(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::usage: return kExitUsage;
-    case ErrorKind::config: return kExitConfig;
-    case ErrorKind::unreachable: return kExitUnreachable;
-    case ErrorKind::deadline: return kExitDeadline;
-    case ErrorKind::comm: return kExitUnreachable;
-    case ErrorKind::system: return 1;
-    case ErrorKind::bug: return kExitBug;
+    case ErrorKind::usage:
+      return kExitUsage;
+    case ErrorKind::config:
+      return kExitConfig;
+    case ErrorKind::unreachable:
+      return kExitUnreachable;
+    case ErrorKind::deadline:
+      return kExitDeadline;
+    case ErrorKind::comm:
+      return kExitUnreachable;
+    case ErrorKind::system:
+      return 1;
+    case ErrorKind::bug:
+      return kExitBug;
   }
   return kExitBug;
 }

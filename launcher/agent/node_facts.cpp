@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "launcher/agent/node_devices.h"
 
 namespace ds::launcher {
 namespace {
@@ -60,29 +63,45 @@ std::string address_of_ssh() {
   return word;
 }
 
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> addresses;
+const void* bytes_of(const sockaddr* address) {
+  if (address == nullptr) return nullptr;
+  if (address->sa_family == AF_INET)
+    return &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (address->sa_family == AF_INET6)
+    return &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  return nullptr;
+}
+
+/// The bits of a network mask.
+std::uint32_t prefix_of(const sockaddr* mask, int family) {
+  const auto* bytes = static_cast<const unsigned char*>(bytes_of(mask));
+  std::uint32_t bits = 0;
+  for (int i = 0; bytes != nullptr && i < (family == AF_INET ? 4 : 16); ++i)
+    bits += static_cast<std::uint32_t>(std::popcount(bytes[i]));
+  return bits;
+}
+
+std::vector<NodeAddress> own_addresses() {
+  std::vector<NodeAddress> addresses;
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return addresses;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-    char text[INET6_ADDRSTRLEN] = {};
+    const void* from = bytes_of(entry->ifa_addr);
+    if (from == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
     const int family = entry->ifa_addr->sa_family;
-    const void* from = nullptr;
-    if (family == AF_INET) from = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
-    if (family == AF_INET6)
-      from = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
-    if (from != nullptr && ::inet_ntop(family, from, text, sizeof text) != nullptr)
-      addresses.emplace_back(text);
+    char text[INET6_ADDRSTRLEN] = {};
+    if (::inet_ntop(family, from, text, sizeof text) != nullptr)
+      addresses.push_back({text, entry->ifa_name, prefix_of(entry->ifa_netmask, family)});
   }
   ::freeifaddrs(list);
   // The address by which the launcher came is the first: other nodes most likely reach it too.
   const std::string reached = address_of_ssh();
-  const auto found = std::find(addresses.begin(), addresses.end(), reached);
+  const auto found = std::find_if(addresses.begin(), addresses.end(),
+                                  [&](const NodeAddress& own) { return own.address == reached; });
   if (found != addresses.end()) {
     std::rotate(addresses.begin(), found, found + 1);
   } else if (!reached.empty()) {
-    addresses.insert(addresses.begin(), reached);
+    addresses.insert(addresses.begin(), {reached, {}, 0});
   }
   return addresses;
 }
@@ -128,6 +147,9 @@ Hello describe_node() {
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
   hello.clock = clock_value(std::chrono::steady_clock::now());
+  NodeDevices devices = find_devices();
+  hello.devices = std::move(devices.names);
+  hello.devices_limited = devices.limited;
   return hello;
 }
 

@@ -17,6 +17,7 @@ constexpr std::string_view kForms =
 Usage:
   dslaunch [options] -- COMMAND ARGS...           run any program
   dslaunch [options] train.toml [key=value ...]   train with the C++ engine
+  dslaunch [options] -- COMMAND... : [-n N] [--role NAME] -- COMMAND...     several programs
   dslaunch SUBCOMMAND ...                         see below
 )";
 
@@ -35,9 +36,9 @@ was lost, 124 a deadline passed, 126 not executable, 127 not found, 130 and 143 
 )";
 
 constexpr std::string_view kCommonOptions[] = {
-    "--hostfile", "-n",        "--dry-run", "--wdir",         "-x",
-    "--show",     "--log-dir", "--grace",   "--max-restarts", "--timeout",
-    "--detach",   "--version", "--help"};
+    "--hostfile", "--host",   "-n",        "--dry-run", "--wdir",
+    "-x",         "--show",   "--log-dir", "--grace",   "--max-restarts",
+    "--timeout",  "--detach", "--version", "--help"};
 
 std::string commands_help(std::span<const Command> commands) {
   std::string text = "\nSubcommands (each has its own --help):\n";

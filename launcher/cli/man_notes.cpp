@@ -8,11 +8,29 @@ namespace {
 constexpr OptionNote kNotes[] = {
     // Where
     {"--hostfile", "The grammar is in `hostfile.md`."},
-    {"-n", "Asking for more ranks than there are slots is an error."},
+    {"--host",
+     "As in `a:4,node[01-16]:8,me@b,[fd00::7]:2,c:*`. A host named twice adds up. With a hostfile "
+     "the order is the hostfile's: all slots of a host without a number, else that many; `+n2` is "
+     "the third host of the file."},
+    {"--include",
+     "Ranges are fine: `-i 'node[1-4]:0-3'`. Slots are counted from 0, or are the numbers of "
+     "`gpus=`; the ranks of a host whose slots were chosen see them as CUDA_VISIBLE_DEVICES. The "
+     "order is that of the hostfile. Without any hostfile `-i localhost:1,2` chooses among the "
+     "GPUs of this machine."},
+    {"--exclude", "Not together with --include."},
+    {"--num-gpus", "They are the devices in CUDA_VISIBLE_DEVICES."},
+    {"-n", "Asking for more ranks than there are slots is an error. `-np` is understood."},
+    {"--ppn",
+     "A host of which nobody said how many slots it has takes N; one with fewer slots is an "
+     "error."},
+    {"--oversubscribe", "They are spread over the hosts, up to their `max-slots`."},
+    {"--devices",
+     "`node` sets it only where slots were chosen, to all of them, the same for every rank of the "
+     "node: LOCAL_RANK picks, as with torchrun and deepspeed. Where the environment of a node "
+     "names devices already (a Slurm job, a container), slot 0 is the first of those."},
     {"--dry-run",
-     "The JSON form is an array of objects with the keys `rank`, `node`, `node_rank`, "
-     "`local_rank`, "
-     "`slot`."},
+     "Hosts with `slots=auto` are asked how many they have. The JSON form is an array of objects "
+     "with the keys `rank`, `node`, `node_rank`, `local_rank`, `slot`, `role`."},
     // What each rank gets
     {"-x",
      "It is an error when there is no value to forward. The variables that dslaunch computes "

@@ -13,16 +13,18 @@ dslaunch - start a program on many machines, one process (rank) per slot
 
     dslaunch [options] -- COMMAND ARGS...
     dslaunch [options] train.toml [key=value ...]
+    dslaunch [options] -- COMMAND ARGS... : [-n N] [--role NAME] [--host LIST] -- COMMAND ARGS...
     dslaunch SUBCOMMAND ...
 
 ## Description
 
 The first form runs any program; everything after `--` belongs to it. The second form trains with the C++ engine: every
 rank runs `dsrunner` with the file and the overrides, which have the names of its keys (`train.steps=20`). `dsrunner` is
-taken from the folder of `dslaunch`; on a node that has no such file, from PATH.
+taken from the folder of `dslaunch`; on a node that has no such file, from PATH. The third form is below, under several
+programs.
 
-Hosts come from a hostfile (see `hostfile.md`). Ranks fill its slots host by host, in the order of the file. Without a
-hostfile every rank runs on this machine, and no ssh is needed.
+Hosts come from a hostfile (see `hostfile.md`), from `--host`, or from both: then `--host` filters the hostfile. Ranks fill
+slots host by host, in the order of the file. Without any host every rank runs on this machine, and no ssh is needed.
 
 Standard output and standard error of the ranks stay apart; in a job of more than one rank every line is prefixed with
 its rank. The first rank that fails decides: the others are stopped everywhere, and dslaunch exits with its code and
@@ -38,6 +40,16 @@ names may be written with underscores (`--dry_run`).
 )";
 
 const std::string_view kManualTail = R"(
+## Several programs
+
+    dslaunch --hostfile hosts -n 2 --role learner -- ./learner : -n 6 --role actor -- ./actor --fast
+
+is one job of 8 ranks. Programs take slots one after the other, and ranks are numbered in the same order. A `:` starts
+another program when an option or `--` follows it; any other `:` is an argument as it stands, and with `--one-program`
+every one is. Options before the first `--` are those of the job and of the first program; behind a `:` may stand `-n`,
+`--role`, `--host` (only on these hosts), `-x` and `--wdir` (over those of the job). One program may leave out `-n` and
+takes the slots that are left. Every rank finds its program in ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE.
+
 ## Exit codes
 
 **0**

@@ -53,6 +53,15 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
   return form;
 }
 
+/// At most one program may take the slots that are left.
+void check_program_sizes(const Options& options) {
+  int open = options.hosts.ranks ? 0 : 1;
+  for (const MoreProgram& program : options.more_programs) open += program.ranks ? 0 : 1;
+  if (open > 1) {
+    usage_error("several programs have no -n", "only one of them can take the slots that are left");
+  }
+}
+
 /// --help and --version win over anything else on the line, and cost nothing.
 std::optional<Options::Action> shortcut(const std::vector<std::string>& args) {
   for (const std::string& arg : args) {
@@ -91,7 +100,10 @@ Options parse_args(int argc, const char* const* argv) {
   const std::vector<std::string> words = option_table(options).read(own, Words::mixed);
   options.train = train_form(words, command_given);
   check_failure_options(options.failure);
+  check_host_options(options.hosts);
   if (command_given) options.command.assign(dashes + 1, end);
+  if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
+  check_program_sizes(options);
   if (command_given && (options.command.empty() || options.command.front().empty())) {
     usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");
   }

@@ -11,6 +11,7 @@
 #include "launcher/cli/options_hosts.h"
 #include "launcher/cli/options_logs.h"
 #include "launcher/cli/options_reach.h"
+#include "launcher/cli/programs.h"
 
 namespace ds::launcher {
 
@@ -34,6 +35,7 @@ struct Options {
   // Exactly one of the two when action is run.
   std::optional<TrainForm> train;
   std::vector<std::string> command;
+  std::vector<MoreProgram> more_programs;  // behind ` : `, after `command`
 };
 
 /// Reads the command line; `argv[0]` is skipped.

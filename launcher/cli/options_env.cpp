@@ -46,6 +46,8 @@ void add_forward(EnvOptions& part, const GivenOption& given) {
   part.forward.push_back(std::move(forward));
 }
 
+/// So many of the following are also of a program behind ':'.
+constexpr std::size_t kProgramOptions = 2;
 constexpr OptionDef<EnvOptions> kOptions[] = {
     {{"--wdir", "DIR", "working directory on every node (default: the current one)"},
      [](EnvOptions& part, const GivenOption& given) { part.wdir = text_value(given); }},
@@ -59,5 +61,9 @@ constexpr OptionDef<EnvOptions> kOptions[] = {
 }  // namespace
 
 std::span<const OptionDef<EnvOptions>> env_options() { return kOptions; }
+
+std::span<const OptionDef<EnvOptions>> program_env_options() {
+  return std::span<const OptionDef<EnvOptions>>(kOptions).first(kProgramOptions);
+}
 
 }  // namespace ds::launcher

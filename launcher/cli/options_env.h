@@ -23,5 +23,7 @@ struct EnvOptions {
 };
 
 std::span<const OptionDef<EnvOptions>> env_options();
+/// Those that a program behind ':' may have for itself.
+std::span<const OptionDef<EnvOptions>> program_env_options();
 
 }  // namespace ds::launcher

@@ -1,25 +1,86 @@
 // Where the ranks run.
 #include "launcher/cli/options_hosts.h"
 
+#include <fmt/format.h>
+
+#include <iterator>
+
 #include "launcher/cli/option_values.h"
+#include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 
 namespace {
 
-constexpr int kMaxRanks = 1 << 20;
+constexpr int kMaxNodes = 65536;
+
+template <class T>
+void append(std::vector<T>& list, std::vector<T> more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
 
 constexpr OptionDef<HostOptions> kOptions[] = {
-    {{"--hostfile", "FILE",
+    {{"--hostfile,--machinefile", "FILE",
       "hosts and slots, one a line (\"-\" reads standard input);\n"
-      "without it every rank runs on this machine"},
+      "without any host every rank runs on this machine"},
      [](HostOptions& part, const GivenOption& given) { part.hostfile = text_value(given); }},
-    {{"-n", "N",
-      "ranks; with a hostfile: only the first N slots\n"
-      "(default: every slot; without a hostfile: 1)"},
+    {{"--host,-H", "LIST",
+      "hosts and slots as a:4,b,c:* (default 1 slot; *: its GPUs, or cores);\n"
+      "with --hostfile: only these of its hosts; may be repeated",
+      true},
+     [](HostOptions& part, const GivenOption& given) {
+       append(part.selection.picks, parse_host_picks("--host", given.value));
+     }},
+    {{"--include,-i", "LIST",
+      "only these hosts and slots, as DeepSpeed has it: w0@w1:0,2 is all of\n"
+      "w0 and slots 0 and 2 of w1; may be repeated",
+      true},
+     [](HostOptions& part, const GivenOption& given) {
+       append(part.selection.include, parse_slot_picks("--include", given.value));
+     }},
+    {{"--exclude,-e", "LIST", "all but these hosts and slots; may be repeated", true},
+     [](HostOptions& part, const GivenOption& given) {
+       append(part.selection.exclude, parse_slot_picks("--exclude", given.value));
+     }},
+    {{"--num-nodes", "N", "only the first N hosts"},
+     [](HostOptions& part, const GivenOption& given) {
+       part.selection.num_nodes = number_value(given, 1, kMaxNodes);
+     }},
+    {{"--num-gpus", "N", "only the first N slots of every host"},
+     [](HostOptions& part, const GivenOption& given) {
+       part.selection.num_gpus = number_value(given, 1, kMaxSlots);
+     }},
+    {{"-n,--np", "N",
+      "ranks; with hosts: only the first N slots\n"
+      "(default: every slot; without hosts: 1)"},
      [](HostOptions& part, const GivenOption& given) {
        part.ranks = number_value(given, 1, kMaxRanks);
      }},
+    {{"--ppn,--npernode", "N", "ranks on each host (default: its slots)"},
+     [](HostOptions& part, const GivenOption& given) {
+       part.ranks_per_host = number_value(given, 1, kMaxSlots);
+     }},
+    {{"--map-by", "WHAT",
+      "slot (default): ranks fill one host after the other; node: they go\n"
+      "round the hosts"},
+     [](HostOptions& part, const GivenOption& given) {
+       constexpr std::array<std::string_view, 2> kNames = {"slot", "node"};
+       part.map_by = choice_value<MapBy>(given, kNames);
+     }},
+    {{"--oversubscribe", "", "more ranks than slots are fine"},
+     [](HostOptions& part, const GivenOption&) { part.oversubscribe = true; }},
+    {{"--devices", "WHOSE",
+      "CUDA_VISIBLE_DEVICES of a rank: node (default): what is chosen of its\n"
+      "node; own: the device of its slot alone"},
+     [](HostOptions& part, const GivenOption& given) {
+       constexpr std::array<std::string_view, 2> kNames = {"node", "own"};
+       part.devices = choice_value<DeviceView>(given, kNames);
+     }},
+    {{"--role", "NAME", "name of the program's ranks (ROLE_NAME; default: default)"},
+     [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
+    {{"--one-program", "", "an argument ':' before an option starts no other program"},
+     [](HostOptions& part, const GivenOption&) { part.one_program = true; }},
     {{"--dry-run", "json", "print which rank would run where, and start nothing", false, "table"},
      [](HostOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 3> kNames = {"off", "table", "json"};
@@ -30,5 +91,27 @@ constexpr OptionDef<HostOptions> kOptions[] = {
 }  // namespace
 
 std::span<const OptionDef<HostOptions>> host_options() { return kOptions; }
+
+void check_host_options(const HostOptions& options) {
+  const HostSelection& selection = options.selection;
+  const bool filtered = !selection.include.empty() || !selection.exclude.empty();
+  if (!selection.include.empty() && !selection.exclude.empty())
+    usage_error("--include and --exclude exclude each other", "give one of them");
+  if (filtered && (selection.num_nodes || selection.num_gpus))
+    usage_error(fmt::format("{} cannot be given with --include or --exclude",
+                            selection.num_nodes ? "--num-nodes" : "--num-gpus"),
+                "give one of them");
+}
+
+std::string role_value(const GivenOption& given) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  };
+  if (given.value.empty() || !std::all_of(given.value.begin(), given.value.end(), allowed))
+    usage_error(fmt::format("{} needs a name of letters, digits, '.', '-' and '_', not '{}'",
+                            given.name, given.value));
+  return given.value;
+}
 
 }  // namespace ds::launcher

@@ -4,19 +4,38 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "launcher/cli/option_table.h"
+#include "launcher/hosts/host_selection.h"
 
 namespace ds::launcher {
 
 enum class DryRun { off, table, json };
+enum class MapBy { slot, node };
+enum class DeviceView { node, own };  // what CUDA_VISIBLE_DEVICES lists: the node's slots, or one
 
 struct HostOptions {
-  std::optional<std::string> hostfile;  // "-" is standard input; empty: this machine only
-  std::optional<int> ranks;             // -n
+  std::optional<std::string> hostfile;  // "-" is standard input
+  HostSelection selection;              // --host, --include, --exclude, --num-nodes, --num-gpus
+  std::optional<int> ranks;             // -n of the first program
+  std::string role = "default";         // of the first program
+  std::optional<int> ranks_per_host;    // --ppn
+  MapBy map_by = MapBy::slot;
+  bool oversubscribe = false;
+  DeviceView devices = DeviceView::node;
+  bool one_program = false;  // ':' is an ordinary argument
   DryRun dry_run = DryRun::off;
 };
 
 std::span<const OptionDef<HostOptions>> host_options();
+
+/// What cannot be seen from one option alone.
+/// Errors:  Error{usage} for options that exclude each other.
+void check_host_options(const HostOptions& options);
+
+/// A role name: letters, digits, '.', '-', '_'.
+std::string role_value(const GivenOption& given);
+inline constexpr int kMaxRanks = 1 << 20;
 
 }  // namespace ds::launcher

@@ -50,6 +50,7 @@ void declare(CLI::App& app, const OptionShape& shape, Filled& filled) {
 
 /// `--num_nodes=2` -> `--num-nodes=2`.
 std::string with_dashes(std::string word) {
+  if (word == "-np") return "-n";  // as mpirun's users type it
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
   std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');

@@ -1,68 +1,57 @@
 // Words of a hostfile line: the host expression first, then key=value.
 #include "launcher/hosts/host_line.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "engine/base/nearest_word.h"
 #include "launcher/hosts/host_ranges.h"
+#include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher {
 namespace {
 
-constexpr std::size_t kLongestHostWord = 1024;  // Bounds what a range can multiply.
-constexpr std::size_t kLongestName = 255;
 constexpr int kMaxPort = 65535;
-constexpr std::array<std::string_view, 3> kKeys = {"slots", "port", "user"};
+constexpr std::string_view kKnownKeys = "known keys: slots, max-slots, gpus, port, user, addr";
 
-struct Word {
-  std::string_view text;
-  std::size_t offset = 0;
+enum class Key { slots, max_slots, gpus, port, user, addr };
+struct KeyName {
+  std::string_view name;
+  Key key;
 };
+// Spellings of Open MPI, Hydra and others; '_' counts as '-'.
+constexpr std::array<KeyName, 15> kKeys = {{{"slots", Key::slots},
+                                            {"cpu", Key::slots},
+                                            {"count", Key::slots},
+                                            {"max-slots", Key::max_slots},
+                                            {"slots-max", Key::max_slots},
+                                            {"max-cpu", Key::max_slots},
+                                            {"cpu-max", Key::max_slots},
+                                            {"max-count", Key::max_slots},
+                                            {"count-max", Key::max_slots},
+                                            {"gpus", Key::gpus},
+                                            {"port", Key::port},
+                                            {"user", Key::user},
+                                            {"username", Key::user},
+                                            {"user-name", Key::user},
+                                            {"addr", Key::addr}}};
+constexpr std::array<std::string_view, 6> kOwnKeys = {"slots", "max-slots", "gpus",
+                                                      "port",  "user",      "addr"};
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kShown = 60;
-  return text.size() <= kShown ? fmt::format("'{}'", text)
-                               : fmt::format("'{}...'", text.substr(0, kShown));
-}
-
-/// The words of a line up to a comment. A comment starts at a '#' or '//' that starts a word.
-std::vector<Word> split_words(const SourceLine& line) {
-  const std::string_view text = line.text;
+std::vector<Word> split_words(std::string_view code) {
   std::vector<Word> words;
   std::size_t at = 0;
-  while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    if (word.starts_with('#') || word.starts_with("//")) break;
-    words.push_back({word, at});
+  while ((at = code.find_first_not_of(" \t\r", at)) != std::string_view::npos) {
+    const std::size_t end = std::min(code.find_first_of(" \t\r", at), code.size());
+    words.push_back({code.substr(at, end - at), at});
     at = end;
   }
   return words;
-}
-
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '-' || c == '_' || c == '+';
-}
-
-/// An IPv6 address, with or without a zone (fe80::1%eth0).
-bool is_ipv6(const std::string& name) {
-  const std::size_t percent = name.find('%');
-  const std::string address = name.substr(0, percent);
-  if (address.find('\0') != std::string::npos) return false;  // inet_pton stops there.
-  in6_addr ignored{};
-  if (inet_pton(AF_INET6, address.c_str(), &ignored) != 1) return false;
-  if (percent == std::string::npos) return true;
-  const std::string_view zone = std::string_view(name).substr(percent + 1);
-  return !zone.empty() && name.size() <= kLongestName &&
-         std::all_of(zone.begin(), zone.end(), is_name_character);
 }
 
 /// Reads one line into a HostLine; every method throws through fail().
@@ -72,8 +61,12 @@ class LineReader {
 
   HostLine read(const std::vector<Word>& words) {
     result_.offset = words.front().offset;
-    read_host_word(words.front());
-    for (std::size_t i = 1; i < words.size(); ++i) read_key_value(words[i]);
+    refuse_rankfile(words);
+    read_host(words.front());
+    if (result_.excluded && words.size() > 1)
+      fail(words[1].offset, "a host that is left out has no options", "as in: ^node07");
+    for (std::size_t i = 1; i < words.size();) i = read_option(words, i);
+    finish();
     return std::move(result_);
   }
 
@@ -82,176 +75,190 @@ class LineReader {
     throw text_error(line_, offset, what, std::move(hint));
   }
 
-  /// [user@]expression[:slots]
-  void read_host_word(Word word) {
-    if (word.text.size() > kLongestHostWord) {
-      fail(word.offset, fmt::format("a host of {} characters; at most {} are possible",
-                                    word.text.size(), kLongestHostWord));
-    }
-    const std::size_t at = word.text.rfind('@');
-    if (at != std::string_view::npos) {
-      set_user({word.text.substr(0, at), word.offset});
-      word = {word.text.substr(at + 1), word.offset + at + 1};
-    }
-    if (word.text.empty()) fail(word.offset, "a host name is missing after '@'");
-    if (word.text.find('=') != std::string_view::npos) {
-      fail(word.offset, fmt::format("{} stands where the host should be", quoted(word.text)),
-           "a line starts with its host, as in: node01 slots=8");
-    }
-    if (is_bracketed_address(word.text)) {
-      read_address(word);
-    } else {
-      read_names(word);
-    }
+  void refuse_rankfile(const std::vector<Word>& words) const {
+    const bool looks_so = words.size() > 1 && words[0].text == "rank" &&
+                          words[1].text.front() >= '0' && words[1].text.front() <= '9';
+    if (looks_so)
+      fail(words[0].offset, "lines of a rankfile ('rank N=host slot=S') are not read",
+           "name each host with slots=N; --map-by says in which order ranks fill them");
   }
 
-  /// `[` that holds a ':' is an IPv6 address, any other is a range.
-  static bool is_bracketed_address(std::string_view text) {
-    return text.front() == '[' &&
-           text.substr(0, text.find(']')).find(':') != std::string_view::npos;
+  void read_host(Word word) {
+    if (word.text.front() == '^') {
+      result_.excluded = true;
+      word = word.part(1);
+    }
+    HostWord host = read_host_word(line_, word);
+    result_.names = std::move(host.names);
+    if (host.user) set_user(*host.user);
+    if (!host.suffix) return;
+    if (result_.excluded)
+      fail(host.suffix->offset, "a host that is left out has no slots", "as in: ^node07");
+    set_slots(*host.suffix);
   }
 
-  void read_address(Word word) {
-    const std::size_t closing = word.text.find(']');
-    if (closing == std::string_view::npos) fail(word.offset, "'[' is never closed", "add a ']'");
-    const std::string name(word.text.substr(1, closing - 1));
-    if (!is_ipv6(name)) {
-      fail(word.offset + 1, fmt::format("{} is not an IPv6 address", quoted(name)));
-    }
-    result_.names = {name};
-    const Word rest = {word.text.substr(closing + 1), word.offset + closing + 1};
-    if (rest.text.empty()) return;
-    if (rest.text.front() != ':')
-      fail(rest.offset, fmt::format("unexpected {}", quoted(rest.text)));
-    set_slots({rest.text.substr(1), rest.offset + 1});
-  }
-
-  void read_names(Word word) {
-    const std::size_t after_brackets = word.text.rfind(']') + 1;  // npos + 1 is 0.
-    const std::size_t colon = word.text.find(':', after_brackets);
-    if (colon != std::string_view::npos) {
-      if (word.text.find(':', colon + 1) != std::string_view::npos) {
-        fail(word.offset, fmt::format("{} has more than one ':'", quoted(word.text)),
-             "an IPv6 address stands in brackets, as in [::1] slots=2");
-      }
-      set_slots({word.text.substr(colon + 1), word.offset + colon + 1});
-      word.text = word.text.substr(0, colon);
-    }
-    if (word.text.empty()) fail(word.offset, "a host name is missing before ':'");
-    check_name_characters(word);
-    auto expanded = expand_host_ranges(word.text);
-    if (const auto* problem = std::get_if<RangeProblem>(&expanded)) {
-      fail(word.offset + problem->offset, problem->message, problem->hint);
-    }
-    result_.names = std::move(std::get<std::vector<std::string>>(expanded));
-    for (const std::string& name : result_.names) {
-      if (name.size() > kLongestName) {
-        fail(word.offset, fmt::format("a host name of {} characters; at most {} are possible",
-                                      name.size(), kLongestName));
-      }
-    }
-  }
-
-  /// Outside of brackets; what stands inside is checked by the expansion.
-  void check_name_characters(Word word) const {
-    if (word.text.front() == '-') {
-      fail(word.offset, "a host name cannot start with '-'");
-    }
-    bool in_brackets = false;
-    for (std::size_t i = 0; i < word.text.size(); ++i) {
-      const char c = word.text[i];
-      if (c == '[' || c == ']') {
-        in_brackets = c == '[';
-      } else if (!in_brackets && !is_name_character(c)) {
-        bad_name_character(word, i);
-      }
-    }
-  }
-
-  [[noreturn]] void bad_name_character(Word word, std::size_t at) const {
-    const char c = word.text[at];
-    const std::size_t offset = word.offset + at;
-    if (c == ',') fail(offset, "',' outside of brackets", "write one host, or one range, a line");
-    if (c == '#') fail(offset, "'#' inside a word", "a comment needs a space before its '#'");
-    if (c == '/') fail(offset, "'/' inside a word", "a comment needs a space before its '//'");
-    if (c > ' ' && c < 0x7F) fail(offset, fmt::format("'{}' cannot be in a host name", c));
-    fail(offset,
-         fmt::format("byte 0x{:02x} cannot be in a host name", static_cast<unsigned char>(c)),
-         "host names are ASCII: letters, digits, '.', '-', '_', '+'");
-  }
-
-  void read_key_value(Word word) {
+  /// `key=value`, with or without blanks around '='. Returns the index of the next word.
+  std::size_t read_option(const std::vector<Word>& words, std::size_t at) {
+    const Word word = words[at++];
     const std::size_t equals = word.text.find('=');
-    const std::string_view key = word.text.substr(0, equals);
-    if (equals == std::string_view::npos || key.empty()) {
+    const Word key = word.part(0, equals);
+    const bool sign_follows =
+        equals == std::string_view::npos && at < words.size() && words[at].text.front() == '=';
+    if (key.text.empty() || (equals == std::string_view::npos && !sign_follows)) {
       fail(word.offset, fmt::format("{} is not key=value", quoted(word.text)),
-           "write options without spaces, as in: node01 slots=8 port=2222");
+           "as in: node01 slots=8 port=2222");
     }
-    const Word value = {word.text.substr(equals + 1), word.offset + equals + 1};
-    if (key == "slots") return set_slots(value);
-    if (key == "port") return set_port(value);
-    if (key == "user") return set_user(value);
-    const std::string near = nearest_word(key, kKeys);
-    fail(word.offset, fmt::format("unknown key {}", quoted(key)),
-         near.empty() ? "known keys: slots, port, user" : fmt::format("did you mean '{}'?", near));
+    Word value = sign_follows ? words[at++].part(1) : word.part(equals + 1);
+    const bool value_follows = value.text.empty() && at < words.size() &&
+                               words[at].text.find('=') == std::string_view::npos;
+    if (value_follows) value = words[at++];
+    set(key, value);
+    return at;
   }
 
-  int read_number(Word word, std::string_view what, int most) const {
-    int value = 0;
-    const char* end = word.text.data() + word.text.size();
-    const auto [stop, error] = std::from_chars(word.text.data(), end, value);
-    const bool plain = !word.text.empty() && word.text.front() != '-' && stop == end;
-    if (!plain || error == std::errc::invalid_argument) {
-      fail(word.offset, fmt::format("{} needs a number, not {}", what, quoted(word.text)));
+  void set(Word key, Word value) {
+    std::string name(key.text);
+    std::replace(name.begin(), name.end(), '_', '-');
+    const auto known = std::find_if(kKeys.begin(), kKeys.end(),
+                                    [&](const KeyName& entry) { return entry.name == name; });
+    if (known == kKeys.end()) unknown(key, name);
+    if (!given_.insert(known->key).second && known->key != Key::slots && known->key != Key::user)
+      fail(value.offset, fmt::format("{} is given twice", key.text));
+    switch (known->key) {
+      case Key::slots:
+        return set_slots(value);
+      case Key::max_slots:
+        return set_max_slots(value);
+      case Key::gpus:
+        return set_gpus(value);
+      case Key::port:
+        return set_port(value);
+      case Key::user:
+        return set_user(value);
+      case Key::addr:
+        return set_addresses(value);
     }
-    if (error == std::errc::result_out_of_range || value > most) {
-      fail(word.offset, fmt::format("{} can be at most {}", what, most));
-    }
-    return value;
+  }
+
+  [[noreturn]] void unknown(Word key, const std::string& name) const {
+    const std::string near = nearest_word(name, kOwnKeys);
+    fail(key.offset, fmt::format("unknown key {}", quoted(key.text)),
+         near.empty() ? std::string(kKnownKeys) : fmt::format("did you mean '{}'?", near));
   }
 
   void set_slots(Word value) {
-    if (result_.slots) {
+    if (result_.slots)
       fail(value.offset, "slots are given twice", "write either host:N or slots=N, once");
+    if (value.text == "auto" || value.text == "*") {
+      result_.slots = kAutoSlots;
+      return;
     }
-    result_.slots = read_number(value, "slots", kMaxSlots);
+    result_.slots = read_number(line_, value, "slots", kMaxSlots);
     if (*result_.slots == 0) {
       fail(value.offset, "a host needs at least 1 slot",
            "to leave a host out, remove its line or put '#' before it");
     }
   }
 
+  void set_max_slots(Word value) {
+    result_.max_slots = read_number(line_, value, "max-slots", kMaxSlots);
+    max_slots_at_ = value.offset;
+  }
+
+  void set_gpus(Word value) {
+    result_.gpus = read_number_list(line_, value, "gpus", kMaxSlots - 1);
+    gpus_at_ = value.offset;
+    if (std::set<int>(result_.gpus.begin(), result_.gpus.end()).size() != result_.gpus.size())
+      fail(value.offset, "a GPU is named twice");
+  }
+
   void set_port(Word value) {
-    if (result_.port != 0) fail(value.offset, "port is given twice");
-    result_.port = read_number(value, "port", kMaxPort);
+    result_.port = read_number(line_, value, "port", kMaxPort);
     if (result_.port == 0) fail(value.offset, "port 0 cannot be connected to");
   }
 
-  /// The characters that OpenSSH refuses too: a user name may end up in a ProxyCommand of a shell.
   void set_user(Word value) {
-    if (!result_.user.empty()) {
+    if (!result_.user.empty())
       fail(value.offset, "user is given twice", "write either user@host or user=NAME, once");
+    result_.user = read_user(line_, value);
+  }
+
+  /// One address, or a range of as many as there are names.
+  void set_addresses(Word value) {
+    if (const std::string address = read_address(value.text); !address.empty()) {
+      result_.addresses = {address};
+    } else {
+      auto expanded = expand_host_ranges(value.text);
+      if (const auto* problem = std::get_if<RangeProblem>(&expanded))
+        fail(value.offset + problem->offset, problem->message, problem->hint);
+      result_.addresses = std::get<std::vector<std::string>>(std::move(expanded));
     }
-    if (value.text.empty()) fail(value.offset, "a user name is missing");
-    if (value.text.front() == '-') fail(value.offset, "a user name cannot start with '-'");
-    for (std::size_t i = 0; i < value.text.size(); ++i) {
-      const char c = value.text[i];
-      constexpr std::string_view kForbidden = "'`\"$;&<>|(){}\\";
-      const bool allowed = c > ' ' && c < 0x7F && kForbidden.find(c) == std::string_view::npos;
-      if (!allowed) fail(value.offset + i, "this character cannot be in a user name");
+    for (std::string& address : result_.addresses) {
+      if (read_address(address).empty())
+        fail(value.offset, fmt::format("{} is not an address", quoted(address)),
+             "addr= takes an IPv4 or IPv6 address, as in addr=10.0.0.7");
     }
-    result_.user = value.text;
+    if (result_.addresses.size() != result_.names.size()) {
+      fail(value.offset,
+           fmt::format("{} address{} for {} host{}", result_.addresses.size(),
+                       result_.addresses.size() == 1 ? "" : "es", result_.names.size(),
+                       result_.names.size() == 1 ? "" : "s"),
+           "a range of hosts takes a range of as many addresses, as in addr=10.0.0.[1-16]");
+    }
+  }
+
+  /// What only makes sense when the whole line is known.
+  void finish() {
+    const int gpus = static_cast<int>(result_.gpus.size());
+    if (gpus > 0 && result_.slots.value_or(kAutoSlots) == kAutoSlots) result_.slots = gpus;
+    if (gpus > 0 && *result_.slots > gpus) {
+      fail(gpus_at_,
+           fmt::format("{} slots, but only {} GPU{}", *result_.slots, gpus, gpus == 1 ? "" : "s"),
+           "a rank takes the GPU of its LOCAL_RANK: name one for each slot, or lower slots=");
+    }
+    if (result_.max_slots && *result_.max_slots < result_.slots.value_or(1))
+      fail(max_slots_at_,
+           fmt::format("max-slots is less than slots ({})", result_.slots.value_or(1)));
   }
 
   SourceLine line_;
   HostLine result_;
+  std::set<Key> given_;
+  std::size_t max_slots_at_ = 0;
+  std::size_t gpus_at_ = 0;
 };
+
+IncludeLine read_include(const SourceLine& line, std::string_view code,
+                         const std::vector<Word>& words) {
+  constexpr std::string_view kForm = "as in: include other.hosts, or include \"a file\"";
+  IncludeLine include{.path = {}, .offset = words.front().offset};
+  const Word path = words[1];
+  if (path.text.front() != '"') {
+    if (words.size() > 2)
+      throw text_error(line, words[2].offset, "more than one file", std::string(kForm));
+    include.path = path.text;
+    return include;
+  }
+  const std::size_t closing = code.find('"', path.offset + 1);
+  const bool ends_there = closing != std::string_view::npos &&
+                          code.find_first_not_of(" \t\r", closing + 1) == std::string_view::npos;
+  if (!ends_there || closing == path.offset + 1)
+    throw text_error(line, path.offset, "this is not one file name in quotes", std::string(kForm));
+  include.path = line.text.substr(path.offset + 1, closing - path.offset - 1);
+  return include;
+}
 
 }  // namespace
 
-std::optional<HostLine> parse_host_line(const SourceLine& line) {
-  const std::vector<Word> words = split_words(line);
+std::optional<HostfileLine> parse_host_line(const SourceLine& line, std::string_view code) {
+  const std::vector<Word> words = split_words(code);
   if (words.empty()) return std::nullopt;
+  // A host may be called include too, when options or nothing follow it.
+  const bool is_include =
+      words.size() > 1 && words[0].text == "include" &&
+      (words[1].text.front() == '"' || (words[1].text.find('=') == std::string_view::npos &&
+                                        (words.size() == 2 || words[2].text.front() != '=')));
+  if (is_include) return read_include(line, code, words);
   return LineReader(line).read(words);
 }
 

@@ -1,44 +1,86 @@
-// Lines of a hostfile -> hosts: adds up repeated bare lines and refuses hosts given twice.
+// Lines of a hostfile -> hosts: adds up repeated bare lines, refuses hosts given twice, follows
+// includes.
 #include "launcher/hosts/hostfile.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
+#include "engine/base/text_error.h"
 #include "launcher/hosts/host_line.h"
 #include "launcher/hosts/host_ranges.h"
-#include "engine/base/text_error.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr int kMostIncludes = 1000;
 
 /// Puts lines together. A host is its name and its port: one name on two ports is two hosts.
 class HostList {
  public:
   void add(const SourceLine& source, const HostLine& line) {
-    if (hosts_.size() + line.names.size() > kMaxHosts) {
+    const std::size_t known = hosts_.size() + left_out_.size();
+    if (known + line.names.size() > kMaxHosts)
       throw text_error(source, line.offset, fmt::format("more than {} hosts", kMaxHosts), {});
-    }
-    const TextPlace place = {std::string(source.file), source.number,
-                             text_column(source.text, line.offset)};
-    for (const std::string& name : line.names) {
+    if (line.excluded) return leave_out(source, line);
+    for (std::size_t i = 0; i < line.names.size(); ++i) {
       const auto [entry, is_new] =
-          index_.try_emplace(fmt::format("{} {}", name, line.port), hosts_.size());
+          index_.try_emplace(fmt::format("{} {}", line.names[i], line.port), hosts_.size());
       if (is_new) {
-        hosts_.push_back({name, line.user, line.port, line.slots.value_or(1), place});
-        bare_.push_back(!line.slots);
+        hosts_.push_back(host_of(source, line, i));
       } else {
         repeat(source, line, entry->second);
       }
     }
   }
 
-  [[nodiscard]] std::vector<Host> take() { return std::move(hosts_); }
+  [[nodiscard]] bool empty() const { return hosts_.empty(); }
+
+  /// The hosts without those that are left out.
+  std::vector<Host> take() {
+    std::set<std::string> names;
+    for (const Host& host : hosts_) names.insert(host.name);
+    std::set<std::string> unwanted;
+    for (const LeftOut& host : left_out_) {
+      if (names.count(host.name) == 0) throw host.error;
+      unwanted.insert(host.name);
+    }
+    std::erase_if(hosts_, [&](const Host& host) { return unwanted.count(host.name) > 0; });
+    return std::move(hosts_);
+  }
 
  private:
+  struct LeftOut {
+    std::string name;
+    Error error;  // if the file has no such host
+  };
+
+  static Host host_of(const SourceLine& source, const HostLine& line, std::size_t at) {
+    Host host;
+    host.name = line.names[at];
+    host.user = line.user;
+    host.port = line.port;
+    host.slots = line.slots.value_or(1);
+    host.place = {std::string(source.file), source.number, text_column(source.text, line.offset)};
+    host.bare = !line.slots;
+    host.max_slots = line.max_slots.value_or(0);
+    host.devices = line.gpus;
+    if (!line.addresses.empty()) host.address = line.addresses[at];
+    return host;
+  }
+
+  void leave_out(const SourceLine& source, const HostLine& line) {
+    for (const std::string& name : line.names)
+      left_out_.push_back(
+          {name, text_error(source, line.offset,
+                            fmt::format("host '{}' is left out, but no line names it", name),
+                            "a name must be written as on its own line")});
+  }
+
   void repeat(const SourceLine& source, const HostLine& line, std::size_t at) {
     Host& host = hosts_[at];
     const auto fail = [&](std::string_view what, std::string hint) {
@@ -47,7 +89,9 @@ class HostList {
                                    host.place.file, host.place.line, host.place.column),
                        std::move(hint));
     };
-    if (!bare_[at] || line.slots) {
+    const bool was_bare =
+        host.bare && host.max_slots == 0 && host.devices.empty() && host.address.empty();
+    if (!was_bare || !line.is_bare()) {
       fail("is given twice",
            "give a host one line with slots=N; only bare lines may repeat, and add up");
     }
@@ -57,7 +101,7 @@ class HostList {
   }
 
   std::vector<Host> hosts_;
-  std::vector<bool> bare_;
+  std::vector<LeftOut> left_out_;
   std::unordered_map<std::string, std::size_t> index_;
 };
 
@@ -70,20 +114,65 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+/// Reads a file and those it includes into one list.
+class FileReader {
+ public:
+  FileReader(HostList& list, const IncludeReader& read_include)
+      : list_(list), read_include_(read_include) {}
+
+  void read(std::string_view text, std::string_view file, std::string_view identity) {
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    const std::string code = blank_comments(text, file);
+    std::string_view code_left = code;
+    open_.emplace_back(identity);
+    for (int number = 1; !text.empty(); ++number) {
+      const SourceLine source = {file, number, take_line(text)};
+      const auto line = parse_host_line(source, take_line(code_left));
+      if (!line) continue;
+      if (const auto* host = std::get_if<HostLine>(&*line)) list_.add(source, *host);
+      if (const auto* include = std::get_if<IncludeLine>(&*line)) follow(source, *include);
+    }
+    open_.pop_back();
+  }
+
+ private:
+  void follow(const SourceLine& source, const IncludeLine& include) {
+    if (!read_include_)
+      throw text_error(source, include.offset, "include is not possible here", {});
+    if (++includes_ > kMostIncludes)
+      throw text_error(source, include.offset, fmt::format("more than {} includes", kMostIncludes),
+                       {});
+    try {
+      const IncludedText file = read_include_(include.path, std::string(source.file));
+      if (std::find(open_.begin(), open_.end(), file.identity) != open_.end())
+        throw Error(ErrorKind::config, fmt::format("{} includes itself", file.name));
+      read(file.text, file.name, file.identity);
+    } catch (const Error& error) {
+      throw Error(error.kind(),
+                  fmt::format("{}\n  included by {}:{}", error.what(), source.file, source.number),
+                  error.hint());
+    }
+  }
+
+  HostList& list_;
+  const IncludeReader& read_include_;
+  std::vector<std::string> open_;  // identities, outermost first
+  int includes_ = 0;
+};
+
 }  // namespace
 
-std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_name) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_name,
+                                 const IncludeReader& read_include, std::string_view identity) {
   HostList list;
-  for (int number = 1; !text.empty(); ++number) {
-    const SourceLine source = {file_name, number, take_line(text)};
-    if (const std::optional<HostLine> line = parse_host_line(source)) list.add(source, *line);
-  }
-  std::vector<Host> hosts = list.take();
-  if (hosts.empty()) {
+  FileReader(list, read_include).read(text, file_name, identity);
+  if (list.empty()) {
     throw Error(ErrorKind::config, fmt::format("{}: no host is named in this file", file_name),
                 "write one host a line, as in: node01 slots=8");
   }
+  std::vector<Host> hosts = list.take();
+  if (hosts.empty())
+    throw Error(ErrorKind::config, fmt::format("{}: every host is left out by ^", file_name));
   return hosts;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "engine/base/error.h"
@@ -55,16 +56,37 @@ std::string read_all(int fd, const std::string& path) {
   }
 }
 
+struct OpenFile {
+  UniqueFd fd;
+  std::string identity;
+};
+
+OpenFile open_file(const std::string& path, const char* missing_hint = nullptr) {
+  OpenFile file{UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), {}};
+  if (!file.fd) fail(path, errno, errno == ENOENT && missing_hint ? missing_hint : hint_for(errno));
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) fail(path, errno, {});
+  if (S_ISDIR(info.st_mode)) fail(path, EISDIR, hint_for(EISDIR));
+  file.identity = fmt::format("{} {}", info.st_dev, info.st_ino);
+  return file;
+}
+
+/// A relative path counts from the folder of the file that names it.
+IncludedText read_included(const std::string& path, const std::string& from) {
+  const std::filesystem::path folder = std::filesystem::path(from).parent_path();
+  const std::string full = (folder / path).string();
+  const OpenFile file =
+      open_file(full, "a relative path counts from the folder of the including file");
+  return {full, file.identity, read_all(file.fd.get(), full)};
+}
+
 }  // namespace
 
 std::vector<Host> load_hostfile(const std::string& path) {
-  if (path == "-") return parse_hostfile(read_all(STDIN_FILENO, "standard input"), "<stdin>");
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail(path, errno, hint_for(errno));
-  struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) fail(path, errno, {});
-  if (S_ISDIR(info.st_mode)) fail(path, EISDIR, hint_for(EISDIR));
-  return parse_hostfile(read_all(fd.get(), path), path);
+  if (path == "-")
+    return parse_hostfile(read_all(STDIN_FILENO, "standard input"), "<stdin>", read_included, "-");
+  const OpenFile file = open_file(path);
+  return parse_hostfile(read_all(file.fd.get(), path), path, read_included, file.identity);
 }
 
 }  // namespace ds::launcher

@@ -1,10 +1,11 @@
-// Fills slots host by host, and prints the map.
+// Gives slots to groups, then numbers.
 #include "launcher/hosts/placement.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <map>
 
 #include "engine/base/error.h"
 
@@ -13,95 +14,192 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 
-std::int64_t total_slots(const std::vector<Host>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), std::int64_t{0},
-                         [](std::int64_t sum, const Host& host) { return sum + host.slots; });
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// How many ranks the job has; throws when the hosts cannot hold them.
-std::int64_t world_size_of(const std::vector<Host>& hosts, std::optional<int> rank_count) {
-  const std::int64_t slots = total_slots(hosts);
-  if (rank_count && *rank_count > slots) {
-    throw Error(ErrorKind::config,
-                fmt::format("{} ranks were asked for, but {} host{} {} only {} slot{}", *rank_count,
-                            hosts.size(), hosts.size() == 1 ? "" : "s",
-                            hosts.size() == 1 ? "has" : "have", slots, slots == 1 ? "" : "s"),
-                "lower -n, or raise slots= in the hostfile");
-  }
-  const std::int64_t ranks = rank_count ? *rank_count : slots;
-  if (ranks > kMaxRanks) {
-    throw Error(ErrorKind::config,
-                fmt::format("{} ranks; at most {} are possible in a job", ranks, kMaxRanks),
-                "lower -n or the slots of the hosts");
-  }
-  return ranks;
-}
+/// One rank as it is given a place, before nodes have numbers.
+struct Seat {
+  std::size_t host = 0;
+  int group = 0;
+};
 
-std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
+class Placer {
+ public:
+  Placer(const std::vector<Host>& hosts, const PlacementRequest& request)
+      : hosts_(hosts), request_(request), used_(hosts.size()) {
+    for (const Host& host : hosts) {
+      DS_ASSERT(host.slots > 0, "the caller has asked hosts with kAutoSlots");
+      slots_.push_back(slots_of(host));
     }
   }
-  return quoted + '"';
-}
 
-const std::string& name_of(const Placement& placement, const RankPlace& place) {
-  return placement.nodes[static_cast<std::size_t>(place.node_rank)].host.name;
-}
+  Placement place(std::uint64_t epoch) {
+    std::vector<std::int64_t> counts = group_sizes();
+    Placement placement{.epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      placement.groups.push_back({.name = request_.groups[i].name,
+                                  .first_rank = static_cast<int>(seats_.size()),
+                                  .ranks = static_cast<int>(counts[i])});
+      seat_group(static_cast<int>(i), counts[i]);
+    }
+    number(placement);
+    return placement;
+  }
+
+ private:
+  /// How many ranks a host takes without being oversubscribed.
+  [[nodiscard]] int slots_of(const Host& host) const {
+    if (!request_.ranks_per_host) return host.slots;
+    const int wanted = *request_.ranks_per_host;
+    const bool room =
+        host.bare || host.slots >= wanted || (request_.oversubscribe && wanted <= most_on(host));
+    if (room) return wanted;
+    throw Error(ErrorKind::config,
+                fmt::format("--ppn {}: {} has {}", wanted, host.name, counted(host.slots, "slot")),
+                "raise slots= in the hostfile, or add --oversubscribe");
+  }
+
+  [[nodiscard]] static int most_on(const Host& host) {
+    return host.max_slots > 0 ? host.max_slots : std::numeric_limits<int>::max();
+  }
+
+  [[nodiscard]] std::int64_t total_slots() const {
+    std::int64_t sum = 0;
+    for (const int slots : slots_) sum += slots;
+    return sum;
+  }
+
+  /// Ranks of each group; a group that names no number gets what the others leave.
+  std::vector<std::int64_t> group_sizes() {
+    std::vector<std::int64_t> counts;
+    std::int64_t asked = 0;
+    for (const GroupRequest& group : request_.groups) {
+      counts.push_back(group.ranks.value_or(0));
+      asked += counts.back();
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (request_.groups[i].ranks) continue;
+      counts[i] = total_slots() - asked;
+      if (counts[i] < 1) too_few(asked + 1, total_slots(), hosts_.size());
+      asked += counts[i];
+    }
+    if (asked > kMaxRanks) {
+      throw Error(ErrorKind::config,
+                  fmt::format("{} ranks; at most {} are possible in a job", asked, kMaxRanks),
+                  "lower -n or the slots of the hosts");
+    }
+    return counts;
+  }
+
+  [[noreturn]] static void too_few(std::int64_t ranks, std::int64_t slots, std::size_t hosts) {
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{} {} asked for, but {} {} only {}", counted(ranks, "rank"),
+                    ranks == 1 ? "was" : "were", counted(static_cast<std::int64_t>(hosts), "host"),
+                    hosts == 1 ? "has" : "have", counted(slots, "slot")),
+        "lower -n, raise slots= in the hostfile, or add --oversubscribe");
+  }
+
+  /// How many more ranks each host may take for this group; 0 where it may not run.
+  [[nodiscard]] std::vector<int> room_for(const GroupRequest& group, bool beyond_slots) const {
+    std::vector<int> room(hosts_.size());
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      room[i] = std::max((beyond_slots ? most_on(hosts_[i]) : slots_[i]) - used_[i], 0);
+    if (group.hosts.empty()) return room;
+    const std::map<std::size_t, int> picked = find_picked(hosts_, group.hosts);
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      const auto found = picked.find(i);
+      if (found == picked.end()) room[i] = 0;
+      if (found != picked.end() && found->second != kAutoSlots)
+        room[i] = std::min(room[i], found->second);
+    }
+    return room;
+  }
+
+  void seat_group(int index, std::int64_t count) {
+    const GroupRequest& group = request_.groups[static_cast<std::size_t>(index)];
+    std::vector<int> seats(hosts_.size());  // of this group, by host
+    std::vector<std::size_t> round;         // hosts in the order of the seats, when by node
+    std::int64_t left = count;
+    left -= fill(room_for(group, false), left, request_.by_node, seats, round);
+    if (left > 0 && request_.oversubscribe)
+      left -= fill(room_for(group, true), left, true, seats, round);
+    if (left > 0) {
+      std::size_t usable = hosts_.size();
+      if (!group.hosts.empty()) usable = find_picked(hosts_, group.hosts).size();
+      too_few(count, count - left, usable);
+    }
+    if (request_.by_node) {
+      for (const std::size_t host : round) seats_.push_back({host, index});
+      return;
+    }
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+      seats_.insert(seats_.end(), static_cast<std::size_t>(seats[host]), {host, index});
+  }
+
+  /// Takes up to `wanted` seats: host by host, or one of each host in turn. Returns how many.
+  std::int64_t fill(std::vector<int> room, std::int64_t wanted, bool in_turn,
+                    std::vector<int>& seats, std::vector<std::size_t>& round) {
+    std::int64_t taken = 0;
+    for (bool found = true; found && taken < wanted;) {
+      found = false;
+      for (std::size_t host = 0; host < room.size() && taken < wanted; ++host) {
+        const auto here = static_cast<int>(
+            std::min<std::int64_t>(in_turn ? std::min(room[host], 1) : room[host], wanted - taken));
+        if (here == 0) continue;
+        found = true;
+        room[host] -= here;
+        used_[host] += here;
+        seats[host] += here;
+        taken += here;
+        round.insert(round.end(), static_cast<std::size_t>(here), host);
+      }
+    }
+    return taken;
+  }
+
+  /// Seats become ranks, hosts with seats become nodes.
+  void number(Placement& placement) const {
+    std::vector<int> node_of(hosts_.size(), -1);
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      if (used_[host] == 0) continue;
+      node_of[host] = static_cast<int>(placement.nodes.size());
+      placement.nodes.push_back({hosts_[host], node_of[host], {}});
+    }
+    for (const Seat& seat : seats_) {
+      Node& node = placement.nodes[static_cast<std::size_t>(node_of[seat.host])];
+      const Host& host = node.host;
+      const int local = static_cast<int>(node.ranks.size());
+      const auto slot = static_cast<std::size_t>(local);
+      const int number = host.devices.empty() ? local % slots_[seat.host]
+                                              : host.devices[slot % host.devices.size()];
+      node.ranks.push_back(placement.world_size());
+      placement.ranks.push_back(
+          {placement.world_size(), node.node_rank, local, number, seat.group});
+    }
+  }
+
+  const std::vector<Host>& hosts_;
+  const PlacementRequest& request_;
+  std::vector<int> slots_;  // by host
+  std::vector<int> used_;   // by host
+  std::vector<Seat> seats_;
+};
 
 }  // namespace
+
+Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
+                       std::uint64_t epoch) {
+  return Placer(hosts, request).place(epoch);
+}
 
 Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
                       std::uint64_t epoch) {
   DS_ASSERT(!rank_count || *rank_count > 0, "the command line refuses -n 0");
-  std::int64_t left = world_size_of(hosts, rank_count);
-  const int world_size = static_cast<int>(left);
-  Placement placement{.epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
-  placement.groups.push_back({.first_rank = 0, .ranks = world_size});
-  for (const Host& host : hosts) {
-    if (left == 0) break;
-    const int here = static_cast<int>(std::min<std::int64_t>(host.slots, left));
-    const int node_rank = static_cast<int>(placement.nodes.size());
-    Node& node = placement.nodes.emplace_back(Node{host, node_rank, {}});
-    for (int local = 0; local < here; ++local) {
-      node.ranks.push_back(placement.world_size());
-      placement.ranks.push_back({placement.world_size(), node_rank, local, /*slot=*/local});
-    }
-    left -= here;
-  }
-  return placement;
-}
-
-std::string placement_table(const Placement& placement) {
-  std::size_t width = std::string_view("NODE").size();
-  for (const Node& node : placement.nodes) width = std::max(width, node.host.name.size());
-  std::string table = fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}\n", "RANK", "NODE", width,
-                                  "NODE_RANK", "LOCAL_RANK", "SLOT");
-  for (const RankPlace& place : placement.ranks) {
-    table +=
-        fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}\n", place.rank, name_of(placement, place),
-                    width, place.node_rank, place.local_rank, place.slot);
-  }
-  return table + fmt::format("{} rank{} on {} node{}\n", placement.ranks.size(),
-                             placement.ranks.size() == 1 ? "" : "s", placement.nodes.size(),
-                             placement.nodes.size() == 1 ? "" : "s");
-}
-
-std::string placement_json(const Placement& placement) {
-  std::string json = "[";
-  for (const RankPlace& place : placement.ranks) {
-    json += fmt::format(
-        R"({}
-  {{"rank": {}, "node": {}, "node_rank": {}, "local_rank": {}, "slot": {}}})",
-        place.rank == 0 ? "" : ",", place.rank, json_string(name_of(placement, place)),
-        place.node_rank, place.local_rank, place.slot);
-  }
-  return json + "\n]\n";
+  PlacementRequest request;
+  request.groups.front().ranks = rank_count;
+  return place_groups(hosts, request, epoch);
 }
 
 }  // namespace ds::launcher

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/hosts/host_selection.h"
 #include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher {
@@ -46,14 +47,32 @@ struct Placement {
   [[nodiscard]] int world_size() const { return static_cast<int>(ranks.size()); }
 };
 
-/// Fills slots host by host, in hostfile order; `rank_count` (-n) takes only the first so many
-/// slots, and hosts left without ranks are not part of the job. Errors:  Error{config} when there
-/// are fewer slots than `rank_count`, with the totals and a hint.
+/// What a group asks for.
+struct GroupRequest {
+  std::string name = "default";
+  std::optional<int> ranks{};     // -n; empty: every slot that is left
+  std::vector<HostPick> hosts{};  // --host of this group alone
+};
+
+struct PlacementRequest {
+  std::vector<GroupRequest> groups = {GroupRequest{}};
+  bool by_node = false;                 // ranks go round the hosts instead of filling one by one
+  bool oversubscribe = false;           // more ranks than slots are fine, up to max_slots
+  std::optional<int> ranks_per_host{};  // --ppn: this many on each, whatever a bare host says
+};
+
+/// Gives slots to groups in their order, and numbers the ranks in that order. Hosts left without
+/// ranks are not part of the job; nodes keep the order of `hosts`, none of which is kAutoSlots.
+/// Errors:  Error{config} when there are fewer slots than ranks, with the totals and a hint.
+Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
+                       std::uint64_t epoch);
+
+/// One group of `rank_count` ranks, or of every slot.
 Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
                       std::uint64_t epoch);
 
 /// The table of --dry-run and the array of --dry-run=json (rank, node, node_rank, local_rank,
-/// slot).
+/// slot, role); roles stand in the table when there are several programs.
 std::string placement_table(const Placement& placement);
 std::string placement_json(const Placement& placement);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/job/device_env.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
 #include "launcher/job/rank_end.h"
@@ -110,9 +111,13 @@ void Job::on_message(int agent, Message& message) {
   if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
-    if (hello->version != kWireVersion) {
+    std::string problem;
+    if (hello->version != kWireVersion) problem = version_reason(host, *hello);
+    if (problem.empty())
+      problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
+    if (!problem.empty()) {
       link(agent).close();
-      return feed(AgentLost{agent, version_reason(host, *hello)});
+      return feed(AgentLost{agent, std::move(problem)});
     }
     output_.greeted(agent, *hello);
     this->hello(agent) = std::move(*hello);

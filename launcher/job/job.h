@@ -34,6 +34,7 @@ struct JobRequest {
   std::uint32_t umask = 022;
   std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
   EnvList forwarded;                    // -x
+  bool own_devices = false;             // each rank sees the device of its slot alone
   JobPolicy policy;
   LogPolicy logs;
   std::string verdict_file;       // --verdict; empty: none

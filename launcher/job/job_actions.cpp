@@ -64,11 +64,13 @@ void Job::perform(const SendGo& action) {
     local.push_back(route(agent).local);
     hosts.push_back(hello(agent).hostname);
     const bool other = !route(agent).local && !hello(agent).addresses.empty();
-    if (other && root_side.empty()) root_side = own_address_towards(hello(agent).addresses.front());
+    if (other && root_side.empty())
+      root_side = own_address_towards(hello(agent).addresses.front().address);
   }
-  const int first = state_.agents().agent_of(0);
-  const std::string address =
-      master_address(state_.placement(), local, hello(first).addresses, root_side);
+  std::vector<std::string> first_node;
+  for (const NodeAddress& own : hello(state_.agents().agent_of(0)).addresses)
+    first_node.push_back(own.address);
+  const std::string address = master_address(state_.placement(), local, first_node, root_side);
   output_.start(state_.placement(), hosts);
   send_to_busy(Go{master_env(address, action.master_port)});
 }

@@ -40,6 +40,7 @@ EnvList rank_place_env(const Placement& placement, int rank) {
   const std::string local = std::to_string(place.local_rank);
   const std::string locals = std::to_string(node.ranks.size());
   const std::string node_rank = std::to_string(place.node_rank);
+  const Group& group = placement.groups[static_cast<std::size_t>(place.group)];
   return {{contract::kRank, std::to_string(rank)},
           {contract::kLocalRank, local},
           {contract::kWorldSize, std::to_string(placement.world_size())},
@@ -48,7 +49,10 @@ EnvList rank_place_env(const Placement& placement, int rank) {
           {contract::kGroupRank, node_rank},
           {contract::kCrossRank, node_rank},
           {contract::kCrossSize, std::to_string(placement.nodes.size())},
-          {contract::kLocalSize, locals}};
+          {contract::kLocalSize, locals},
+          {contract::kRoleName, group.name},
+          {contract::kRoleRank, std::to_string(rank - group.first_rank)},
+          {contract::kRoleWorldSize, std::to_string(group.ranks)}};
 }
 
 EnvList node_env(const Placement& placement, int node, const JobIdentity& job,

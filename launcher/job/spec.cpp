@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "launcher/job/device_env.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -20,7 +21,9 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   for (const Program& program : request.programs)
     spec.programs.push_back(
         {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
-  spec.env = node_env(placement, node, identity, facts, own_env, request.forwarded);
+  spec.env = device_env(place.host, contact.hello);
+  const EnvList others = node_env(placement, node, identity, facts, own_env, request.forwarded);
+  spec.env.insert(spec.env.end(), others.begin(), others.end());
   spec.env.emplace_back(contract::kRestartCount, std::to_string(placement.epoch));
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
@@ -30,11 +33,17 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.hold_port = node == 0;
   spec.job_cookie = job_id_text(identity.id);
   spec.keep_agent = request.policy.max_restarts > 0;
-  for (const int rank : place.ranks)
-    spec.ranks.push_back({.rank = rank,
-                          .local_rank = placement.ranks[static_cast<std::size_t>(rank)].local_rank,
-                          .program = placement.ranks[static_cast<std::size_t>(rank)].group,
-                          .env = rank_place_env(placement, rank)});
+  for (const int number : place.ranks) {
+    const RankPlace& rank = placement.ranks[static_cast<std::size_t>(number)];
+    RankSpec& rank_spec = spec.ranks.emplace_back();
+    rank_spec.rank = number;
+    rank_spec.local_rank = rank.local_rank;
+    rank_spec.program = rank.group;
+    rank_spec.env = rank_place_env(placement, number);
+    if (!request.own_devices) continue;
+    const EnvList device = own_device_env(place.host, rank.local_rank, contact.hello);
+    rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());
+  }
   return spec;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,22 +13,33 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/train_command.h"
-#include "launcher/hosts/load_hostfile.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/hosts/spares.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/start_job.h"
+#include "launcher/routes/find_hosts.h"
 #include "runner/contract.h"
 
 namespace {
 
 using namespace ds::launcher;
 
-/// The hosts of the hostfile, or this machine with a slot for each rank.
-std::vector<Host> find_hosts(const HostOptions& options) {
-  if (options.hostfile) return load_hostfile(*options.hostfile);
-  return {Host{
-      .name = "localhost", .user = {}, .port = 0, .slots = options.ranks.value_or(1), .place = {}}};
+std::string absolute_folder(const std::string& folder) {
+  return std::filesystem::absolute(folder).lexically_normal();
+}
+
+/// What each group runs: the first command, then those behind ':'.
+std::vector<Program> programs_of(const Options& options) {
+  const std::string folder = options.env.wdir.value_or(".");
+  std::vector<Program> programs;
+  programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
+                      .env = {},
+                      .working_directory = absolute_folder(folder)});
+  for (const MoreProgram& more : options.more_programs)
+    programs.push_back({.argv = more.command,
+                        .env = resolve_forwards(more.env.forward, own_variable),
+                        .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
+  return programs;
 }
 
 int run_main_command(int argc, char** argv) {
@@ -36,16 +48,15 @@ int run_main_command(int argc, char** argv) {
   if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
   if (options.action == Options::Action::show_version) return print(version_text());
   EnvList forwarded = resolve_forwards(options.env.forward, own_variable);
-  std::vector<std::string> command =
-      options.train ? train_command(*options.train) : options.command;
-  std::vector<Host> hosts = find_hosts(options.hosts);
-  std::vector<Host> spares = take_spares(hosts, options.failure.spares);
-  Placement placement = place_ranks(hosts, options.hosts.ranks, /*epoch=*/0);
-  check_spares(placement, spares);
-  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placement));
-  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placement));
-  return start_job(options, {std::move(placement), std::move(spares)}, std::move(command),
-                   std::move(forwarded));
+  std::vector<Program> programs = programs_of(options);
+  std::vector<Host> hosts = find_hosts(options);
+  PlacedJob placed;
+  placed.spares = take_spares(hosts, options.failure.spares);
+  placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
+  check_spares(placed.placement, placed.spares);
+  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
+  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
+  return start_job(options, std::move(placed), std::move(programs), std::move(forwarded));
 }
 
 /// `dslaunch attahc`: a subcommand is nearer than a file that does not end in .toml.

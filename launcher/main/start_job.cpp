@@ -43,7 +43,7 @@ JobPolicy job_policy(const Options& options) {
           .forwarded_signals = failure.forward_signals};
 }
 
-int run_here(const Options& options, PlacedJob placed, std::vector<std::string> command,
+int run_here(const Options& options, PlacedJob placed, std::vector<Program> programs,
              EnvList forwarded, const Background* background) {
   asio::io_context io(1);
   std::vector<Host> hosts;
@@ -54,16 +54,14 @@ int run_here(const Options& options, PlacedJob placed, std::vector<std::string> 
   request.routes = routes.by_host;
   request.placement = std::move(placed.placement);
   request.spares = std::move(placed.spares);
-  request.programs.push_back(
-      {.argv = std::move(command),
-       .working_directory =
-           std::filesystem::absolute(options.env.wdir.value_or(".")).lexically_normal()});
+  request.programs = std::move(programs);
   request.umask = current_umask();
   request.limits = limits_of_this_process();
   request.forwarded = std::move(forwarded);
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty())
     request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
+  request.own_devices = options.hosts.devices == DeviceView::own;
   request.policy = job_policy(options);
   if (options.failure.verdict)
     request.verdict_file = std::filesystem::absolute(*options.failure.verdict);
@@ -80,17 +78,17 @@ int run_here(const Options& options, PlacedJob placed, std::vector<std::string> 
 
 }  // namespace
 
-int start_job(const Options& options, PlacedJob placed, std::vector<std::string> command,
+int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
               EnvList forwarded) {
   if (!options.control.detach)
-    return run_here(options, std::move(placed), std::move(command), std::move(forwarded), nullptr);
+    return run_here(options, std::move(placed), std::move(programs), std::move(forwarded), nullptr);
   const std::uint64_t job_id = random_job_id();
   const std::string id = job_id_text(job_id);
   const std::string log_file =
       std::filesystem::absolute(log_file_name(*options.control.detach, id));
   return run_detached(id, log_file, [&](const Detached& terminal) {
     const Background background{job_id, log_file, terminal};
-    return run_here(options, std::move(placed), std::move(command), std::move(forwarded),
+    return run_here(options, std::move(placed), std::move(programs), std::move(forwarded),
                     &background);
   });
 }

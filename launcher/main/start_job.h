@@ -7,13 +7,14 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/options.h"
 #include "launcher/hosts/spares.h"
+#include "launcher/job/job.h"
 
 namespace ds::launcher {
 
-/// Runs the job and returns dslaunch's exit code.
+/// Runs the job, `programs` by group, and returns dslaunch's exit code.
 /// Errors:  Error{config} for a broken ssh configuration, Error{system}; trouble with nodes is in
 /// the exit code.
-int start_job(const Options& options, PlacedJob placed, std::vector<std::string> command,
+int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
               EnvList forwarded);
 
 }  // namespace ds::launcher

@@ -60,7 +60,7 @@ OwnNames own_names() {
 
 bool is_own_host(const Host& host, const OwnNames& own) {
   if (!host.user.empty() || host.port != 0) return false;
-  const std::string name = canonical(host.name);
+  const std::string name = canonical(host.address.empty() ? host.name : host.address);
   if (name == "localhost" || name == "127.0.0.1" || name == "::1") return true;
   return std::ranges::find(own.names, name) != own.names.end() ||
          std::ranges::find(own.addresses, name) != own.addresses.end();

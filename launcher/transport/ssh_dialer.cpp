@@ -148,11 +148,16 @@ class Dial : public std::enable_shared_from_this<Dial> {
     connect_deadline_ = Clock::now() + limit;
     arm_deadline(limit);
     exchange_->resolver.resolve(
-        settings_.host_name, settings_.port,
+        dialled_name(), settings_.port,
         [weak = weak_from_this(), generation = ++generation_](Resolved resolved) {
           const auto self = weak.lock();
           if (self && self->generation_ == generation) self->resolved(std::move(resolved));
         });
+  }
+
+  /// addr= of the hostfile wins; the host key is still looked up by the name.
+  [[nodiscard]] const std::string& dialled_name() const {
+    return host_.address.empty() ? settings_.host_name : host_.address;
   }
 
   [[nodiscard]] std::chrono::milliseconds connect_limit() const {

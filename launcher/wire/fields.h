@@ -42,6 +42,9 @@ class FieldWriter {
     (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
     (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
   }
+  void operator()(NodeAddress& address) {
+    (*this)(address.address), (*this)(address.interface), (*this)(address.prefix);
+  }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
     (*this)(program.at_home), (*this)(program.login_shell);
@@ -92,6 +95,9 @@ class FieldReader {
   void operator()(RankSpec& rank) {
     (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
     (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
+  }
+  void operator()(NodeAddress& address) {
+    (*this)(address.address), (*this)(address.interface), (*this)(address.prefix);
   }
   void operator()(ProgramSpec& program) {
     (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
@@ -183,6 +189,7 @@ void fields(A& a, Sweep& m) {
 template <class A>
 void fields(A& a, Hello& m) {
   a(m.version), a(m.build), a(m.pid), a(m.hostname), a(m.cores), a(m.quota_milli), a(m.addresses);
+  a(m.devices), a(m.devices_limited);
   a(m.clock);
 }
 template <class A>

@@ -170,16 +170,25 @@ struct Window {
 
 // Agent to root.
 
+/// An address of a node's interface.
+struct NodeAddress {
+  std::string address{};
+  std::string interface {};  // empty: of none that is up, as behind a translated address
+  std::uint32_t prefix = 0;  // bits of its network
+  friend bool operator==(const NodeAddress&, const NodeAddress&) = default;
+};
 /// The first frame.
 struct Hello {
   std::uint32_t version = kWireVersion;
   std::string build{};
   std::int32_t pid = 0;
   std::string hostname{};
-  std::uint32_t cores = 0;        // by affinity
-  std::uint32_t quota_milli = 0;  // cgroup cpu quota in thousandths of a core; 0: none
-  std::vector<std::string> addresses{};
-  std::uint64_t clock = 0;  // as Heartbeat::sent
+  std::uint32_t cores = 0;               // by affinity
+  std::uint32_t quota_milli = 0;         // cgroup cpu quota in thousandths of a core; 0: none
+  std::vector<NodeAddress> addresses{};  // the one by which the launcher came first
+  std::vector<std::string> devices{};    // GPUs, as CUDA_VISIBLE_DEVICES names them
+  bool devices_limited = false;          // the node's environment names them
+  std::uint64_t clock = 0;               // as Heartbeat::sent
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 /// Ranks are forked and wait for Go. `port` is held for MASTER_PORT, 0 if not asked for.

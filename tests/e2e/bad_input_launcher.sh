@@ -58,7 +58,7 @@ expect 65 "dslaunch: unclosed:1:5: '[' is never closed
   hint: add a ']'" --hostfile unclosed -- true
 printf 'a slots=2\n' >small
 expect 65 "dslaunch: 3 ranks were asked for, but 1 host has only 2 slots
-  hint: lower -n, or raise slots= in the hostfile" --hostfile small -n 3 -- true
+  hint: lower -n, raise slots= in the hostfile, or add --oversubscribe" --hostfile small -n 3 -- true
 
 # The command line.
 expect 64 "dslaunch: unknown option --hostfle
@@ -69,6 +69,18 @@ expect 64 "dslaunch: no command after --
   hint: as in: dslaunch -n 2 -- hostname" -n 2 --
 expect 64 "dslaunch: -n needs a whole number from 1 to 1048576, not 'two'
   hint: see dslaunch --help" -n two -- true
+expect 64 "dslaunch: --host: slots needs a number, not 'x'
+  a,b:x
+      ^
+  hint: HOST[:SLOTS] separated by commas, as in node1:4,node[2-3],node4:*" --host a,b:x -- true
+expect 64 "dslaunch: --include: a host name is missing
+  w0@@w1
+     ^
+  hint: HOST[:SLOT,SLOT...] separated by @, as in worker-0@worker-1:0,2" -i w0@@w1 -- true
+expect 64 "dslaunch: --map-by cannot be 'core'
+  hint: one of: slot, node" --map-by core -- true
+expect 64 "dslaunch: a program behind ':' needs -- before its command
+  hint: as in: dslaunch -n 2 -- ./a : -n 4 -- ./b   (--one-program makes ':' an argument)" -n 2 -- true : -n 4 true
 expect 64 "dslaunch: 'hostname' is not a .toml file
   hint: to run a program: dslaunch [options] -- hostname" hostname
 expect 64 "dslaunch: -x DS_NOT_SET: DS_NOT_SET is not set here

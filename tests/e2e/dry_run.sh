@@ -23,7 +23,7 @@ seen=$("$dslaunch" --hostfile hosts -n 3 --dry-run -- touch started) || die "tab
 seen=$("$dslaunch" --hostfile - --dry-run=json -- touch started <hosts) || die "json: exit $?"
 [ "$(grep -c '"rank"' <<<"$seen")" = 4 ] || die "json: $seen"
 [ "$(tail -n 2 <<<"$seen" | head -n 1)" = \
-  '  {"rank": 3, "node": "node02", "node_rank": 1, "local_rank": 1, "slot": 1}' ] || die "json: $seen"
+  '  {"rank": 3, "node": "node02", "node_rank": 1, "local_rank": 1, "slot": 1, "role": "default"}' ] || die "json: $seen"
 
 printf '[model]\n' >train.toml
 "$dslaunch" -n 2 --dry-run train.toml train.steps=3 | grep -q '^2 ranks on 1 node$' || die "train form"

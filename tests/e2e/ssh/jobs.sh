@@ -37,6 +37,19 @@ expect 0 "this machine and another"
 [ "$(sort out)" = "[0] node 0
 [1] node 1" ] || die "this machine and another: output"
 
+# Slots that the node is asked for, and an address that is dialled instead of a name.
+sshd_know "$work/ssh" "[node9]:$port"
+printf '127.0.0.2 port=%s slots=auto\nnode9 port=%s addr=127.0.0.3\n' "$port" "$port" >auto
+job auto --wdir "$work" -- bash -c 'echo "$LOCAL_WORLD_SIZE $CROSS_SIZE"'
+expect 0 "slots=auto and addr="
+[ "$(sed 's/^\[[0-9]*\] //' out | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = \
+  "$(printf '%s 2\n' $(yes "$(nproc)" | head -n "$(nproc)") 1 | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ] ||
+  die "slots=auto: $(cat out)"
+printf '127.0.0.2 port=%s slots=auto\n127.0.0.9 port=%s slots=auto\n' "$port" "$port" >auto
+job auto -- true
+expect 69 "slots=auto of a host that is not there"
+grep -q '1 of 2 hosts with slots=auto cannot be asked' err && grep -q '127.0.0.9.*refused' err || die "its message"
+
 job two --grace 30s -- bash -c 'if [ $RANK = 3 ]; then exit 9; fi; exec sleep 60'
 expect 9 "a failure on one node stops the other"
 last_line_is "dslaunch: rank 3 on 127.0.0.3: exited 9 (first failure); 3 ranks stopped after it"

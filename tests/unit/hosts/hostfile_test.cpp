@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <map>
 #include <numeric>
 
 #include "engine/base/error.h"
@@ -16,9 +17,14 @@ using namespace ds::launcher;
 namespace {
 
 std::string describe(const Host& host) {
-  return fmt::format("{} slots={}{}{}", host.name, host.slots,
-                     host.port != 0 ? fmt::format(" port={}", host.port) : "",
-                     host.user.empty() ? "" : " user=" + host.user);
+  const std::string slots = host.slots == kAutoSlots ? "auto" : std::to_string(host.slots);
+  return fmt::format(
+      "{} slots={}{}{}{}{}{}", host.name, slots,
+      host.max_slots != 0 ? fmt::format(" max-slots={}", host.max_slots) : "",
+      host.devices.empty() ? "" : fmt::format(" gpus={}", fmt::join(host.devices, ",")),
+      host.port != 0 ? fmt::format(" port={}", host.port) : "",
+      host.user.empty() ? "" : " user=" + host.user,
+      host.address.empty() ? "" : " addr=" + host.address);
 }
 
 std::string describe(const std::vector<Host>& hosts) {
@@ -81,11 +87,11 @@ TEST_CASE("an error shows the line, points at the word and says what to do") {
         "  node[08-11,9-1] slots=2\n"
         "             ^\n"
         "  hint: write 1-9");
-  CHECK(error_of("node01 gpus=4") ==
-        "hosts:1:8: unknown key 'gpus'\n"
-        "  node01 gpus=4\n"
+  CHECK(error_of("node01 cores_per_socket=4") ==
+        "hosts:1:8: unknown key 'cores_per_socket'\n"
+        "  node01 cores_per_socket=4\n"
         "         ^\n"
-        "  hint: known keys: slots, port, user");
+        "  hint: known keys: slots, max-slots, gpus, port, user, addr");
   CHECK(error_of("# none\n") ==
         "hosts: no host is named in this file\n"
         "  hint: write one host a line, as in: node01 slots=8");
@@ -154,6 +160,55 @@ TEST_CASE(
         "hosts:1:2: '::1?x' is not an IPv6 address");
   CHECK(first_line(error_of("[fe80::1%a\x01]")) ==
         "hosts:1:2: 'fe80::1%a?' is not an IPv6 address");
+}
+
+namespace {
+
+/// Files by name; the name is the identity.
+IncludeReader files(std::map<std::string, std::string> texts) {
+  return [texts = std::move(texts)](const std::string& path, const std::string&) {
+    const auto found = texts.find(path);
+    if (found == texts.end()) throw ds::Error(ds::ErrorKind::config, "no file " + path, "look");
+    return IncludedText{path, path, found->second};
+  };
+}
+
+std::string include_error(const std::string& text, std::map<std::string, std::string> texts) {
+  try {
+    parse_hostfile(text, "hosts", files(std::move(texts)), "hosts");
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.for_people();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("include puts the lines of another file in its place") {
+  const auto hosts =
+      parse_hostfile("a\ninclude \"my racks\" // all\nz slots=3\ninclude bad", "hosts",
+                     files({{"my racks", "r1 slots=2\nr2\nr3"}, {"bad", "^r2"}}));
+  CHECK(describe(hosts) == "a slots=1, r1 slots=2, r3 slots=1, z slots=3");
+  CHECK(hosts[1].place.file == "my racks");
+  CHECK(describe(parse_hostfile("include slots=2\ninclude2", "hosts")) ==
+        "include slots=2, include2 slots=1");
+}
+
+TEST_CASE("trouble with includes names the way to it") {
+  CHECK(include_error("x\ninclude r", {{"r", "include s"}, {"s", "n slots=y"}}) ==
+        "s:1:9: slots needs a number, not 'y'\n  n slots=y\n          ^\n"
+        "  included by r:1\n  included by hosts:2");
+  CHECK(include_error("include r", {{"r", "a\ninclude hosts"}, {"hosts", ""}}) ==
+        "hosts includes itself\n  included by r:2\n  included by hosts:1");
+  CHECK(include_error("include r", {}) == "no file r\n  included by hosts:1\n  hint: look");
+  CHECK(include_error("include r", {{"r", "b"}}) == "none");
+  CHECK(include_error("b slots=1\ninclude r", {{"r", "b"}})
+            .starts_with("r:1:1: host 'b' is given twice (first at hosts:1:1)"));
+  std::string many;
+  for (int i = 0; i < 1001; ++i) many += "include r\n";
+  CHECK(include_error(many, {{"r", ""}}).starts_with("hosts:1001:1: more than 1000 includes"));
+  CHECK(first_line(error_of("include r")) == "hosts:1:1: include is not possible here");
 }
 
 TEST_CASE("the committed hostfiles say what their README says") {

@@ -74,6 +74,23 @@ TEST_CASE("a missing file, a directory and a file too large are named with a hin
             "  hint: a hostfile has one host or one range a line; is this the right file?");
 }
 
+TEST_CASE("included files lie beside the one that names them; a ring is an error") {
+  const TempFolder folder;
+  fs::create_directory(folder.path() + "/racks");
+  const std::string top = folder.file("top", "a\ninclude racks/one\n");
+  static_cast<void>(folder.file("racks/one", "b slots=2\ninclude two"));
+  static_cast<void>(folder.file("racks/two", "c\n"));
+  CHECK(load_hostfile(top).size() == 3);
+  static_cast<void>(folder.file("racks/two", "include ../racks/one\n"));
+  const std::string one = folder.path() + "/racks/../racks/one";
+  CHECK(error_of(top) == one + " includes itself\n  included by " + folder.path() +
+                             "/racks/two:1\n  included by " + folder.path() +
+                             "/racks/one:2\n  included by " + top + ":2");
+  static_cast<void>(folder.file("racks/two", "include none"));
+  CHECK(error_of(top).ends_with(
+      "\n  hint: a relative path counts from the folder of the including file"));
+}
+
 TEST_CASE("a file without read permission is named with a hint") {
   const TempFolder folder;
   const std::string locked = folder.file("locked", "a");

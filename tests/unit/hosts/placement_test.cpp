@@ -3,6 +3,7 @@
 #include "launcher/hosts/placement.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
@@ -42,11 +43,12 @@ void check_invariants(const Placement& placement) {
   CHECK(placement.world_size() == next_rank);
 }
 
-/// Every entry has exactly the five keys, each of its type.
+/// Every entry has exactly the six keys, each of its type.
 void check_schema(const nlohmann::json& entry) {
   CHECK(entry.is_object());
-  CHECK(entry.size() == 5);
+  CHECK(entry.size() == 6);
   CHECK(entry.at("node").is_string());
+  CHECK(entry.at("role").is_string());
   for (const char* key : {"rank", "node_rank", "local_rank", "slot"}) {
     CHECK(entry.at(key).is_number_unsigned());
   }
@@ -74,10 +76,10 @@ TEST_CASE("-n takes the first slots; hosts left empty are not part of the job") 
 TEST_CASE("more ranks than slots is an error with the totals") {
   CHECK(error_of({host("a", 2), host("b", 4)}, 7) ==
         "7 ranks were asked for, but 2 hosts have only 6 slots\n"
-        "  hint: lower -n, or raise slots= in the hostfile");
+        "  hint: lower -n, raise slots= in the hostfile, or add --oversubscribe");
   CHECK(error_of({host("a", 1)}, 2) ==
         "2 ranks were asked for, but 1 host has only 1 slot\n"
-        "  hint: lower -n, or raise slots= in the hostfile");
+        "  hint: lower -n, raise slots= in the hostfile, or add --oversubscribe");
   CHECK(error_of({host("a", 1)}, 1) == "none");
 }
 
@@ -121,6 +123,108 @@ TEST_CASE("the JSON of --dry-run=json is an array of the five keys") {
   for (const nlohmann::json& entry : array) check_schema(entry);
   CHECK(
       array[1] ==
-      nlohmann::json{{"rank", 1}, {"node", "a"}, {"node_rank", 0}, {"local_rank", 1}, {"slot", 1}});
+      nlohmann::json{{"rank", 1}, {"node", "a"}, {"node_rank", 0}, {"local_rank", 1}, {"slot", 1}, {"role", "default"}});
   CHECK(array[2].at("node") == "q\"\\\n");
+}
+
+namespace {
+
+/// "a: 0 1 | b: 2 3": the ranks of each node by local rank.
+std::string seats(const Placement& placement) {
+  std::string text;
+  for (const Node& node : placement.nodes)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : " | ", node.host.name,
+                        fmt::join(node.ranks, " "));
+  return text;
+}
+
+struct Asked {
+  PlacementRequest request;
+  Asked& ranks(int count) {
+    request.groups.back().ranks = count;
+    return *this;
+  }
+  Asked& group(std::optional<int> count, const std::string& hosts = "") {
+    GroupRequest group{.name = fmt::format("g{}", request.groups.size()), .ranks = count};
+    if (!hosts.empty()) group.hosts = parse_host_picks("--host", hosts);
+    request.groups.push_back(std::move(group));
+    return *this;
+  }
+};
+
+std::string placed(const std::string& hostfile, const PlacementRequest& request) {
+  try {
+    const Placement placement = place_groups(parse_hostfile(hostfile, "hosts"), request, 0);
+    for (const RankPlace& place : placement.ranks) {
+      const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
+      CHECK(node.ranks.at(static_cast<std::size_t>(place.local_rank)) == place.rank);
+      const Group& group = placement.groups.at(static_cast<std::size_t>(place.group));
+      CHECK(place.rank >= group.first_rank);
+      CHECK(place.rank < group.first_rank + group.ranks);
+    }
+    return seats(placement);
+  } catch (const ds::Error& error) {
+    return error.what();
+  }
+}
+
+const std::string kHosts = "a slots=3\nb slots=1\nc slots=2";
+
+}  // namespace
+
+TEST_CASE("ranks fill slots host by host, or go round the hosts") {
+  Asked asked;
+  CHECK(placed(kHosts, asked.request) == "a: 0 1 2 | b: 3 | c: 4 5");
+  CHECK(placed(kHosts, asked.ranks(4).request) == "a: 0 1 2 | b: 3");
+  asked.request.by_node = true;
+  CHECK(placed(kHosts, asked.request) == "a: 0 3 | b: 1 | c: 2");
+  CHECK(placed(kHosts, asked.ranks(6).request) == "a: 0 3 5 | b: 1 | c: 2 4");
+}
+
+TEST_CASE("--oversubscribe spreads what is too much, up to max-slots") {
+  Asked asked;
+  CHECK(placed(kHosts, asked.ranks(7).request) ==
+        "7 ranks were asked for, but 3 hosts have only 6 slots");
+  asked.request.oversubscribe = true;
+  CHECK(placed(kHosts, asked.request) == "a: 0 1 2 3 | b: 4 | c: 5 6");
+  CHECK(placed(kHosts, asked.ranks(10).request) == "a: 0 1 2 3 4 | b: 5 6 | c: 7 8 9");
+  const std::string bounded = "a slots=1 max-slots=2\nb slots=1 max-slots=1";
+  CHECK(placed(bounded, asked.ranks(3).request) == "a: 0 1 | b: 2");
+  CHECK(placed(bounded, asked.ranks(4).request) ==
+        "4 ranks were asked for, but 2 hosts have only 3 slots");
+  CHECK(place_groups(parse_hostfile("a slots=2", "h"), asked.ranks(3).request, 0).ranks[2].slot ==
+        0);
+  CHECK(place_groups(parse_hostfile("a gpus=5,7", "h"), asked.ranks(3).request, 0).ranks[1].slot ==
+        7);
+}
+
+TEST_CASE("--ppn sets the ranks of each host") {
+  Asked asked;
+  asked.request.ranks_per_host = 2;
+  CHECK(placed("a slots=3\nb slots=2\nc", asked.request) == "a: 0 1 | b: 2 3 | c: 4 5");
+  CHECK(placed("a slots=3\nb slots=2\nc", asked.ranks(3).request) == "a: 0 1 | b: 2");
+  CHECK(placed(kHosts, asked.request) == "--ppn 2: b has 1 slot");
+  asked.request.oversubscribe = true;
+  CHECK(placed(kHosts, asked.ranks(6).request) == "a: 0 1 | b: 2 3 | c: 4 5");
+  CHECK(placed("a slots=1 max-slots=1", asked.request) == "--ppn 2: a has 1 slot");
+}
+
+TEST_CASE("groups take slots one after the other and number their ranks in their order") {
+  Asked asked;
+  asked.ranks(2).group(3);
+  CHECK(placed(kHosts, asked.request) == "a: 0 1 2 | b: 3 | c: 4");
+  asked.request.by_node = true;
+  CHECK(placed(kHosts, asked.request) == "a: 0 2 4 | b: 1 | c: 3");
+  Asked on_hosts;
+  on_hosts.ranks(2).request.groups[0].hosts = parse_host_picks("--host", "c");
+  on_hosts.group(std::nullopt);
+  CHECK(placed(kHosts, on_hosts.request) == "a: 2 3 4 | b: 5 | c: 0 1");
+  const Placement placement = place_groups(parse_hostfile(kHosts, "h"), on_hosts.request, 0);
+  CHECK(placement.groups == std::vector<Group>{{"default", 0, 2}, {"g1", 2, 4}});
+  CHECK(placed(kHosts, Asked().ranks(6).group(std::nullopt).request) ==
+        "7 ranks were asked for, but 3 hosts have only 6 slots");
+  CHECK(placed(kHosts, Asked().ranks(1).group(2, "b:1").request) ==
+        "2 ranks were asked for, but 1 host has only 1 slot");
+  CHECK(
+      placed(kHosts, Asked().ranks(1).group(1, "z").request).starts_with("--host names host 'z'"));
 }

@@ -26,9 +26,9 @@ TEST_CASE("a rank knows its place in the job and on its node") {
   hosts[1].slots = 3;
   const auto seen = map_of(rank_place_env(place_ranks(hosts, std::nullopt, 0), 3));
   const std::map<std::string, std::string> expected{
-      {"RANK", "3"},      {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "3"},
-      {"NODE_RANK", "1"}, {"GROUP_RANK", "1"}, {"CROSS_RANK", "1"}, {"CROSS_SIZE", "2"},
-      {"LOCAL_SIZE", "3"}};
+      {"RANK", "3"},       {"WORLD_SIZE", "4"},      {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "3"},
+      {"NODE_RANK", "1"},  {"GROUP_RANK", "1"},      {"CROSS_RANK", "1"}, {"CROSS_SIZE", "2"},
+      {"LOCAL_SIZE", "3"}, {"ROLE_NAME", "default"}, {"ROLE_RANK", "3"},  {"ROLE_WORLD_SIZE", "4"}};
   CHECK(seen == expected);
 }
 

@@ -50,7 +50,9 @@ std::vector<Message> one_of_each() {
               .hostname = "node",
               .cores = 2,
               .quota_milli = 1500,
-              .addresses = {"::1"},
+              .addresses = {{"::1", "lo", 128}},
+              .devices = {"0", "GPU-1"},
+              .devices_limited = true,
               .clock = 12};
   Exited not_found{.rank = 1,
                    .wait_status = 0,

@@ -1,0 +1,99 @@
+// The words of --host, --include and --exclude.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/base/text_error.h"
+#include "launcher/hosts/host_ranges.h"
+#include "launcher/hosts/host_selection.h"
+#include "launcher/hosts/host_word.h"
+
+namespace ds::launcher {
+namespace {
+
+/// Cuts `value` at each `separator` outside of brackets.
+std::vector<Word> split(std::string_view value, char separator) {
+  std::vector<Word> parts;
+  std::size_t start = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at <= value.size(); ++at) {
+    if (at < value.size() && value[at] == '[') ++depth;
+    if (at < value.size() && value[at] == ']') depth = std::max(depth - 1, 0);
+    if (at < value.size() && (value[at] != separator || depth > 0)) continue;
+    parts.push_back({value.substr(start, at - start), start});
+    start = at + 1;
+  }
+  return parts;
+}
+
+/// Runs `read` for each part; what is wrong in an option is a wrong use of it.
+template <class Read>
+auto read_parts(const SourceLine& line, char separator, std::string_view form, Read read) {
+  std::vector<decltype(read(Word{}))> picks;
+  std::size_t names = 0;
+  try {
+    for (const Word& part : split(line.text, separator)) {
+      picks.push_back(read(part));
+      names += picks.back().names.size();
+      if (names > kMaxHosts)
+        throw text_error(line, part.offset, fmt::format("more than {} hosts", kMaxHosts), {});
+    }
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, error.what(), std::string(form));
+  }
+  return picks;
+}
+
+HostPick read_host_pick(const SourceLine& line, Word part) {
+  HostPick pick{.text = std::string(part.text), .names = {}};
+  if (part.text.starts_with("+e"))
+    throw text_error(line, part.offset, "which nodes are empty is not known here", {});
+  HostWord host;
+  if (part.text.starts_with("+n")) {
+    const std::size_t colon = part.text.find(':');
+    if (colon != std::string_view::npos) host.suffix = part.part(colon + 1);
+    const Word number = part.part(0, colon).part(2);
+    pick.number = read_number(line, number, "+n", static_cast<int>(kMaxHosts));
+  } else {
+    host = read_host_word(line, part);
+  }
+  pick.names = std::move(host.names);
+  if (host.user) pick.user = host.user->text;
+  if (!host.suffix) return pick;
+  if (host.suffix->text == "*" || host.suffix->text == "auto") {
+    pick.slots = kAutoSlots;
+    return pick;
+  }
+  pick.slots = read_number(line, *host.suffix, "slots", kMaxSlots);
+  if (*pick.slots == 0)
+    throw text_error(line, host.suffix->offset, "a host needs at least 1 slot", {});
+  return pick;
+}
+
+SlotPick read_slot_pick(const SourceLine& line, Word part) {
+  HostWord host = read_host_word(line, part);
+  SlotPick pick{.text = std::string(part.text), .names = std::move(host.names)};
+  if (!host.suffix) return pick;
+  const std::vector<int> slots = read_number_list(line, *host.suffix, "slots", kMaxSlots - 1);
+  const std::set<int> sorted(slots.begin(), slots.end());
+  pick.slots.assign(sorted.begin(), sorted.end());
+  return pick;
+}
+
+}  // namespace
+
+std::vector<HostPick> parse_host_picks(std::string_view option, std::string_view value) {
+  const SourceLine line = {option, 0, value};
+  return read_parts(line, ',', "HOST[:SLOTS] separated by commas, as in node1:4,node[2-3],node4:*",
+                    [&](Word part) { return read_host_pick(line, part); });
+}
+
+std::vector<SlotPick> parse_slot_picks(std::string_view option, std::string_view value) {
+  const SourceLine line = {option, 0, value};
+  return read_parts(line, '@', "HOST[:SLOT,SLOT...] separated by @, as in worker-0@worker-1:0,2",
+                    [&](Word part) { return read_slot_pick(line, part); });
+}
+
+}  // namespace ds::launcher

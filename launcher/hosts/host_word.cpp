@@ -1,0 +1,215 @@
+// Host expressions: user, names with ranges or an address, and where the suffix begins.
+#include "launcher/hosts/host_word.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "launcher/hosts/host_ranges.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kLongestHostWord = 1024;  // Bounds what a range can multiply.
+constexpr std::size_t kLongestName = 255;
+
+[[noreturn]] void fail(const SourceLine& line, std::size_t offset, std::string_view what,
+                       std::string hint = {}) {
+  throw text_error(line, offset, what, std::move(hint));
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-' || c == '_' || c == '+';
+}
+
+/// An IPv6 address, with or without a zone (fe80::1%eth0).
+bool is_ipv6(const std::string& name) {
+  const std::size_t percent = name.find('%');
+  const std::string address = name.substr(0, percent);
+  if (address.find('\0') != std::string::npos) return false;  // inet_pton stops there.
+  in6_addr ignored{};
+  if (inet_pton(AF_INET6, address.c_str(), &ignored) != 1) return false;
+  if (percent == std::string::npos) return true;
+  const std::string_view zone = std::string_view(name).substr(percent + 1);
+  return !zone.empty() && name.size() <= kLongestName &&
+         std::all_of(zone.begin(), zone.end(), is_name_character);
+}
+
+/// `[` that holds a ':' is an IPv6 address, any other is a range.
+bool is_bracketed_address(std::string_view text) {
+  return text.front() == '[' && text.substr(0, text.find(']')).find(':') != std::string_view::npos;
+}
+
+[[noreturn]] void bad_name_character(const SourceLine& line, Word word, std::size_t at) {
+  const char c = word.text[at];
+  const std::size_t offset = word.offset + at;
+  if (c == ',')
+    fail(line, offset, "',' outside of brackets", "write one host, or one range, a line");
+  if (c == '#') fail(line, offset, "'#' inside a word", "a comment needs a space before its '#'");
+  if (c == '/') fail(line, offset, "'/' inside a word", "a comment needs a space before its '//'");
+  if (c > ' ' && c < 0x7F) fail(line, offset, fmt::format("'{}' cannot be in a host name", c));
+  fail(line, offset,
+       fmt::format("byte 0x{:02x} cannot be in a host name", static_cast<unsigned char>(c)),
+       "host names are ASCII: letters, digits, '.', '-', '_', '+'");
+}
+
+/// Outside of brackets; what stands inside is checked by the expansion.
+void check_name_characters(const SourceLine& line, Word word) {
+  if (word.text.front() == '-') fail(line, word.offset, "a host name cannot start with '-'");
+  if (word.text.front() == '+')
+    fail(line, word.offset, "a host name cannot start with '+'",
+         "the Nth host of the hostfile is written +nN in --host");
+  bool in_brackets = false;
+  for (std::size_t i = 0; i < word.text.size(); ++i) {
+    const char c = word.text[i];
+    if (c == '[' || c == ']') {
+      in_brackets = c == '[';
+    } else if (!in_brackets && !is_name_character(c)) {
+      bad_name_character(line, word, i);
+    }
+  }
+}
+
+std::vector<std::string> expand(const SourceLine& line, Word word) {
+  auto expanded = expand_host_ranges(word.text);
+  if (const auto* problem = std::get_if<RangeProblem>(&expanded))
+    fail(line, word.offset + problem->offset, problem->message, problem->hint);
+  auto names = std::get<std::vector<std::string>>(std::move(expanded));
+  for (const std::string& name : names) {
+    if (name.size() <= kLongestName) continue;
+    fail(line, word.offset,
+         fmt::format("a host name of {} characters; at most {} are possible", name.size(),
+                     kLongestName));
+  }
+  return names;
+}
+
+/// The end of the expression that starts `word`: its ':' of a suffix, or its end.
+std::size_t end_of_expression(const SourceLine& line, Word word) {
+  if (is_bracketed_address(word.text)) {
+    const std::size_t closing = word.text.find(']');
+    if (closing == std::string_view::npos)
+      fail(line, word.offset, "'[' is never closed", "add a ']'");
+    const Word rest = word.part(closing + 1);
+    if (!rest.text.empty() && rest.text.front() != ':')
+      fail(line, rest.offset, fmt::format("unexpected {}", quoted(rest.text)));
+    return closing + 1;
+  }
+  const std::size_t after_brackets = word.text.rfind(']') + 1;  // npos + 1 is 0.
+  const std::size_t colon = word.text.find(':', after_brackets);
+  if (colon == std::string_view::npos) return word.text.size();
+  if (word.text.find(':', colon + 1) != std::string_view::npos) {
+    fail(line, word.offset, fmt::format("{} has more than one ':'", quoted(word.text)),
+         "an IPv6 address stands in brackets, as in [::1] slots=2");
+  }
+  return colon;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  return text.size() <= kShown ? fmt::format("'{}'", text)
+                               : fmt::format("'{}...'", text.substr(0, kShown));
+}
+
+HostWord read_host_word(const SourceLine& line, Word word) {
+  if (word.text.size() > kLongestHostWord) {
+    fail(line, word.offset,
+         fmt::format("a host of {} characters; at most {} are possible", word.text.size(),
+                     kLongestHostWord));
+  }
+  HostWord host;
+  if (const std::size_t at = word.text.rfind('@'); at != std::string_view::npos) {
+    host.user = word.part(0, at);
+    read_user(line, *host.user);
+    word = word.part(at + 1);
+    if (word.text.empty()) fail(line, word.offset, "a host name is missing after '@'");
+  }
+  if (word.text.empty()) fail(line, word.offset, "a host name is missing");
+  if (word.text.find('=') != std::string_view::npos) {
+    fail(line, word.offset, fmt::format("{} stands where the host should be", quoted(word.text)),
+         "a line starts with its host, as in: node01 slots=8");
+  }
+  const std::size_t end = end_of_expression(line, word);
+  if (end < word.text.size()) host.suffix = word.part(end + 1);
+  if (end == 0) fail(line, word.offset, "a host name is missing before ':'");
+  host.names = read_host_names(line, word.part(0, end));
+  return host;
+}
+
+std::vector<std::string> read_host_names(const SourceLine& line, Word word) {
+  if (word.text.empty()) fail(line, word.offset, "a host name is missing");
+  if (is_bracketed_address(word.text) && word.text.back() == ']') {
+    const std::string name(word.text.substr(1, word.text.size() - 2));
+    if (!is_ipv6(name))
+      fail(line, word.offset + 1, fmt::format("{} is not an IPv6 address", quoted(name)));
+    return {name};
+  }
+  check_name_characters(line, word);
+  return expand(line, word);
+}
+
+int read_number(const SourceLine& line, Word word, std::string_view what, int most) {
+  int value = 0;
+  const char* end = word.text.data() + word.text.size();
+  const auto [stop, error] = std::from_chars(word.text.data(), end, value);
+  const bool plain = !word.text.empty() && word.text.front() != '-' && stop == end;
+  if (!plain || error == std::errc::invalid_argument) {
+    fail(line, word.offset, fmt::format("{} needs a number, not {}", what, quoted(word.text)));
+  }
+  if (error == std::errc::result_out_of_range || value > most)
+    fail(line, word.offset, fmt::format("{} can be at most {}", what, most));
+  return value;
+}
+
+std::vector<int> read_number_list(const SourceLine& line, Word word, std::string_view what,
+                                  int most) {
+  std::vector<int> numbers;
+  for (std::size_t at = 0; at <= word.text.size();) {
+    const std::size_t end = std::min(word.text.find(',', at), word.text.size());
+    const Word item = word.part(at, end - at);
+    const std::size_t dash = item.text.find('-', 1);
+    const int low = read_number(line, item.part(0, dash), what, most);
+    const int high =
+        dash == std::string_view::npos ? low : read_number(line, item.part(dash + 1), what, most);
+    if (high < low) {
+      fail(line, item.offset, fmt::format("the range {} runs backwards", item.text),
+           fmt::format("write {}-{}", high, low));
+    }
+    if (numbers.size() + static_cast<std::size_t>(high - low) >
+        2 * static_cast<std::size_t>(kMaxSlots))
+      fail(line, item.offset, fmt::format("more numbers than a host can have {}", what));
+    for (int value = low; value <= high; ++value) numbers.push_back(value);
+    at = end + 1;
+  }
+  return numbers;
+}
+
+/// The characters that OpenSSH refuses too: a user name may end up in a ProxyCommand of a shell.
+std::string read_user(const SourceLine& line, Word word) {
+  if (word.text.empty()) fail(line, word.offset, "a user name is missing");
+  if (word.text.front() == '-') fail(line, word.offset, "a user name cannot start with '-'");
+  for (std::size_t i = 0; i < word.text.size(); ++i) {
+    const char c = word.text[i];
+    constexpr std::string_view kForbidden = "'`\"$;&<>|(){}\\";
+    const bool allowed = c > ' ' && c < 0x7F && kForbidden.find(c) == std::string_view::npos;
+    if (!allowed) fail(line, word.offset + i, "this character cannot be in a user name");
+  }
+  return std::string(word.text);
+}
+
+std::string read_address(std::string_view text) {
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']')
+    text = text.substr(1, text.size() - 2);
+  const std::string name(text);
+  if (name.find('\0') != std::string::npos) return {};
+  in_addr ignored{};
+  return is_ipv6(name) || inet_pton(AF_INET, name.c_str(), &ignored) == 1 ? name : std::string();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,62 @@
+// The map of ranks as a table and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/hosts/placement.h"
+
+namespace ds::launcher {
+namespace {
+
+std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+const std::string& role_of(const Placement& placement, const RankPlace& place) {
+  return placement.groups[static_cast<std::size_t>(place.group)].name;
+}
+
+const std::string& name_of(const Placement& placement, const RankPlace& place) {
+  return placement.nodes[static_cast<std::size_t>(place.node_rank)].host.name;
+}
+
+}  // namespace
+
+std::string placement_table(const Placement& placement) {
+  std::size_t width = std::string_view("NODE").size();
+  for (const Node& node : placement.nodes) width = std::max(width, node.host.name.size());
+  const bool roles = placement.groups.size() > 1;
+  std::string table = fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}{}\n", "RANK", "NODE", width,
+                                  "NODE_RANK", "LOCAL_RANK", "SLOT", roles ? "  ROLE" : "");
+  for (const RankPlace& place : placement.ranks) {
+    table += fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}{}\n", place.rank,
+                         name_of(placement, place), width, place.node_rank, place.local_rank,
+                         place.slot, roles ? "  " + role_of(placement, place) : "");
+  }
+  return table + fmt::format("{} rank{} on {} node{}\n", placement.ranks.size(),
+                             placement.ranks.size() == 1 ? "" : "s", placement.nodes.size(),
+                             placement.nodes.size() == 1 ? "" : "s");
+}
+
+std::string placement_json(const Placement& placement) {
+  std::string json = "[";
+  for (const RankPlace& place : placement.ranks) {
+    json += fmt::format(
+        R"({}
+  {{"rank": {}, "node": {}, "node_rank": {}, "local_rank": {}, "slot": {}, "role": {}}})",
+        place.rank == 0 ? "" : ",", place.rank, json_string(name_of(placement, place)),
+        place.node_rank, place.local_rank, place.slot, json_string(role_of(placement, place)));
+  }
+  return json + "\n]\n";
+}
+
+}  // namespace ds::launcher

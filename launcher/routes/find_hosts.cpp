@@ -1,0 +1,96 @@
+// Which hosts there are, whom to ask, and what is left of them.
+#include "launcher/routes/find_hosts.h"
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <cstddef>
+
+#include "launcher/agent/node_facts.h"
+#include "launcher/hosts/host_word.h"
+#include "launcher/hosts/load_hostfile.h"
+#include "launcher/job/node_probe.h"
+#include "launcher/routes/routes.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// This machine, with a slot for each rank asked for.
+Host this_machine(const Options& options) {
+  const HostSelection& selection = options.hosts.selection;
+  Host host;
+  host.name = "localhost";
+  host.bare = true;
+  int ranks = options.hosts.ranks.value_or(0);
+  for (const MoreProgram& program : options.more_programs) ranks += program.ranks.value_or(0);
+  host.slots = std::clamp(ranks, 1, kMaxSlots);
+  const bool by_device = !selection.include.empty() || !selection.exclude.empty();
+  if (by_device) host.slots = kAutoSlots;
+  return host;
+}
+
+std::vector<Host> named_hosts(const Options& options) {
+  if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
+  if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
+  return {this_machine(options)};
+}
+
+/// Gives hosts with kAutoSlots a number: this machine is looked at, others are asked.
+void find_auto_slots(std::vector<Host>& hosts, const ReachOptions& reach) {
+  std::vector<Host> unknown;
+  for (const Host& host : hosts)
+    if (host.slots == kAutoSlots) unknown.push_back(host);
+  if (unknown.empty()) return;
+  asio::io_context io(1);
+  const Routes routes = make_routes(io, unknown, reach);
+  std::vector<Host> others;
+  std::vector<NodeRoute> ways;
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    if (routes.by_host[i].local) continue;
+    others.push_back(unknown[i]);
+    ways.push_back(routes.by_host[i]);
+  }
+  std::vector<Hello> hellos;
+  if (!others.empty()) hellos = probe_hosts(io, others, ways, start_timeout(reach));
+  std::size_t asked = 0;
+  std::size_t next_other = 0;
+  for (Host& host : hosts) {
+    if (host.slots != kAutoSlots) continue;
+    const bool local = routes.by_host[asked++].local;
+    host.slots = auto_slots(local ? describe_node() : hellos[next_other++]);
+    if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
+  }
+}
+
+}  // namespace
+
+std::vector<Host> find_hosts(const Options& options) {
+  HostSelection selection = options.hosts.selection;
+  selection.spares = options.failure.spares;
+  std::vector<Host> hosts = named_hosts(options);
+  if (!options.hosts.hostfile) selection.picks.clear();  // they are the hosts themselves
+  hosts = select_hosts(std::move(hosts), selection);
+  find_auto_slots(hosts, options.reach);
+  return select_slots(std::move(hosts), selection);
+}
+
+PlacementRequest placement_request(const Options& options) {
+  PlacementRequest request;
+  request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
+  for (const MoreProgram& program : options.more_programs)
+    request.groups.push_back(
+        {.name = program.role, .ranks = program.ranks, .hosts = program.hosts});
+  request.by_node = options.hosts.map_by == MapBy::node;
+  request.oversubscribe = options.hosts.oversubscribe;
+  request.ranks_per_host = options.hosts.ranks_per_host;
+  return request;
+}
+
+int auto_slots(const Hello& hello) {
+  if (!hello.devices.empty()) return std::min(static_cast<int>(hello.devices.size()), kMaxSlots);
+  std::uint32_t cores = hello.cores;
+  if (hello.quota_milli > 0) cores = std::min(cores, std::max(hello.quota_milli / 1000, 1U));
+  return static_cast<int>(std::clamp<std::uint32_t>(cores, 1, kMaxSlots));
+}
+
+}  // namespace ds::launcher

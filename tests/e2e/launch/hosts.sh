@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Which hosts and slots a job gets: filters, placement, devices, several programs, slots=auto; and what is refused.
+set -u
+. "$DS_SOURCE/tests/support/launch.sh"
+unset CUDA_VISIBLE_DEVICES
+
+# map ARGS...: "node/local_rank/slot" of every rank.
+map() { "$dslaunch" --dry-run=json "$@" -- true | sed -nE 's/.*"node": "([^"]*)".*"local_rank": ([0-9]+), "slot": ([0-9]+).*/\1\/\2\/\3/p' | tr '\n' ' '; }
+is() { [ "$2" = "$3" ] || die "$1: $2, not $3"; }
+
+printf '# three nodes\nn[1-2] slots=2\nn3 /* old\n*/\n' >hosts
+is 'all' "$(map --hostfile hosts)" 'n1/0/0 n1/1/1 n2/0/0 n2/1/1 n3/0/0 '
+is 'include' "$(map --hostfile hosts -i n3@n1:1)" 'n1/0/1 n3/0/0 '
+is 'exclude' "$(map --hostfile hosts -e 'n[1-2]:0@n3')" 'n1/0/1 n2/0/1 '
+is 'host' "$(map --hostfile hosts --host n2,n1:1)" 'n1/0/0 n2/0/0 n2/1/1 '
+is 'num_nodes' "$(map --hostfile hosts --num_nodes 1)" 'n1/0/0 n1/1/1 '
+is 'num_gpus' "$(map --hostfile hosts --num_gpus 1)" 'n1/0/0 n2/0/0 n3/0/0 '
+is 'by node' "$(map --hostfile hosts --map-by node -n 4)" 'n1/0/0 n2/0/0 n3/0/0 n1/1/1 '
+is 'oversubscribe' "$(map --hostfile hosts --oversubscribe -n 7 | wc -w)" 7
+is 'ppn' "$(map --host a,b --ppn 2)" 'a/0/0 a/1/1 b/0/0 b/1/1 '
+is 'local' "$(map -np 2)" 'localhost/0/0 localhost/1/1 '
+
+refused() {  # CODE TEXT ARGS...
+  local code=$1 text=$2
+  shift 2
+  run "$@" -- touch started
+  expect "$code" "$*"
+  grep -qF -- "$text" err || die "$*: no '$text' in the message"
+  [ ! -e started ] || die "$*: the program ran"
+}
+refused 65 'cannot read hostfile none' --hostfile none
+refused 65 "--include names host 'jeff'" --hostfile hosts -i jeff
+refused 65 '--include names slot 2 of n1' --hostfile hosts -i n1:2
+refused 65 '--num-nodes 4: there are only 3 hosts' --hostfile hosts --num-nodes 4
+refused 65 '6 ranks were asked for, but 3 hosts have only 5 slots' --hostfile hosts -n 6
+refused 64 '--include and --exclude exclude each other' --hostfile hosts -i n1 -e n2
+refused 64 "slots needs a number, not 'x'" --hostfile hosts --host n1:x
+
+# Devices: only where slots were chosen; a list that is there already is cut, not replaced.
+visible='echo "$RANK:${CUDA_VISIBLE_DEVICES-unset}"'
+seen() { "$dslaunch" "$@" -- sh -c "$visible" | sed 's/^\[[0-9]*\] //' | sort | tr '\n' ' '; }
+is 'no choice' "$(seen -n 2)" '0:unset 1:unset '
+is 'include' "$(CUDA_VISIBLE_DEVICES=4,5,6 seen -i localhost:0,2)" '0:4,6 1:4,6 '
+is 'own' "$(CUDA_VISIBLE_DEVICES=4,5,6 seen -i localhost:0,2 --devices own)" '0:4 1:6 '
+is 'kept' "$(CUDA_VISIBLE_DEVICES=4,5 seen -n 2)" '0:4,5 1:4,5 '
+is 'num_gpus' "$(seen --num_gpus 2)" '0:0,1 1:0,1 '
+is 'auto' "$(CUDA_VISIBLE_DEVICES=4,5,6 seen --host 'localhost:*')" '0:4,5,6 1:4,5,6 2:4,5,6 '
+is 'cores' "$(CUDA_VISIBLE_DEVICES= taskset -c 0 "$dslaunch" --host localhost:auto --dry-run -- true | tail -n 1)" '1 rank on 1 node'
+CUDA_VISIBLE_DEVICES=4 run -i localhost:0,2 -- true
+expect 65 'a slot that is not there'
+printf 'localhost gpus=0,2\n' >two
+CUDA_VISIBLE_DEVICES=4 run --hostfile two -- true
+expect 69 'a device that the environment does not leave'
+grep -q 'localhost: slot 2 is chosen, but CUDA_VISIBLE_DEVICES there lists 1 device' err || die 'its message'
+
+# Several programs: one job.
+printf 'x slots=2\ny slots=2\n' >two
+run --transport local --hostfile two -n 1 --role head -x A=1 -- sh -c 'echo "$RANK $ROLE_NAME $ROLE_RANK $ROLE_WORLD_SIZE $WORLD_SIZE $LOCAL_RANK $A"' \
+  : --role tail -x A=2 --wdir / -- sh -c 'echo "$RANK $ROLE_NAME $ROLE_RANK $ROLE_WORLD_SIZE $WORLD_SIZE $LOCAL_RANK $A $PWD"'
+expect 0 'several programs'
+is 'programs' "$(sort out | tr '\n' ';')" '[0] 0 head 0 1 4 0 1;[1] 1 tail 0 3 4 1 2 /;[2] 2 tail 1 3 4 0 2 /;[3] 3 tail 2 3 4 1 2 /;'
+run --transport local --hostfile two -n 2 -- true : -n 2 -- sh -c '[ $RANK = 2 ] && exit 7; sleep 60'
+expect 7 'the failure of the second program'
+run -n 1 -- sh -c : name
+expect 0 'an argument :'
+echo 'hosts: filters, placement, devices and programs hold'
