@@ -3,6 +3,7 @@
 #   netns_up DIR COUNT       makes the head (10.77.0.1) and node1..nodeN (10.77.0.11, ...), starts an sshd on each
 #   on_head COMMAND...       runs a command on the head, where node1.. are known by /etc/hosts
 #   on_node N COMMAND...     runs a command on node N
+#   netns_sshd N             starts the sshd of node N again
 #   node_pids N              processes on node N, without those of sshd
 #   netns_down               ends all processes in the namespaces and removes them; call it from a trap
 # Only namespaces made here are touched; nothing of this machine's own network changes.
@@ -51,6 +52,18 @@ netns_add() {
   ip -n "$head_ns" link set "$leg" master br0 up
 }
 
+# The sshd of node N; more lines for its config: netns_sshd_lines, an array.
+netns_sshd() {
+  local dir=$netns_dir/node$1
+  cat > "$dir/start" << END
+hostname node$1
+exec /usr/sbin/sshd -f $dir/sshd_config -E $dir/sshd.log
+END
+  # The prefix word splits on purpose: a host name of its own, in the node's network.
+  SSHD_START="ip netns exec $(node_ns "$1") unshare --uts sh $dir/start" \
+    sshd_start "$dir" 0.0.0.0 22 ${netns_sshd_lines[@]+"${netns_sshd_lines[@]}"}
+}
+
 netns_up() {
   netns_dir=$1
   netns_count=$2
@@ -77,12 +90,7 @@ netns_up() {
     ssh-keygen -q -t ed25519 -N '' -C "node$i" -f "$dir/host_key"
     cp "$netns_dir/client_key.pub" "$dir/authorized_keys"
     echo "node$i $(cut -d' ' -f1,2 "$dir/host_key.pub")" >> "$netns_dir/known_hosts"
-    cat > "$dir/start" << END
-hostname node$i
-exec /usr/sbin/sshd -f $dir/sshd_config -E $dir/sshd.log
-END
-    # The prefix word splits on purpose: a host name of its own, in the node's network.
-    SSHD_START="ip netns exec $(node_ns "$i") unshare --uts sh $dir/start" sshd_start "$dir" 0.0.0.0 22 || return 1
+    netns_sshd "$i" || return 1
   done
 }
 
