@@ -127,7 +127,10 @@ void AgentLoop::read_channel() {
   if (!channel_open_) return;
   channel_open_ = channel_.read_some();
   while (const auto frame = channel_.next()) {
-    if (std::holds_alternative<Spec>(frame->message) && !state_.spec()) envelope_ = frame->envelope;
+    const bool late = !state_.spec() && frame->envelope == envelope_;
+    const bool binds = std::holds_alternative<Spec>(frame->message) ||
+                       std::holds_alternative<Kill>(frame->message);
+    if (binds && !state_.spec() && !late) envelope_ = frame->envelope;
     if (const auto* credit = std::get_if<Credit>(&frame->message))
       credit_ = credit_.value_or(0) + credit->bytes;
     if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
@@ -137,7 +140,7 @@ void AgentLoop::read_channel() {
       if (first) send_heartbeat();  // before any rank writes, the root knows our clock
     }
     // Late frames of another epoch or agent mean nothing here.
-    if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message});
+    if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message, late});
   }
   if (channel_.error()) tell(LinkLost{"the launcher sent nonsense: " + *channel_.error()});
   if (!channel_open_) lose_root("the channel to the launcher has ended");

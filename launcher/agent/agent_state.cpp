@@ -57,10 +57,11 @@ Clock::time_point AgentState::wake_at() const {
 
 void AgentState::take(const FrameCame& event, Actions& out) {
   last_heard_ = now_;
-  obey(event.message, out);
+  obey(event, out);
 }
 
-void AgentState::obey(const Message& message, Actions& out) {
+void AgentState::obey(const FrameCame& event, Actions& out) {
+  const Message& message = event.message;
   if (const auto* spec = std::get_if<Spec>(&message)) {
     if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
     if (!is_runnable(*spec)) return give_up("nothing to run", out);
@@ -78,9 +79,9 @@ void AgentState::obey(const Message& message, Actions& out) {
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
     if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo});
   } else if (const auto* wish = std::get_if<Stop>(&message)) {
-    stop(std::chrono::milliseconds(wish->grace_ms), out);
+    if (!event.late) stop(std::chrono::milliseconds(wish->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
-    kill_ranks(out);
+    if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
     out.emplace_back(KillLeftovers{sweep->job_cookie});
   } else if (std::holds_alternative<Suspend>(message)) {
@@ -103,8 +104,6 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
 
 void AgentState::kill_ranks(Actions& out) {
   if (phase_ == Phase::waiting || phase_ == Phase::ready) {
-    // Between epochs the root leaves by closing the channel; this was for ranks that are gone.
-    if (cleared_ && !spec_ && !root_lost_) return;
     out.emplace_back(Send{Bye{}});
     out.emplace_back(Finish{0});
     phase_ = Phase::ended;
@@ -166,7 +165,6 @@ void AgentState::await_next_epoch(Actions& out) {
   out.emplace_back(Send{Cleared{}});
   out.emplace_back(ForgetRanks{});
   phase_ = Phase::waiting;
-  cleared_ = true;
   spec_.reset();
   term_sent_ = false;
   kill_at_.reset();

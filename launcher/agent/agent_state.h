@@ -14,6 +14,7 @@ namespace ds::launcher {
 // What happens to an agent.
 struct FrameCame {
   Message message;
+  bool late = false;  // of an epoch whose ranks are gone
 };
 struct RootLost {  // the channel has ended, or the root is stopped, or we were asked to leave
   std::string why;
@@ -123,7 +124,7 @@ class AgentState {
   void take(const LinkLost& event, Actions& out);
   void take(const LeftoversKilled& event, Actions& out);
   void take(const TimePassed& event, Actions& out);
-  void obey(const Message& message, Actions& out);
+  void obey(const FrameCame& event, Actions& out);
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
   void await_next_epoch(Actions& out);
@@ -133,7 +134,6 @@ class AgentState {
   Phase phase_ = Phase::waiting;
   Clock::time_point now_;
   std::optional<Spec> spec_;
-  bool cleared_ = false;  // of an earlier epoch; waits for the next
   Clock::duration beat_ = kHeartbeat;
   std::optional<Clock::duration> silence_ = kFirstSilence;  // of the root; nothing: for ever
   std::optional<std::string> failure_;                      // ends with this Problem

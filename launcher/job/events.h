@@ -102,6 +102,10 @@ struct SendSweep {  // answered by AgentSwept
   int agent = 0;
   friend bool operator==(const SendSweep&, const SendSweep&) = default;
 };
+struct DismissAgent {  // it has nothing to do and shall end; AgentDone follows
+  int agent = 0;
+  friend bool operator==(const DismissAgent&, const DismissAgent&) = default;
+};
 struct CloseAgent {  // drop the channel; the agent then ends what it runs
   int agent = 0;
   friend bool operator==(const CloseAgent&, const CloseAgent&) = default;
@@ -115,6 +119,6 @@ struct Conclude {  // tell the verdict and leave with its code; the last action
 };
 using Action =
     std::variant<OpenAgent, SendSpec, SendGo, SignalRanks, StopRanks, KillRanks, SuspendRanks,
-                 SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep, CloseAgent, Say, Conclude>;
+                 SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep, DismissAgent, CloseAgent, Say, Conclude>;
 
 }  // namespace ds::launcher

@@ -83,6 +83,12 @@ void Job::perform(const SendSweep& action) {
   link(action.agent).send(Sweep{job_id_text(identity_.id)});
 }
 
+void Job::perform(const DismissAgent& action) {
+  // A Kill of its own epoch would be a late one.
+  link(action.agent).enter_epoch(static_cast<std::uint32_t>(state_.placement().epoch) + 1);
+  link(action.agent).send(Kill{});
+}
+
 void Job::perform(const CloseAgent& action) {
   link(action.agent).close();
   // We may be inside an event of this very channel.

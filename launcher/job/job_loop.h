@@ -45,6 +45,7 @@ class Job {
   void perform(const ResumeRanks&) { send_all(Resume{}); }
   void perform(const SendHeartbeats&) { send_all(Heartbeat{.sent = clock_value(Clock::now())}); }
   void perform(const SendSweep& action);
+  void perform(const DismissAgent& action);
   void perform(const CloseAgent& action);
   void perform(const Say& action);
   void perform(const Conclude& action);

@@ -57,6 +57,7 @@ class JobState {
   static constexpr std::chrono::seconds kSayWaitingAfter{1};
   // A lost host is dialled again for so long at most when only the sweep is waited for.
   static constexpr std::chrono::seconds kSweepWithin{5};
+  static constexpr std::chrono::seconds kLeaveWithin{2};
   // Silence of an agent that has nothing to do.
   static constexpr std::chrono::milliseconds kIdleTimeout{5'000};
   // So late a tick means that the launcher itself stood still; then silence says nothing about
@@ -112,6 +113,7 @@ class JobState {
   void give_up();
   void close(int agent);
   void close_waiting_agents();
+  void close_leaving_agents();
   void drop_sweepers();
   void end_well();
   void finish_when_done();
@@ -166,7 +168,8 @@ class JobState {
   Clock::time_point failed_at_{};  // the failure that the last restart followed
   Clock::time_point suspended_at_{};
   Clock::time_point next_beat_{};
-  std::optional<Clock::time_point> start_by_, say_waiting_at_, kill_at_, give_up_at_, sweep_by_;
+  std::optional<Clock::time_point> start_by_, say_waiting_at_, kill_at_, give_up_at_, sweep_by_,
+      leave_by_;
   std::optional<Clock::time_point> silent_at_, deadline_at_, pre_signal_at_, skew_at_;
 };
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 Clock::time_point JobState::wake_at() const {
   if (suspended_) return Clock::time_point::max();
   Clock::time_point at = next_beat_;
-  for (const auto& other : {start_by_, say_waiting_at_, kill_at_, give_up_at_, sweep_by_,
+  for (const auto& other : {start_by_, say_waiting_at_, kill_at_, give_up_at_, sweep_by_, leave_by_,
                             silent_at_, deadline_at_, pre_signal_at_, skew_at_})
     if (other) at = std::min(at, *other);
   return at;
@@ -46,6 +46,7 @@ void JobState::handle(const Tick&) {
   if (due(say_waiting_at_)) say_waiting();
   if (due(kill_at_)) kill();
   if (due(give_up_at_)) give_up();
+  if (due(leave_by_)) close_leaving_agents();
 }
 
 void JobState::beat() {
@@ -143,8 +144,8 @@ void JobState::suspend() {
 void JobState::handle(const Continued&) {
   if (!std::exchange(suspended_, false)) return;
   const auto pause = now_ - suspended_at_;
-  for (auto* at : {&start_by_, &say_waiting_at_, &kill_at_, &give_up_at_, &sweep_by_, &silent_at_,
-                   &deadline_at_, &pre_signal_at_, &skew_at_})
+  for (auto* at : {&start_by_, &say_waiting_at_, &kill_at_, &give_up_at_, &sweep_by_, &leave_by_,
+                   &silent_at_, &deadline_at_, &pre_signal_at_, &skew_at_})
     if (*at) **at += pause;
   for (int agent = 0; agent < agents_.size(); ++agent) agents_[agent].last_heard = now_;
   next_beat_ = now_ + beat_period();

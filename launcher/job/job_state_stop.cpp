@@ -110,13 +110,22 @@ void JobState::close(int agent) {
   act(CloseAgent{agent});
 }
 
-/// At the end: they have nothing to end, or end by themselves when their channel closes.
+/// At the end: they have nothing to do; those that are not there yet end when their channel closes.
 void JobState::close_waiting_agents() {
   for (int agent = 0; agent < agents_.size(); ++agent) {
-    const AgentRecord& record = agents_[agent];
-    if (record.stage == Stage::idle || (record.stage == Stage::opening && !record.again))
-      close(agent);
+    AgentRecord& record = agents_[agent];
+    if (record.stage == Stage::opening && !record.again) close(agent);
+    if (record.stage != Stage::idle) continue;
+    record.stage = Stage::leaving;
+    act(DismissAgent{agent});
+    leave_by_ = now_ + kLeaveWithin;
   }
+}
+
+void JobState::close_leaving_agents() {
+  for (int agent = 0; agent < agents_.size(); ++agent)
+    if (agents_[agent].stage == Stage::leaving) close(agent);
+  finish_when_done();
 }
 
 /// Hosts that do not answer again.

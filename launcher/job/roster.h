@@ -18,6 +18,7 @@ struct AgentRecord {
     idle,       // has no Spec, or has cleared up after it
     preparing,  // has a Spec, its ranks are not ready
     ready,      // its ranks wait for Go, or run
+    leaving,    // was told to end
     gone
   };
   int host = 0;

@@ -72,8 +72,8 @@ pid_t fork_guard(int socket) {
 /// What goes on while the owner may already have dropped the channel.
 class LocalLink : public std::enable_shared_from_this<LocalLink> {
  public:
-  LocalLink(asio::io_context& io, ChannelEvents events)
-      : events_(std::move(events)), socket_(io), guard_(io), timer_(io) {}
+  LocalLink(asio::io_context& io, std::string host, ChannelEvents events)
+      : host_(std::move(host)), events_(std::move(events)), socket_(io), guard_(io), timer_(io) {}
 
   void start() {
     int ends[2] = {-1, -1};
@@ -91,7 +91,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
 
   void fail(std::string reason) {
     asio::post(socket_.get_executor(), [self = shared_from_this(), reason = std::move(reason)] {
-      self->end({ChannelEnd::Kind::no_agent, reason});
+      self->end({ChannelEnd::Kind::no_agent, self->host_ + ": " + reason});
     });
   }
 
@@ -176,7 +176,8 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     timer_.expires_after(kGuardEndsWithin);
     timer_.async_wait([self = shared_from_this()](asio::error_code error) {
       if (!error)
-        self->end({ChannelEnd::Kind::lost, "localhost: processes of the job cannot be killed"});
+        self->end(
+            {ChannelEnd::Kind::lost, self->host_ + ": processes of the job cannot be killed"});
     });
     guard_.async_wait(asio::posix::stream_descriptor::wait_read,
                       [self = shared_from_this()](asio::error_code error) {
@@ -191,7 +192,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     const ExitStatus how = ExitStatus::from_wait_status(status);
     if (how.success()) return end({ChannelEnd::Kind::closed, {}});
     end({ChannelEnd::Kind::lost,
-         fmt::format("localhost: the agent was lost ({})", how.describe())});
+         fmt::format("{}: the agent was lost ({})", host_, how.describe())});
   }
 
   void end(const ChannelEnd& how) {
@@ -201,6 +202,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     if (on_end) on_end(how);
   }
 
+  std::string host_;  // for messages
   ChannelEvents events_;
   asio::local::stream_protocol::socket socket_;
   asio::posix::stream_descriptor guard_;
@@ -235,8 +237,8 @@ class LocalChannel : public Channel {
 class LocalTransport : public Transport {
  public:
   explicit LocalTransport(asio::io_context& io) : io_(io) {}
-  std::unique_ptr<Channel> open(const Host& /*host*/, ChannelEvents events) override {
-    auto link = std::make_shared<LocalLink>(io_, std::move(events));
+  std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override {
+    auto link = std::make_shared<LocalLink>(io_, host.name, std::move(events));
     try {
       link->start();
     } catch (const Error& error) {

@@ -173,14 +173,16 @@ TEST_CASE(
   AgentState state = running(1, spec);
   state.on(FrameCame{Stop{5000}}, kT0);
   CHECK(state.on(NodeEmpty{}, kT0 + 1s) == Actions{Send{Cleared{}}, ForgetRanks{}});
-  CHECK_MESSAGE(state.on(FrameCame{Kill{}}, kT0 + 1s).empty(), "it was for ranks that are gone");
-  CHECK(state.on(FrameCame{Stop{1}}, kT0 + 1s).empty());
+  CHECK_MESSAGE(state.on(FrameCame{Kill{}, /*late=*/true}, kT0 + 1s).empty(), "it was for ranks that are gone");
+  CHECK(state.on(FrameCame{Stop{1}, /*late=*/true}, kT0 + 1s).empty());
   CHECK(state.on(FrameCame{spec}, kT0 + 2s) == Actions{HoldPort{}});
   CHECK(state.on(PortHeld{4001}, kT0 + 2s) == Actions{Send{Ready{4001}}});
   CHECK(state.on(FrameCame{Go{}}, kT0 + 2s) == Actions{StartRanks{}});
   CHECK(state.on(FrameCame{Stop{3000}}, kT0 + 2s) == Actions{SignalMains{SIGTERM}});
   CHECK(state.on(NodeEmpty{}, kT0 + 3s) == Actions{Send{Cleared{}}, ForgetRanks{}});
-  CHECK(state.on(RootLost{"closed"}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
+  AgentState lost = state;
+  CHECK(lost.on(RootLost{"closed"}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
+  CHECK(state.on(FrameCame{Kill{}}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
 }
 
 TEST_CASE("between epochs a silent root is lost as during them") {

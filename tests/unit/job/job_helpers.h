@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct ActionText {
   std::string operator()(const SuspendSelf&) const { return "suspend self"; }
   std::string operator()(const ResumeRanks&) const { return "resume"; }
   std::string operator()(const SendHeartbeats&) const { return "beat"; }
+  std::string operator()(const DismissAgent& a) const { return fmt::format("dismiss {}", a.agent); }
   std::string operator()(const CloseAgent& a) const { return fmt::format("close {}", a.agent); }
   std::string operator()(const Say& a) const { return fmt::format("say {}", a.text); }
   std::string operator()(const Conclude& a) const {
@@ -72,6 +74,14 @@ inline JobState started_job(int nodes, int ranks_per_node, JobPolicy policy = {}
     job.on(AgentReady{i, 4000}, kT0);
   }
   return job;
+}
+
+/// Agents that were told to end say Bye; returns what the last one brings.
+inline std::string goodbye(JobState& job, std::initializer_list<int> agents,
+                           Clock::time_point at = kT0) {
+  std::string text;
+  for (const int agent : agents) text = text_of(job.on(AgentDone{agent}, at));
+  return text;
 }
 
 inline RankExited exited(int rank, int code) { return {rank, {ExitStatus::exited(code), {}, {}}}; }

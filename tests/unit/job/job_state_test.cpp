@@ -103,7 +103,8 @@ TEST_CASE("a lost node is a failure like any other") {
   swept.on(AgentLost{1, "n1: connection reset"}, kT0);
   CHECK(text_of(swept.on(AgentGreeted{2}, kT0)) == "sweep 2");
   swept.on(AgentDone{0}, kT0);
-  CHECK(text_of(swept.on(AgentSwept{2, 3}, kT0)) ==
+  CHECK(text_of(swept.on(AgentSwept{2, 3}, kT0)) == "dismiss 2");
+  CHECK(goodbye(swept, {2}) ==
         "close 2, say the other ranks: [0-1] lost, "
         "say n1 was reached again: 3 processes were left there, killed now, "
         "say node n1 is lost: n1: connection reset; 2 ranks stopped after it, finish 69");

@@ -37,7 +37,8 @@ TEST_CASE("a rank that fails restarts all; the agents stay, the ranks keep their
   CHECK(text_of(job.on(AgentReady{0, 4711}, kT0)) == "go 4711");
   for (int rank = 0; rank < 4; ++rank) CHECK(job.on(exited(rank, 0), kT0 + 1s).empty());
   CHECK(text_of(job.on(AgentCleared{1}, kT0 + 1s)).empty());
-  CHECK(text_of(job.on(AgentCleared{0}, kT0 + 1s)) == "close 0, close 1, finish 0");
+  CHECK(text_of(job.on(AgentCleared{0}, kT0 + 1s)) == "dismiss 0, dismiss 1");
+  CHECK(goodbye(job, {0, 1}) == "close 1, finish 0");
 }
 
 TEST_CASE("when all restarts are used the failure is the verdict") {
@@ -47,7 +48,8 @@ TEST_CASE("when all restarts are used the failure is the verdict") {
     CHECK(begin_again(job, 1, kT0) == "go 5000");
   }
   CHECK(job.on(exited(0, 6), kT0).empty());
-  CHECK(text_of(job.on(AgentCleared{0}, kT0)) ==
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(job, {0}, kT0) ==
         "close 0, say rank 0 on n0: exited 6; after 2 restarts, finish 6");
 }
 
@@ -55,13 +57,15 @@ TEST_CASE("what would fail again, and what asks for it, is not restarted") {
   JobState never = started_job(1, 2, kTwice);
   CHECK(text_of(never.on(exited(0, 93), kT0)) == "stop 10000");
   never.on(signaled(1, SIGTERM), kT0);
-  CHECK(text_of(never.on(AgentCleared{0}, kT0)) ==
+  CHECK(text_of(never.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(never, {0}, kT0) ==
         "close 0, say rank 0 on n0: exited 93 (first failure); 1 rank stopped after it; it asks "
         "not to be restarted, finish 93");
 
   JobState missing = started_job(1, 1, kTwice);
   missing.on(RankExited{0, {ds::ExitStatus::exited(127), "cannot run x: not found", {}}}, kT0);
-  CHECK(text_of(missing.on(AgentCleared{0}, kT0)) ==
+  CHECK(text_of(missing.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(missing, {0}, kT0) ==
         "close 0, say rank 0 on n0: cannot run x: not found; it would fail again, finish 127");
 }
 
@@ -86,7 +90,8 @@ TEST_CASE("Ctrl-C while ranks are stopped for a restart ends the job") {
   job.on(exited(0, 5), kT0);
   CHECK(job.on(SignalReceived{SIGINT}, kT0).empty());
   job.on(signaled(1, SIGTERM), kT0);
-  CHECK(text_of(job.on(AgentCleared{0}, kT0)) ==
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(job, {0}, kT0) ==
         "close 0, say the other ranks: [0] exited 5; [1] killed by SIGTERM, say interrupted; 1 "
         "rank stopped, finish 130");
 }
@@ -124,7 +129,8 @@ TEST_CASE("how long a restart took is counted from the failure to the start of t
   job.on(RankStarted{1, 11}, kT0 + 1042ms);
   job.on(exited(0, 0), kT0 + 2s);
   job.on(exited(1, 0), kT0 + 2s);
-  const auto actions = job.on(AgentCleared{0}, kT0 + 2s);
+  job.on(AgentCleared{0}, kT0 + 2s);
+  const auto actions = job.on(AgentDone{0}, kT0 + 2s);
   const auto& verdict = std::get<Conclude>(actions.back()).verdict;
   REQUIRE(verdict.restarts.size() == 1);
   CHECK(verdict.restarts[0].took == 42ms);

@@ -81,15 +81,16 @@ TEST_CASE("a lost node is replaced by a spare in the next epoch, the survivors s
   for (int rank = 0; rank < 6; ++rank) job.on(exited(rank, 0), kT0 + 1s);
   job.on(AgentLost{4, "n1: no route"}, kT0 + 1s);
   for (const int agent : {0, 2}) job.on(AgentCleared{agent}, kT0 + 1s);
-  CHECK(text_of(job.on(AgentCleared{3}, kT0 + 1s)) ==
-        "close 0, close 2, close 3, say n1 could not be reached again; its agent, if it lives, "
+  CHECK(text_of(job.on(AgentCleared{3}, kT0 + 1s)) == "dismiss 0, dismiss 2, dismiss 3");
+  CHECK(goodbye(job, {0, 2, 3}) ==
+        "close 3, say n1 could not be reached again; its agent, if it lives, "
         "ends what runs there, finish 0");
 }
 
 TEST_CASE("without a restart to spend a lost node ends the job, spares or not") {
   JobState job = started_with_spares(2, 1, 1, {});
   CHECK(text_of(job.on(AgentLost{1, "n1: nothing heard"}, kT0)) ==
-        "close 1, open 3, close 2, stop 10000");
+        "close 1, open 3, dismiss 2, stop 10000");
 }
 
 TEST_CASE("without a spare the lost host itself is waited for") {
@@ -106,8 +107,9 @@ TEST_CASE("without a spare the lost host itself is waited for") {
   gone.on(AgentLost{1, "n1: reset"}, kT0);
   gone.on(signaled(0, SIGTERM), kT0);
   gone.on(AgentCleared{0}, kT0);
-  CHECK(text_of(gone.on(AgentLost{2, "n1: no route"}, kT0)) ==
-        "close 2, close 0, say n1 could not "
+  CHECK(text_of(gone.on(AgentLost{2, "n1: no route"}, kT0)) == "close 2, dismiss 0");
+  CHECK(goodbye(gone, {0}) ==
+        "close 0, say n1 could not "
         "be reached again; its agent, if it lives, ends what runs there, say node n1 is lost: n1: "
         "reset; 1 rank stopped after it; no host is left to take the place of n1, finish 69");
 }
@@ -159,4 +161,12 @@ TEST_CASE("the end of a job waits a little for the sweep of a lost host, not for
   hurry.on(AgentDone{0}, kT0);
   hurry.on(SignalReceived{SIGINT}, kT0);
   CHECK(hurry.finished());
+}
+
+TEST_CASE("agents that were told to end and do not are not waited for") {
+  JobState job = started_job(1, 1, {.max_restarts = 1});
+  job.on(exited(0, 0), kT0);
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat");
+  CHECK(text_of(job.on(Tick{}, kT0 + 2s)) == "beat, close 0, finish 0");
 }
