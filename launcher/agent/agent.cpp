@@ -14,8 +14,6 @@
 namespace ds::launcher {
 namespace {
 
-/// Ranks are not read while so much output waits for the channel.
-constexpr std::size_t kOutputLimit = std::size_t{1} << 20;
 /// How often we look for children that have lost their shim, while there may be some.
 constexpr std::chrono::milliseconds kStrayPeriod{5};
 
@@ -27,6 +25,7 @@ AgentLoop::AgentLoop(const AgentSetup& setup)
       state_(Clock::now()),
       guard_(link_.parent()),
       root_(setup.root),
+      output_(channel_),
       next_look_(Clock::now() + StopWatch::kPeriod) {}
 
 int AgentLoop::run() {
@@ -77,7 +76,7 @@ bool AgentLoop::is_empty() {
   const bool no_child = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
   // With all shims gone, whoever is left has lost them.
   kill_strays_ = !no_child;
-  return no_child;
+  return no_child && (bad_since_ || output_.done(now_));
 }
 
 void AgentLoop::wait() {
@@ -88,12 +87,9 @@ void AgentLoop::wait() {
   Clock::time_point until = std::min({state_.wake_at(), next_look_, channel_.wake_at()});
   // Strays come to us without any event.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
-  ranks_.add_polls(polled_, may_read_output(), until);
+  if (const auto due = output_.wake_at()) until = std::min(until, *due);
+  ranks_.add_polls(polled_, output_.may_read(), until);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
-}
-
-bool AgentLoop::may_read_output() const {
-  return channel_.output_waiting() < kOutputLimit && (!credit_ || *credit_ > 0);
 }
 
 void AgentLoop::read_signals() {
@@ -131,8 +127,7 @@ void AgentLoop::read_channel() {
     const bool binds = std::holds_alternative<Spec>(frame->message) ||
                        std::holds_alternative<Kill>(frame->message);
     if (binds && !state_.spec() && !late) envelope_ = frame->envelope;
-    if (const auto* credit = std::get_if<Credit>(&frame->message))
-      credit_ = credit_.value_or(0) + credit->bytes;
+    if (const auto* credit = std::get_if<Credit>(&frame->message)) output_.credit(*credit);
     if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
       const bool first = !heard_beat_;
       heard_beat_ = *beat;
@@ -181,8 +176,9 @@ void AgentLoop::read_reports(RankProcess& rank) {
 
 void AgentLoop::read_streams() {
   ranks_.read_streams(
-      polled_, now_, [this] { return may_read_output(); },
-      [this](const Output& output) { pass_output(output); });
+      polled_, now_, [this] { return output_.may_read(); },
+      [this](const Output& output) { output_.take(output); });
+  output_.move(now_);
 }
 
 void AgentLoop::pass_error_file(const RankProcess& rank) {
@@ -190,11 +186,6 @@ void AgentLoop::pass_error_file(const RankProcess& rank) {
   const std::string file = folder_.error_file(envelope_.epoch, rank.rank());
   ErrorFile message{rank.rank(), read_written_file(file, kMaxErrorFileBytes)};
   if (!message.text.empty()) channel_.send_control(envelope_, message);
-}
-
-void AgentLoop::pass_output(const Output& output) {
-  if (credit_) *credit_ -= std::min<std::uint64_t>(*credit_, output.bytes.size());
-  channel_.send_output(envelope_, output);
 }
 
 int run_agent(const AgentSetup& setup) { return AgentLoop(setup).run(); }

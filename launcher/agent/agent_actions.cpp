@@ -80,6 +80,7 @@ void AgentLoop::perform(const StartRanks& action) {
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }
   autopsy_.begin();
+  output_.begin(spec, envelope_);
   ranks_.start(spec, action.env, guard_.process());
 }
 

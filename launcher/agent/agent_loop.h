@@ -14,6 +14,7 @@
 #include "launcher/agent/autopsy.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/agent/output_path.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
@@ -41,8 +42,6 @@ class AgentLoop {
   void read_reports(RankProcess& rank);
   void read_streams();
   void pass_error_file(const RankProcess& rank);
-  void pass_output(const Output& output);
-  [[nodiscard]] bool may_read_output() const;
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: what AgentState decides.
@@ -80,7 +79,7 @@ class AgentLoop {
   RankSet ranks_;
   bool started_ = false;
   std::vector<pollfd> polled_;
-  std::optional<std::uint64_t> credit_;
+  OutputPath output_;
   std::optional<Heartbeat> heard_beat_;  // the last one of the root
   Clock::time_point heard_beat_at_;
   Clock::time_point now_;

@@ -53,7 +53,7 @@ struct SignalReceived {  // HUP, INT, TERM, TSTP, or one to be forwarded came to
 };
 struct Continued {};  // the launcher runs again after SuspendSelf
 struct OutputHeld {
-};  // the launcher's reader is slow, so agents are not read: they cannot be heard
+};  // the launcher's reader is slow: agents hold back output, and with it their last word
 struct OutputClosed {};  // nobody reads standard output any more
 struct Tick {};          // wake_at() has come
 using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentCleared, AgentSwept,

@@ -125,11 +125,9 @@ void JobState::warn_of_skew() {
 
 // What stops the clock.
 
-/// Agents stop and kill by themselves; what they say about it stands behind output that nobody
-/// reads yet.
+/// Agents stop and kill by themselves; that nothing is left they say behind output that nobody
+/// reads yet. Heartbeats need no credit: a node that is silent now is as silent as ever.
 void JobState::handle(const OutputHeld&) {
-  for (int agent = 0; agent < agents_.size(); ++agent) agents_[agent].last_heard = now_;
-  silent_at_.reset();
   if (kill_at_) kill_at_ = std::max(*kill_at_, now_ + kKillMargin);
   if (give_up_at_) give_up_at_ = std::max(*give_up_at_, now_ + kGiveUpAfterKill);
 }

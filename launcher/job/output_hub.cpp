@@ -47,7 +47,7 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
   }
   if (plan_.files_on_nodes || plan_.files.empty()) return;
   make_log_folders(plan_.files);
-  files_ = std::make_unique<RankFiles>(plan_.files,
+  files_ = std::make_unique<RankFiles>(plan_.files, RankFiles::Begin::empty,
                                        [this] { asio::post(io_, [this] { on_change(); }); });
 }
 

@@ -68,9 +68,10 @@ class OutputHub {
 
   /// Agents hold back what they have, because the reader is slow.
   [[nodiscard]] bool held() const { return book_.held(); }
-  /// How much others have written since a rank last wrote.
+  /// How much others have shown since a rank last did; as much as can be if it is not shown.
   [[nodiscard]] std::uint64_t bytes_since(int rank) const {
-    return taken_ - taken_after_[static_cast<std::size_t>(rank)];
+    const auto index = static_cast<std::size_t>(rank);
+    return plan_.shown[index] == 3 ? taken_ - taken_after_[index] : UINT64_MAX;
   }
   /// The last lines of a rank, for the verdict.
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }

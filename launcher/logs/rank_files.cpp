@@ -55,6 +55,7 @@ struct RankFiles::Shared {
     OutputBuffer bytes;
   };
   std::vector<std::string> paths;
+  int flags = 0;  // of the first open
   std::function<void()> on_change;
   std::mutex mutex;
   std::condition_variable wake;
@@ -71,7 +72,7 @@ struct RankFiles::Shared {
 
   void run();
   void begin();
-  int open_file(std::size_t file, int flags);
+  int open_file(std::size_t file, int more_flags);
   void write(const Piece& piece);
   void failed(const std::string& path, int error, std::size_t bytes);
   void say(std::string text) {
@@ -89,15 +90,15 @@ struct RankFiles::Shared {
 void RankFiles::Shared::begin() {
   for (std::size_t file = 0; file < paths.size() && !broken_since; ++file) {
     if (paths[file].empty()) continue;
-    const int error = open_file(file, O_TRUNC);
+    const int error = open_file(file, flags);
     if (error != 0) failed(paths[file], error, 0);
   }
 }
 
-int RankFiles::Shared::open_file(std::size_t file, int flags) {
+int RankFiles::Shared::open_file(std::size_t file, int more_flags) {
   if (open.size() >= most_open) open.clear();
   const std::string& path = paths[file];
-  const int all = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags;
+  const int all = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | more_flags;
   int fd = ::open(path.c_str(), all, 0666);
   if (fd < 0 && errno == ENOENT) {
     std::error_code error;
@@ -156,9 +157,10 @@ void RankFiles::Shared::run() {
   }
 }
 
-RankFiles::RankFiles(std::vector<std::string> paths, std::function<void()> on_change)
+RankFiles::RankFiles(std::vector<std::string> paths, Begin begin, std::function<void()> on_change)
     : shared_(std::make_shared<Shared>()), open_(paths.size()) {
   shared_->paths = std::move(paths);
+  shared_->flags = begin == Begin::empty ? O_TRUNC : 0;
   shared_->on_change = std::move(on_change);
   // Signals are for the main thread; a detached thread holds the shared part, and ends with it.
   sigset_t all, old;

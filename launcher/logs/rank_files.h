@@ -24,9 +24,11 @@ class RankFiles {
   /// After an error the files are left alone for so long.
   static constexpr std::chrono::seconds kRetryAfter{5};
 
-  /// The files are made, or emptied, at once; an empty path has none. `on_change` is called from
-  /// the writing thread: the queue has fallen below kLow or is empty, or there is a problem.
-  RankFiles(std::vector<std::string> paths, std::function<void()> on_change);
+  /// How files that exist begin.
+  enum class Begin { empty, at_end };
+  /// The files are made at once; an empty path has none. `on_change` is called from the writing
+  /// thread: the queue has fallen below kLow or is empty, or there is a problem.
+  RankFiles(std::vector<std::string> paths, Begin begin, std::function<void()> on_change);
   /// Does not wait for what is still queued.
   ~RankFiles();
   RankFiles(const RankFiles&) = delete;

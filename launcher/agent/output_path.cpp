@@ -1,0 +1,154 @@
+// Straight through as long as the root takes it; through the spool, in order, when it does not.
+#include "launcher/agent/output_path.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "launcher/logs/prefix.h"
+
+namespace ds::launcher {
+namespace {
+
+/// How often we look whether a slow disk has come on.
+constexpr std::chrono::milliseconds kDiskPeriod{20};
+
+std::string own_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "a node";
+}
+
+std::string_view text_of(const Output& output) {
+  return {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()};
+}
+
+}  // namespace
+
+void OutputPath::begin(const Spec& spec, const Envelope& envelope) {
+  envelope_ = envelope;
+  if (!spool_) spool_.emplace(spec.output.spool_bytes, spec.output.drop);
+  spool_limit_ = spec.output.spool_bytes;
+  stamped_ = spec.output.stamped;
+  waits_for_files_.reset();
+  ranks_.clear();
+  std::vector<std::string> paths;
+  bool has_files = false;
+  bool all_sent = true;
+  for (const RankSpec& rank : spec.ranks) {
+    ranks_[rank.rank] = {.index = paths.size(), .sent = rank.sent};
+    paths.push_back(rank.log_file);
+    has_files = has_files || !rank.log_file.empty();
+    all_sent = all_sent && rank.sent == 3;
+  }
+  plain_ = all_sent && !has_files;
+  last_.reset();
+  if (!all_sent) last_.emplace(static_cast<int>(paths.size()));
+  const auto begins = envelope.epoch == 0 ? RankFiles::Begin::empty : RankFiles::Begin::at_end;
+  if (has_files) files_ = std::make_unique<RankFiles>(std::move(paths), begins, [] {});
+}
+
+void OutputPath::take(const Output& output) {
+  if (!plain_) {
+    const auto known = ranks_.find(output.rank);
+    if (known == ranks_.end()) return;
+    keep(output, known->second);
+    if ((known->second.sent & output.stream) == 0) return;
+  }
+  if (keeping_) return spool_->push(output);
+  send(output);
+}
+
+void OutputPath::keep(const Output& output, Rank& rank) {
+  if (files_ && files_->has(rank.index)) {
+    const std::string stamp =
+        stamped_ ? time_text(std::chrono::system_clock::now()) + ' ' : std::string();
+    files_->add(rank.index, output.stream, text_of(output), stamp);
+  }
+  if (rank.sent == 3) return;
+  if ((rank.sent & output.stream) == 0)
+    last_->add(static_cast<int>(rank.index), output.stream, text_of(output));
+  if ((output.flags & Output::kLast) == 0 || --rank.streams_open > 0) return;
+  std::string tail;
+  for (const std::string& line : last_->of(static_cast<int>(rank.index))) tail += line + '\n';
+  const Output last{.rank = output.rank,
+                    .stream = 1,
+                    .flags = Output::kTail,
+                    .time = output.time,
+                    .bytes = std::as_bytes(std::span(tail))};
+  if (!tail.empty()) channel_.send_control(envelope_, last);
+}
+
+void OutputPath::send(const Output& output) {
+  if (credit_) *credit_ -= std::min<std::uint64_t>(*credit_, output.bytes.size());
+  channel_.send_output(envelope_, output);
+}
+
+void OutputPath::say(const std::string& text) {
+  const std::string line = fmt::format("{}: {}", own_name(), text);
+  channel_.send_control(envelope_,
+                        Output{.rank = -1, .stream = 2, .bytes = std::as_bytes(std::span(line))});
+}
+
+void OutputPath::credit(const Credit& credit) {
+  credit_ = credit_.value_or(0) + credit.bytes;
+  if (!credit.discard) return;
+  if (spool_) spool_->discard();
+  credit_.reset();  // whatever still comes may go: the root drops what nobody reads
+}
+
+bool OutputPath::may_send() const {
+  return channel_.output_waiting() < kChannelLimit && (!credit_ || *credit_ > 0);
+}
+
+bool OutputPath::may_read() const {
+  if (files_ && files_->queued() > RankFiles::kHigh) return false;
+  return keeping_ ? !spool_->full() : may_send();
+}
+
+void OutputPath::move(Clock::time_point now) {
+  if (files_) {
+    if (const auto problem = files_->problem()) say(*problem);
+  }
+  if (!spool_) return;
+  while (keeping_ && may_send()) {
+    const std::optional<Output> next = spool_->front();
+    if (const std::uint64_t lines = spool_->take_dropped(); lines > 0)
+      say(fmt::format("{} lines were dropped: nobody read fast enough", lines));
+    if (!next) {
+      keeping_ = false;
+      break;
+    }
+    send(*next);
+    spool_->pop();
+  }
+  if (may_send()) {
+    stuck_since_.reset();
+  } else if (!stuck_since_) {
+    stuck_since_ = now;
+  }
+  if (stuck_since_ && spool_limit_ > 0 && now >= *stuck_since_ + kPatience) keeping_ = true;
+}
+
+std::optional<Clock::time_point> OutputPath::wake_at() const {
+  std::optional<Clock::time_point> at;
+  if (stuck_since_ && !keeping_ && spool_limit_ > 0) at = *stuck_since_ + kPatience;
+  const bool looks_at_disk = files_ && (files_->queued() > RankFiles::kHigh || waits_for_files_);
+  if (looks_at_disk) {
+    const Clock::time_point soon = Clock::now() + kDiskPeriod;
+    at = at ? std::min(*at, soon) : soon;
+  }
+  return at;
+}
+
+bool OutputPath::done(Clock::time_point now) {
+  if (keeping_) return false;
+  if (!files_ || files_->queued() == 0) return true;
+  if (!waits_for_files_) waits_for_files_ = now;
+  if (now < *waits_for_files_ + kFilePatience) return false;
+  say("log files are incomplete: the disk does not answer");
+  files_.reset();
+  return true;
+}
+
+}  // namespace ds::launcher
