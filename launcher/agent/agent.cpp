@@ -128,6 +128,9 @@ void AgentLoop::read_channel() {
                        std::holds_alternative<Kill>(frame->message);
     if (binds && !state_.spec() && !late) envelope_ = frame->envelope;
     if (const auto* credit = std::get_if<Credit>(&frame->message)) output_.credit(*credit);
+    const auto* input = std::get_if<Stdin>(&frame->message);
+    if (input != nullptr && frame->envelope == envelope_) ranks_.add_input(*input);
+    if (const auto* window = std::get_if<Window>(&frame->message)) ranks_.resize(*window);
     if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
       const bool first = !heard_beat_;
       heard_beat_ = *beat;
@@ -179,6 +182,8 @@ void AgentLoop::read_streams() {
       polled_, now_, [this] { return output_.may_read(); },
       [this](const Output& output) { output_.take(output); });
   output_.move(now_);
+  if (const std::uint64_t taken = ranks_.feed_inputs(); taken > 0)
+    channel_.send_control(envelope_, Credit{taken});
 }
 
 void AgentLoop::pass_error_file(const RankProcess& rank) {

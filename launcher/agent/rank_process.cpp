@@ -9,26 +9,12 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/login.h"
+#include "launcher/agent/rank_pipes.h"
 
 namespace ds::launcher {
 namespace {
 
-constexpr int kPipeBytes = 1 << 20;
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Pipe make_pipe() {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe for a rank's output", errno);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-Pipe make_control() {
+RankPipe make_control() {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     throw_errno("cannot make a socket for a shim", errno);
@@ -54,9 +40,11 @@ pid_t fork_shim(const ShimSetup& setup) {
 RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
                          const ProcessRef& guard)
     : rank_(rank.rank), program_(spec.programs.at(static_cast<std::size_t>(rank.program))) {
-  Pipe out = make_pipe();
-  Pipe err = make_pipe();
-  Pipe control = make_control();
+  RankPipe out = spec.output.pty ? make_output_terminal(spec.output.rows, spec.output.columns)
+                                 : make_output_pipe();
+  RankPipe err = make_output_pipe();
+  RankPipe in = rank.has_stdin ? make_input_pipe() : RankPipe{};
+  RankPipe control = make_control();
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
   resolve_login(program_, env);
@@ -66,16 +54,24 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
                             .cwd = program_.cwd,
                             .umask = spec.umask,
                             .limits = limits_to_set(spec.limits)},
-                  .control_fd = control.write.get(),
+                  .control_fd = control.theirs.get(),
                   .agent = ::getpid(),
                   .guard = guard};
-  setup.spawn.stdout_fd = out.write.get();
-  setup.spawn.stderr_fd = err.write.get();
+  setup.spawn.stdin_fd = in.theirs.get();
+  setup.spawn.on_terminal = spec.output.pty;
+  setup.spawn.stdout_fd = out.theirs.get();
+  setup.spawn.stderr_fd = err.theirs.get();
   shim_ = fork_shim(setup);
   watch_ = StopWatch(ProcessRef::of(shim_));
-  control_ = std::move(control.read);
-  streams_[0].fd = std::move(out.read);
-  streams_[1].fd = std::move(err.read);
+  control_ = std::move(control.ours);
+  streams_[0].fd = std::move(out.ours);
+  streams_[1].fd = std::move(err.ours);
+  if (rank.has_stdin) input_ = RankInput(std::move(in.ours));
+  if (spec.output.pty) terminal_ = std::move(out.theirs);
+}
+
+void RankProcess::resize(std::uint16_t rows, std::uint16_t columns) {
+  if (terminal_ && streams_[0].fd) resize_terminal(streams_[0].fd.get(), rows, columns);
 }
 
 std::optional<ShimReport> RankProcess::next_report() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/base/unique_fd.h"
+#include "launcher/agent/rank_input.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 
@@ -28,13 +29,20 @@ class RankProcess {
   [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
+  [[nodiscard]] RankInput& input() { return input_; }
+  /// The size of its terminal, if it has one.
+  void resize(std::uint16_t rows, std::uint16_t columns);
 
   std::optional<ShimReport> next_report();
   /// The shim has told how the rank ended.
   [[nodiscard]] bool ended() const { return ended_; }
   void order(const ShimOrder& order);
   /// The shim has been reaped: what is still in the pipes is read, then they are closed.
-  void shim_ended() { shim_ = 0; }
+  void shim_ended() {
+    shim_ = 0;
+    input_.close();
+    terminal_.reset();
+  }
   /// Shim and streams are gone.
   [[nodiscard]] bool done() const { return shim_ == 0 && !streams_[0].fd && !streams_[1].fd; }
 
@@ -55,6 +63,10 @@ class RankProcess {
   UniqueFd control_;
   StopWatch watch_;
   std::array<Stream, 2> streams_;
+  RankInput input_;
+  /// The rank's end of its terminal stays open here: one that has closed its standard output must
+  /// not find its terminal hung up.
+  UniqueFd terminal_;
 };
 
 }  // namespace ds::launcher

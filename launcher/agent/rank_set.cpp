@@ -1,9 +1,10 @@
-// Three polled descriptors per rank: reports, standard output, standard error.
+// Four polled descriptors per rank: reports, standard output, standard error, standard input.
 #include "launcher/agent/rank_set.h"
 
 #include <signal.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ds::launcher {
@@ -31,6 +32,27 @@ void RankSet::kill_strays() const {
   }
 }
 
+void RankSet::add_input(const Stdin& input) {
+  for (const auto& rank : ranks_)
+    if (rank->input().exists() && (input.rank == -1 || input.rank == rank->rank()))
+      rank->input().add(input.bytes, input.last);
+}
+
+std::uint64_t RankSet::feed_inputs() {
+  std::optional<std::uint64_t> least;
+  for (const auto& rank : ranks_) {
+    if (!rank->input().exists()) continue;
+    rank->input().write_some();
+    least = std::min(least.value_or(UINT64_MAX), rank->input().taken());
+  }
+  if (!least) return 0;
+  return *least - std::exchange(input_told_, *least);
+}
+
+void RankSet::resize(const Window& window) {
+  for (const auto& rank : ranks_) rank->resize(window.rows, window.columns);
+}
+
 void RankSet::add_polls(std::vector<pollfd>& polled, bool read_output, Clock::time_point& until) {
   first_poll_ = polled.size();
   ranks_polled_ = ranks_.size();
@@ -41,6 +63,7 @@ void RankSet::add_polls(std::vector<pollfd>& polled, bool read_output, Clock::ti
       const auto due = stream.batcher.wake_at();
       if (read_output && due) until = std::min(until, *due);
     }
+    polled.push_back({rank->input().waits_for(), POLLOUT, 0});
   }
 }
 
@@ -71,7 +94,7 @@ void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point 
         turn_of_ = r;
         return;
       }
-      const bool ready = r < ranks_polled_ && polled[first_poll_ + 3 * r + 1 + i].revents != 0;
+      const bool ready = r < ranks_polled_ && polled[first_poll_ + 4 * r + 1 + i].revents != 0;
       // Of a rank whose shim has ended nothing more will wake us.
       if (ready || rank.shim() == 0) rank.read_stream(i, now, pass);
       if (!ready) rank.pass_partial(i, now, pass);

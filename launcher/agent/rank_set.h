@@ -25,6 +25,12 @@ class RankSet {
   /// Kills children of this process that are none of the shims.
   void kill_strays() const;
 
+  /// For the standard input of one rank, or (-1) of all that have one.
+  void add_input(const Stdin& input);
+  /// Writes what can be written; returns what all of them have taken since the last call.
+  std::uint64_t feed_inputs();
+  void resize(const Window& window);
+
   /// Adds what to wait for, and brings `until` forward to the next partial line that is due. While
   /// output is not read no line stands still.
   void add_polls(std::vector<pollfd>& polled, bool read_output, Clock::time_point& until);
@@ -38,8 +44,9 @@ class RankSet {
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::size_t first_poll_ = 0;
   std::size_t ranks_polled_ = 0;
-  bool blocked_ = false;     // what the ranks write is not read
-  std::size_t turn_of_ = 0;  // who is read first: whoever had to wait
+  bool blocked_ = false;          // what the ranks write is not read
+  std::uint64_t input_told_ = 0;  // of what feed_inputs() has returned
+  std::size_t turn_of_ = 0;       // who is read first: whoever had to wait
 };
 
 }  // namespace ds::launcher

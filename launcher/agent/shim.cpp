@@ -48,8 +48,8 @@ class Shim {
  private:
   void start() {
     const SpawnResult result = spawn_rank(setup_.spawn);
-    ::close(setup_.spawn.stdout_fd);
-    ::close(setup_.spawn.stderr_fd);
+    for (const int fd : {setup_.spawn.stdin_fd, setup_.spawn.stdout_fd, setup_.spawn.stderr_fd})
+      if (fd >= 0) ::close(fd);
     main_ = result.pid;
     if (result.stage == Exited::Stage::none) {
       report({ShimReport::Kind::started, result.pid, {}});
@@ -173,10 +173,12 @@ class Shim {
 int run_shim(ShimSetup setup) {
   forget_handlers();
   std::vector<int> kept = {setup.control_fd, setup.spawn.stdout_fd, setup.spawn.stderr_fd};
+  if (setup.spawn.stdin_fd >= 0) kept.push_back(setup.spawn.stdin_fd);
   keep_only(kept);
   setup.control_fd = kept[0];
   setup.spawn.stdout_fd = kept[1];
   setup.spawn.stderr_fd = kept[2];
+  if (kept.size() > 3) setup.spawn.stdin_fd = kept[3];
   set_process_title(kShimName, ("dsshim rank " + std::to_string(setup.rank)).c_str());
   return Shim(setup).run();
 }

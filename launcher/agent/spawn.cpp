@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -78,8 +79,8 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != shim) ::_exit(1);  // It died before the line above.
   ::setsid();
-  const int null = ::open("/dev/null", O_RDONLY);
-  ::dup2(null, 0);
+  if (setup.on_terminal) ::ioctl(setup.stdout_fd, TIOCSCTTY, 0);
+  ::dup2(setup.stdin_fd >= 0 ? setup.stdin_fd : ::open("/dev/null", O_RDONLY), 0);
   ::dup2(setup.stdout_fd, 1);
   ::dup2(setup.stderr_fd, 2);
   // The report pipe closes itself at exec, and so do all others from here on.

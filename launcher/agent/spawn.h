@@ -17,8 +17,10 @@ struct SpawnSetup {
   std::string cwd;
   std::uint32_t umask = 022;
   std::vector<LimitToSet> limits{};
+  int stdin_fd = -1;  // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
+  bool on_terminal = false;  // stdout_fd is one, and becomes the rank's own
 };
 
 /// How the start went; `stage` is none if the program runs.
@@ -35,8 +37,8 @@ EnvList environment_of_this_process();
 /// The files that exec should try for argv[0], in order.
 std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env);
 
-/// Forks and execs; waits until exec has happened or failed. The rank has its own session, stdin
-/// from /dev/null, default signals and mask, no other descriptors, and dies with this process.
+/// Forks and execs; waits until exec has happened or failed. The rank has its own session, default
+/// signals and mask, no other descriptors, and dies with this process.
 SpawnResult spawn_rank(const SpawnSetup& setup);
 
 }  // namespace ds::launcher

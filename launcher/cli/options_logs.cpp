@@ -27,6 +27,18 @@ std::uint64_t size_value(const GivenOption& given) {
   return value << shift;
 }
 
+StdinChoice stdin_value(const GivenOption& given) {
+  using Kind = StdinChoice::Kind;
+  if (given.value == "none") return {};
+  if (given.value == "all") return {.kind = Kind::all};
+  int rank = 0;
+  const char* const end = given.value.data() + given.value.size();
+  const auto [stop, error] = std::from_chars(given.value.data(), end, rank);
+  if (given.value.empty() || stop != end || error != std::errc() || rank < 0)
+    usage_error(fmt::format("{} needs none, all or a rank, not '{}'", given.name, given.value));
+  return {.kind = Kind::one, .rank = rank};
+}
+
 void set_folder(LogPolicy& policy, const GivenOption& given) {
   std::string_view folder = given.value;
   policy.folder_on_nodes = folder.starts_with(kOnNodes);
@@ -77,6 +89,14 @@ constexpr OptionDef<LogOptions> kOptions[] = {
      [](LogOptions& part, const GivenOption& given) {
        part.policy.spool_bytes = size_value(given);
      }},
+    {{"--stdin", "none|all|RANK",
+      "who reads the standard input of dslaunch (default: none); all: each\n"
+      "a copy; the others have /dev/null"},
+     [](LogOptions& part, const GivenOption& given) { part.policy.input = stdin_value(given); }},
+    {{"--pty", "",
+      "standard output of the ranks is a terminal, for programs that hold\n"
+      "back what they write to a pipe"},
+     [](LogOptions& part, const GivenOption&) { part.policy.pty = true; }},
     {{"--log-level", "error|warn|info|debug", "of dslaunch itself (default: info)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 4> kNames = {"error", "warn", "info", "debug"};

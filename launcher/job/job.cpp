@@ -41,6 +41,8 @@ Job::Job(asio::io_context& io, JobRequest request)
                      written_ = true;
                      leave_when_over();
                    }}),
+      input_(io, request_.logs.input, request_.in_fd,
+             [this](int agent, const Stdin& input) { link(agent).send(input); }),
       control_(io, request_, identity_,
                {.phase = [this] { return state_.phase_name(); },
                 .ranks_left = [this] { return state_.ranks_left(); },
@@ -57,6 +59,7 @@ int Job::run() {
   for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
     if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
   for (const int signo : request_.policy.forwarded_signals) signals_.add(signo);
+  if (request_.logs.pty) signals_.add(SIGWINCH);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGTTOU, SIG_IGN);  // started with `&`: what it writes must not stop it
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
@@ -97,6 +100,7 @@ void Job::wait_for_signal() {
   signals_.async_wait([this](const asio::error_code& error, int signo) {
     if (error) return;
     wait_for_signal();
+    if (signo == SIGWINCH) return send_window();
     const bool ends = signo == SIGHUP || signo == SIGINT || signo == SIGTERM;
     if (code_ && ends) return io_.stop();  // only unread output holds us: leave it
     feed(SignalReceived{signo});
@@ -108,6 +112,7 @@ void Job::on_message(int agent, Message& message) {
     control_.output(*output);
     return output_.take(agent, *output);
   }
+  if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
   if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {

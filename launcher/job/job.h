@@ -40,6 +40,7 @@ struct JobRequest {
   std::string verdict_file;       // --verdict; empty: none
   std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;  // by node rank, then by spare
+  int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;
 

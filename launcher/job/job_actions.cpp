@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
+#include "launcher/job/output_setup.h"
 #include "launcher/job/spec.h"
 #include "launcher/job/verdict_file.h"
 #include "launcher/job/verdict_json.h"
@@ -58,11 +59,13 @@ void Job::perform(const SendSpec& action) {
 void Job::perform(const SendGo& action) {
   std::vector<bool> local;
   std::vector<std::string> hosts;
+  std::vector<int> agents;
   std::string root_side;
   for (const Node& node : state_.placement().nodes) {
     const int agent = state_.agents().agent_of(node.node_rank);
     local.push_back(route(agent).local);
     hosts.push_back(hello(agent).hostname);
+    agents.push_back(agent);
     const bool other = !route(agent).local && !hello(agent).addresses.empty();
     if (other && root_side.empty())
       root_side = own_address_towards(hello(agent).addresses.front().address);
@@ -73,6 +76,8 @@ void Job::perform(const SendGo& action) {
   const std::string address = master_address(state_.placement(), local, first_node, root_side);
   output_.start(state_.placement(), hosts);
   send_to_busy(Go{master_env(address, action.master_port)});
+  const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
+  input_.start(agents, state_.placement().ranks[reader].node_rank);
 }
 
 void Job::perform(const StopRanks& action) {
@@ -131,6 +136,10 @@ void Job::perform(const SuspendSelf&) {
 }
 
 // Output.
+
+void Job::send_window() {
+  if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
+}
 
 void Job::perform(const Say& action) {
   const std::string line = "dslaunch: " + action.text;

@@ -10,6 +10,7 @@
 
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
+#include "launcher/job/job_input.h"
 #include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
@@ -55,6 +56,7 @@ class Job {
   /// To agents that have a Spec and have not said Cleared.
   void send_to_busy(const Message& message);
   void leave_when_over();
+  void send_window();
 
   [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] Hello& hello(int agent) { return hellos_[static_cast<std::size_t>(agent)]; }
@@ -74,6 +76,7 @@ class Job {
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   OutputHub output_;
+  JobInput input_;
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, clients of the private socket have it too.

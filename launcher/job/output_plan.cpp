@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "engine/base/error.h"
+
 namespace ds::launcher {
 
 namespace {
@@ -72,6 +74,14 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   plan.colour[1] = always || (may && screens.err_is_terminal);
   plan.drop = wants_drop(policy, screens);
   plan.drop_here = plan.drop && files_here;
+  plan.input = policy.input;
+  if (policy.input.kind == StdinChoice::Kind::one && policy.input.rank >= world_size)
+    throw Error(ErrorKind::usage,
+                fmt::format("--stdin {}: there is no such rank", policy.input.rank),
+                fmt::format("this job has ranks 0 to {}", world_size - 1));
+  plan.pty = policy.pty;
+  plan.window = {screens.rows, screens.columns};
+  plan.terminal = screens.terminal;
   if (policy.backpressure != Backpressure::block)
     plan.spool_bytes =
         policy.spool_bytes.value_or(plan.drop && !plan.drop_here ? kDropBytes : kSpoolBytes);
@@ -82,10 +92,17 @@ void plan_spec(const OutputPlan& plan, Spec& spec) {
   spec.output.spool_bytes = plan.spool_bytes;
   spec.output.drop = plan.drop && !plan.drop_here;
   spec.output.stamped = plan.stamped_files;
+  spec.output.pty = plan.pty;
+  spec.output.rows = plan.window.rows;
+  spec.output.columns = plan.window.columns;
+  // What -x says comes later, and wins.
+  if (plan.pty) spec.env.insert(spec.env.begin(), {"TERM", plan.terminal});
   for (RankSpec& rank : spec.ranks) {
     const auto index = static_cast<std::size_t>(rank.rank);
     rank.sent = plan.sent[index];
     if (plan.files_on_nodes) rank.log_file = plan.files[index];
+    rank.has_stdin = plan.input.kind == StdinChoice::Kind::all ||
+                     (plan.input.kind == StdinChoice::Kind::one && plan.input.rank == rank.rank);
   }
 }
 

@@ -15,7 +15,10 @@ namespace ds::launcher {
 struct Screens {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  bool no_colour = false;  // NO_COLOR is set, or the terminal can do nothing
+  bool no_colour = false;   // NO_COLOR is set, or the terminal can do nothing
+  std::uint16_t rows = 24;  // of the terminal, if there is one
+  std::uint16_t columns = 80;
+  std::string terminal{};  // TERM
 };
 
 struct OutputPlan {
@@ -29,6 +32,10 @@ struct OutputPlan {
   bool colour[2] = {false, false};  // of stdout and stderr
   bool drop = false;                // old lines, rather than let ranks wait
   std::uint64_t spool_bytes = 0;
+  StdinChoice input;
+  bool pty = false;
+  Window window;
+  std::string terminal;    // TERM of ranks on a pty
   bool drop_here = false;  // the root has log files: it takes all, and drops what cannot be shown
 
   /// How this stream of this rank is shown.

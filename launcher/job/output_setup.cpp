@@ -2,12 +2,12 @@
 #include "launcher/job/output_setup.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "engine/base/error.h"
@@ -16,11 +16,24 @@ namespace ds::launcher {
 
 Screens look_at_screens(int out_fd, int err_fd) {
   const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
+  const char* variable = std::getenv("TERM");
+  const std::string terminal = variable == nullptr ? "" : variable;
+  const Window window = terminal_size(out_fd, err_fd).value_or(Window{24, 80});
   return {.out_is_terminal = ::isatty(out_fd) == 1,
           .err_is_terminal = ::isatty(err_fd) == 1,
-          .no_colour = (no_colour != nullptr && *no_colour != '\0') ||
-                       (terminal != nullptr && std::string_view(terminal) == "dumb")};
+          .no_colour = (no_colour != nullptr && *no_colour != '\0') || terminal == "dumb",
+          .rows = window.rows,
+          .columns = window.columns,
+          .terminal = terminal.empty() ? "xterm" : terminal};
+}
+
+std::optional<Window> terminal_size(int fd, int other_fd) {
+  for (const int each : {fd, other_fd}) {
+    winsize size{};
+    if (::ioctl(each, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
+      return Window{size.ws_row, size.ws_col};
+  }
+  return std::nullopt;
 }
 
 void make_log_folders(const std::vector<std::string>& files) {

@@ -66,7 +66,7 @@ void LineFold::add(int rank, std::uint8_t flags, std::string_view text, Clock::t
 void LineFold::line(int rank, std::string_view text, Clock::time_point at, Clock::time_point now) {
   Group* same = joinable(ranks_[static_cast<std::size_t>(rank)], text);
   join(rank, same != nullptr ? *same : open_group(text, at, now));
-  while (groups_.size() > kMaxLines || bytes_ > kMaxBytes) emit_up_to(groups_.front().number);
+  while (bytes_ > kMaxBytes) emit_up_to(groups_.front().number);
 }
 
 void LineFold::piece(int rank, std::string_view text, Clock::time_point at) {
@@ -94,7 +94,7 @@ LineFold::Group& LineFold::open_group(std::string_view text, Clock::time_point a
   group.number = next_number_++;
   group.first = at;
   group.due = now + kWindow;
-  bytes_ += group.text.size();
+  bytes_ += kGroupBytes + group.text.size();
   Same& same = same_[std::string_view(group.text)];
   (same.tail == nullptr ? same.head : same.tail->next_same) = &group;
   same.tail = &group;
@@ -103,35 +103,35 @@ LineFold::Group& LineFold::open_group(std::string_view text, Clock::time_point a
 
 void LineFold::join(int rank, Group& group) {
   Rank& from = ranks_[static_cast<std::size_t>(rank)];
+  if (group.ranks.count() == 1) ++ranks_[static_cast<std::size_t>(group.ranks.only())].shared;
   bytes_ -= group.ranks.bytes();
   group.ranks.add(rank);
   bytes_ += group.ranks.bytes();
   from.last = &group;
   ++from.waiting;
-  if (is_complete(group)) return emit_up_to(group.number);
   const std::size_t count = group.ranks.count();
-  if (count == 1 && crowd_ != nullptr && !crowd_->ranks.has(rank)) return emit_with_past(group);
-  if (group.crowd || count < 2 || count * 2 <= writing_) return;
+  if (count > 1) ++from.shared;
+  if (is_complete(group)) return emit_up_to(group.number);
+  if (count == 1) return let_stray_go(rank);
+  if (group.crowd || count * 2 <= writing_) return;
   group.crowd = true;
   if (crowd_ == nullptr || crowd_->number < group.number) crowd_ = &group;
-  let_strays_go(group.number);
+  for (std::size_t other = 0; other < ranks_.size(); ++other) let_stray_go(static_cast<int>(other));
 }
 
-/// A rank that says something of its own while this crowd agrees is not made to wait.
-void LineFold::let_strays_go(std::uint64_t crowd) {
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const Group* agreed = waiting(crowd);
-    if (agreed == nullptr) return;
-    Group* last = ranks_[rank].last;
-    if (last == nullptr || last->ranks.count() > 1) continue;
-    if (!agreed->ranks.has(static_cast<int>(rank))) emit_with_past(*last);
+/// A rank that says something of its own while a crowd agrees is not made to wait.
+void LineFold::let_stray_go(int rank) {
+  const Rank& from = ranks_[static_cast<std::size_t>(rank)];
+  const bool only_own = from.waiting > 0 && from.shared == 0;
+  if (only_own && crowd_ != nullptr && !crowd_->ranks.has(rank)) emit_with_past(*from.last);
+}
+
+void LineFold::let_freed_go() {
+  while (!freed_.empty()) {
+    const int rank = freed_.back();
+    freed_.pop_back();
+    let_stray_go(rank);
   }
-}
-
-LineFold::Group* LineFold::waiting(std::uint64_t number) {
-  if (groups_.empty() || number < groups_.front().number) return nullptr;
-  Group& group = groups_[number - groups_.front().number];
-  return group.gone ? nullptr : &group;
 }
 
 bool LineFold::is_complete(const Group& group) const {
@@ -148,10 +148,11 @@ void LineFold::emit(Group& group) {
   for (const int rank : line.ranks) {
     Rank& from = ranks_[static_cast<std::size_t>(rank)];
     --from.waiting;
+    if (line.ranks.size() > 1 && --from.shared == 0 && from.waiting > 0) freed_.push_back(rank);
     if (from.last == &group) from.last = nullptr;
   }
   if (crowd_ == &group) crowd_ = nullptr;
-  bytes_ -= group.text.size() + group.ranks.bytes();
+  bytes_ -= kGroupBytes + group.text.size() + group.ranks.bytes();
   emit_(line);
   unlink(group);
 }
@@ -172,6 +173,7 @@ void LineFold::emit_up_to(std::uint64_t number) {
     groups_.pop_front();
   }
   drop_gone();
+  let_freed_go();
 }
 
 /// Before it, what its ranks have said before; before that, what the ranks of those have, and so
@@ -195,6 +197,7 @@ void LineFold::emit_with_past(Group& group) {
   }
   for (auto each = past.rbegin(); each != past.rend(); ++each) emit(**each);
   drop_gone();
+  let_freed_go();
 }
 
 void LineFold::drop_gone() {

@@ -28,15 +28,15 @@ struct FoldedLine {
 };
 
 /// One stream (stdout or stderr) of all ranks. A line waits for the same line of other ranks, at
-/// most kWindow; it leaves at once when all that still write have said it, and when it is one
-/// rank's while more than half of all agree on something else.
+/// most kWindow; it leaves at once when all that still write have said it. A rank's own lines
+/// leave at once while more than half of all agree on something else, as soon as nothing that the
+/// rank has said before, together with others, still waits.
 /// Promise: the lines of a rank come out in their order, each of them once.
-/// Memory:  kMaxLines and kMaxBytes; beyond them the oldest leave early.
+/// Memory:  kMaxBytes; beyond them the oldest leave early.
 class LineFold {
  public:
   static constexpr std::chrono::milliseconds kWindow{250};
-  static constexpr std::size_t kMaxLines = 1024;
-  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
   /// A longer line is passed on in pieces, unfolded.
   static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
   using Emit = std::function<void(const FoldedLine&)>;
@@ -67,6 +67,8 @@ class LineFold {
     bool crowd = false;          // more than half of all
     bool gone = false;
   };
+  /// What a group costs, with its place in the tables.
+  static constexpr std::size_t kGroupBytes = sizeof(Group) + 64;
   struct Same {  // groups with the same text, in their order
     Group* head = nullptr;
     Group* tail = nullptr;
@@ -76,6 +78,7 @@ class LineFold {
     bool in_piece = false;  // the beginning of its line has been passed on
     bool writes = false;
     int waiting = 0;        // groups with it
+    int shared = 0;         // of them, with others too
     Group* last = nullptr;  // the youngest of them
   };
 
@@ -85,9 +88,8 @@ class LineFold {
   Group& open_group(std::string_view text, Clock::time_point at, Clock::time_point now);
   void join(int rank, Group& group);
   [[nodiscard]] bool is_complete(const Group& group) const;
-  void let_strays_go(std::uint64_t crowd);
-  /// The group with this number, if it still waits.
-  Group* waiting(std::uint64_t number);
+  void let_stray_go(int rank);
+  void let_freed_go();
   void emit(Group& group);
   void emit_up_to(std::uint64_t number);
   void emit_with_past(Group& group);
@@ -100,6 +102,7 @@ class LineFold {
   std::deque<Group> groups_;  // by number; references stay valid
   std::unordered_map<std::string_view, Same> same_;
   Group* crowd_ = nullptr;  // the youngest that waits
+  std::vector<int> freed_;  // ranks of which only own lines wait now
   std::uint64_t next_number_ = 0;
   std::size_t bytes_ = 0;
 };

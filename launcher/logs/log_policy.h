@@ -20,6 +20,13 @@ enum class Backpressure {
   drop        // the nodes keep it; the oldest lines are dropped when they are full
 };
 
+/// Whose standard input is the launcher's; the others have /dev/null.
+struct StdinChoice {
+  enum class Kind { none, one, all };
+  Kind kind = Kind::none;
+  int rank = 0;  // of Kind::one
+};
+
 struct LogPolicy {
   std::optional<PrefixTemplate> prefix;  // nothing: `[{rank}] `, and none for a job of one rank
   ShowChoice show;
@@ -30,6 +37,8 @@ struct LogPolicy {
   bool folder_on_nodes = false;  // else on the launcher's machine
   Backpressure backpressure = Backpressure::automatic;
   std::optional<std::uint64_t> spool_bytes;  // of each node
+  StdinChoice input;
+  bool pty = false;  // standard output of the ranks is a terminal
 };
 
 }  // namespace ds::launcher

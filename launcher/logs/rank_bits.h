@@ -28,6 +28,8 @@ class RankBits {
     const auto at = static_cast<std::size_t>(rank);
     return (bits_[at / 64] >> (at % 64) & 1) != 0;
   }
+  /// The one that is in it, when there is one.
+  [[nodiscard]] int only() const { return few_.front(); }
   /// Both have some rank.
   [[nodiscard]] bool meets(const RankBits& other) const {
     if (bits_.empty())

@@ -42,12 +42,15 @@ TEST_CASE("defaults of output") {
   CHECK(policy.folder.empty());
   CHECK(policy.backpressure == Backpressure::automatic);
   CHECK_FALSE(policy.spool_bytes);
+  CHECK(policy.input.kind == StdinChoice::Kind::none);
+  CHECK_FALSE(policy.pty);
 }
 
 TEST_CASE("every option of output is read") {
   const LogPolicy policy =
       parse({"--prefix", "{node}/{rank}: ", "--show", "0,err", "--fold", "--timestamps", "--color",
-             "never", "--log-dir", "node:/tmp/{job}", "--backpressure", "block", "--spool", "2G"});
+             "never", "--log-dir", "node:/tmp/{job}", "--backpressure", "block", "--spool", "2G",
+             "--stdin", "3", "--pty"});
   CHECK(rendered(policy) == "n1/3: ");
   CHECK(policy.show.resolve(2) == std::vector<std::uint8_t>{3, 2});
   CHECK(policy.fold);
@@ -57,15 +60,18 @@ TEST_CASE("every option of output is read") {
   CHECK(policy.folder_on_nodes);
   CHECK(policy.backpressure == Backpressure::block);
   CHECK(policy.spool_bytes == std::uint64_t{2} << 30);
+  CHECK(policy.input.kind == StdinChoice::Kind::one);
+  CHECK(policy.input.rank == 3);
+  CHECK(policy.pty);
+  CHECK(parse({"--stdin", "all"}).input.kind == StdinChoice::Kind::all);
+  CHECK(parse({"--stdin", "none"}).input.kind == StdinChoice::Kind::none);
   CHECK(parse({"--log-dir", "logs"}).folder == "logs");
   CHECK_FALSE(parse({"--log-dir", "logs"}).folder_on_nodes);
   CHECK(parse({"--spool", "1000"}).spool_bytes == 1000);
   CHECK(parse({"--log_dir=logs"}).folder == "logs");
 }
 
-TEST_CASE("no prefix at all") {
-  CHECK(rendered(parse({"--prefix", ""})).empty());
-}
+TEST_CASE("no prefix at all") { CHECK(rendered(parse({"--prefix", ""})).empty()); }
 
 TEST_CASE("nonsense is answered with the accepted form") {
   CHECK(error_of({"--prefix", "{rnk}"}) ==
@@ -79,6 +85,9 @@ TEST_CASE("nonsense is answered with the accepted form") {
         "on each node");
   CHECK(error_of({"--backpressure", "no"}) ==
         "--backpressure cannot be 'no'\n  hint: one of: auto, block, spool, drop");
+  for (const char* who : {"", "x", "-1", "0,1", "all,0"})
+    CHECK(error_of({"--stdin", who}) == "--stdin needs none, all or a rank, not '" +
+                                            std::string(who) + "'\n  hint: see dslaunch --help");
   for (const char* size : {"", "x", "-1", "1T", "1 G", "99999999999G", "1.5G"}) {
     CAPTURE(size);
     CHECK(error_of({"--spool", size}) ==

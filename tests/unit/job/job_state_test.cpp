@@ -196,12 +196,11 @@ TEST_CASE("a slow reader of the output is no reason to kill") {
 
 TEST_CASE("a node that falls silent while nobody reads the output is lost all the same") {
   JobState job = started_job(1, 1, {.node_timeout = 3s});
-  std::string did;
   for (auto at = kT0 + 1s; at < kT0 + 8s; at += 1s) {
     job.on(OutputHeld{}, at);
-    did += text_of(job.on(Tick{}, at)) + "; ";
+    job.on(Tick{}, at);
   }
-  CHECK(did.find("is lost") != std::string::npos);
+  CHECK(job.cause().kind == Cause::Kind::node);
 }
 
 TEST_CASE("a short node timeout still holds several heartbeats") {

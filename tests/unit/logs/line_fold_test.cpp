@@ -98,15 +98,30 @@ TEST_CASE("a complete line takes along what was said before it") {
   CHECK(folder.take() == "[0] only 0\n[0-1] both\n");
 }
 
-TEST_CASE("a stray takes along what its rank had said before, and whatever that needs") {
+TEST_CASE("a stray waits for what its rank has said with others before, not longer") {
+  Folder folder(8);
+  for (const int rank : {0, 7}) folder.say(rank, "early\n");
+  folder.say(7, "stray 1\nstray 2\n", kT0 + 100ms);
+  for (int rank = 1; rank < 6; ++rank) folder.say(rank, "crowd\n", kT0 + 100ms);
+  CHECK(folder.take().empty());
+  folder.fold.tick(kT0 + 250ms);
+  CHECK(folder.take() == "[0,7] early\n[7] stray 1\n[7] stray 2\n");
+  folder.say(7, "stray 3\n", kT0 + 260ms);
+  CHECK(folder.take() == "[7] stray 3\n");
+  folder.say(0, "crowd\n", kT0 + 260ms);
+  folder.say(6, "crowd\n", kT0 + 260ms);
+  folder.say(7, "crowd\n", kT0 + 270ms);
+  CHECK(folder.take() == "[0-7] crowd\n");
+}
+
+TEST_CASE("a prompt takes along what its rank had said before, and whatever that needs") {
   Folder folder(8);
   for (const int rank : {0, 7}) folder.say(rank, "early\n");
   folder.say(0, "zero\n");
-  folder.say(7, "stray\n");
-  for (int rank = 1; rank < 5; ++rank) folder.say(rank, "crowd\n");
-  CHECK(folder.take().empty());
-  folder.say(5, "crowd\n");
-  CHECK(folder.take() == "[0,7] early\n[0] zero\n[7] stray\n");
+  folder.say(7, "mine\nname? ", kT0, kOutputPartial);
+  CHECK(folder.take() == "[0,7] early\n[7] mine\n[7] name? |");
+  folder.fold.flush();
+  CHECK(folder.take() == "[0] zero\n");
 }
 
 TEST_CASE("many equal lines of one rank stay as many") {
@@ -170,12 +185,13 @@ TEST_CASE("a very long line passes in pieces") {
 
 TEST_CASE("memory is bounded: the oldest leave early") {
   Folder folder(3);
-  for (int i = 0; i < 5000; ++i) folder.say(0, std::to_string(i) + "\n");
-  CHECK(folder.take().find("[0] 3975\n") != std::string::npos);
+  for (int i = 0; i < 200000; ++i) folder.say(0, std::to_string(i) + "\n");
+  CHECK(folder.take().find("[0] 100000\n") != std::string::npos);
   folder.fold.flush();
-  for (int i = 0; i < 500; ++i)
-    folder.say(0, std::string(60000, static_cast<char>('a' + i % 26)) + std::to_string(i) + "\n");
-  CHECK(folder.take().size() > 500 * std::size_t{60000} - LineFold::kMaxBytes - 100000);
+  folder.take();
+  const std::string text(60000, 'x');
+  for (int i = 0; i < 500; ++i) folder.say(0, text + std::to_string(i) + "\n");
+  CHECK(folder.take().size() > 500 * text.size() - LineFold::kMaxBytes);
 }
 
 TEST_CASE("any interleaving keeps each rank's lines, in order, each once") {

@@ -1,0 +1,101 @@
+// Waits for leave to read, then for something to read.
+#include "launcher/logs/input_reader.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kMost = std::size_t{64} << 10;
+/// How often a terminal that belongs to another job is looked at.
+constexpr std::chrono::milliseconds kForegroundPeriod{200};
+
+/// Reading a terminal from the background would stop this whole process.
+bool is_in_background(int fd) {
+  const pid_t owner = ::tcgetpgrp(fd);
+  return owner >= 0 && owner != ::getpgrp();
+}
+
+}  // namespace
+
+struct InputReader::Shared {
+  int fd = -1;
+  OnInput on_input;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::uint64_t allowed = 0;
+  bool abandoned = false;
+
+  void run();
+  std::size_t wait_for_leave();
+  bool hand_over(std::vector<std::byte> bytes, bool last);
+};
+
+/// 0: abandoned.
+std::size_t InputReader::Shared::wait_for_leave() {
+  std::unique_lock lock(mutex);
+  wake.wait(lock, [this] { return abandoned || allowed > 0; });
+  return abandoned ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(allowed, kMost));
+}
+
+bool InputReader::Shared::hand_over(std::vector<std::byte> bytes, bool last) {
+  const std::lock_guard lock(mutex);  // after abandoned, on_input is not called any more
+  if (abandoned) return false;
+  allowed -= std::min<std::uint64_t>(allowed, bytes.size());
+  on_input(std::move(bytes), last);
+  return !last;
+}
+
+void InputReader::Shared::run() {
+  while (const std::size_t most = wait_for_leave()) {
+    pollfd ready{fd, POLLIN, 0};
+    if (::poll(&ready, 1, -1) < 0 && errno == EINTR) continue;
+    if (is_in_background(fd)) {
+      std::this_thread::sleep_for(kForegroundPeriod);
+      continue;
+    }
+    std::vector<std::byte> bytes(most);
+    const ssize_t got = ::read(fd, bytes.data(), bytes.size());
+    const bool again = got < 0 && (errno == EINTR || errno == EAGAIN);
+    // A terminal that has just gone to another job: signals are blocked here, so it says EIO.
+    if (again || (got < 0 && errno == EIO && is_in_background(fd))) continue;
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (!hand_over(std::move(bytes), got <= 0)) return;
+  }
+}
+
+InputReader::InputReader(int fd, OnInput on_input) : shared_(std::make_shared<Shared>()) {
+  shared_->fd = fd;
+  shared_->on_input = std::move(on_input);
+  sigset_t all, old;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
+  std::thread([shared = shared_] { shared->run(); }).detach();
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+InputReader::~InputReader() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->abandoned = true;
+  shared_->wake.notify_one();
+}
+
+void InputReader::allow(std::uint64_t bytes) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->allowed = bytes;
+  shared_->wake.notify_one();
+}
+
+}  // namespace ds::launcher
