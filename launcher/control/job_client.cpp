@@ -85,8 +85,7 @@ bool JobClient::send(const ControlMessage& message) {
       pollfd wait{socket_.get(), POLLOUT, 0};
       ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
     } else if (errno != EINTR) {
-      over_ = true;
-      return false;
+      return false;  // what the job has said before it closed is still to be read
     }
   }
   return true;

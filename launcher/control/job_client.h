@@ -20,7 +20,7 @@ class JobClient {
   /// Takes a connected socket.
   explicit JobClient(UniqueFd socket) : socket_(std::move(socket)) {}
 
-  /// False if the job has gone.
+  /// False if the job has closed its end; what it said before comes from next().
   bool send(const ControlMessage& message);
   /// The next message; empty at the deadline, or when nothing more can come.
   std::optional<ControlMessage> next(const Deadline& deadline);

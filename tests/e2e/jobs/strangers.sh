@@ -13,7 +13,7 @@ finish
 [ "$(ls "$DSLAUNCH_RUNTIME_DIR" | grep -c 'sock$')" = 1 ] || die "kill -9 leaves no socket?"
 run ps
 [ "$(wc -l <out)" = 1 ] || die "a dead job is listed"
-[ -z "$(ls "$DSLAUNCH_RUNTIME_DIR")" ] || die "the socket of a dead job stays"
+[ "$(ls "$DSLAUNCH_RUNTIME_DIR" | grep -c "sock$")" = 0 ] || die "the socket of a dead job stays"
 
 # A folder that others may enter is not used: a job in the foreground runs without a socket, a detached one does not.
 chmod 0755 "$DSLAUNCH_RUNTIME_DIR"

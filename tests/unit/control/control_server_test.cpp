@@ -209,6 +209,18 @@ TEST_CASE_FIXTURE(Fixture, "nonsense and other versions are refused") {
   expect<JobInfo>(good);
 }
 
+TEST_CASE_FIXTURE(Fixture, "what was said before the end is heard, even by who speaks after it") {
+  JobClient client = connect();
+  client.send(WaitRequest{});
+  client.send(Caught{});  // refused, and the connection closed
+  while (::send(client.fd(), "", 0, MSG_NOSIGNAL) == 0 && client.send(InfoRequest{})) {
+    io.restart();
+    io.poll();
+  }
+  CHECK(expect<Refused>(client).reason == "this is no request");
+  CHECK(!next(client));
+}
+
 TEST_CASE_FIXTURE(Fixture, "clients beyond the limit are turned away, and the others served") {
   std::vector<JobClient> clients;
   for (int i = 0; i < 64; ++i) {
