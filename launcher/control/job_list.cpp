@@ -71,9 +71,9 @@ Row row_of(const JobInfo& job, std::uint64_t now_ms, std::size_t id_digits) {
   const std::string ranks = job.ranks_left == job.ranks
                                 ? fmt::format("{}", job.ranks)
                                 : fmt::format("{}/{}", job.ranks_left, job.ranks);
-  return {job.id.substr(0, id_digits),
+  return {printable(job.id.substr(0, id_digits)),
           age_text(age_of(job, now_ms)),
-          job.state,
+          printable(job.state),
           job.ranks == 0 ? "-" : ranks,
           job.nodes == 0 ? "-" : fmt::format("{}", job.nodes),
           printable(command_text(job.command))};
