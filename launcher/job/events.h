@@ -53,7 +53,7 @@ struct SignalReceived {  // HUP, INT, TERM, TSTP, or one to be forwarded came to
 };
 struct Continued {};  // the launcher runs again after SuspendSelf
 struct OutputHeld {
-};  // the launcher's reader is slow: agents hold back output, and with it their last word
+};  // much output, or a slow reader: the last word of agents stands behind what waits
 struct OutputClosed {};  // nobody reads standard output any more
 struct Tick {};          // wake_at() has come
 using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentCleared, AgentSwept,

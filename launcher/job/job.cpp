@@ -91,7 +91,7 @@ void Job::arm_timer() {
   timer_.async_wait([this](const asio::error_code& error) {
     if (error) return;
     timer_at_.reset();
-    if (output_.held()) feed(OutputHeld{});
+    if (output_.still_busy()) feed(OutputHeld{});
     feed(Tick{});
   });
 }

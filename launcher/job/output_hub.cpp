@@ -91,6 +91,7 @@ void OutputHub::start(const Placement& placement, const std::vector<std::string>
                       .host = printable(hosts[node]),
                       .group = placement.groups[static_cast<std::size_t>(place.group)].name});
   }
+  for (FoldPrefix& last : fold_prefixes_) last = {};
   for (const int stream : {1, 2}) {
     std::vector<bool> writes;
     for (const std::uint8_t shown : plan_.shown) writes.push_back((shown & stream) != 0);
@@ -123,6 +124,7 @@ std::string OutputHub::prefix_of(std::span<const RankName* const> ranks, int str
 void OutputHub::take(int agent, const Output& output) {
   const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
                               output.bytes.size()};
+  some_came_ = true;
   if (const auto grant = book_.took(static_cast<std::size_t>(agent), text.size()))
     events_.on_credit(agent, {*grant});
   if (output.stream != 1 && output.stream != 2) return;
@@ -161,10 +163,16 @@ void OutputHub::show(const Output& output, std::string_view text, Clock::time_po
 }
 
 void OutputHub::show_folded(int stream, const FoldedLine& line) {
-  std::vector<const RankName*> ranks;
-  for (const int rank : line.ranks) ranks.push_back(&names_[static_cast<std::size_t>(rank)]);
+  FoldPrefix& last = fold_prefixes_[stream - 1];
+  const bool same = std::ranges::equal(last.ranks, line.ranks);
+  if (!same || plan_.prefix.has_time()) {
+    std::vector<const RankName*> ranks;
+    for (const int rank : line.ranks) ranks.push_back(&names_[static_cast<std::size_t>(rank)]);
+    last.text = prefix_of(ranks, stream, line.first);
+    last.ranks.assign(line.ranks.begin(), line.ranks.end());
+  }
   const int rank = line.ranks.size() == 1 ? line.ranks.front() : -1;
-  relay_.line(rank, stream, line.text, prefix_of(ranks, stream, line.first), screens());
+  relay_.line(rank, stream, line.text, last.text, screens());
 }
 
 void OutputHub::keep(const Output& output, std::string_view text, Clock::time_point at) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/job/output_plan.h"
@@ -66,8 +67,9 @@ class OutputHub {
   /// Nothing more comes; on_written follows.
   void finish();
 
-  /// Agents hold back what they have, because the reader is slow.
-  [[nodiscard]] bool held() const { return book_.held(); }
+  /// Output still comes since the last call, or agents hold it back because the reader is slow:
+  /// their last word stands behind it.
+  [[nodiscard]] bool still_busy() { return std::exchange(some_came_, false) || book_.held(); }
   /// How much others have shown since a rank last did; as much as can be if it is not shown.
   [[nodiscard]] std::uint64_t bytes_since(int rank) const {
     const auto index = static_cast<std::size_t>(rank);
@@ -80,6 +82,10 @@ class OutputHub {
   struct Agent {
     NodeClock clock{};
     bool has_credit = false;
+  };
+  struct FoldPrefix {  // of the last folded line
+    std::vector<int> ranks{};
+    std::string text{};
   };
   Agent& agent_at(int agent);
   void show(const Output& output, std::string_view text, Clock::time_point at);
@@ -110,11 +116,13 @@ class OutputHub {
   std::uint64_t taken_ = 0;                 // bytes
   std::vector<std::uint64_t> taken_after_;  // by rank: with what it last wrote
   std::optional<LineFold> folds_[2];        // of stdout and stderr
+  FoldPrefix fold_prefixes_[2];
   asio::steady_timer fold_timer_;
   bool fold_armed_ = false;
   CreditBook book_;
   OutputBuffer out_, err_;
   std::uint64_t dropped_lines_ = 0;
+  bool some_came_ = false;
   bool waits_for_reader_ = true;
   bool finished_ = false;
   asio::steady_timer patience_;  // with log files, once finished

@@ -72,7 +72,7 @@ void LineFold::line(int rank, std::string_view text, Clock::time_point at, Clock
 void LineFold::piece(int rank, std::string_view text, Clock::time_point at) {
   Rank& from = ranks_[static_cast<std::size_t>(rank)];
   if (from.last != nullptr) emit_with_past(*from.last);
-  emit_({.ranks = {rank}, .text = text, .piece = true, .first = at});
+  emit_({.ranks = {&rank, 1}, .text = text, .piece = true, .first = at});
 }
 
 LineFold::Group* LineFold::joinable(const Rank& from, std::string_view text) {
@@ -143,8 +143,9 @@ bool LineFold::is_complete(const Group& group) const {
 
 void LineFold::emit(Group& group) {
   group.gone = true;
+  group.ranks.list(members_);
   const FoldedLine line{
-      .ranks = group.ranks.all(), .text = group.text, .piece = false, .first = group.first};
+      .ranks = members_, .text = group.text, .piece = false, .first = group.first};
   for (const int rank : line.ranks) {
     Rank& from = ranks_[static_cast<std::size_t>(rank)];
     --from.waiting;
@@ -183,8 +184,8 @@ void LineFold::emit_with_past(Group& group) {
     return ranks_[static_cast<std::size_t>(rank)].waiting == 1;
   };
   std::vector<Group*> past = {&group};
-  const std::vector<int> own = group.ranks.all();
-  if (!std::all_of(own.begin(), own.end(), is_alone)) {
+  group.ranks.list(members_);
+  if (!std::all_of(members_.begin(), members_.end(), is_alone)) {
     const std::uint64_t first = groups_.front().number;
     for (std::uint64_t number = group.number; number-- > first;) {
       Group& older = groups_[number - first];

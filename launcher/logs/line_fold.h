@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,10 +22,10 @@ namespace ds::launcher {
 
 /// What comes out.
 struct FoldedLine {
-  std::vector<int> ranks;     // ascending
-  std::string_view text;      // with its '\n', or its '\r' (progress), unless it is a piece
-  bool piece = false;         // of one rank's line, which has stood still or is too long
-  Clock::time_point first{};  // when the first of them wrote it
+  std::span<const int> ranks;  // ascending
+  std::string_view text;       // with its '\n', or its '\r' (progress), unless it is a piece
+  bool piece = false;          // of one rank's line, which has stood still or is too long
+  Clock::time_point first{};   // when the first of them wrote it
 };
 
 /// One stream (stdout or stderr) of all ranks. A line waits for the same line of other ranks, at
@@ -101,8 +102,9 @@ class LineFold {
   std::size_t writing_ = 0;
   std::deque<Group> groups_;  // by number; references stay valid
   std::unordered_map<std::string_view, Same> same_;
-  Group* crowd_ = nullptr;  // the youngest that waits
-  std::vector<int> freed_;  // ranks of which only own lines wait now
+  Group* crowd_ = nullptr;    // the youngest that waits
+  std::vector<int> freed_;    // ranks of which only own lines wait now
+  std::vector<int> members_;  // of the group that is being emitted
   std::uint64_t next_number_ = 0;
   std::size_t bytes_ = 0;
 };

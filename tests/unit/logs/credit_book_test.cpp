@@ -1,0 +1,37 @@
+// Credit follows what has come, and waits while the reader does.
+#include "launcher/logs/credit_book.h"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace ds::launcher;
+using Grants = std::vector<std::pair<std::size_t, std::uint64_t>>;
+
+}  // namespace
+
+TEST_CASE("windows share what there is, within bounds") {
+  CHECK(CreditBook(1).window() == CreditBook::kMost);
+  CHECK(CreditBook(64).window() == CreditBook::kTotal / 64);
+  CHECK(CreditBook(10000).window() == CreditBook::kLeast);
+}
+
+TEST_CASE("what has come is granted again, in larger pieces") {
+  CreditBook book(1);
+  const std::uint64_t quarter = book.window() / 4;
+  CHECK_FALSE(book.took(0, quarter - 1));
+  CHECK(book.took(0, 1) == quarter);
+  CHECK_FALSE(book.took(0, 1));
+}
+
+TEST_CASE("while it is held nobody is granted anything; then everybody what is owed") {
+  CreditBook book(2);
+  book.hold();
+  CHECK(book.held());
+  CHECK_FALSE(book.took(0, book.window()));
+  CHECK_FALSE(book.took(1, 5));
+  CHECK_FALSE(book.took(7, 9));  // an agent that came later
+  CHECK(book.release() == Grants{{0, book.window()}, {1, 5}, {7, 9}});
+  CHECK_FALSE(book.held());
+  CHECK(book.release().empty());
+}
