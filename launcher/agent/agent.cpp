@@ -73,10 +73,20 @@ void AgentLoop::turn() {
 /// have gone wrong.
 bool AgentLoop::is_empty() {
   if (!ranks_.done(/*with_output=*/!bad_since_)) return false;
-  const bool no_child = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+  const bool no_child = namespace_.entered()
+                            ? leave_namespace()
+                            : ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
   // With all shims gone, whoever is left has lost them.
   kill_strays_ = !no_child;
   return no_child && (bad_since_ || output_.done(now_));
+}
+
+/// True once nothing is left inside. Between epochs the namespace stays.
+bool AgentLoop::leave_namespace() {
+  if (state_.spec()->keep_agent && !bad_since_)
+    return namespace_.clear(Deadline::after(kKillLimit)) || (namespace_.kill(), false);
+  namespace_.kill();
+  return false;
 }
 
 void AgentLoop::wait() {
@@ -105,6 +115,11 @@ void AgentLoop::reap() {
 }
 
 void AgentLoop::on_reaped(pid_t pid) {
+  if (pid == namespace_.init()) {
+    if (!namespace_.ending())
+      tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
+    namespace_.init_reaped();
+  }
   for (const auto& rank : ranks_) {
     if (rank->shim() != pid) continue;
     read_reports(*rank);
@@ -158,7 +173,9 @@ void AgentLoop::read_reports(RankProcess& rank) {
         rank.order({ShimOrder::Kind::leave, 0});
         continue;
       case ShimReport::Kind::started:
-        tell(RankStarted{rank.rank(), report->value});
+        rank.set_pid(namespace_.entered() ? pid_of_rank(rank.shim(), report->value)
+                                          : report->value);
+        tell(RankStarted{rank.rank(), rank.pid()});
         continue;
       case ShimReport::Kind::exited:
         pass_error_file(rank);

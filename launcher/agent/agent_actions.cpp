@@ -56,7 +56,16 @@ void AgentLoop::send_heartbeat() {
   channel_.send_control(envelope_, beat);
 }
 
+void AgentLoop::enter_namespace(Isolate wish) {
+  namespace_.enter(wish);
+  if (wish != Isolate::required) return;
+  // No set of stops shall leave anything either.
+  link_.resist_stops();
+  ::kill(guard_.process().pid(), kResistStops);
+}
+
 void AgentLoop::perform(const HoldPort&) {
+  enter_namespace(state_.spec()->isolate);
   if (state_.spec()->hold_port) port_ = hold_free_port();
   tell(PortHeld{port_.port});
 }
@@ -81,7 +90,9 @@ void AgentLoop::perform(const StartRanks& action) {
   }
   autopsy_.begin();
   output_.begin(spec, envelope_);
-  ranks_.start(spec, action.env, guard_.process());
+  const LinksAbove above =
+      namespace_.entered() ? LinksAbove{} : LinksAbove{::getpid(), guard_.process()};
+  ranks_.start(spec, action.env, above);
 }
 
 void AgentLoop::perform(const SignalMains& action) {
@@ -110,6 +121,7 @@ void AgentLoop::perform(const ForgetRanks&) {
 
 void AgentLoop::perform(const KillEverything&) {
   killing_everything_ = sent_kill_ = true;
+  namespace_.kill();
   kill_children_until_none(
       Deadline::after(kKillLimit),
       [](void* self, pid_t pid, int) { static_cast<AgentLoop*>(self)->on_reaped(pid); }, this);

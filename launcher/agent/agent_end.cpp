@@ -22,6 +22,8 @@ void AgentLoop::look_at_neighbours() {
   if (now_ < next_look_) return;
   next_look_ = now_ + StopWatch::kPeriod;
   if (guard_.stopped_twice()) tell(LinkLost{"the guard was stopped"});
+  if (namespace_.init_stopped())
+    tell(LinkLost{"the first process of the ranks' PID namespace was stopped"});
   for (const auto& rank : ranks_) {
     if (rank->shim_stopped())
       tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank())});

@@ -15,6 +15,7 @@
 #include "launcher/agent/link.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/agent/output_path.h"
+#include "launcher/agent/pid_namespace.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
@@ -43,12 +44,14 @@ class AgentLoop {
   void read_streams();
   void pass_error_file(const RankProcess& rank);
   [[nodiscard]] bool is_empty();
+  [[nodiscard]] bool leave_namespace();
 
   // agent_actions.cpp: what AgentState decides.
   void tell(const AgentEvent& event);
   void lose_root(const std::string& why);
   void perform(const Send& action);
   void send_heartbeat();
+  void enter_namespace(Isolate wish);
   void perform(const HoldPort&);
   void perform(const KillLeftovers& action);
   void perform(const StartRanks& action);
@@ -74,6 +77,7 @@ class AgentLoop {
   StopWatch guard_;
   StopWatch root_;
   HeldPort port_;
+  PidNamespace namespace_;
   AgentFolder folder_;
   Autopsy autopsy_;
   RankSet ranks_;

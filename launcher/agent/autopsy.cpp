@@ -12,7 +12,7 @@
 #include <csignal>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/agent/process_tree.h"
+#include "launcher/agent/proc_files.h"
 
 namespace ds::launcher {
 namespace {
@@ -46,14 +46,14 @@ std::string kernel_line_about(pid_t pid, Clock::time_point since) {
   return found;
 }
 
-std::string first_line(const char* path) {
-  const std::string text = read_small_file(path);
+std::string first_line(const char* name) {
+  const std::string text = read_proc(name);
   return text.substr(0, text.find('\n'));
 }
 
 void look_at_core(DeathFacts& facts) {
-  facts.core_pattern = first_line("/proc/sys/kernel/core_pattern");
-  facts.core_uses_pid = first_line("/proc/sys/kernel/core_uses_pid") == "1";
+  facts.core_pattern = first_line("sys/kernel/core_pattern");
+  facts.core_uses_pid = first_line("sys/kernel/core_uses_pid") == "1";
   if (!facts.cwd.empty()) return;
   std::array<char, 4096> path{};
   if (::getcwd(path.data(), path.size()) != nullptr) facts.cwd = path.data();

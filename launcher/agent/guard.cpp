@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "launcher/agent/agent.h"
@@ -33,14 +35,45 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
   return pid;
 }
 
+/// Since the last call.
+bool has_been_stopped(pid_t child) {
+  siginfo_t info{};
+  const bool told =
+      ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0;
+  return told && info.si_pid == child;
+}
+
+/// Tells whether this process and its agent were stopped together: nobody else can have seen it,
+/// and both have gone on by themselves since (Link::resist_stops). A slow machine stops nobody.
+class StoppedTogether {
+ public:
+  bool now(bool agent_event, bool went_on) {
+    const Clock::time_point now = Clock::now();
+    if (agent_event) agent_event_ = now;
+    if (went_on) went_on_ = now;
+    return agent_event_ && went_on_ &&
+           std::max(*agent_event_ - *went_on_, *went_on_ - *agent_event_) <= kTogether;
+  }
+
+ private:
+  /// The event may have come just before this process was stopped.
+  static constexpr Clock::duration kTogether = kStopLimit + std::chrono::seconds(1);
+  std::optional<Clock::time_point> agent_event_;
+  std::optional<Clock::time_point> went_on_;
+};
+
 /// The exit code of the agent; 1 if it was killed or is stopped.
 int wait_for_agent(Link& link, pid_t agent) {
   StopWatch watch(ProcessRef::of(agent));
+  StoppedTogether together;
   Clock::time_point next_look = Clock::now() + StopWatch::kPeriod;
   while (true) {
     pollfd signals{link.signals(), POLLIN, 0};
     ::poll(&signals, 1, static_cast<int>(Deadline(next_look).remaining().count()));
-    if (link.read_signals().terminate) ::kill(agent, SIGTERM);
+    const Link::Seen seen = link.read_signals();
+    if (seen.terminate) ::kill(agent, SIGTERM);
+    if (seen.resist) link.resist_stops();
+    if (together.now(has_been_stopped(agent), seen.went_on)) return 1;
     int status = 0;
     while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
       if (pid == agent) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;

@@ -18,18 +18,40 @@ Link::Link(pid_t parent) : parent_(parent), parent_ref_(ProcessRef::of(parent)) 
   if (parent_ != 0) ::prctl(PR_SET_PDEATHSIG, kParentDied, 0, 0, 0);
   sigset_t watched;
   ::sigemptyset(&watched);
-  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, kParentDied})
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGCONT, kParentDied, kResistStops})
     ::sigaddset(&watched, signo);
   signal_fd_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signal_fd_) throw_errno("cannot watch signals", errno);
 }
 
+void Link::resist_stops() {
+  if (wake_up_) return;
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGCONT;
+  timer_t timer{};
+  if (::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
+    throw_errno("cannot make a timer", errno);
+  wake_up_ = timer;
+  put_off_wake_up();
+}
+
+void Link::put_off_wake_up() {
+  if (!wake_up_) return;
+  itimerspec span{};
+  span.it_value.tv_sec = std::chrono::seconds(kStopLimit).count();
+  ::timer_settime(*wake_up_, 0, &span, nullptr);
+}
+
 Link::Seen Link::read_signals() {
   Seen seen;
+  put_off_wake_up();
   signalfd_siginfo info;
   while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signo = static_cast<int>(info.ssi_signo);
     if (signo == SIGCHLD) seen.child = true;
+    if (signo == kResistStops) seen.resist = true;
+    if (signo == SIGCONT && info.ssi_code == SI_TIMER) seen.went_on = true;
     if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP) seen.terminate = true;
   }
   return seen;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <signal.h>
+#include <time.h>
 
+#include <optional>
 #include <vector>
 
 #include "engine/base/unique_fd.h"
@@ -15,6 +17,11 @@ inline constexpr int kParentDied = SIGUSR2;
 /// How long a link goes on killing what does not die.
 inline constexpr std::chrono::seconds kKillLimit{20};
 
+/// A link that resists stops goes on by itself after this: its neighbours see it stopped before.
+inline constexpr std::chrono::seconds kStopLimit{2};
+/// From an agent to its guard: resist stops.
+inline constexpr int kResistStops = SIGUSR1;
+
 /// Makes this process a link: a subreaper that hears of its parent's death; signals are blocked and
 /// come through signals(); SIGPIPE is ignored.
 class Link {
@@ -26,17 +33,25 @@ class Link {
   struct Seen {
     bool child = false;      // children have changed
     bool terminate = false;  // TERM, INT or HUP for this process
+    bool resist = false;     // kResistStops
+    bool went_on = false;    // this process did not run for kStopLimit; if it was stopped, no more
   };
-  /// Empties the descriptor.
+  /// From now on the kernel wakes this process by SIGCONT when it has not called read_signals() for
+  /// kStopLimit. Does nothing to a process that is only slow.
+  void resist_stops();
+  /// Empties the descriptor; to be called each half second at least.
   Seen read_signals();
   /// The neighbour above has died; this process belongs to somebody else now.
   [[nodiscard]] bool orphaned() const;
   [[nodiscard]] const ProcessRef& parent() const { return parent_ref_; }
 
  private:
+  void put_off_wake_up();
+
   pid_t parent_;
   ProcessRef parent_ref_;
   UniqueFd signal_fd_;
+  std::optional<timer_t> wake_up_;
 };
 
 /// Blocks all signals; to be called before fork, so that a new link is never hit in its parent's

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <vector>
 
-#include "launcher/agent/process_tree.h"
+#include "launcher/agent/proc_files.h"
 
 namespace ds::launcher {
 namespace {
@@ -65,7 +65,8 @@ MemoryCgroup MemoryCgroup::find(const std::string& root) {
       {false, "/sys/fs/cgroup/memory", "memory.oom_control", "memory.limit_in_bytes"},
       {true, "/sys/fs/cgroup", "memory.events", "memory.max"},
       {true, "/sys/fs/cgroup/unified", "memory.events", "memory.max"}};
-  const std::string own = read_small_file((root + "/proc/self/cgroup").c_str());
+  const std::string own = root.empty() ? read_proc("self/cgroup")
+                                       : read_small_file((root + "/proc/self/cgroup").c_str());
   MemoryCgroup found;
   for (const Place& place : kPlaces) {
     const auto path = cgroup_path(own, place.version2);

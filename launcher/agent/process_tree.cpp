@@ -1,9 +1,6 @@
-// /proc is read with plain calls: these functions run in processes that must not fail for want of
-// memory.
+// States from /proc; killing of children until none comes back.
 #include "launcher/agent/process_tree.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -12,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -23,85 +19,11 @@
 namespace ds::launcher {
 namespace {
 
-/// Field of /proc/PID/stat, counted from 1 as in proc(5), at least the third; empty if there is
-/// none.
-std::string stat_field(pid_t pid, int number) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  const std::string text = read_small_file(path);
-  // The second field is a name that may hold spaces and parentheses.
-  std::size_t at = text.rfind(')');
-  if (at == std::string::npos) return {};
-  for (int field = 2; field < number && at != std::string::npos; ++field)
-    at = text.find(' ', at + 1);
-  if (at == std::string::npos) return {};
-  return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
-}
-
 std::uint64_t start_of(pid_t pid) {
   return std::strtoull(stat_field(pid, 22).c_str(), nullptr, 10);
 }
 
-void append_children(const std::string& task_path, std::vector<pid_t>& out) {
-  const std::string text = read_small_file((task_path + "/children").c_str());
-  const char* at = text.c_str();
-  for (char* end = nullptr;; at = end) {
-    const long pid = std::strtol(at, &end, 10);
-    if (end == at) return;
-    out.push_back(static_cast<pid_t>(pid));
-  }
-}
-
-std::string path_of(pid_t pid, const char* file) {
-  return "/proc/" + std::to_string(pid) + "/" + file;
-}
-
 }  // namespace
-
-std::string read_small_file(const char* path) {
-  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  if (!file) return text;
-  for (ssize_t n = 0; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(n));
-  return text;
-}
-
-std::string name_of(pid_t pid) {
-  const std::string line = read_small_file(path_of(pid, "comm").c_str());
-  return line.substr(0, line.find('\n'));
-}
-
-pid_t parent_of(pid_t pid) {
-  return static_cast<pid_t>(std::strtol(stat_field(pid, 4).c_str(), nullptr, 10));
-}
-
-std::string environ_of(pid_t pid) { return read_small_file(path_of(pid, "environ").c_str()); }
-
-std::vector<pid_t> all_processes() {
-  std::vector<pid_t> processes;
-  DIR* folder = ::opendir("/proc");
-  if (folder == nullptr) return processes;
-  while (const dirent* entry = ::readdir(folder)) {
-    const long pid = std::strtol(entry->d_name, nullptr, 10);
-    if (pid > 0) processes.push_back(static_cast<pid_t>(pid));
-  }
-  ::closedir(folder);
-  return processes;
-}
-
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  const std::string tasks = path_of(pid, "task");
-  DIR* folder = ::opendir(tasks.c_str());
-  if (folder == nullptr) return children;
-  while (const dirent* entry = ::readdir(folder)) {
-    if (entry->d_name[0] != '.') append_children(tasks + "/" + entry->d_name, children);
-  }
-  ::closedir(folder);
-  return children;
-}
 
 ProcessRef ProcessRef::of(pid_t pid) { return of(pid, start_of(pid)); }
 
@@ -137,12 +59,6 @@ void ProcessRef::kill() const {
 bool StopWatch::stopped_twice() {
   const bool stopped = process_.state() == ProcessRef::State::stopped;
   return std::exchange(stopped_before_, stopped) && stopped;
-}
-
-std::vector<pid_t> own_children() {
-  std::vector<pid_t> children;
-  append_children("/proc/thread-self", children);
-  return children;
 }
 
 bool is_shim_with_children(pid_t pid) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "launcher/agent/proc_files.h"
 
 namespace ds::launcher {
 
@@ -48,21 +49,6 @@ class StopWatch {
   ProcessRef process_;
   bool stopped_before_ = false;
 };
-
-/// A file of /proc or /sys; empty if it cannot be read.
-std::string read_small_file(const char* path);
-
-/// What /proc tells of a process: name (comm), parent, environment as it was at its start.
-std::string name_of(pid_t pid);
-pid_t parent_of(pid_t pid);
-std::string environ_of(pid_t pid);
-/// All processes that /proc shows.
-std::vector<pid_t> all_processes();
-/// Children of all threads of a process.
-std::vector<pid_t> children_of(pid_t pid);
-
-/// Direct children of this process, zombies included. Threads: this process has one.
-std::vector<pid_t> own_children();
 
 // Names of the links in ps.
 inline constexpr const char* kGuardName = "dsguard";

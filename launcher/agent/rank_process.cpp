@@ -38,7 +38,7 @@ pid_t fork_shim(const ShimSetup& setup) {
 }  // namespace
 
 RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-                         const ProcessRef& guard)
+                         const LinksAbove& above)
     : rank_(rank.rank), program_(spec.programs.at(static_cast<std::size_t>(rank.program))) {
   RankPipe out = spec.output.pty ? make_output_terminal(spec.output.rows, spec.output.columns)
                                  : make_output_pipe();
@@ -55,8 +55,8 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
                             .umask = spec.umask,
                             .limits = limits_to_set(spec.limits)},
                   .control_fd = control.theirs.get(),
-                  .agent = ::getpid(),
-                  .guard = guard};
+                  .agent = above.agent,
+                  .guard = above.guard};
   setup.spawn.stdin_fd = in.theirs.get();
   setup.spawn.on_terminal = spec.output.pty;
   setup.spawn.stdout_fd = out.theirs.get();
@@ -79,7 +79,6 @@ std::optional<ShimReport> RankProcess::next_report() {
   const ssize_t got = ::recv(control_.get(), &report, sizeof report, MSG_DONTWAIT);
   if (got == 0) control_.reset();
   if (got != static_cast<ssize_t>(sizeof report)) return std::nullopt;
-  if (report.kind == ShimReport::Kind::started) pid_ = report.value;
   ended_ = ended_ || report.kind != ShimReport::Kind::started;
   return report;
 }

@@ -12,6 +12,12 @@
 
 namespace ds::launcher {
 
+/// Whom a shim watches; both nobody in a PID namespace.
+struct LinksAbove {
+  pid_t agent = 0;
+  ProcessRef guard{};
+};
+
 /// Threads: one.
 class RankProcess {
  public:
@@ -21,11 +27,12 @@ class RankProcess {
   };
   /// Forks the shim. Errors: Error{system} if the system refuses.
   RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-              const ProcessRef& guard);
+              const LinksAbove& above);
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] const ProgramSpec& program() const { return program_; }
-  [[nodiscard]] pid_t pid() const { return pid_; }    // of its main process, once it runs
+  [[nodiscard]] pid_t pid() const { return pid_; }  // of its main process, once it runs
+  void set_pid(pid_t pid) { pid_ = pid; }
   [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }

@@ -9,9 +9,9 @@
 
 namespace ds::launcher {
 
-void RankSet::start(const Spec& spec, const EnvList& node_env, const ProcessRef& guard) {
+void RankSet::start(const Spec& spec, const EnvList& node_env, const LinksAbove& above) {
   for (const RankSpec& rank : spec.ranks)
-    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, guard));
+    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, above));
 }
 
 void RankSet::order(const ShimOrder& order) {

@@ -171,6 +171,7 @@ class Shim {
 }  // namespace
 
 int run_shim(ShimSetup setup) {
+  forget_proc();
   forget_handlers();
   std::vector<int> kept = {setup.control_fd, setup.spawn.stdout_fd, setup.spawn.stderr_fd};
   if (setup.spawn.stdin_fd >= 0) kept.push_back(setup.spawn.stdin_fd);

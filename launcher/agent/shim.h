@@ -24,8 +24,8 @@ struct ShimSetup {
   int rank = 0;
   SpawnSetup spawn;
   int control_fd = -1;  // a SOCK_SEQPACKET pair's end
-  pid_t agent = 0;
-  ProcessRef guard;
+  pid_t agent = 0;      // 0 in a PID namespace: all of it dies with the agent
+  ProcessRef guard{};
 };
 
 /// The life of a shim; returns its exit code. Called after fork, with all signals blocked.

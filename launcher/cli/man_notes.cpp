@@ -53,6 +53,7 @@ constexpr OptionNote kNotes[] = {
      "by a restart. See `failure.md`."},
     {"--spares", "They are connected and wait."},
     {"--verdict", "Also when it went well. The file appears as a whole at the end."},
+    {"--isolate", "What programs see of the namespace is in `no_orphans.md`."},
     // Output
     {"--prefix",
      "`{node}` is the name in the hostfile, `{host}` what the machine calls itself, `{stream}` out "

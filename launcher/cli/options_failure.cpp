@@ -97,6 +97,13 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
      }},
     {{"--verdict", "FILE", "write how the job went to FILE, as JSON"},
      [](FailureOptions& part, const GivenOption& given) { part.verdict = text_value(given); }},
+    {{"--isolate", "MODE",
+      "pid: the ranks of a node get a PID namespace, and nothing outlives the\n"
+      "job, whatever is killed or stopped; an error where a node allows none.\n"
+      "none: they do not. auto: dsrunner does where root runs it (default)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.isolate = choice_value<IsolateWish, 3>(given, {"auto", "pid", "none"});
+     }},
 };
 
 }  // namespace

@@ -13,6 +13,9 @@
 
 namespace ds::launcher {
 
+/// In the order in which --isolate names them.
+enum class IsolateWish { automatic, pid, none };
+
 struct FailureOptions {
   std::chrono::milliseconds grace{10'000};
   std::chrono::milliseconds node_timeout{10'000};
@@ -23,6 +26,7 @@ struct FailureOptions {
   int max_restarts = 0;
   int spares = 0;
   std::optional<std::string> verdict{};
+  IsolateWish isolate = IsolateWish::automatic;
 };
 
 std::span<const OptionDef<FailureOptions>> failure_options();

@@ -32,6 +32,7 @@ struct JobRequest {
   Placement placement;
   std::vector<Program> programs;  // by group
   std::uint32_t umask = 022;
+  Isolate isolate = Isolate::none;
   std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
   EnvList forwarded;                    // -x
   bool own_devices = false;             // each rank sees the device of its slot alone

@@ -27,6 +27,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.env.emplace_back(contract::kRestartCount, std::to_string(placement.epoch));
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
+  spec.isolate = request.isolate;
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request.policy.node_timeout.count());

@@ -43,6 +43,19 @@ JobPolicy job_policy(const Options& options) {
           .forwarded_signals = failure.forward_signals};
 }
 
+/// Programs of others see the namespace: pids, mounts, setuid programs. Our own does not mind.
+Isolate isolation(const Options& options) {
+  switch (options.failure.isolate) {
+    case IsolateWish::automatic:
+      return options.train ? Isolate::if_free : Isolate::none;
+    case IsolateWish::pid:
+      return Isolate::required;
+    case IsolateWish::none:
+      break;
+  }
+  return Isolate::none;
+}
+
 int run_here(const Options& options, PlacedJob placed, std::vector<Program> programs,
              EnvList forwarded, const Background* background) {
   asio::io_context io(1);
@@ -56,6 +69,7 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
   request.spares = std::move(placed.spares);
   request.programs = std::move(programs);
   request.umask = current_umask();
+  request.isolate = isolation(options);
   request.limits = limits_of_this_process();
   request.forwarded = std::move(forwarded);
   request.logs = options.logs.policy;

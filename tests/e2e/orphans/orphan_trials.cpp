@@ -1,5 +1,6 @@
-// orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED: kills and stops random parts of jobs and prints
-// what is left of them. Exit code 0: never anything. Trial i of a seed is always the same.
+// orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED [isolated]: kills and stops random parts of jobs,
+// of isolated ones any part, and prints what is left of them. Exit code 0: never anything. Trial i
+// of a seed is always the same.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,13 +25,18 @@ void print(int number, const ds::test::TrialResult& result) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED\n");
+  const bool isolated = argc == 6 && argv[5] == std::string("isolated");
+  if (argc != 5 && !isolated) {
+    fmt::print(stderr, "usage: orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED [isolated]\n");
     return 64;
   }
-  const ds::test::TrialSetup setup{.launcher = argv[1], .rank = argv[2]};
+  const ds::test::TrialSetup setup{.launcher = argv[1], .rank = argv[2], .isolated = isolated};
   const int trials = std::stoi(argv[3]);
   const std::uint64_t seed = std::stoull(argv[4]);
+  if (isolated && !ds::test::can_isolate(setup)) {
+    fmt::print("skip: this machine allows no PID namespace\n");
+    return 77;
+  }
   fmt::print("trial  ways    ms      left   hits\n");
   int bad = 0;
   std::vector<std::int64_t> spans;

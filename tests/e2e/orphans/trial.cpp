@@ -35,23 +35,27 @@ struct JobTree {
   pid_t root = 0;
   pid_t guard = 0;
   pid_t agent = 0;
+  pid_t init = 0;  // of the PID namespace
   std::vector<pid_t> shims;
   std::vector<pid_t> others;  // ranks and what they made
 };
 
 std::optional<JobTree> find_tree(const std::vector<Process>& all, pid_t root, std::size_t ranks) {
-  JobTree tree{.root = root, .guard = 0, .agent = 0, .shims = {}, .others = {}};
+  JobTree tree{.root = root, .guard = 0, .agent = 0, .init = 0, .shims = {}, .others = {}};
   const auto guards = children_of(all, root);
   if (guards.size() != 1) return std::nullopt;
   tree.guard = guards[0].pid;
   const auto agents = children_of(all, tree.guard);
   if (agents.size() != 1) return std::nullopt;
   tree.agent = agents[0].pid;
-  for (const Process& shim : children_of(all, tree.agent)) tree.shims.push_back(shim.pid);
+  for (const Process& child : children_of(all, tree.agent)) {
+    if (child.name == "dsinit") tree.init = child.pid;
+    if (child.name != "dsinit") tree.shims.push_back(child.pid);
+  }
   if (tree.shims.size() != ranks) return std::nullopt;
   for (const Process& process : all) {
     const pid_t pid = process.pid;
-    if (pid != root && pid != tree.guard && pid != tree.agent &&
+    if (pid != root && pid != tree.guard && pid != tree.agent && pid != tree.init &&
         std::ranges::count(tree.shims, pid) == 0)
       tree.others.push_back(pid);
   }
@@ -67,14 +71,20 @@ struct Hit {
 
 std::vector<Hit> random_hits(const JobTree& tree, std::mt19937_64& random) {
   std::vector<Hit> hits;
+  const bool isolated = tree.init != 0;
+  // Of isolated jobs often all links, or all processes, and often all in the same way.
+  const bool all_links = isolated && chance(random, 40);
+  const bool everything = isolated && chance(random, 25);
+  const int kills = isolated ? std::uniform_int_distribution<int>(0, 2)(random) * 50 : 50;
   const auto maybe = [&](pid_t pid, int percent, const std::string& name, bool link) {
-    if (!chance(random, percent)) return;
-    const bool kill = chance(random, 50);
+    if (!everything && !(all_links && link) && !chance(random, percent)) return;
+    const bool kill = chance(random, kills);
     hits.push_back({pid, kill ? SIGKILL : SIGSTOP, name, link || (kill && pid == tree.root)});
   };
   maybe(tree.root, 40, "root", false);
   // What is spared: the guard, the agent, or all shims. Everything else may be hit.
-  const int spared = std::uniform_int_distribution<int>(0, 2)(random);
+  const int spared = isolated ? 3 : std::uniform_int_distribution<int>(0, 2)(random);
+  if (isolated) maybe(tree.init, 60, "init", true);
   if (spared != 0) maybe(tree.guard, 60, "guard", true);
   if (spared != 1) maybe(tree.agent, 60, "agent", true);
   if (spared != 2)
@@ -156,6 +166,12 @@ void hit_and_look(const JobTree& tree, const std::string& cookie, std::mt19937_6
 
 }  // namespace
 
+bool can_isolate(const TrialSetup& setup) {
+  const pid_t job = start({setup.launcher, "--isolate", "pid", "--", "true"}, "no trial");
+  int status = 0;
+  return ::waitpid(job, &status, 0) == job && status == 0;
+}
+
 TrialResult run_trial(const TrialSetup& setup, std::mt19937_64& random) {
   TrialResult result;
   result.ways = random_ways(random);
@@ -163,15 +179,17 @@ TrialResult run_trial(const TrialSetup& setup, std::mt19937_64& random) {
   const auto folder = std::filesystem::temp_directory_path() / cookie;
   std::filesystem::create_directory(folder);
   const int ranks = std::uniform_int_distribution<int>(1, 4)(random);
-  const pid_t root = start(
-      {setup.launcher, "-n", std::to_string(ranks), "--", setup.rank, result.ways, folder}, cookie);
+  std::vector<std::string> command = {setup.launcher, "-n", std::to_string(ranks)};
+  if (setup.isolated) command.insert(command.end(), {"--isolate", "pid"});
+  command.insert(command.end(), {"--", setup.rank, result.ways, folder});
+  const pid_t root = start(command, cookie);
   std::optional<JobTree> tree;
   const bool up =
       wait_until(20s, [&] { return files_in(folder) == static_cast<std::size_t>(ranks); }) &&
       // Processes that just fork are between two places: look again.
       wait_until(5s, [&] {
         tree = find_tree(processes_with(cookie), root, static_cast<std::size_t>(ranks));
-        return tree.has_value();
+        return tree.has_value() && setup.isolated == (tree->init != 0);
       });
   if (up) {
     hit_and_look(*tree, cookie, random, result);

@@ -12,8 +12,9 @@ namespace ds::test {
 
 /// What to run.
 struct TrialSetup {
-  std::string launcher;  // dslaunch
-  std::string rank;      // stubborn_rank
+  std::string launcher;   // dslaunch
+  std::string rank;       // stubborn_rank
+  bool isolated = false;  // --isolate pid: any set may be hit
 };
 
 struct TrialResult {
@@ -28,10 +29,13 @@ struct TrialResult {
 /// The promise: so long after the hits nothing is left.
 inline constexpr std::chrono::seconds kLimit{5};
 
+/// A job with --isolate pid works here.
+bool can_isolate(const TrialSetup& setup);
+
 /// Starts a job, waits until all ranks have spread, and sends SIGKILL or SIGSTOP to a random set of
-/// its processes that spares one of guard, agent and shim on the path to each rank. At least one of
-/// the hits is one that ends a job: on a link, or KILL to the launcher. Whatever is left in the end
-/// is killed.
+/// its processes that spares one of guard, agent and shim on the path to each rank, or any set if
+/// the ranks are isolated. At least one of the hits is one that ends a job: on a link, or KILL to
+/// the launcher. Whatever is left in the end is killed.
 TrialResult run_trial(const TrialSetup& setup, std::mt19937_64& random);
 
 }  // namespace ds::test

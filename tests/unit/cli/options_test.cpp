@@ -45,6 +45,7 @@ TEST_CASE("defaults") {
   CHECK(options.logs.log_level == LogLevel::info);
   CHECK(options.reach.connect_timeout == 10s);
   CHECK(options.failure.node_timeout == 10s);
+  CHECK(options.failure.isolate == IsolateWish::automatic);
   CHECK(options.reach.window == 64);
   CHECK_FALSE(options.reach.ssh_config);
   CHECK(options.reach.known_hosts.empty());
@@ -186,6 +187,8 @@ TEST_CASE("wrong use: the whole message") {
        std::string("--node-timeout must be longer than 0") + kSeeHelp},
       {{"--connect-timeout", "0ms", "--", "a"},
        std::string("--connect-timeout must be longer than 0") + kSeeHelp},
+      {{"--isolate", "cgroup", "--", "a"},
+       "--isolate cannot be 'cgroup'\n  hint: one of: auto, pid, none"},
       {{"--dry-run=xml", "--", "a"}, "--dry-run cannot be 'xml'\n  hint: one of: off, table, json"},
       {{"--transport", "rsh", "--", "a"},
        "--transport cannot be 'rsh'\n  hint: one of: auto, ssh, local"},
