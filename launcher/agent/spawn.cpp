@@ -85,7 +85,7 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::dup2(setup.stderr_fd, 2);
   // The report pipe closes itself at exec, and so do all others from here on.
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  ::umask(static_cast<mode_t>(setup.umask));
+  if (setup.umask != Spec::kOwnUmask) ::umask(static_cast<mode_t>(setup.umask));
   for (const LimitToSet& limit : setup.limits)
     ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &limit.value);
   if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0) return {Exited::Stage::chdir, errno};

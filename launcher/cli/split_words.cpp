@@ -81,9 +81,10 @@ std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::
     return false;
   };
   auto word = args.begin();
-  while (word != args.end() && word->size() > 1 && word->front() == '-')
+  while (word != args.end() && word->size() > 1 && word->front() == '-' && *word != "--")
     word += takes_next_word(*word) && word + 1 != args.end() ? 2 : 1;
-  std::vector<std::string> command(word, args.end());
+  const bool dashes = word != args.end() && *word == "--";
+  std::vector<std::string> command(dashes ? word + 1 : word, args.end());
   args.erase(word, args.end());
   return command;
 }

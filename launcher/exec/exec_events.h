@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "launcher/job/events.h"
+#include "launcher/job/rank_end.h"
 
 namespace ds::launcher::exec {
 

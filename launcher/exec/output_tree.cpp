@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kLineCost = 96;
 constexpr std::size_t kPlaceCost = 48;
 
+/// Without what a '\r' draws over, and without the one at the end.
+std::string_view last_drawn(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.substr(line.rfind('\r') + 1);  // npos + 1 is 0
+}
+
 }  // namespace
 
 OutputTree::OutputTree(int nodes, std::size_t most_bytes)
@@ -58,6 +64,7 @@ void OutputTree::finish() {
 }
 
 void OutputTree::add_line(NodeOutput& output, std::string_view line) {
+  line = last_drawn(line);
   auto known = line_ids_.find(line);
   if (known == line_ids_.end()) {
     output.cut = output.cut || !take_room(line.size() + kLineCost);

@@ -29,7 +29,7 @@ class OutputTree {
   explicit OutputTree(int nodes, std::size_t most_bytes = kMostBytes);
 
   /// The next bytes of one stream (1 or 2) of a node. Lines of both streams stand in the order in
-  /// which they were finished.
+  /// which they were finished. Of a line with '\r' inside counts what a terminal would show last.
   void add(int node, int stream, std::string_view text);
   /// No more comes: lines without a newline count as lines.
   void finish();

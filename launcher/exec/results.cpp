@@ -64,7 +64,7 @@ std::string words_of(const NodeResult& result) {
       return {};
     case NodeResult::Kind::exited:
       if (result.end.status.success()) return {};
-      return result.end.cause.empty() ? result.end.status.describe() : result.end.cause;
+      return describe(result.end);
     case NodeResult::Kind::timed_out:
       return "its time was up (-u); stopped";
     case NodeResult::Kind::stopped:

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job/events.h"
+#include "launcher/job/rank_end.h"
 
 namespace ds::launcher::exec {
 

@@ -8,6 +8,7 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/guard.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/exec/exec_command.h"
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
 
@@ -22,6 +23,7 @@ int run_agent(int argc, char**) {
 }
 
 const Command kCommands[] = {
+    kExecCommand,
     kPsCommand,         kTailCommand,
     kAttachCommand,     kKillCommand,
     kHelpCommand,       kManCommand,

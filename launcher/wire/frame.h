@@ -89,6 +89,7 @@ struct Spec {
   std::vector<ProgramSpec> programs{};
   EnvList env{};            // for all ranks of this node; wins over the inherited environment
   bool inherit_env = true;  // ranks start from the agent's own environment (else from nothing)
+  static constexpr std::uint32_t kOwnUmask = ~0U;  // the agent's own
   std::uint32_t umask = 022;
   std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
   std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never

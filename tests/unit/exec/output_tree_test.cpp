@@ -46,6 +46,15 @@ TEST_CASE("a last line without newline is a line, and silence is no output") {
   CHECK(texts_of(tree) == std::vector<std::string>{"0 1 : a"});
 }
 
+TEST_CASE("progress and DOS lines count as they look in the end") {
+  OutputTree tree(3);
+  tree.add(0, 1, "10%\r50%\r100%\nx\n");
+  tree.add(1, 1, "20%\r100%\r\nx\r\n");
+  tree.add(2, 1, "100%\nx");
+  tree.finish();
+  CHECK(texts_of(tree) == std::vector<std::string>{"0 1 2 : 100% x"});
+}
+
 TEST_CASE("lines of both streams stay whole") {
   OutputTree tree(1);
   tree.add(0, 1, "out ");

@@ -1,0 +1,94 @@
+// Command line -> hosts and a request -> run_exec.
+#include "launcher/exec/exec_command.h"
+
+#include <unistd.h>
+
+#include <asio/io_context.hpp>
+#include <cstdlib>
+#include <utility>
+
+#include "launcher/cli/option_values.h"
+#include "launcher/exec/exec_options.h"
+#include "launcher/exec/exec_run.h"
+#include "launcher/exec/host_sources.h"
+#include "launcher/hosts/load_hostfile.h"
+#include "launcher/routes/routes.h"
+#include "launcher/transport/ssh_files.h"
+
+namespace ds::launcher {
+namespace {
+
+using namespace exec;
+
+constexpr std::string_view kDetails =
+    R"(The words of COMMAND are joined by blanks and run by the login shell of the user on each node, in the
+home directory, as ssh does it; so quote what the nodes' shells shall see: 'echo $HOSTNAME; uptime'.
+In COMMAND %h stands for the host, %n for its number from 0, %u for the user, %% for a percent sign.
+
+Every node runs by itself: none is stopped because another failed or could not be reached. Those that
+failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within a second
+stops them, for real: TERM, and KILL after the grace, to all processes that the command made.
+
+Exit code: 0; with -S the largest code of the nodes, with -k that of the first failure: the command's
+code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64 wrong usage,
+65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
+
+std::vector<Host> hosts_of(const ExecOptions& options) {
+  HostListParser parser(system_list_reader());
+  for (const std::string& list : options.lists) parser.add(list, "-w");
+  for (const std::string& group : options.groups) parser.add_group(group, "-g");
+  if (options.hostfile) parser.add_hosts(load_hostfile(*options.hostfile));
+  const bool none_given = options.lists.empty() && options.groups.empty() && !options.hostfile;
+  if (none_given) {
+    const char* wcoll = std::getenv("WCOLL");
+    if (wcoll == nullptr || *wcoll == '\0')
+      usage_error("no hosts are given", "as in: dslaunch exec -w node[01-16] -- uname -r");
+    parser.add("^" + std::string(wcoll), "WCOLL");
+  }
+  for (const std::string& list : options.excluded) parser.exclude(list, "-x");
+  std::vector<Host> hosts = parser.hosts();
+  if (hosts.empty()) usage_error("no hosts are left", "look at -w, -g, --hostfile and -x");
+  for (Host& host : hosts)
+    if (host.user.empty()) host.user = options.user;
+  return hosts;
+}
+
+int run(int argc, char** argv) {
+  ExecOptions options;
+  const auto words = read_command(kExecCommand, exec_table(options), argc, argv, Words::command);
+  if (!words) return 0;
+  if (words->empty() || words->front().empty())
+    usage_error("no command is given", "as in: dslaunch exec -w node[01-16] -- uname -r");
+  ExecRequest request;
+  request.hosts = hosts_of(options);
+  request.argv = *words;
+  request.shell = options.shell;
+  request.fill_percents = options.fill_percents;
+  request.user = local_user().name;
+  request.folder = options.folder;
+  request.policy = options.policy;
+  request.policy.interrupt_asks = ::isatty(STDERR_FILENO) == 1;
+  request.policy.start_timeout = start_timeout(options.reach);
+  request.output = {.fold = options.fold, .diff = options.diff, .prefixed = options.prefixed};
+  asio::io_context io(1);
+  const Routes routes = make_routes(io, request.hosts, options.reach);
+  request.routes = routes.by_host;
+  return run_exec(io, std::move(request));
+}
+
+OptionTable shown_options() {
+  static ExecOptions options;
+  return exec_table(options);
+}
+
+}  // namespace
+
+const Command kExecCommand{
+    .name = "exec",
+    .summary = "run a command on many machines, once on each (as pdsh, clush)",
+    .run = run,
+    .synopsis = "[options] [--] COMMAND ARGS...",
+    .details = kDetails,
+    .options = shown_options};
+
+}  // namespace ds::launcher

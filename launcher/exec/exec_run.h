@@ -1,0 +1,37 @@
+// Runs one command on many nodes: carries out what ExecState decides, on one event loop.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <string>
+#include <vector>
+
+#include "launcher/exec/exec_output.h"
+#include "launcher/exec/exec_state.h"
+#include "launcher/hosts/hostfile.h"
+#include "launcher/job/job.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher::exec {
+
+struct ExecRequest {
+  std::vector<Host> hosts;
+  std::vector<NodeRoute> routes;  // by node, as the hosts
+  std::vector<std::string> argv;
+  bool shell = true;          // argv, joined by spaces, goes to the login shell
+  bool fill_percents = true;  // %h, %n, %u
+  std::string user;           // for %u, where a host names none
+  std::string folder;         // empty: the home directory
+  EnvList env;
+  ExecPolicy policy;
+  ExecOutputSetup output;
+};
+
+/// Runs the command, relays its output, handles HUP, INT, TERM and TSTP, and returns the exit code
+/// once everything is over and written.
+/// Errors:  Error{system} if the machine refuses timers or signals.
+int run_exec(asio::io_context& io, ExecRequest request);
+
+/// The names by which nodes are told apart: of hosts that share a name the port is part of it.
+std::vector<std::string> node_names(const std::vector<Host>& hosts);
+
+}  // namespace ds::launcher::exec

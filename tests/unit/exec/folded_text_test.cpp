@@ -1,0 +1,44 @@
+// What -b and --diff print.
+#include "launcher/exec/folded_text.h"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace ds::launcher::exec;
+
+const std::vector<std::string> kNames = {"n1", "n2", "n3", "n4"};
+
+OutputTree kernels() {
+  OutputTree tree(4);
+  for (const int node : {0, 1, 3}) tree.add(node, 1, "Linux\n6.1\nx86_64\n");
+  tree.add(2, 1, "Linux\n5.10\nx86_64\n");
+  tree.finish();
+  return tree;
+}
+
+}  // namespace
+
+TEST_CASE("groups stand below their nodes") {
+  const OutputTree tree = kernels();
+  CHECK(folded_text(tree.groups(), kNames) ==
+        "---------------\nn[1-2,4] (3)\n---------------\nLinux\n6.1\nx86_64\n"
+        "---------------\nn3\n---------------\nLinux\n5.10\nx86_64\n");
+  CHECK(folded_text({}, kNames).empty());
+}
+
+TEST_CASE("differences are to the output that most have") {
+  const OutputTree tree = kernels();
+  CHECK(diff_text(tree.groups(), kNames) ==
+        "---------------\nn[1-2,4] (3)\n---------------\nLinux\n6.1\nx86_64\n"
+        "--- n[1-2,4] (3)\n+++ n3\n@@ -1,3 +1,3 @@\n Linux\n-6.1\n+5.10\n x86_64\n");
+  CHECK(diff_text({}, kNames).empty());
+}
+
+TEST_CASE("control bytes stay away from the terminal, tabs do not") {
+  OutputTree tree(1);
+  tree.add(0, 1, "a\tb\x1b[31m\x7f\xc3\xa4\n");
+  tree.finish();
+  CHECK(folded_text(tree.groups(), kNames) ==
+        "---------------\nn1\n---------------\na\tb?[31m?\xc3\xa4\n");
+}
