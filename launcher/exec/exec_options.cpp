@@ -9,6 +9,7 @@ namespace ds::launcher::exec {
 namespace {
 
 using Def = OptionDef<ExecOptions>;
+using Defs = std::span<const Def>;
 constexpr int kMostNodes = 65536;
 
 constexpr Def kWhere[] = {
@@ -94,12 +95,12 @@ constexpr Def kShortReach[] = {
 
 OptionTable exec_table(ExecOptions& options) {
   OptionTable table;
-  table.add("Where", std::span(kWhere), options);
-  table.add("What", std::span(kWhat), options);
-  table.add("Output", std::span(kOutput), options);
-  table.add("Running", std::span(kRunning), options);
+  table.add("Where", Defs(kWhere), options);
+  table.add("What", Defs(kWhat), options);
+  table.add("Output", Defs(kOutput), options);
+  table.add("Running", Defs(kRunning), options);
   table.add("Reaching the nodes", reach_options(), options.reach);
-  table.add("Reaching the nodes", std::span(kShortReach), options);
+  table.add("Reaching the nodes", Defs(kShortReach), options);
   return table;
 }
 

@@ -107,9 +107,13 @@ std::string results_text(const std::vector<std::string>& names,
       ended.add(words, names[i]);
   }
   std::string text = ended.text("") + lost.text("");
-  if (const std::size_t count = unreachable.count(); count > 0)
-    text += fmt::format("{} of {} {} not reached:\n{}", count, results.size(),
-                        results.size() == 1 ? "node was" : "nodes were", unreachable.text("  "));
+  const std::size_t count = unreachable.count();
+  const std::string_view word = results.size() == 1 ? "node was"
+                                : count == 1        ? "nodes was"
+                                                    : "nodes were";
+  if (count > 0)
+    text += fmt::format("{} of {} {} not reached:\n{}", count, results.size(), word,
+                        unreachable.text("  "));
   return without_newline(std::move(text));
 }
 

@@ -35,9 +35,10 @@ on_node() {
 }
 
 node_pids() {
-  local pid
+  local pid name
   for pid in $(ip netns pids "$(node_ns "$1")"); do
-    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = sshd ] || echo "$pid" # a session may outlive its dead client
+    name=$(cat "/proc/$pid/comm" 2> /dev/null) || continue # gone meanwhile
+    [ "$name" = sshd ] || echo "$pid"                      # a session may outlive its dead client
   done
 }
 

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# One command on many nodes: who runs it, where and by which shell, what is printed, which code comes back.
+set -u
+. "$DS_SOURCE/tests/e2e/exec/loopback.sh"
+
+exec_on '127.0.2.[1-3]' 'echo "%n %% $((1 + 1))"; echo warn >&2'
+expect 0 "three nodes"
+sorted_out_is "127.0.2.1: 0 % 2
+127.0.2.2: 1 % 2
+127.0.2.3: 2 % 2" "a line of each node below its name"
+[ "$(sort err)" = "127.0.2.1: warn
+127.0.2.2: warn
+127.0.2.3: warn" ] || die "standard error has names too"
+
+exec_on 127.0.2.1 -N -- pwd
+out_is "$(getent passwd "$(id -u)" | cut -d: -f6)" "it runs in the home directory"
+exec_on 127.0.2.1 -N --wdir "$work" pwd
+out_is "$work" "--wdir"
+exec_on 127.0.2.1 -N --no-shell -- printf '%%s|' 'a  b' '$HOME' '*'
+out_is 'a  b|$HOME|*|' "--no-shell passes words as they are"
+exec_on 127.0.2.1 -N --literal -- echo %h %n
+out_is '%h %n' "--literal"
+SHELL=/bin/dash run exec -N -w localhost 'echo $0'
+out_is /bin/dash "the login shell runs the words"
+
+# Folding.
+exec_on '127.0.2.[1-3]' -b -- 'echo same; [ %n != 1 ] || echo other; echo loose >&2'
+out_is '---------------
+127.0.2.[1,3] (2)
+---------------
+same
+---------------
+127.0.2.2
+---------------
+same
+other' "equal output is printed once"
+[ "$(wc -l <err)" = 3 ] || die "with -b standard error comes at once"
+exec_on '127.0.2.[1-3]' -B -- 'echo loose >&2'
+out_is '---------------
+127.0.2.[1-3] (3)
+---------------
+loose' "-B folds standard error too"
+exec_on '127.0.2.[1-3]' --diff -- 'echo a; [ %n != 0 ] && echo b || echo B; echo c'
+out_is '---------------
+127.0.2.[2-3] (2)
+---------------
+a
+b
+c
+--- 127.0.2.[2-3] (2)
++++ 127.0.2.1
+@@ -1,3 +1,3 @@
+ a
+-b
++B
+ c' "--diff"
+
+# Failures: nobody else is stopped, all are named, the code is 0 or with -S the largest.
+exec_on '127.0.2.[1-4]' -- 'case %n in 0) exit 3 ;; 1) kill -SEGV $$ ;; esac; echo done'
+expect 0 "failures do not matter without -S"
+out_is "127.0.2.3: done" "the others run on"
+[ "$(sed -n '1,4s/ (core dumped)//; 1,4p' err)" = "dslaunch:
+127.0.2.1: exited 3
+127.0.2.2: killed by SIGSEGV
+1 of 4 nodes was not reached:" ] || die "what failed is listed"
+grep -q '^  127\.0\.2\.4: .*refused' err || die "the node that refuses is named with the reason"
+exec_on '127.0.2.[1-2]' -S -- 'exit $((%n + 4))'
+expect 5 "-S"
+exec_on '127.0.2.[3-4]' -S -- true
+expect 69 "-S counts nodes that were not reached"
+exec_on 127.0.2.1 -S --no-shell -- no-such-command
+expect 127 "-S with a command that is not there"
+
+# Lists, files, groups.
+mkdir groups
+echo '127.0.2.[1-2] # two' >groups/pair
+echo '@pair,127.0.2.3' >list
+export DSHGROUP_PATH=$work/groups
+names() { sort out | cut -d: -f1 | tr '\n' ' '; }
+exec_on '^list' -x 127.0.2.2 -- echo
+[ "$(names)" = "127.0.2.1 127.0.2.3 " ] || die "^FILE with a group, and -x"
+run exec --ssh-config ssh/ssh_config -g pair echo
+[ "$(names)" = "127.0.2.1 127.0.2.2 " ] || die "-g"
+WCOLL=$work/list run exec --ssh-config ssh/ssh_config echo
+[ "$(names)" = "127.0.2.1 127.0.2.2 127.0.2.3 " ] || die "WCOLL"
+printf '127.0.2.1 slots=8\n127.0.2.3 port=%s\n' "$port" >hosts
+run exec --ssh-config ssh/ssh_config --hostfile hosts -- echo
+[ "$(names)" = "127.0.2.1 127.0.2.3 " ] || die "--hostfile"
+echo '127.0.2.2' | "$dslaunch" exec --ssh-config ssh/ssh_config -w - -- echo >out 2>err
+[ "$(names)" = "127.0.2.2 " ] || die "a list on standard input"
+
+# The fan-out: with 1 the nodes come one after the other.
+exec_on '127.0.2.[1-3]' -f 1 -- "echo in >>$work/order; echo out >>$work/order"
+[ "$(tr '\n' ' ' <order)" = "in out in out in out " ] || die "-f 1"
+
+# Wrong use.
+wrong() { # CODE WORDS ARGS...
+  local code=$1 words=$2
+  shift 2
+  run exec "$@"
+  expect "$code" "wrong use: $*"
+  grep -qF -- "$words" err || die "wrong use: $* does not say: $words"
+}
+unset WCOLL
+wrong 64 'no hosts are given' echo
+wrong 64 'no command is given' -w n1
+wrong 64 'no hosts are left' -w n1 -x n1 echo
+wrong 64 "'[' is never closed" -w 'n[1-3' echo
+wrong 64 "no group 'nobody'" -g nobody echo
+wrong 64 '-f needs a whole number' -w n1 -f 0 echo
+wrong 64 '-u needs a time' -w n1 -u soon echo
+wrong 64 'unknown option --difff' -w n1 --difff echo
+wrong 65 'cannot read the list of hosts' -w '^/no/such/file' echo
+wrong 65 'cannot read the list of hosts' -w "^$work" echo
+echo "ok"

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Hosts of their own: one whose network is down, one that vanishes while its command runs; the others do not care.
+set -u
+. "$DS_SOURCE/tests/support/sshd.sh"
+. "$DS_SOURCE/tests/support/netns.sh"
+netns_need
+dir=$(mktemp -d)
+trap 'netns_down; rm -rf "$dir"' EXIT
+netns_up "$dir" 3 || exit 1
+failures=0
+fail() { echo "FAIL: $*"; sed 's/^/    /' "$dir/out" "$dir/err"; failures=$((failures + 1)); }
+exec_on() {
+  on_head timeout 60 "$DS_BIN/dslaunch" exec --ssh-config "$dir/ssh_config" "$@" > "$dir/out" 2> "$dir/err" < /dev/null
+  status=$?
+}
+
+ip -n "$head_ns" link set leg3 down
+exec_on -t 1 -S -w 'node[1-3]' -- hostname
+[ "$status" = 69 ] || fail "exit $status"
+[ "$(sort "$dir/out")" = "node1: node1
+node2: node2" ] || fail "the others run"
+grep -q '^1 of 3 nodes was not reached:' "$dir/err" && grep -q '^  node3: .*no answer' "$dir/err" || fail "node3 is named"
+
+(sleep 1; ip -n "$head_ns" link set leg2 down) &
+exec_on -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 4; hostname'
+wait $!
+[ "$status" = 69 ] || fail "exit $status after a node has vanished"
+[ "$(cat "$dir/out")" = "node1: node1" ] || fail "the other goes on to its end"
+grep -q 'node2: lost: ' "$dir/err" || fail "the lost node is named"
+ip -n "$head_ns" link set leg2 up
+for ((i = 0; i < 100; i++)); do
+  [ -n "$(node_pids 2)" ] || break
+  sleep 0.1
+done
+[ -z "$(node_pids 2)" ] || fail "something is left on the lost node"
+[ "$failures" -eq 0 ] && echo "ok"
+exit "$failures"
