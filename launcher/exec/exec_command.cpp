@@ -73,7 +73,7 @@ int run(int argc, char** argv) {
   asio::io_context io(1);
   const Routes routes = make_routes(io, request.hosts, options.reach);
   request.routes = routes.by_host;
-  return run_exec(io, std::move(request));
+  return run_exec(io, std::move(request)).code;
 }
 
 OptionTable shown_options() {

@@ -26,12 +26,13 @@ using namespace std::chrono_literals;
 
 class Exec {
  public:
-  Exec(asio::io_context& io, ExecRequest request);
-  int run();
+  Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks);
+  ExecOutcome run();
 
  private:
   void feed(const Event& event);
   void on_message(int node, Message& message);
+  void on_hello(int node, const Hello& hello);
   void wait_for_signal();
   void arm_timer();
 
@@ -63,7 +64,9 @@ class Exec {
 
   asio::io_context& io_;
   ExecRequest request_;
+  ExecHooks hooks_;
   std::vector<std::string> names_;
+  std::vector<ProgramSpec> programs_;  // by node, once its agent has greeted
   JobIdentity identity_;
   ExecState state_;
   std::vector<std::unique_ptr<NodeLink>> links_;  // by node; nothing before it is opened and after
@@ -75,10 +78,12 @@ class Exec {
   bool left_ = false;
 };
 
-Exec::Exec(asio::io_context& io, ExecRequest request)
+Exec::Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
     : io_(io),
       request_(std::move(request)),
+      hooks_(std::move(hooks)),
       names_(node_names(request_.hosts)),
+      programs_(names_.size()),
       identity_(new_identity(request_.output.err_fd)),
       state_(names_, request_.policy),
       links_(names_.size()),
@@ -94,7 +99,7 @@ Exec::Exec(asio::io_context& io, ExecRequest request)
                .on_closed = [this] { feed(OutputGone{}); },
                .on_written = [this] { io_.stop(); }}) {}
 
-int Exec::run() {
+ExecOutcome Exec::run() {
   // As for jobs: what nohup told us to ignore stays ignored, INT does not.
   for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
     if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
@@ -103,7 +108,7 @@ int Exec::run() {
   feed(Begin{});
   io_.run();
   DS_ASSERT(left_);
-  return state_.exit_code();
+  return {state_.exit_code(), state_.results()};
 }
 
 void Exec::feed(const Event& event) {
@@ -156,13 +161,25 @@ void Exec::perform(const OpenNode& action) {
   if (output_.paused()) link(node)->pause_reading(true);
 }
 
-void Exec::on_message(int node, Message& message) {
-  if (const auto* output = std::get_if<Output>(&message)) return output_.take(node, *output);
-  if (const auto* hello = std::get_if<Hello>(&message)) {
-    if (hello->version == kWireVersion) return feed(NodeGreeted{node});
+void Exec::on_hello(int node, const Hello& hello) {
+  if (hello.version != kWireVersion) {
     link(node)->close();
-    feed(NodeLost{node,
-                  version_reason(request_.hosts[static_cast<std::size_t>(node)].name, *hello)});
+    return feed(
+        NodeLost{node, version_reason(request_.hosts[static_cast<std::size_t>(node)].name, hello)});
+  }
+  if (hooks_.reached) hooks_.reached(node, link(node)->peer_address());
+  programs_[static_cast<std::size_t>(node)] =
+      hooks_.program ? hooks_.program(node, hello) : program_of(node);
+  feed(NodeGreeted{node});
+}
+
+void Exec::on_message(int node, Message& message) {
+  if (const auto* output = std::get_if<Output>(&message)) {
+    if (hooks_.take) return hooks_.take(node, *output);
+    return output_.take(node, *output);
+  }
+  if (const auto* hello = std::get_if<Hello>(&message)) {
+    on_hello(node, *hello);
   } else if (std::holds_alternative<Ready>(message)) {
     feed(NodeReady{node});
   } else if (const auto* exited = std::get_if<Exited>(&message)) {
@@ -193,8 +210,7 @@ void Exec::perform(const SendCommand& action) {
   Spec spec;
   spec.node_rank = action.node;
   spec.nodes = static_cast<std::int32_t>(names_.size());
-  spec.programs.push_back(program_of(action.node));
-  spec.env = request_.env;
+  spec.programs.push_back(std::move(programs_[static_cast<std::size_t>(action.node)]));
   spec.umask = Spec::kOwnUmask;
   spec.grace_ms = static_cast<std::uint32_t>(request_.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
@@ -237,6 +253,7 @@ void Exec::stop_self(Clock::time_point latest) {
 
 void Exec::perform(const Leave&) {
   left_ = true;
+  if (hooks_.take) return output_.finish({});
   std::string words = results_text(names_, state_.results());
   if (!words.empty())
     words.insert(0, words.find('\n') == std::string::npos ? "dslaunch: " : "dslaunch:\n");
@@ -245,8 +262,8 @@ void Exec::perform(const Leave&) {
 
 }  // namespace
 
-int run_exec(asio::io_context& io, ExecRequest request) {
-  return Exec(io, std::move(request)).run();
+ExecOutcome run_exec(asio::io_context& io, ExecRequest request, ExecHooks hooks) {
+  return Exec(io, std::move(request), std::move(hooks)).run();
 }
 
 std::vector<std::string> node_names(const std::vector<Host>& hosts) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,30 @@ struct ExecRequest {
   bool fill_percents = true;  // %h, %n, %u
   std::string user;           // for %u, where a host names none
   std::string folder;         // empty: the home directory
-  EnvList env;
   ExecPolicy policy;
   ExecOutputSetup output;
 };
 
-/// Runs the command, relays its output, handles HUP, INT, TERM and TSTP, and returns the exit code
-/// once everything is over and written.
+/// How it went.
+struct ExecOutcome {
+  int code = 0;
+  std::vector<NodeResult> results;  // by node
+};
+
+/// For those who run something on nodes for themselves.
+struct ExecHooks {
+  /// Instead of the command of the request; asked when the agent of a node has greeted.
+  std::function<ProgramSpec(int node, const Hello& hello)> program;
+  /// Gets all output instead of the terminal.
+  std::function<void(int node, const Output& output)> take;
+  /// The numeric address by which a node was reached.
+  std::function<void(int node, const std::string& address)> reached;
+};
+
+/// Runs the command, relays its output, handles HUP, INT, TERM and TSTP, and returns once
+/// everything is over and written. With `hooks.take` nothing is said about results.
 /// Errors:  Error{system} if the machine refuses timers or signals.
-int run_exec(asio::io_context& io, ExecRequest request);
+ExecOutcome run_exec(asio::io_context& io, ExecRequest request, ExecHooks hooks = {});
 
 /// The names by which nodes are told apart: of hosts that share a name the port is part of it.
 std::vector<std::string> node_names(const std::vector<Host>& hosts);

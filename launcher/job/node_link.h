@@ -31,6 +31,10 @@ class NodeLink {
   /// What is sent from now on, and what is taken, is of this epoch.
   void enter_epoch(std::uint32_t epoch) { envelope_.epoch = epoch; }
   [[nodiscard]] std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
+  /// The numeric address by which the node was reached; empty for this machine.
+  [[nodiscard]] std::string peer_address() const {
+    return channel_ ? channel_->peer_address() : std::string();
+  }
   [[nodiscard]] bool is_open() const { return channel_ && !closed_; }
   /// Silences it. The channel itself goes away with the link, or when it is taken: never from
   /// inside one of its own events.

@@ -1,0 +1,90 @@
+// Comma-separated fields; the last one may hold commas itself.
+#include "launcher/doctor/gpu_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace ds::launcher::doctor {
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(" \t\r") + 1);
+}
+
+/// The four fields of a line, if it has them.
+std::optional<std::vector<std::string_view>> four_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (fields.size() < 3) {
+    const std::size_t comma = line.find(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    fields.push_back(trimmed(line.substr(0, comma)));
+    line.remove_prefix(comma + 1);
+  }
+  fields.push_back(trimmed(line));
+  return fields;
+}
+
+template <class T>
+bool read(std::string_view text, T& value) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+std::vector<Gpu> parse_gpus(std::string_view text) {
+  std::vector<Gpu> gpus;
+  while (!text.empty()) {
+    const auto fields = four_fields(take_line(text));
+    Gpu gpu;
+    if (!fields || !read((*fields)[0], gpu.index)) continue;
+    gpu.uuid = (*fields)[1];
+    read((*fields)[2], gpu.memory_mib);
+    gpu.name = (*fields)[3];
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
+std::vector<GpuProcess> parse_gpu_processes(std::string_view text, const std::vector<Gpu>& gpus) {
+  std::vector<GpuProcess> processes;
+  while (!text.empty()) {
+    const auto fields = four_fields(take_line(text));
+    GpuProcess process;
+    if (!fields || !read((*fields)[1], process.pid)) continue;
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const Gpu& g) { return g.uuid == fields->front(); });
+    if (gpu != gpus.end()) process.gpu = gpu->index;
+    read((*fields)[2], process.memory_mib);
+    process.name = (*fields)[3];
+    processes.push_back(std::move(process));
+  }
+  return processes;
+}
+
+std::string parse_driver_version(std::string_view text) {
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug ..."
+  std::string_view line = take_line(text);
+  while (!line.empty()) {
+    line = trimmed(line);
+    const std::size_t end = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, end);
+    const bool version = word.find('.') != std::string_view::npos &&
+                         word.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (version) return std::string(word);
+    line.remove_prefix(end);
+  }
+  return {};
+}
+
+}  // namespace ds::launcher::doctor
