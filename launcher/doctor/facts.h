@@ -59,7 +59,7 @@ struct Facts {
   std::vector<Interface> interfaces{};
   int gpu_files = 0;  // /dev/nvidia0 and so on
   std::string driver{};
-  std::vector<Gpu> gpus{};             // as nvidia-smi tells
+  std::vector<Gpu> gpus{};  // as nvidia-smi tells
   std::vector<GpuProcess> gpu_processes{};
   std::string gpu_problem{};           // why nvidia-smi did not tell
   std::vector<Folder> folders{};       // working directory, /tmp, then those asked for

@@ -10,9 +10,11 @@
 namespace ds::launcher::exec {
 namespace {
 
+/// For both streams of each node.
 std::vector<std::string> prefixes(const std::vector<std::string>& names, bool prefixed) {
   std::vector<std::string> prefixes;
-  for (const std::string& name : names) prefixes.push_back(prefixed ? name + ": " : "");
+  for (const std::string& name : names)
+    prefixes.insert(prefixes.end(), 2, prefixed ? name + ": " : "");
   return prefixes;
 }
 
@@ -24,10 +26,12 @@ ExecOutput::ExecOutput(asio::io_context& io, const ExecOutputSetup& setup,
       setup_(setup),
       names_(std::move(names)),
       events_(std::move(events)),
-      relay_(prefixes(names_, setup.prefixed), same_file(setup.out_fd, setup.err_fd)),
+      relay_(static_cast<int>(names_.size()), same_file(setup.out_fd, setup.err_fd)),
       tree_(static_cast<int>(names_.size())),
       queue_(setup.out_fd, setup.err_fd,
-             [this] { asio::post(io_, [this] { on_queue_change(); }); }) {}
+             [this] { asio::post(io_, [this] { on_queue_change(); }); }) {
+  relay_.set_prefixes(prefixes(names_, setup.prefixed));
+}
 
 void ExecOutput::take(int node, const Output& output) {
   if (output.stream != 1 && output.stream != 2) return;

@@ -70,11 +70,6 @@ void LineRelay::set_prefixes(std::vector<std::string> prefixes) {
   untouched_ = false;
 }
 
-LineRelay::LineRelay(std::vector<std::string> prefixes, bool one_screen)
-    : prefixed_(true), one_screen_(one_screen), prefixes_(std::move(prefixes)) {
-  unfinished_.resize(prefixes_.size() * 2);
-}
-
 std::size_t LineRelay::stream_index(int rank, int stream) const {
   DS_ASSERT(rank >= 0 && static_cast<std::size_t>(rank) < prefixes_.size() / 2);
   return static_cast<std::size_t>(rank) * 2 + (stream == 1 ? 0 : 1);

@@ -29,8 +29,6 @@ class LineRelay {
   /// `one_screen`: stdout and stderr are the same terminal or file, so an open line of one is in
   /// the way of the other.
   LineRelay(int world_size, bool one_screen);
-  /// These prefixes, by rank, instead of `[rank] `; lines are kept whole even where one is empty.
-  LineRelay(std::vector<std::string> prefixes, bool one_screen);
 
   /// For each rank those of its stdout and its stderr.
   void set_prefixes(std::vector<std::string> prefixes);

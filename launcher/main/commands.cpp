@@ -8,6 +8,7 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/guard.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/doctor/doctor_command.h"
 #include "launcher/exec/exec_command.h"
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
@@ -24,10 +25,16 @@ int run_agent(int argc, char**) {
 
 const Command kCommands[] = {
     kExecCommand,
-    kPsCommand,         kTailCommand,
-    kAttachCommand,     kKillCommand,
-    kHelpCommand,       kManCommand,
-    kCompletionCommand, {.name = "agent", .summary = "", .run = run_agent},
+    kDoctorCommand,
+    kPsCommand,
+    kTailCommand,
+    kAttachCommand,
+    kKillCommand,
+    kHelpCommand,
+    kManCommand,
+    kCompletionCommand,
+    kNodeFactsCommand,
+    {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace

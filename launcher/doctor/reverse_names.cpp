@@ -1,0 +1,76 @@
+// getnameinfo blocks, so a few threads share the work; they own what they write to.
+#include "launcher/doctor/reverse_names.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace ds::launcher::doctor {
+namespace {
+
+constexpr std::size_t kThreads = 16;
+
+struct Work {
+  std::vector<std::string> addresses;
+  std::vector<std::string> names;
+  std::size_t next = 0;
+  std::size_t done = 0;
+  std::mutex mutex;
+  std::condition_variable ended;
+};
+
+std::string name_of(const std::string& address) {
+  sockaddr_in6 six{};
+  sockaddr_in four{};
+  const sockaddr* any = reinterpret_cast<const sockaddr*>(&four);
+  socklen_t size = sizeof four;
+  if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+  } else if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) == 1) {
+    six.sin6_family = AF_INET6;
+    any = reinterpret_cast<const sockaddr*>(&six);
+    size = sizeof six;
+  } else {
+    return {};
+  }
+  char name[NI_MAXHOST] = {};
+  return ::getnameinfo(any, size, name, sizeof name, nullptr, 0, NI_NAMEREQD) == 0 ? name : "";
+}
+
+void take_work(const std::shared_ptr<Work>& work) {
+  std::unique_lock lock(work->mutex);
+  while (work->next < work->addresses.size()) {
+    const std::size_t index = work->next++;
+    const std::string address = work->addresses[index];
+    lock.unlock();
+    std::string name = name_of(address);
+    lock.lock();
+    work->names[index] = std::move(name);
+    ++work->done;
+  }
+  work->ended.notify_one();
+}
+
+}  // namespace
+
+std::vector<std::string> reverse_names(const std::vector<std::string>& addresses,
+                                       Deadline deadline) {
+  const auto work = std::make_shared<Work>();
+  work->addresses = addresses;
+  work->names.resize(addresses.size());
+  for (std::size_t i = 0; i < std::min(kThreads, addresses.size()); ++i)
+    std::thread([work] { take_work(work); }).detach();
+  std::unique_lock lock(work->mutex);
+  work->ended.wait_for(lock, deadline.remaining(),
+                       [&] { return work->done == work->addresses.size(); });
+  return work->names;
+}
+
+}  // namespace ds::launcher::doctor

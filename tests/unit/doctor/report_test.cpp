@@ -1,0 +1,89 @@
+// The table, the JSON and the hostfile.
+#include "launcher/doctor/report.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/doctor/amounts.h"
+#include "unit/doctor/nodes.h"
+
+using namespace ds::launcher;
+using namespace ds::launcher::doctor;
+
+namespace {
+
+std::vector<NodeReport> mixed() {
+  std::vector<NodeReport> nodes = good_cluster(4);
+  nodes[1].facts.driver = "535.2";
+  nodes[2] = {.name = "n3",
+              .slots = 8,
+              .result = {.kind = exec::NodeResult::Kind::unreachable, .reason = "n3: refused"}};
+  return nodes;
+}
+
+}  // namespace
+
+TEST_CASE("the table marks what differs, and says why below") {
+  const std::vector<NodeReport> nodes = mixed();
+  CHECK(report_text(nodes, check_nodes(nodes)) ==
+        "3 nodes: dslaunch 1.0 (abc), Debian 12, Linux 6.1 x86_64, EPYC, 8 H100\n\n"
+        "node  state    cores  memory free      GPUs  /dev/shm  files  locked     wdir free  /tmp "
+        "free  "
+        "clock  address\n"
+        "n1    good     64     500 GiB/512 GiB  8     256 GiB   65536  unlimited  900 GiB    90 "
+        "GiB     "
+        "0      10.0.0.1\n"
+        "n2    warning  64     500 GiB/512 GiB  8*    256 GiB   65536  unlimited  900 GiB    90 "
+        "GiB     "
+        "0      10.0.0.1\n"
+        "n3    BAD      -      -                -     -         -      -          -          -     "
+        "     "
+        "-      -\n"
+        "n4    good     64     500 GiB/512 GiB  8     256 GiB   65536  unlimited  900 GiB    90 "
+        "GiB     "
+        "0      10.0.0.1\n"
+        "\nErrors:\n  n3: not reached: refused\n"
+        "\nWarnings:\n  n2: GPU driver: 535.2; most have 550.1\n"
+        "\n3 of 4 nodes can be used\n");
+}
+
+TEST_CASE("when all is well the last line says so") {
+  const std::vector<NodeReport> nodes = good_cluster(2);
+  const std::string text = report_text(nodes, check_nodes(nodes));
+  CHECK(text.ends_with("\n\nall 2 nodes can be used\n"));
+  CHECK(text.find("Errors") == std::string::npos);
+}
+
+TEST_CASE("the JSON has every node with its findings and facts") {
+  const std::vector<NodeReport> nodes = mixed();
+  const auto json = nlohmann::json::parse(report_json(nodes, check_nodes(nodes)));
+  CHECK(json["good"] == 3);
+  CHECK(json["nodes"].size() == 4);
+  CHECK(json["nodes"][0]["state"] == "good");
+  CHECK(json["nodes"][0]["facts"]["cores"] == 64);
+  CHECK(json["nodes"][1]["warnings"][0] == "GPU driver: 535.2; most have 550.1");
+  CHECK(json["nodes"][2]["errors"][0] == "not reached: refused");
+  CHECK_FALSE(json["nodes"][2].contains("facts"));
+}
+
+TEST_CASE("the good ones as a hostfile") {
+  std::vector<Host> hosts(3);
+  hosts[0].name = "n1";
+  hosts[0].slots = 4;
+  hosts[1].name = "n2";
+  hosts[2].name = "fe80::1";
+  hosts[2].user = "ann";
+  hosts[2].port = 2222;
+  CHECK(hostfile_text(hosts, {0, 2}) == "n1 slots=4\nann@[fe80::1] port=2222 slots=1\n");
+}
+
+TEST_CASE("amounts have three digits") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1 KiB");
+  CHECK(bytes_text(std::uint64_t{1536} << 30) == "1.5 TiB");
+  CHECK(bytes_text(std::uint64_t{64} << 20) == "64 MiB");
+  CHECK(seconds_text(1500) == "1.5 s");
+  CHECK(seconds_text(600'000) == "10 min");
+  CHECK(seconds_text(7'300'000) == "2.0 h");
+}
