@@ -17,7 +17,7 @@ std::string bytes_text(std::uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  const bool whole = value >= 9.95 || value == std::floor(value);
+  const bool whole = value >= 9.95 || std::abs(value - std::round(value)) < 0.05;
   return fmt::format("{:.{}f} {}", value, whole ? 0 : 1, kUnits[unit]);
 }
 
