@@ -49,7 +49,11 @@ std::string hostfile_text(const std::vector<Host>& hosts, const std::vector<int>
     if (!host.user.empty()) text += host.user + "@";
     text += address6 ? "[" + host.name + "]" : host.name;
     if (host.port != 0) text += fmt::format(" port={}", host.port);
-    text += fmt::format(" slots={}\n", host.slots);
+    if (!host.address.empty()) text += " addr=" + host.address;
+    if (!host.devices.empty()) text += fmt::format(" gpus={}", fmt::join(host.devices, ","));
+    text += host.slots == kAutoSlots ? " slots=auto" : fmt::format(" slots={}", host.slots);
+    if (host.max_slots != 0) text += fmt::format(" max-slots={}", host.max_slots);
+    text += '\n';
   }
   return text;
 }

@@ -76,6 +76,9 @@ TEST_CASE("the good ones as a hostfile") {
   hosts[2].user = "ann";
   hosts[2].port = 2222;
   CHECK(hostfile_text(hosts, {0, 2}) == "n1 slots=4\nann@[fe80::1] port=2222 slots=1\n");
+  const std::string_view every =
+      "a slots=2\nann@b port=22 addr=10.0.0.1 gpus=2,0 slots=2 max-slots=4\nc slots=auto\n";
+  CHECK(hostfile_text(parse_hostfile(every, "x"), {0, 1, 2}) == every);
 }
 
 TEST_CASE("amounts have three digits") {
