@@ -186,6 +186,17 @@ void look_at_gpus(Facts& facts) {
   for (GpuProcess& process : facts.gpu_processes) process.user = user_of(process.pid);
 }
 
+/// Its lines one behind the other.
+std::string one_line(std::string text) {
+  constexpr std::size_t kMost = 600;
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) {
+    const std::size_t end = std::min(text.find_first_not_of(" \n", at), text.size());
+    text.replace(at, end - at, " ");
+  }
+  return text.substr(0, kMost);
+}
+
 RunnerCheck check_config(const CollectRequest& request) {
   const fs::path beside = fs::path(own_path()).parent_path() / "dsrunner";
   std::error_code error;
@@ -197,7 +208,7 @@ RunnerCheck check_config(const CollectRequest& request) {
   const ToolResult result = run_tool(argv, true, Deadline::after(60s));
   if (!result.started) return {127, "dsrunner is not on this node"};
   if (!result.in_time) return {124, "dsrunner --check did not end within 60 s"};
-  return {result.code, last_line_of(result.out)};
+  return {result.code, one_line(result.out)};
 }
 
 }  // namespace

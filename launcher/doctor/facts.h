@@ -41,7 +41,7 @@ struct Interface {
 /// `dsrunner --check FILE`.
 struct RunnerCheck {
   int code = 0;
-  std::string words{};  // its last line
+  std::string words{};  // what it said
 };
 
 struct Facts {

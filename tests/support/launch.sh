@@ -71,11 +71,12 @@ files_there() {
 
 # Process ids of all that has this script's cookie and is not a zombie, without this script and its shells.
 job_processes() {
-  local folder pid
-  for folder in /proc/[0-9]*; do
-    pid=${folder#/proc/}
+  local file pid
+  for file in $(grep -lsF "$DS_TEST_COOKIE" /proc/[0-9]*/environ); do
+    pid=${file#/proc/}
+    pid=${pid%/environ}
     [ "$pid" != $$ ] && [ "$pid" != "$BASHPID" ] || continue
-    grep -qs "$DS_TEST_COOKIE" "$folder/environ" && echo "$pid"
+    [ ! -e "$file" ] || echo "$pid" # grep itself is gone by now
   done
 }
 

@@ -61,8 +61,7 @@ END
 fi
 
 if [ -x "$DS_BIN/dsrunner" ]; then
-  printf '[data]\ntrain = ["/no/such/text"]\n' >missing.toml
-  doctor --hostfile good missing.toml
+  doctor --hostfile good "$DS_SOURCE/configs/tiny.toml" 'data.train=["/no/such/text"]'
   expect 69 "a config whose data is not there"
   out_has '  127\.0\.3\.\[1-2\] \(2\): dsrunner --check: .*/no/such/text' "what dsrunner says"
 fi
