@@ -52,9 +52,8 @@ constinit const Command kTailCommand = {
     .run = run_tail,
     .synopsis = "[JOB] [-n N] [-f] [--rank R]",
     .details =
-        "JOB is the beginning of a job's id; it may be left out when only one job runs. A job "
-        "keeps\n"
-        "its last 1 MiB of output, of all ranks, whatever its terminal shows.",
+        "JOB is the beginning of a job's id; it may be left out when only one job runs. A job\n"
+        "keeps the last 1 MiB of output of the ranks that it shows.",
     .options = tail_options,
 };
 

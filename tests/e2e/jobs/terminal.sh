@@ -14,6 +14,12 @@ on_terminal() { SHELL=/bin/bash script -qec "$1" typescript >/dev/null 2>&1 </de
 on_terminal 'set -m; stty tostop; "$DS_BIN/dslaunch" -n 2 -- sh -c "echo from \$RANK; echo more >&2" & wait $!; echo "code $?" >code'
 [ "$(cat code)" = "code 0" ] || die "a job in the background: $(cat code)"
 [ "$(grep -c 'from [01]' typescript)" = 2 ] || die "a job in the background could not write"
+# It does not take what is typed for the shell, and is not stopped for wanting to.
+on_terminal 'set -m; "$DS_BIN/dslaunch" --stdin 0 -n 1 -- sh -c "touch up; while [ ! -e go ]; do sleep 0.02; done" &
+  while [ ! -e up ]; do sleep 0.02; done; sleep 0.2; jobs -l >state; touch go; wait $!; echo "code $?" >code'
+grep -q "Running" state || die "a job with --stdin in the background: $(cat state)"
+[ "$(cat code)" = "code 0" ] || die "a job with --stdin in the background: $(cat code)"
+rm -f up go
 # (Without care it would have been stopped: so is a shell that writes there.)
 on_terminal 'set -m; stty tostop; sh -c "echo from a shell" & sleep 0.3; jobs -l >state; kill -9 %1'
 grep -q "tty output" state || die "this terminal stops nobody, so this test proves nothing: $(cat state)"
