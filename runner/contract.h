@@ -19,11 +19,15 @@ inline constexpr const char* kCrossRank = "CROSS_RANK";
 inline constexpr const char* kCrossSize = "CROSS_SIZE";
 inline constexpr const char* kLocalSize = "LOCAL_SIZE";
 // torch's names for several programs in one job.
+inline constexpr const char* kGroupWorldSize = "GROUP_WORLD_SIZE";
 inline constexpr const char* kRoleName = "ROLE_NAME";
 inline constexpr const char* kRoleRank = "ROLE_RANK";
 inline constexpr const char* kRoleWorldSize = "ROLE_WORLD_SIZE";
 inline constexpr const char* kCudaVisibleDevices = "CUDA_VISIBLE_DEVICES";
 inline constexpr const char* kOmpNumThreads = "OMP_NUM_THREADS";
+inline constexpr const char* kRunId = "TORCHELASTIC_RUN_ID";
+inline constexpr const char* kUseAgentStore = "TORCHELASTIC_USE_AGENT_STORE";
+inline constexpr const char* kAsyncErrorHandling = "TORCH_NCCL_ASYNC_ERROR_HANDLING";
 inline constexpr const char* kRestartCount = "TORCHELASTIC_RESTART_COUNT";
 inline constexpr const char* kMaxRestarts = "TORCHELASTIC_MAX_RESTARTS";
 // dslaunch's own. The key proves membership of the job; it is hexadecimal, 64 digits.

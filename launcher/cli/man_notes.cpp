@@ -34,8 +34,16 @@ constexpr OptionNote kNotes[] = {
     // What each rank gets
     {"-x",
      "It is an error when there is no value to forward. The variables that dslaunch computes "
-     "(RANK, "
-     "WORLD_SIZE and the like) cannot be set."},
+     "(RANK, WORLD_SIZE and the like) cannot be set. Values on the command line are overwritten "
+     "at once, but were there for a moment: write `-x NAME` for secrets."},
+    {"--env-file",
+     "See `environment.md` for the form. Later files win over earlier ones, -x over all."},
+    {"--env", "Ranks of this machine have the launcher's environment; with `none` a login's."},
+    {"--mpi-env",
+     "Programs that find such variables believe that the launcher of that name started them."},
+    {"--redact",
+     "In `--dry-run=env`. Names with TOKEN, SECRET, PASSWORD, CREDENTIAL, API_KEY or ACCESS_KEY in "
+     "them are always so."},
     // How it ends
     {"--timeout",
      "Counted from the start of the job and over all restarts: TERM, then KILL after the grace. "

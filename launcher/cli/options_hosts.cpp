@@ -81,9 +81,12 @@ constexpr OptionDef<HostOptions> kOptions[] = {
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
     {{"--one-program", "", "an argument ':' before an option starts no other program"},
      [](HostOptions& part, const GivenOption&) { part.one_program = true; }},
-    {{"--dry-run", "json", "print which rank would run where, and start nothing", false, "table"},
+    {{"--dry-run", "FORM",
+      "print which rank would run where, and start nothing: table (of the\n"
+      "bare option), json, or env: with the variables they would get",
+      false, "table"},
      [](HostOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 3> kNames = {"off", "table", "json"};
+       constexpr std::array<std::string_view, 4> kNames = {"off", "table", "json", "env"};
        part.dry_run = choice_value<DryRun>(given, kNames);
      }},
 };

@@ -11,7 +11,7 @@
 
 namespace ds::launcher {
 
-enum class DryRun { off, table, json };
+enum class DryRun { off, table, json, env };
 enum class MapBy { slot, node };
 enum class DeviceView { node, own };  // what CUDA_VISIBLE_DEVICES lists: the node's slots, or one
 

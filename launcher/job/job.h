@@ -9,6 +9,7 @@
 
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_state.h"
+#include "launcher/job/rank_environment.h"
 #include "launcher/logs/log_policy.h"
 #include "launcher/transport/transport.h"
 #include "launcher/wire/frame.h"
@@ -24,7 +25,7 @@ struct NodeRoute {
 /// What the ranks of one group run.
 struct Program {
   std::vector<std::string> argv;
-  EnvList env{};  // of this group alone; wins over JobRequest::forwarded
+  EnvList env{};  // of this group alone; wins over JobEnvironment::given
   std::string working_directory{};
 };
 
@@ -34,8 +35,8 @@ struct JobRequest {
   std::uint32_t umask = 022;
   Isolate isolate = Isolate::none;
   std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
-  EnvList forwarded;                    // -x
-  bool own_devices = false;             // each rank sees the device of its slot alone
+  JobEnvironment environment;
+  bool own_devices = false;  // each rank sees the device of its slot alone
   JobPolicy policy;
   LogPolicy logs;
   std::string verdict_file;       // --verdict; empty: none

@@ -48,7 +48,7 @@ void Job::perform(const OpenAgent& action) {
 void Job::perform(const SendSpec& action) {
   link(action.agent).enter_epoch(static_cast<std::uint32_t>(state_.placement().epoch));
   Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
-                        {hello(action.agent), route(action.agent).local}, own_environment());
+                        {hello(action.agent), route(action.agent).local});
   output_.fill(spec, state_.placement());
   link(action.agent).send(spec);
   output_.prepared(action.agent);

@@ -43,13 +43,6 @@ JobIdentity new_identity(int err_fd, std::uint64_t id) {
   return identity;
 }
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    variables.emplace_back(*entry);
-  return variables;
-}
-
 bool is_ignored(int signo) {
   struct sigaction old {};
   return ::sigaction(signo, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;

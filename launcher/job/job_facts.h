@@ -16,9 +16,6 @@ std::uint64_t random_job_id();
 /// A random key, and a random id unless one is given; live progress if `err_fd` is a terminal.
 JobIdentity new_identity(int err_fd, std::uint64_t id = 0);
 
-/// NAME=value of this process.
-std::vector<std::string> own_environment();
-
 bool is_ignored(int signo);
 
 /// Both are the same terminal, file or pipe.

@@ -4,24 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "runner/contract.h"
 
 namespace ds::launcher {
 
 namespace {
-
-// What jobs of this kind are configured by. PATH and library paths count as such: without them the
-// same command finds other programs there.
-constexpr std::array<std::string_view, 12> kPrefixes = {"CUDA_",  "GLOO_", "HF_",   "KMP_",
-                                                        "MKL_",   "NCCL_", "OMP_",  "PYTHON",
-                                                        "TORCH_", "UCX_",  "DNNL_", "ONEDNN_"};
-constexpr std::array<std::string_view, 2> kNames = {"PATH", "LD_LIBRARY_PATH"};
-// Names devices of this machine, not of the others.
-constexpr std::string_view kOwnDevices = "CUDA_VISIBLE_DEVICES";
 
 bool has(const EnvList& variables, std::string_view name) {
   return std::any_of(variables.begin(), variables.end(),
@@ -47,6 +38,7 @@ EnvList rank_place_env(const Placement& placement, int rank) {
           {contract::kLocalWorldSize, locals},
           {contract::kNodeRank, node_rank},
           {contract::kGroupRank, node_rank},
+          {contract::kGroupWorldSize, std::to_string(placement.nodes.size())},
           {contract::kCrossRank, node_rank},
           {contract::kCrossSize, std::to_string(placement.nodes.size())},
           {contract::kLocalSize, locals},
@@ -56,25 +48,23 @@ EnvList rank_place_env(const Placement& placement, int rank) {
 }
 
 EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
-                 const NodeFacts& facts, const std::vector<std::string>& own_env,
-                 const EnvList& forwarded) {
+                 const NodeFacts& facts, const JobEnvironment& user) {
   EnvList variables;
-  bool has_threads = has(forwarded, contract::kOmpNumThreads);
-  for (const std::string& entry : own_env) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) continue;
-    const std::string name = entry.substr(0, equals);
-    if (name == contract::kOmpNumThreads) has_threads = true;
-    if (!facts.local && is_forwarded_by_name(name) && !has(forwarded, name))
-      variables.emplace_back(name, entry.substr(equals + 1));
-  }
-  if (!has_threads) {
-    const auto ranks =
-        static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
-    variables.emplace_back(contract::kOmpNumThreads,
-                           std::to_string(threads_per_rank(facts, ranks)));
-  }
-  variables.insert(variables.end(), forwarded.begin(), forwarded.end());
+  if (!facts.local) variables = user.sent;
+  if (facts.local && user.here) variables = *user.here;
+  const bool inherits = facts.local && !user.here;
+  const auto set_default = [&](const char* name, std::string value) {
+    const bool inherited = inherits && std::find(user.own_names.begin(), user.own_names.end(),
+                                                 name) != user.own_names.end();
+    if (!inherited && !has(variables, name) && !has(user.given, name))
+      variables.emplace_back(name, std::move(value));
+  };
+  const auto ranks = static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
+  set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
+  set_default(contract::kAsyncErrorHandling, "1");
+  variables.insert(variables.end(), user.given.begin(), user.given.end());
+  variables.emplace_back(contract::kRunId, job_id_text(job.id));
+  variables.emplace_back(contract::kUseAgentStore, "False");  // rank 0 makes the store
   variables.emplace_back(contract::kJobId, job_id_text(job.id));
   variables.emplace_back(contract::kJobKey, job.key);
   variables.emplace_back(contract::kEpoch, std::to_string(placement.epoch));
@@ -86,14 +76,6 @@ int threads_per_rank(const NodeFacts& facts, int ranks) {
   std::uint32_t cores = facts.cores;
   if (facts.quota_milli > 0) cores = std::min(cores, std::max(facts.quota_milli / 1000, 1U));
   return std::max(static_cast<int>(cores) / std::max(ranks, 1), 1);
-}
-
-bool is_forwarded_by_name(const std::string& name) {
-  if (name == kOwnDevices) return false;
-  if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&name](std::string_view prefix) {
-    return name.compare(0, prefix.size(), prefix) == 0;
-  });
 }
 
 std::string master_address(const Placement& placement, const std::vector<bool>& node_is_local,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/hosts/placement.h"
+#include "launcher/job/rank_families.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
@@ -27,18 +29,23 @@ struct NodeFacts {
 /// The variables of one rank that say where it stands, for Spec::ranks.
 EnvList rank_place_env(const Placement& placement, int rank);
 
-/// The variables of all ranks of a node, for Spec::env: the job's, OMP_NUM_THREADS unless the user
-/// has set it, for other nodes the part of `own_env` (NAME=value) that is worth sending, and at
-/// last `forwarded`.
+/// What the user's environment and options give to ranks.
+struct JobEnvironment {
+  EnvList given{};  // to every rank
+  EnvList sent{};   // of the launcher's own environment, to ranks of other nodes
+  /// Ranks of this machine get all of the launcher's own environment, or only this.
+  std::optional<EnvList> here{};
+  std::vector<std::string> own_names{};  // of all variables of the launcher
+  RankFamilies families{};
+};
+
+/// The variables of all ranks of a node, for Spec::env: those of the launcher that it does not
+/// inherit, defaults that the user has not set, what is given, and the job's own.
 EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
-                 const NodeFacts& facts, const std::vector<std::string>& own_env,
-                 const EnvList& forwarded);
+                 const NodeFacts& facts, const JobEnvironment& user);
 
 /// Cores by affinity and quota over ranks, at least 1.
 int threads_per_rank(const NodeFacts& facts, int ranks);
-
-/// Whether a variable of the launcher goes to other nodes without -x.
-bool is_forwarded_by_name(const std::string& name);
 
 /// Where ranks find rank 0. `root_side`: the launcher's own address as seen on the way to another
 /// node, empty if there is none. `first_node`: addresses of node 0 as its agent tells them, the one

@@ -9,8 +9,7 @@
 namespace ds::launcher {
 
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
-               const JobIdentity& identity, const NodeContact& contact,
-               const std::vector<std::string>& own_env) {
+               const JobIdentity& identity, const NodeContact& contact) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
   const NodeFacts facts{.cores = contact.hello.cores,
                         .quota_milli = contact.hello.quota_milli,
@@ -22,7 +21,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     spec.programs.push_back(
         {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
   spec.env = device_env(place.host, contact.hello);
-  const EnvList others = node_env(placement, node, identity, facts, own_env, request.forwarded);
+  const EnvList others = node_env(placement, node, identity, facts, request.environment);
+  spec.inherit_env = !(contact.local && request.environment.here);
   spec.env.insert(spec.env.end(), others.begin(), others.end());
   spec.env.emplace_back(contract::kRestartCount, std::to_string(placement.epoch));
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
@@ -41,6 +41,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     rank_spec.local_rank = rank.local_rank;
     rank_spec.program = rank.group;
     rank_spec.env = rank_place_env(placement, number);
+    const EnvList families = family_env(placement, number, request.environment.families);
+    rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, contact.hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());

@@ -15,9 +15,8 @@ struct NodeContact {
   bool local = false;
 };
 
-/// `placement` is that of the epoch. `own_env` is the launcher's own environment, NAME=value.
+/// `placement` is that of the epoch.
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
-               const JobIdentity& identity, const NodeContact& contact,
-               const std::vector<std::string>& own_env);
+               const JobIdentity& identity, const NodeContact& contact);
 
 }  // namespace ds::launcher

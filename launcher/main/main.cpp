@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "launcher/cli/env_table.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/help.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
+#include "launcher/cli/redact.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/hosts/spares.h"
@@ -29,7 +31,7 @@ std::string absolute_folder(const std::string& folder) {
 }
 
 /// What each group runs: the first command, then those behind ':'.
-std::vector<Program> programs_of(const Options& options) {
+std::vector<Program> programs_of(const Options& options, const EnvList& own) {
   const std::string folder = options.env.wdir.value_or(".");
   std::vector<Program> programs;
   programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
@@ -37,18 +39,37 @@ std::vector<Program> programs_of(const Options& options) {
                       .working_directory = absolute_folder(folder)});
   for (const MoreProgram& more : options.more_programs)
     programs.push_back({.argv = more.command,
-                        .env = resolve_forwards(more.env.forward, own_variable),
+                        .env = without_sources(resolve_forwards(more.env.forward, own)),
                         .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
   return programs;
 }
 
+/// What the options and this process's environment give to ranks.
+JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
+                               const EnvList& own) {
+  JobEnvironment environment;
+  environment.given = without_sources(given);
+  environment.sent = travelling(own, options.policy);
+  if (options.policy == EnvPolicy::none) environment.here = login_variables(own);
+  for (const auto& variable : own) environment.own_names.push_back(variable.first);
+  environment.families = options.families;
+  return environment;
+}
+
+void warn(const std::string& text) {
+  std::fputs(("dslaunch: warning: " + text + "\n").c_str(), stderr);
+}
+
 int run_main_command(int argc, char** argv) {
   const Options options = parse_args(argc, argv);
+  blank_values(argc, argv);
   if (options.action == Options::Action::show_help) return print(help_text(commands()));
   if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
   if (options.action == Options::Action::show_version) return print(version_text());
-  EnvList forwarded = resolve_forwards(options.env.forward, own_variable);
-  std::vector<Program> programs = programs_of(options);
+  const EnvList own = own_variables();
+  const std::vector<NamedValue> given = given_variables(options.env, own, warn);
+  JobEnvironment environment = job_environment(options.env, given, own);
+  std::vector<Program> programs = programs_of(options, own);
   std::vector<Host> hosts = find_hosts(options);
   PlacedJob placed;
   placed.spares = take_spares(hosts, options.failure.spares);
@@ -56,7 +77,10 @@ int run_main_command(int argc, char** argv) {
   check_spares(placed.placement, placed.spares);
   if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
   if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
-  return start_job(options, std::move(placed), std::move(programs), std::move(forwarded));
+  if (options.hosts.dry_run == DryRun::env)
+    return print(placement_table(placed.placement) +
+                 env_table(given, environment.sent, options.env.redact));
+  return start_job(options, std::move(placed), std::move(programs), std::move(environment));
 }
 
 /// `dslaunch attahc`: a subcommand is nearer than a file that does not end in .toml.

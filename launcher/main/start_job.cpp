@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "launcher/agent/limits.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_facts.h"
@@ -57,7 +58,7 @@ Isolate isolation(const Options& options) {
 }
 
 int run_here(const Options& options, PlacedJob placed, std::vector<Program> programs,
-             EnvList forwarded, const Background* background) {
+             JobEnvironment environment, const Background* background) {
   asio::io_context io(1);
   std::vector<Host> hosts;
   for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);
@@ -71,7 +72,7 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
   request.umask = current_umask();
   request.isolate = isolation(options);
   request.limits = limits_of_this_process();
-  request.forwarded = std::move(forwarded);
+  request.environment = std::move(environment);
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty())
     request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
@@ -93,16 +94,17 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
 }  // namespace
 
 int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
-              EnvList forwarded) {
+              JobEnvironment environment) {
   if (!options.control.detach)
-    return run_here(options, std::move(placed), std::move(programs), std::move(forwarded), nullptr);
+    return run_here(options, std::move(placed), std::move(programs), std::move(environment),
+                    nullptr);
   const std::uint64_t job_id = random_job_id();
   const std::string id = job_id_text(job_id);
   const std::string log_file =
       std::filesystem::absolute(log_file_name(*options.control.detach, id));
   return run_detached(id, log_file, [&](const Detached& terminal) {
     const Background background{job_id, log_file, terminal};
-    return run_here(options, std::move(placed), std::move(programs), std::move(forwarded),
+    return run_here(options, std::move(placed), std::move(programs), std::move(environment),
                     &background);
   });
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cli/forward_env.h"
 #include "launcher/cli/options.h"
 #include "launcher/hosts/spares.h"
 #include "launcher/job/job.h"
@@ -15,6 +14,6 @@ namespace ds::launcher {
 /// Errors:  Error{config} for a broken ssh configuration, Error{system}; trouble with nodes is in
 /// the exit code.
 int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
-              EnvList forwarded);
+              JobEnvironment environment);
 
 }  // namespace ds::launcher

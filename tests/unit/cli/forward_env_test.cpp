@@ -1,23 +1,35 @@
-// Forwarded variables: given values stay, missing ones are looked up, unset ones are an error.
+// Forwarded variables: given values stay, missing ones are looked up, unset ones are an error; what
+// travels without being named; what is shown to nobody.
 #include "launcher/cli/forward_env.h"
 
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
+#include "launcher/cli/env_table.h"
+#include "launcher/cli/redact.h"
 
 using namespace ds::launcher;
 
+namespace {
+
+const EnvList kOwn = {{"B", "from here"}, {"NCCL_A", "1"}, {"EMPTY", ""},
+                      {"NCCL_B", "2"},    {"RANK", "7"},   {"NCCL_%", "x"}};
+
+EnvList pairs(const std::vector<EnvForward>& forwards) {
+  return without_sources(resolve_forwards(forwards, kOwn));
+}
+
+std::vector<ArgvValue> values(std::vector<const char*> argv) {
+  return values_in_argv(static_cast<int>(argv.size()), argv.data());
+}
+
+}  // namespace
+
 TEST_CASE("values are taken from the command line, or else from the environment") {
-  const EnvLookup lookup = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "B") return "from here";
-    if (name == "EMPTY") return "";
-    return std::nullopt;
-  };
-  CHECK(resolve_forwards({{"A", "1"}, {"B", std::nullopt}, {"EMPTY", std::nullopt}, {"C", ""}},
-                         lookup) ==
+  CHECK(pairs({{"A", "1"}, {"B", std::nullopt}, {"EMPTY", std::nullopt}, {"C", ""}}) ==
         EnvList{{"A", "1"}, {"B", "from here"}, {"EMPTY", ""}, {"C", ""}});
   try {
-    resolve_forwards({{"GONE", std::nullopt}}, lookup);
+    pairs({{"GONE", std::nullopt}});
     FAIL("no error");
   } catch (const ds::Error& error) {
     CHECK(error.kind() == ds::ErrorKind::usage);
@@ -26,7 +38,75 @@ TEST_CASE("values are taken from the command line, or else from the environment"
   }
 }
 
+TEST_CASE("a pattern gives all that begin so, and what is named wins over it") {
+  CHECK(pairs({{"NCCL_*", std::nullopt}}) == EnvList{{"NCCL_A", "1"}, {"NCCL_B", "2"}});
+  CHECK(pairs({{"NCCL_*", std::nullopt}, {"NCCL_A", "9"}}) ==
+        EnvList{{"NCCL_A", "9"}, {"NCCL_B", "2"}});
+  CHECK(pairs({{"R*", std::nullopt}, {"ZZZ*", std::nullopt}}).empty());
+}
+
+TEST_CASE("what travels to other nodes") {
+  for (const char* name : {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN"})
+    CHECK_MESSAGE(travels(name, EnvPolicy::allow), name);
+  for (const char* name : {"SECRET", "HOME", "CUDA_VISIBLE_DEVICES", "MY_VARIABLE", "PATHS"})
+    CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::allow), name);
+  for (const char* name : {"SECRET", "MY_VARIABLE", "LANG", "NCCL_DEBUG"})
+    CHECK_MESSAGE(travels(name, EnvPolicy::all), name);
+  for (const char* name : {"HOME", "PWD", "SSH_AUTH_SOCK", "DISPLAY", "CUDA_VISIBLE_DEVICES",
+                           "RANK", "MASTER_ADDR", "DSLAUNCH_JOB_KEY", "OMPI_COMM_WORLD_RANK",
+                           "SLURM_PROCID", "TORCHELASTIC_RUN_ID", "TMUX", "XDG_RUNTIME_DIR"})
+    CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::all), name);
+  CHECK_FALSE(travels("NCCL_DEBUG", EnvPolicy::none));
+  CHECK(travelling({{"A", "1"}, {"NCCL_A", "2"}}, EnvPolicy::allow) == EnvList{{"NCCL_A", "2"}});
+  CHECK(login_variables({{"HOME", "/h"}, {"A", "1"}, {"LC_ALL", "C"}, {"PATH", "/b"}}) ==
+        EnvList{{"HOME", "/h"}, {"LC_ALL", "C"}, {"PATH", "/b"}});
+}
+
+TEST_CASE("values on our command line are found, those of the program are not ours") {
+  using Places = std::vector<ArgvValue>;
+  CHECK(values({"dslaunch", "-x", "A=secret", "-xB=s", "-x", "C", "--", "p", "-x", "D=1"}) ==
+        Places{{2, 2}, {3, 4}});
+  CHECK(values({"dslaunch", "--", "p", ":", "-x", "A=1", "--", "q", "-x", "B=2"}) ==
+        Places{{5, 2}});
+  CHECK(values({"dslaunch", "-x"}).empty());
+  CHECK(values({"dslaunch", "--ssh-config", "-xy", "-x", "A=", "t.toml", "k=v"}) == Places{{4, 2}});
+}
+
+TEST_CASE("blanking leaves the words where they are") {
+  std::string words[] = {"dslaunch", "-x", "TOKEN=abcdef", "-xB=12", "--", "-x", "C=1"};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  blank_values(static_cast<int>(argv.size()), argv.data());
+  CHECK(words[2] == std::string("TOKEN=***\0\0\0", 12));
+  CHECK(words[3] == "-xB=**");
+  CHECK(words[6] == "C=1");
+}
+
+TEST_CASE("secrets are told by their names, or as the user says") {
+  for (const char* name : {"HF_TOKEN", "aws_secret_access_key", "DB_PASSWORD", "OPENAI_API_KEY"})
+    CHECK_MESSAGE(is_redacted(name, {}), name);
+  for (const char* name : {"NCCL_DEBUG", "KEYBOARD", "PATH"})
+    CHECK_FALSE_MESSAGE(is_redacted(name, {}), name);
+  CHECK(is_redacted("MY_PATH", {"X*", "MY_*"}));
+  CHECK_FALSE(is_redacted("NOT_MY_PATH", {"MY_*"}));
+}
+
+TEST_CASE("the table of --dry-run=env says who gave what, and no secrets") {
+  CHECK(env_table({{"A", "1\n2", "-x"}, {"HF_TOKEN", "hf", "./e:3"}}, {{"PATH", "/bin"}}, {}) ==
+        "variables given to every rank:\n"
+        "  A=1?2                                             -x\n"
+        "  HF_TOKEN=***                                      ./e:3\n"
+        "of this environment, to other nodes:\n"
+        "  PATH=/bin\n");
+  CHECK(env_table({}, {}, {}) ==
+        "no variable is given to every rank\nnone of this environment goes to other nodes\n");
+}
+
 TEST_CASE("this process's environment") {
   CHECK(own_variable("PATH"));
   CHECK_FALSE(own_variable("DSLAUNCH_NO_SUCH_VARIABLE"));
+  bool found = false;
+  for (const auto& [name, value] : own_variables())
+    found = found || (name == "PATH" && value == own_variable("PATH"));
+  CHECK(found);
 }

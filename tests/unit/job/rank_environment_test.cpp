@@ -25,51 +25,80 @@ TEST_CASE("a rank knows its place in the job and on its node") {
   std::vector<Host> hosts(2);
   hosts[1].slots = 3;
   const auto seen = map_of(rank_place_env(place_ranks(hosts, std::nullopt, 0), 3));
-  const std::map<std::string, std::string> expected{
-      {"RANK", "3"},       {"WORLD_SIZE", "4"},      {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "3"},
-      {"NODE_RANK", "1"},  {"GROUP_RANK", "1"},      {"CROSS_RANK", "1"}, {"CROSS_SIZE", "2"},
-      {"LOCAL_SIZE", "3"}, {"ROLE_NAME", "default"}, {"ROLE_RANK", "3"},  {"ROLE_WORLD_SIZE", "4"}};
+  const std::map<std::string, std::string> expected{{"RANK", "3"},
+                                                    {"WORLD_SIZE", "4"},
+                                                    {"LOCAL_RANK", "2"},
+                                                    {"LOCAL_WORLD_SIZE", "3"},
+                                                    {"NODE_RANK", "1"},
+                                                    {"GROUP_RANK", "1"},
+                                                    {"CROSS_RANK", "1"},
+                                                    {"CROSS_SIZE", "2"},
+                                                    {"LOCAL_SIZE", "3"},
+                                                    {"GROUP_WORLD_SIZE", "2"},
+                                                    {"ROLE_NAME", "default"},
+                                                    {"ROLE_RANK", "3"},
+                                                    {"ROLE_WORLD_SIZE", "4"}};
   CHECK(seen == expected);
 }
 
 TEST_CASE("all ranks get the job's own variables, and threads by cores, quota and ranks") {
-  const auto seen =
-      map_of(node_env(placement_of(1, 4), 0, kJob, {.cores = 16, .local = true}, {}, {}));
+  const auto seen = map_of(node_env(placement_of(1, 4), 0, kJob, {.cores = 16, .local = true}, {}));
   CHECK(seen.at("DSLAUNCH_JOB_ID") == "0000000000000abc");
   CHECK(seen.at("DSLAUNCH_JOB_KEY") == "k");
   CHECK(seen.at("DSLAUNCH_EPOCH") == "0");
   CHECK(seen.at("DSLAUNCH_LIVE") == "1");
+  CHECK(seen.at("TORCHELASTIC_RUN_ID") == "0000000000000abc");
+  CHECK(seen.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
   CHECK(seen.at("OMP_NUM_THREADS") == "4");
   CHECK(threads_per_rank({.cores = 16, .quota_milli = 2500}, 1) == 2);
   CHECK(threads_per_rank({.cores = 16, .quota_milli = 500}, 1) == 1);
   CHECK(threads_per_rank({.cores = 2, .quota_milli = 0}, 64) == 1);
 }
 
-TEST_CASE("OMP_NUM_THREADS of the user stays") {
+TEST_CASE("defaults give way to what the user has set, wherever") {
   const NodeFacts local{.cores = 8, .local = true};
   const NodeFacts remote{.cores = 8, .local = false};
   const Placement one = placement_of(1, 1);
-  CHECK(map_of(node_env(one, 0, kJob, local, {"OMP_NUM_THREADS=3"}, {})).count("OMP_NUM_THREADS") ==
-        0);
-  CHECK(map_of(node_env(one, 0, kJob, remote, {"OMP_NUM_THREADS=3"}, {})).at("OMP_NUM_THREADS") ==
-        "3");
-  CHECK(
-      map_of(node_env(one, 0, kJob, local, {}, {{"OMP_NUM_THREADS", "5"}})).at("OMP_NUM_THREADS") ==
-      "5");
+  const std::string threads = "OMP_NUM_THREADS";
+  const auto of = [&](const NodeFacts& facts, const JobEnvironment& user) {
+    const auto seen = map_of(node_env(one, 0, kJob, facts, user));
+    return seen.count(threads) > 0 ? seen.at(threads) : "inherited";
+  };
+  CHECK(of(local, {.own_names = {threads}}) == "inherited");
+  CHECK(of(remote, {.sent = {{threads, "3"}}, .own_names = {threads}}) == "3");
+  CHECK(of(remote, {.own_names = {threads}}) == "8");
+  CHECK(of(local, {.given = {{threads, "5"}}}) == "5");
+  CHECK(of(local, {.here = EnvList{}, .own_names = {threads}}) == "8");
+  CHECK(map_of(node_env(one, 0, kJob, local, {})).at("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "1");
 }
 
-TEST_CASE("other nodes get the variables of the trade, not the whole environment") {
-  const std::vector<std::string> own{
-      "NCCL_DEBUG=INFO",        "PATH=/bin",     "HOME=/root", "SECRET=1",
-      "CUDA_VISIBLE_DEVICES=0", "PYTHONPATH=a=b"};
+TEST_CASE("other nodes get what is sent, this one inherits it; what is given wins") {
+  const JobEnvironment user{.given = {{"PATH", "/x"}},
+                            .sent = {{"PATH", "/bin"}, {"NCCL_DEBUG", "1"}}};
+  const auto there = map_of(node_env(placement_of(1, 1), 0, kJob, {.local = false}, user));
+  CHECK(there.at("NCCL_DEBUG") == "1");
+  CHECK(there.at("PATH") == "/x");
+  const auto here = map_of(node_env(placement_of(1, 1), 0, kJob, {.local = true}, user));
+  CHECK(here.count("NCCL_DEBUG") == 0);
+  CHECK(here.at("PATH") == "/x");
+}
+
+TEST_CASE("names of other launchers, on request") {
+  const Placement placement =
+      place_ranks(parse_hostfile("a slots=1\nb slots=3\nc slots=2", "h"), std::nullopt, 0);
+  CHECK(family_env(placement, 2, {}).empty());
   const auto seen =
-      map_of(node_env(placement_of(1, 1), 0, kJob, {.local = false}, own, {{"PATH", "/x"}}));
-  CHECK(seen.at("NCCL_DEBUG") == "INFO");
-  CHECK(seen.at("PYTHONPATH") == "a=b");
-  CHECK(seen.at("PATH") == "/x");
-  CHECK(seen.count("HOME") == 0);
-  CHECK(seen.count("SECRET") == 0);
-  CHECK(seen.count("CUDA_VISIBLE_DEVICES") == 0);
+      map_of(family_env(placement, 2, {.openmpi = true, .mpich = true, .horovod = true}));
+  CHECK(seen.at("OMPI_COMM_WORLD_RANK") == "2");
+  CHECK(seen.at("OMPI_COMM_WORLD_LOCAL_SIZE") == "3");
+  CHECK(seen.at("PMI_SIZE") == "6");
+  CHECK(seen.at("MPI_LOCALRANKID") == "1");
+  // Of the three nodes, two have a second rank, and b is the first of these.
+  CHECK(seen.at("HOROVOD_CROSS_RANK") == "0");
+  CHECK(seen.at("HOROVOD_CROSS_SIZE") == "2");
+  CHECK(seen.at("HOROVOD_HOSTNAME") == "b");
+  CHECK(map_of(family_env(placement, 3, {.horovod = true})).at("HOROVOD_CROSS_SIZE") == "1");
+  CHECK(map_of(family_env(placement, 5, {.horovod = true})).at("HOROVOD_CROSS_RANK") == "1");
 }
 
 TEST_CASE("rank 0 is found at an address that the other nodes can use") {

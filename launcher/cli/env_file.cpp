@@ -1,0 +1,129 @@
+// Lines -> variables. What a shell would make of them, without expanding anything.
+#include "launcher/cli/env_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/base/text_error.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+
+class LineReader {
+ public:
+  explicit LineReader(const SourceLine& line) : line_(line), text_(line.text) {}
+
+  /// False for a line without a variable.
+  bool read(NamedValue& variable) {
+    skip_blanks();
+    if (at_ == text_.size() || text_[at_] == '#') return false;
+    if (text_.substr(at_).starts_with("export ") || text_.substr(at_).starts_with("export\t")) {
+      at_ += 7;
+      skip_blanks();
+    }
+    read_name(variable);
+    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
+      read_quoted(variable.value);
+    } else {
+      read_plain(variable.value);
+    }
+    if (variable.value.find('\0') != std::string::npos) fail(at_, "a value cannot hold a NUL byte");
+    return true;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, std::string_view what, std::string hint = {}) const {
+    throw text_error(line_, at, what, std::move(hint));
+  }
+
+  void skip_blanks() { at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size()); }
+
+  void read_name(NamedValue& variable) {
+    const std::size_t equals = text_.find('=', at_);
+    if (equals == std::string_view::npos)
+      fail(at_, "this is not NAME=value", "as in: NCCL_DEBUG=INFO");
+    variable.name = text_.substr(at_, equals - at_);
+    if (!is_env_name(variable.name))
+      fail(at_, fmt::format("'{}' is not a name of a variable", variable.name),
+           "letters, digits and '_', and no blank before '='");
+    if (is_reserved_variable(variable.name))
+      fail(at_, fmt::format("dslaunch sets {} for every rank", variable.name), "leave it out");
+    at_ = equals + 1;
+  }
+
+  /// To the end of the line, or to a '#' behind a blank.
+  void read_plain(std::string& value) {
+    std::string_view rest = text_.substr(at_);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      const bool after_blank = i == 0 || kBlanks.find(rest[i - 1]) != std::string_view::npos;
+      if (rest[i] == '#' && after_blank) rest = rest.substr(0, i);
+    }
+    const std::size_t last = rest.find_last_not_of(kBlanks);
+    value = last == std::string_view::npos ? "" : rest.substr(0, last + 1);
+  }
+
+  void read_quoted(std::string& value) {
+    const std::size_t opening = at_;
+    const char quote = text_[at_++];
+    constexpr std::string_view kEscaped = "\"\\$`";
+    for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
+      const bool escape = quote == '"' && text_[at_] == '\\' && at_ + 1 < text_.size() &&
+                          kEscaped.find(text_[at_ + 1]) != std::string_view::npos;
+      if (escape) ++at_;
+      value += text_[at_];
+    }
+    if (at_ == text_.size()) fail(opening, "this quote is never closed", "a value is one line");
+    ++at_;
+    const std::size_t behind = at_;
+    skip_blanks();
+    if (at_ < text_.size() && (text_[at_] != '#' || at_ == behind))
+      fail(at_, "unexpected text behind the closing quote", "quote the whole value");
+  }
+
+  const SourceLine& line_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<NamedValue> parse_env_file(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::vector<NamedValue> variables;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    const SourceLine line = {file_name, number, text.substr(0, end)};
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    NamedValue variable{.name = {}, .value = {}, .source = fmt::format("{}:{}", file_name, number)};
+    if (LineReader(line).read(variable)) variables.push_back(std::move(variable));
+  }
+  return variables;
+}
+
+bool is_env_name(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+bool is_reserved_variable(std::string_view name) {
+  using namespace contract;
+  constexpr std::array<std::string_view, 18> kReserved = {
+      kRank,       kLocalRank,  kWorldSize,     kLocalWorldSize, kNodeRank,    kGroupRank,
+      kMasterAddr, kMasterPort, kCrossRank,     kCrossSize,      kLocalSize,   kGroupWorldSize,
+      kRoleName,   kRoleRank,   kRoleWorldSize, kRestartCount,   kMaxRestarts, kRunId};
+  return name.starts_with("DSLAUNCH_") ||
+         std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,117 @@
+// Lists of names, and their reasons.
+#include "launcher/cli/forward_policy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/cli/env_file.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// An entry that ends in '*' stands for all names that begin so.
+template <std::size_t N>
+bool matches(std::string_view name, const std::array<std::string_view, N>& entries) {
+  return std::any_of(entries.begin(), entries.end(), [name](std::string_view entry) {
+    if (!entry.ends_with('*')) return name == entry;
+    entry.remove_suffix(1);
+    return name.starts_with(entry);
+  });
+}
+
+// What jobs of this kind are configured by. Paths count as such: without them the same command
+// finds other programs there.
+constexpr std::array<std::string_view, 23> kAllowed = {"PATH",
+                                                       "LD_LIBRARY_PATH",
+                                                       "VIRTUAL_ENV",
+                                                       "CONDA_PREFIX",
+                                                       "CONDA_DEFAULT_ENV",
+                                                       "PYTHON*",
+                                                       "CUDA_*",
+                                                       "NCCL_*",
+                                                       "UCX_*",
+                                                       "GLOO_*",
+                                                       "TORCH_*",
+                                                       "OMP_*",
+                                                       "KMP_*",
+                                                       "MKL_*",
+                                                       "DNNL_*",
+                                                       "ONEDNN_*",
+                                                       "HF_*",
+                                                       "MLFLOW_*",
+                                                       "MV2_*",
+                                                       "WANDB_*",
+                                                       "TRITON_*",
+                                                       "TRANSFORMERS_*",
+                                                       "TOKENIZERS_*"};
+
+// Devices of this machine, not of the others.
+constexpr std::array<std::string_view, 5> kDevices = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                                      "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
+                                                      "NVIDIA_VISIBLE_DEVICES"};
+
+// What is true here alone: this machine, this session, this login, the job of another launcher.
+constexpr std::array<std::string_view, 34> kHereOnly = {"HOSTNAME",
+                                                        "HOST",
+                                                        "HOSTTYPE",
+                                                        "PWD",
+                                                        "OLDPWD",
+                                                        "SHLVL",
+                                                        "_",
+                                                        "HOME",
+                                                        "USER",
+                                                        "LOGNAME",
+                                                        "MAIL",
+                                                        "SHELL",
+                                                        "TERM",
+                                                        "TMPDIR",
+                                                        "DISPLAY",
+                                                        "XAUTHORITY",
+                                                        "WAYLAND_DISPLAY",
+                                                        "XDG_*",
+                                                        "DBUS_*",
+                                                        "SSH_*",
+                                                        "SUDO_*",
+                                                        "STY",
+                                                        "TMUX*",
+                                                        "WINDOWID",
+                                                        "COLUMNS",
+                                                        "LINES",
+                                                        "INVOCATION_ID",
+                                                        "JOURNAL_STREAM",
+                                                        "SLURM*",
+                                                        "PMI_*",
+                                                        "PMIX_*",
+                                                        "OMPI_*",
+                                                        "FLUX_*",
+                                                        "TORCHELASTIC_*"};
+
+// What a login gives.
+constexpr std::array<std::string_view, 10> kLogin = {"PATH", "HOME", "USER",   "LOGNAME", "SHELL",
+                                                     "LANG", "LC_*", "TMPDIR", "TZ",      "TERM"};
+
+}  // namespace
+
+bool travels(std::string_view name, EnvPolicy policy) {
+  if (policy == EnvPolicy::none || matches(name, kDevices) || is_reserved_variable(name))
+    return false;
+  if (policy == EnvPolicy::all) return !matches(name, kHereOnly);
+  return matches(name, kAllowed);
+}
+
+EnvList travelling(const EnvList& own, EnvPolicy policy) {
+  EnvList sent;
+  for (const auto& variable : own)
+    if (travels(variable.first, policy)) sent.push_back(variable);
+  return sent;
+}
+
+EnvList login_variables(const EnvList& own) {
+  EnvList kept;
+  for (const auto& variable : own)
+    if (matches(variable.first, kLogin)) kept.push_back(variable);
+  return kept;
+}
+
+}  // namespace ds::launcher
