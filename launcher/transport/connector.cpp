@@ -3,12 +3,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstring>
+#include <optional>
 
 namespace ds::launcher {
 
@@ -17,42 +21,85 @@ namespace {
 using asio::ip::tcp;
 using namespace std::chrono_literals;
 
-constexpr auto kStagger = 250ms;    // RFC 8305
-constexpr int kDeadPeerMs = 10000;  // --node-timeout's default: a silent peer is lost after it
+constexpr auto kStagger = 250ms;  // RFC 8305
+constexpr int kProbes = 3;
 
 void set_option(int fd, int level, int name, int value) {
   // A kernel without one of these still works; the job's own heartbeats notice a lost node anyway.
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-void prepare(int fd) {
+void prepare(int fd, const ConnectOptions& options) {
   (void)::fcntl(
       fd, F_SETFD,
       FD_CLOEXEC);  // libssh sets it nowhere: ranks of ours would inherit every connection
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (options.dead_after.count() > 0)
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.dead_after.count()));
+  if (!options.keep_alive) return;
+  // On an idle line nothing is unanswered but probes: the first after half the time, all sent in
+  // it.
+  const int seconds =
+      static_cast<int>(std::clamp<long>(options.dead_after.count() / 1000, 2, 7200));
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kDeadPeerMs);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds / 2);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, seconds / (2 * kProbes)));
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+}
+
+std::optional<tcp::endpoint> interface_address(const std::string& name, int family) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return std::nullopt;
+  std::optional<tcp::endpoint> found;
+  for (const ifaddrs* entry = list; entry != nullptr && !found; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family) continue;
+    if (name != entry->ifa_name) continue;
+    const std::size_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    tcp::endpoint endpoint;
+    std::memcpy(endpoint.data(), entry->ifa_addr, size);
+    endpoint.resize(size);
+    // A link-local address reaches only the link's other link-local addresses.
+    const auto address = endpoint.address();
+    if (!address.is_v6() || !address.to_v6().is_link_local()) found = endpoint;
+  }
+  ::freeifaddrs(list);
+  return found;
+}
+
+/// Gives the socket its own address, if one is asked for.
+asio::error_code bind_own_end(tcp::socket& socket, const tcp::endpoint& peer,
+                              const ConnectOptions& options) {
+  asio::error_code error;
+  if (!options.bind_address.empty()) {
+    const auto own = asio::ip::make_address(options.bind_address, error);
+    if (error) return error;
+    if (own.is_v4() != peer.address().is_v4()) return asio::error::address_family_not_supported;
+    socket.bind(tcp::endpoint(own, 0), error);
+  } else if (!options.bind_interface.empty()) {
+    const auto own = interface_address(options.bind_interface, peer.protocol().family());
+    if (!own) return asio::error::address_family_not_supported;
+    socket.bind(*own, error);
+  }
+  return error;
 }
 
 class Attempt : public std::enable_shared_from_this<Attempt> {
  public:
-  Attempt(asio::io_context& io, std::vector<tcp::endpoint> addresses,
+  Attempt(asio::io_context& io, std::vector<tcp::endpoint> addresses, ConnectOptions options,
           std::function<void(Connected)> done)
       : io_(io),
         addresses_(std::move(addresses)),
+        options_(std::move(options)),
         done_(std::move(done)),
         stagger_(io),
         limit_(io) {}
 
-  void start(std::chrono::milliseconds limit) {
-    limit_.expires_after(limit);
-    limit_.async_wait([self = shared_from_this(), limit](const asio::error_code& error) {
+  void start() {
+    limit_.expires_after(options_.limit);
+    limit_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error)
-        self->give_up(
-            fmt::format("no answer within {:.2g} s", std::chrono::duration<double>(limit).count()));
+        self->give_up(fmt::format("no answer within {:.2g} s",
+                                  std::chrono::duration<double>(self->options_.limit).count()));
     });
     try_next();
   }
@@ -71,13 +118,14 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     auto socket = std::make_shared<tcp::socket>(io_);
     asio::error_code error;
     socket->open(endpoint.protocol(), error);
+    if (!error) error = bind_own_end(*socket, endpoint, options_);
     ++pending_;
     if (error) {
       asio::post(io_, [self = shared_from_this(), socket, endpoint, error] {
         self->tried(socket, endpoint, error);
       });
     } else {
-      prepare(socket->native_handle());
+      prepare(socket->native_handle(), options_);
       sockets_.push_back(socket);
       socket->async_connect(
           endpoint, [self = shared_from_this(), socket, endpoint](const asio::error_code& result) {
@@ -124,6 +172,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 
   asio::io_context& io_;
   std::vector<tcp::endpoint> addresses_;
+  ConnectOptions options_;
   std::function<void(Connected)> done_;
   asio::steady_timer stagger_;
   asio::steady_timer limit_;
@@ -151,10 +200,11 @@ std::string address_text(const tcp::endpoint& endpoint) { return endpoint.addres
 
 std::unique_ptr<ConnectAttempt> connect_any(asio::io_context& io,
                                             std::vector<tcp::endpoint> addresses,
-                                            std::chrono::milliseconds limit,
+                                            ConnectOptions options,
                                             std::function<void(Connected)> done) {
-  auto attempt = std::make_shared<Attempt>(io, std::move(addresses), std::move(done));
-  attempt->start(limit);
+  auto attempt =
+      std::make_shared<Attempt>(io, std::move(addresses), std::move(options), std::move(done));
+  attempt->start();
   return std::make_unique<Handle>(std::move(attempt));
 }
 

@@ -22,6 +22,14 @@ struct Connected {
   bool transient = false;
 };
 
+struct ConnectOptions {
+  std::chrono::milliseconds limit{10000};
+  std::chrono::milliseconds dead_after{10000};  // TCP_USER_TIMEOUT: a peer silent so long is lost
+  bool keep_alive = true;                       // probes, so that this counts on an idle line too
+  std::string bind_address;                     // numeric; or else
+  std::string bind_interface;                   // one of its addresses
+};
+
 /// A connection attempt under way. Destroying it stops it and silences `done`.
 class ConnectAttempt {
  public:
@@ -31,7 +39,7 @@ class ConnectAttempt {
 /// Threads: the io_context's; `done` comes once, never from inside the call.
 std::unique_ptr<ConnectAttempt> connect_any(asio::io_context& io,
                                             std::vector<asio::ip::tcp::endpoint> addresses,
-                                            std::chrono::milliseconds limit,
+                                            ConnectOptions options,
                                             std::function<void(Connected)> done);
 
 /// Readable name of an address, `10.0.0.1` or `fd00::1`.

@@ -24,6 +24,20 @@ struct LocalUser {
   int uid = 0;
   std::string host_name;  // of this machine, for %l
   std::function<std::optional<std::string>(const std::string&)> environment;  // for ${NAME}
+  std::function<bool(const std::string& command)>
+      run;  // Match exec: whether a shell command exits 0
+};
+
+enum class AddressFamily { any, inet, inet6 };
+
+/// Lists of algorithms as the file spells them: a list, or `+`, `-`, `^` and changes to the
+/// default.
+struct SshAlgorithms {
+  std::string kex;
+  std::string ciphers;
+  std::string macs;
+  std::string host_keys;
+  std::string public_keys;  // signatures at authentication
 };
 
 /// Everything the transport needs to know to reach one host.
@@ -35,20 +49,34 @@ struct SshSettings {
   std::vector<std::string> identity_files;  // in order; the default files when none is configured
   bool identities_configured = false;       // identity_files come from the user's own lines
   bool identities_only = false;
+  std::vector<std::string> certificate_files;
+  bool public_keys = true;                     // PubkeyAuthentication
+  bool batch_mode = false;                     // nobody is asked for a passphrase
   std::string identity_agent;                  // socket path; empty: none
   std::vector<std::string> known_hosts_files;  // the user's own; accept-new writes to the first
   std::vector<std::string> global_known_hosts_files;  // the system's
   HostKeyChecking host_key_checking = HostKeyChecking::strict;
   std::string host_key_alias;
   bool hash_known_hosts = false;
+  std::string revoked_host_keys;  // a file; empty: none
   std::optional<std::chrono::seconds> connect_timeout;
+  int connection_attempts = 1;
+  AddressFamily address_family = AddressFamily::any;
+  std::string bind_address;    // numeric
+  std::string bind_interface;  // if no address is given
+  bool tcp_keep_alive = true;
+  std::chrono::seconds server_alive_interval{0};  // 0: the server is not asked
+  int server_alive_count_max = 3;
+  SshAlgorithms algorithms;
+  std::vector<Host> jumps;         // ProxyJump, the nearest to this machine first
+  std::string proxy_command;       // for a shell, ready to be run; never together with jumps
   std::vector<std::string> notes;  // what of the file could not be honoured, one line each
 };
 
 /// The settings of a file and what it includes, ready to be asked for many hosts.
-/// Promise: the first value found wins, as in ssh; IdentityFile lines add up; Match exec, canonical
-/// and final
-///          never match and leave a note; unknown keywords are ignored.
+/// Promise: the first value found wins, as in ssh; IdentityFile and CertificateFile lines add up;
+///          `Match final` has the file read a second time, with the HostName found; criteria that
+///          are not supported never match and leave a note; unknown keywords are ignored.
 class SshConfig {
  public:
   /// Text of the file at a path, or nothing if there is none.
@@ -66,9 +94,7 @@ class SshConfig {
   /// Errors:  Error{config}, message `file:line: what`.
   void add(std::string_view text, const std::string& file_name, const Sources& sources);
 
-  /// Errors:  Error{config} with `file:line` when the host's settings cannot be honoured: ProxyJump
-  /// and
-  ///          ProxyCommand, a token or value that makes no sense.
+  /// Errors:  Error{config} with `file:line` when a value or token makes no sense.
   [[nodiscard]] SshSettings resolve(const Host& host, const LocalUser& local) const;
 
   struct Directive {

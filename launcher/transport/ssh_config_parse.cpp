@@ -55,6 +55,12 @@ std::string next_word(std::string_view& rest, const TextPlace& place) {
   return word;
 }
 
+/// Commands for a shell: quotes and # in them are the shell's.
+bool takes_the_rest(std::string_view keyword) {
+  return keyword == "proxycommand" || keyword == "remotecommand" || keyword == "localcommand" ||
+         keyword == "knownhostscommand";
+}
+
 }  // namespace
 
 ConfigLine parse_config_line(std::string_view line, const TextPlace& place) {
@@ -68,6 +74,11 @@ ConfigLine parse_config_line(std::string_view line, const TextPlace& place) {
   skip_spaces(line);
   if (line.starts_with('=')) line.remove_prefix(1);
   skip_spaces(line);
+  if (takes_the_rest(parsed.keyword)) {
+    while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
+    if (!line.empty()) parsed.words.emplace_back(line);
+    return parsed;
+  }
   while (!line.empty() && line.front() != '#') {
     parsed.words.push_back(next_word(line, place));
     skip_spaces(line);

@@ -109,6 +109,10 @@ class Dial : public std::enable_shared_from_this<Dial> {
         settings_.known_hosts_files = exchange_->options.known_hosts_files;
         settings_.global_known_hosts_files.clear();
       }
+      if (!settings_.jumps.empty() || !settings_.proxy_command.empty())
+        throw Error(
+            ErrorKind::config,
+            "host " + host_.name + " is to be reached by a proxy, which is not supported yet");
     } catch (const Error& error) {
       end({ChannelEnd::Kind::unreachable, error.hint().empty()
                                               ? error.what()
@@ -188,7 +192,9 @@ class Dial : public std::enable_shared_from_this<Dial> {
     }
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(connect_deadline_ - Clock::now());
-    attempt_ = connect_any(exchange_->io, std::move(result.addresses), std::max(left, 1ms),
+    ConnectOptions connect;
+    connect.limit = std::max(left, 1ms);
+    attempt_ = connect_any(exchange_->io, std::move(result.addresses), std::move(connect),
                            [this](Connected connected) { this->connected(std::move(connected)); });
   }
 

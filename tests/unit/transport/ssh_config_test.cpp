@@ -3,73 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <map>
-
-#include "engine/base/error.h"
 #include "launcher/transport/ssh_config_parse.h"
+#include "unit/transport/ssh_config_helpers.h"
 
 using namespace ds::launcher;
-
-namespace {
-
-using Files = std::map<std::string, std::string>;
-
-LocalUser me() {
-  LocalUser local;
-  local.name = "me";
-  local.home = "/home/me";
-  local.uid = 1000;
-  local.host_name = "login1.example";
-  local.environment = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "SSH_AUTH_SOCK") return "/run/agent";
-    if (name == "CLUSTER") return "blue";
-    return std::nullopt;
-  };
-  return local;
-}
-
-SshConfig config(const std::string& text, const Files& files = {}) {
-  SshConfig::Sources sources;
-  sources.read = [&files](const std::string& path) -> std::optional<std::string> {
-    const auto found = files.find(path);
-    return found == files.end() ? std::nullopt : std::optional(found->second);
-  };
-  sources.glob = [&files](const std::string& pattern) {
-    std::vector<std::string> paths;
-    for (const auto& [path, content] : files)
-      if (ssh_pattern_matches(pattern, path)) paths.push_back(path);
-    return paths;
-  };
-  sources.include_base = "/home/me/.ssh";
-  sources.home = "/home/me";
-  SshConfig out;
-  out.add(text, "config", sources);
-  return out;
-}
-
-Host host(const std::string& name, const std::string& user = "", int port = 0) {
-  Host out;
-  out.name = name;
-  out.user = user;
-  out.port = port;
-  return out;
-}
-
-SshSettings settings(const std::string& text, const std::string& name, const Files& files = {}) {
-  return config(text, files).resolve(host(name), me());
-}
-
-std::string message(const std::string& text, const std::string& name = "n1") {
-  try {
-    (void)settings(text, name);
-  } catch (const ds::Error& error) {
-    CHECK(error.kind() == ds::ErrorKind::config);
-    return error.what();
-  }
-  return "no error";
-}
-
-}  // namespace
 
 TEST_CASE("without a config: the name itself, port 22, the local user, the default files") {
   const SshSettings s = settings("", "node01");
@@ -188,25 +125,82 @@ TEST_CASE("Match: all, host, originalhost, user, localuser, negation; others lea
   CHECK(settings("Match !host n1\nPort 5\n", "n1").port == 22);
   CHECK(settings("HostName real\nMatch host real originalhost n1\nPort 5\n", "n1").port == 5);
   CHECK(settings("User bob\nMatch user bob localuser me\nPort 5\n", "n1").port == 5);
-  const SshSettings s = settings("Match exec \"true\" all\nPort 5\n", "n1");
+  const SshSettings s = settings("Match localnetwork 10.0.0.0/8 all\nPort 5\n", "n1");
   CHECK(s.port == 22);
   REQUIRE(s.notes.size() == 1);
-  CHECK(s.notes[0].find("config:1: Match exec is not supported") == 0);
+  CHECK(s.notes[0].find("config:1: Match localnetwork is not supported") == 0);
 }
 
-TEST_CASE("a proxy for a host in use is an error, for another host it is not, and none is none") {
-  const char* text = "Host inner*\nProxyJump gate\n";
-  CHECK(message(text, "inner1") ==
-        "config:2: host inner1 is to be reached by ProxyJump, which is not supported yet");
-  CHECK(message(text, "n1") == "no error");
-  CHECK(message("Host n1\nProxyJump none\nHost *\nProxyJump gate\n", "n1") == "no error");
-  CHECK(message("ProxyCommand nc %h %p\n").find("ProxyCommand") != std::string::npos);
+TEST_CASE("Match exec: the command's end decides, and it runs only where all before it holds") {
+  std::vector<std::string> commands;
+  LocalUser local = me();
+  local.run = [&](const std::string& command) {
+    commands.push_back(command);
+    return command.starts_with("yes");
+  };
+  const auto port = [&](const std::string& text, const std::string& name) {
+    return config(text).resolve(host(name), local).port;
+  };
+  const char* text = "Match originalhost n1 exec \"yes %h %n %p %r %u %L %%\"\nPort 5\n";
+  CHECK(port(text, "n1") == 5);
+  CHECK(commands == std::vector<std::string>{"yes n1 n1 22 me me login1 %"});
+  CHECK(port(text, "n2") == 22);
+  CHECK(commands.size() == 1);
+  CHECK(port("Match exec no\nPort 5\n", "n1") == 22);
+  CHECK(port("Match !exec no\nPort 5\n", "n1") == 5);
+  CHECK_THROWS_AS(port("HostName $(reboot)\nMatch exec \"yes %h\"\nPort 5\n", "n1"), ds::Error);
+}
+
+TEST_CASE("Match final: the file is read again, with the HostName found") {
+  const char* text =
+      "Host short\nHostName long.example\nHost *.example\nUser dom\n"
+      "Match final host *.example\nPort 5\nMatch all\nPort 6\n";
+  CHECK(settings(text, "short").port == 6);  // found in the first pass
+  CHECK(settings("Host short\nHostName long.example\nMatch final host *.example\nPort 5\n", "short")
+            .port == 5);
+  CHECK(settings(text, "short").user == "dom");  // Host looks at the new name in the final pass
+  CHECK(settings("HostName a.b\nHost a.b\nPort 5\n", "n1").port == 22);  // no Match final: once
+  CHECK(settings("Match final all\nPort 7\nIdentityFile /k\n", "n1").identity_files ==
+        std::vector<std::string>{"/k"});
+  CHECK(settings("Match !final all\nPort 7\n", "n1").port == 7);
+  CHECK(settings("Match canonical all\nPort 7\n", "n1").port == 22);
+}
+
+TEST_CASE("connection settings") {
+  const SshSettings s = settings(
+      "ConnectTimeout 1m30s\nConnectionAttempts 3\nAddressFamily inet6\nBindAddress 10.0.0.1\n"
+      "ServerAliveInterval 15\nServerAliveCountMax 2\nTCPKeepAlive no\nBatchMode yes\n"
+      "CertificateFile ~/c1\nCertificateFile /c2\nKexAlgorithms +x\nPubkeyAcceptedKeyTypes -y\n",
+      "n1");
+  CHECK(s.connect_timeout == std::chrono::seconds(90));
+  CHECK(s.connection_attempts == 3);
+  CHECK(s.address_family == AddressFamily::inet6);
+  CHECK(s.bind_address == "10.0.0.1");
+  CHECK(s.server_alive_interval == std::chrono::seconds(15));
+  CHECK(s.server_alive_count_max == 2);
+  CHECK_FALSE(s.tcp_keep_alive);
+  CHECK(s.batch_mode);
+  CHECK(s.certificate_files == std::vector<std::string>{"/home/me/c1", "/c2"});
+  CHECK(s.algorithms.kex == "+x");
+  CHECK(s.algorithms.public_keys == "-y");
+  CHECK(message("ConnectTimeout soon\n").find("config:1: connecttimeout 'soon' is not a time") ==
+        0);
+  CHECK(message("ConnectionAttempts 0\n").find("is not a number from 1 to") != std::string::npos);
+  CHECK(message("AddressFamily ipx\n") ==
+        "config:1: AddressFamily is 'ipx', not any, inet or inet6");
+}
+
+TEST_CASE("directives that are not honoured are noted, unless nothing is lost") {
+  CHECK(settings("ForwardAgent no\nSendEnv LANG\nVerifyHostKeyDNS no\n", "n1").notes.empty());
+  const SshSettings s = settings("\nForwardAgent yes\nRemoteCommand tmux a\n", "n1");
+  REQUIRE(s.notes.size() == 2);
+  CHECK(s.notes[0] == "config:2: forwardagent is ignored: no agent is forwarded to the nodes");
 }
 
 TEST_CASE("unknown keywords are ignored; values that make no sense are named with their place") {
   CHECK(message("Frobnicate 3\nSendEnv LANG LC_*\n") == "no error");
-  CHECK(message("\nPort ssh\n") == "config:2: Port 'ssh' is not a number from 1 to 65535");
-  CHECK(message("Port 70000\n").find("config:1: Port") == 0);
+  CHECK(message("\nPort ssh\n") == "config:2: port 'ssh' is not a number from 1 to 65535");
+  CHECK(message("Port 70000\n").find("config:1: port") == 0);
   CHECK(message("Port\n") == "config:1: port without a value");
   CHECK(message("Host\n") == "config:1: host without a pattern");
   CHECK(message("IdentityFile %q\n").find("config:1: token %q is not known here") == 0);
