@@ -9,6 +9,7 @@
 
 #include "engine/base/text_error.h"
 #include "launcher/transport/base64.h"
+#include "launcher/transport/ssh_algorithms.h"
 #include "launcher/transport/ssh_config.h"
 
 namespace ds::launcher {
@@ -81,6 +82,25 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
   index_names(names, entries_.size() - 1, place);
 }
 
+void KnownHosts::add_revoked(const std::optional<std::string>& text, const std::string& file_name) {
+  TextPlace place{file_name, 0, 1};
+  if (!text || text->starts_with("SSHKRL\n")) {
+    all_revoked_ = place;
+    return;
+  }
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    ++place.line;
+    take_word(line);
+    const std::string_view blob = take_word(line);
+    if (!blob.empty()) revoked_.emplace(blob, place);
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+}
+
 void KnownHosts::index_names(std::string_view names, std::size_t entry, const TextPlace& place) {
   if (names.starts_with("|1|")) {
     const std::size_t bar = names.find('|', 3);
@@ -144,6 +164,9 @@ HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& ke
 }
 
 HostKeyVerdict KnownHosts::check(std::string_view host, int port, const HostKey& key) const {
+  if (all_revoked_) return {HostKeyVerdict::Kind::revoked, {*all_revoked_}};
+  if (const auto found = revoked_.find(key.base64); found != revoked_.end())
+    return {HostKeyVerdict::Kind::revoked, {found->second}};
   HostKeyVerdict verdict = check_name(known_hosts_name(host, port), key);
   if (verdict.kind != HostKeyVerdict::Kind::unknown || port == 22) return verdict;
   const HostKeyVerdict plain = check_name(known_hosts_name(host, 22), key);
@@ -175,23 +198,24 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
   return fmt::format("{} {} {}\n", shown, key.type, key.base64);
 }
 
-std::string host_key_algorithms(const std::vector<std::string>& known_types) {
-  // An RSA key can sign in two ways; the old ssh-rsa way (SHA-1) is not offered.
-  const auto names_of = [](const std::string& type) {
-    return type == "ssh-rsa" ? std::string("rsa-sha2-512,rsa-sha2-256") : type;
+std::string host_key_algorithms(const std::vector<std::string>& known_types,
+                                const std::string& wanted) {
+  // An RSA key can sign in two ways; the old ssh-rsa way (SHA-1) is only offered on request.
+  const auto is_known = [&](const std::string& algorithm) {
+    const std::string type = algorithm.starts_with("rsa-sha2-") ? "ssh-rsa" : algorithm;
+    return std::ranges::find(known_types, type) != known_types.end();
   };
+  const std::vector<std::string> all = split_patterns(change_algorithms(
+      "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
+      "rsa-sha2-256",
+      wanted));
   std::string list;
-  std::vector<std::string> done;
-  const auto add = [&](const std::string& type) {
-    if (std::ranges::find(done, type) != done.end()) return;
-    done.push_back(type);
-    list += (list.empty() ? "" : ",") + names_of(type);
+  const auto add = [&](bool known) {  // in this order: the cheapest of the known types first
+    for (const std::string& algorithm : all)
+      if (is_known(algorithm) == known) list += (list.empty() ? "" : ",") + algorithm;
   };
-  const std::vector<std::string> all = {"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
-                                        "ecdsa-sha2-nistp521", "ssh-rsa"};
-  for (const std::string& type : all)  // in this order: the cheapest of the known types first
-    if (std::ranges::find(known_types, type) != known_types.end()) add(type);
-  for (const std::string& type : all) add(type);
+  add(true);
+  add(false);
   return list;
 }
 

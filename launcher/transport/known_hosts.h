@@ -2,6 +2,7 @@
 // one. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,9 @@ std::string known_hosts_name(std::string_view host, int port);
 class KnownHosts {
  public:
   void add(std::string_view text, const std::string& file_name);
+  /// A RevokedHostKeys file: a key a line. Without text (it cannot be read) or when it is in a form
+  /// that is not understood (a KRL), no key is taken any more, as with ssh.
+  void add_revoked(const std::optional<std::string>& text, const std::string& file_name);
 
   /// `host` is the name dialled (or HostKeyAlias), without brackets. A key known for the plain name
   /// counts for other ports too if nothing is known for `[host]:port`, as ssh has it.
@@ -82,6 +86,8 @@ class KnownHosts {
   std::vector<std::string> notes_;
   // Answers so far: a host is looked up twice, and hashed lines make a look-up dear.
   mutable std::unordered_map<std::string, std::vector<std::size_t>> found_;
+  std::unordered_map<std::string, TextPlace> revoked_;  // base64 of keys, of whatever host
+  std::optional<TextPlace> all_revoked_;
 };
 
 /// HMAC-SHA1 of `name` under `salt`, as hashed known_hosts lines hold it. 20 bytes.
@@ -92,6 +98,8 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
                              std::string_view salt = {});
 
 /// The host key algorithms to offer to a server, the known key types first; a comma list.
-std::string host_key_algorithms(const std::vector<std::string>& known_types);
+/// `wanted` is HostKeyAlgorithms of ssh_config.
+std::string host_key_algorithms(const std::vector<std::string>& known_types,
+                                const std::string& wanted = {});
 
 }  // namespace ds::launcher

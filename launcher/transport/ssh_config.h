@@ -43,7 +43,8 @@ struct SshAlgorithms {
 /// Everything the transport needs to know to reach one host.
 struct SshSettings {
   std::string alias;      // as typed
-  std::string host_name;  // what is looked up and dialled
+  std::string host_name;  // whose keys are asked for
+  std::string address;    // what is looked up and dialled: the hostfile's addr=, or host_name
   int port = 22;
   std::string user;
   std::vector<std::string> identity_files;  // in order; the default files when none is configured

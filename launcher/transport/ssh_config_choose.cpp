@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/base/text_error.h"
 #include "launcher/transport/ssh_config_parse.h"
 
 namespace ds::launcher {
@@ -67,7 +68,8 @@ bool ChosenDirectives::match_holds(const Condition& condition) {
     }
     if (!fits) {
       notes_.insert(fmt::format("{}:{}: Match {} is not supported; its block is left out",
-                                condition.place.file, condition.place.line, criterion));
+                                condition.place.file, condition.place.line,
+                                printable_text(criterion, 40)));
       return false;
     }
     if (*fits == negated) holds = false;

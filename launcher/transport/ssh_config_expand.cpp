@@ -80,7 +80,7 @@ std::optional<long> ssh_number(std::string_view text) {
 }
 
 std::optional<long> ssh_seconds(std::string_view text) {
-  constexpr long kMost = 366L * 24 * 3600;
+  constexpr long kMost = 365L * 24 * 3600;
   long total = 0;
   if (text.empty()) return std::nullopt;
   while (!text.empty()) {

@@ -83,25 +83,58 @@ SshConfig read_ssh_config(const std::string& config_file, const LocalUser& local
   return config;
 }
 
-std::string remember_host_key(const SshSettings& settings, const HostKey& key) {
-  if (settings.known_hosts_files.empty()) return "UserKnownHostsFile is none";
-  const std::string& path = settings.known_hosts_files.front();
+namespace {
+
+/// What the file holds behind `from`; nothing if it cannot be read.
+std::optional<std::string> read_from(int fd, std::size_t from) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const ssize_t count =
+        ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(from + text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+bool ends_in_mid_line(int fd, std::size_t size) {
+  char last = '\n';
+  return size > 0 && ::pread(fd, &last, 1, static_cast<off_t>(size - 1)) == 1 && last != '\n';
+}
+
+std::string random_salt() {
+  std::string salt(20, '\0');
+  if (::getrandom(salt.data(), salt.size(), 0) != static_cast<ssize_t>(salt.size()))
+    throw_errno("cannot get random bytes", errno);
+  return salt;
+}
+
+}  // namespace
+
+AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
+                            std::size_t known_size) {
+  const auto failed = [&path] {
+    return AppendedKey{false, {}, path + ": " + std::strerror(errno)};
+  };
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos && slash > 0) (void)::mkdir(path.substr(0, slash).c_str(), 0700);
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
-  if (!file) return path + ": " + std::strerror(errno);
-  std::string salt;
-  if (settings.hash_known_hosts) {
-    salt.resize(20);
-    if (::getrandom(salt.data(), salt.size(), 0) != static_cast<ssize_t>(salt.size()))
-      return "no random bytes";
-  }
-  const std::string line = known_hosts_line(host_key_name(settings), settings.port, key, salt);
-  // One write of a whole line to a file opened for appending: readers and other writers never see
-  // half of it.
-  if (::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    return path + ": " + std::strerror(errno);
-  return {};
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  if (!file) return failed();
+  // Held for a moment by whoever else adds a key; ends with the descriptor.
+  while (::flock(file.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return failed();
+  const auto grown = read_from(file.get(), known_size);
+  if (!grown) return failed();
+  if (!grown->empty()) return {false, *grown, {}};
+  const std::string text =
+      (ends_in_mid_line(file.get(), known_size) ? "\n" : "") +
+      known_hosts_line(line.name, line.port, line.key, line.hashed ? random_salt() : "");
+  // One write of a whole line to a file opened for appending: readers never see half of it.
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return failed();
+  return {true, text, {}};
 }
 
 }  // namespace ds::launcher

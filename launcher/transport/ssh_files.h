@@ -19,8 +19,22 @@ LocalUser local_user();
 /// Errors:  Error{config}.
 SshConfig read_ssh_config(const std::string& config_file, const LocalUser& local);
 
-/// Appends a key in one write under a lock, making folder and file if need be.
-/// Errors:  the returned text says what went wrong; empty if all is well.
-std::string remember_host_key(const SshSettings& settings, const HostKey& key);
+/// A line for known_hosts.
+struct NewHostKey {
+  std::string name;
+  int port = 22;
+  HostKey key;
+  bool hashed = false;
+};
+struct AppendedKey {
+  bool written = false;
+  std::string read;     // what the file holds beyond the size known, with the new line if written
+  std::string problem;  // the file cannot be written
+};
+
+/// Appends a line under a lock, in one write, making folder and file if need be. A file that has
+/// grown beyond `known_size` since it was read is read on instead, and nothing is written.
+AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
+                            std::size_t known_size);
 
 }  // namespace ds::launcher

@@ -1,5 +1,5 @@
-// One ssh connection over a connected socket: host key, authentication, one command. No libssh type
-// leaves its source.
+// ssh connections over connected sockets: host key, authentication, then one command, or ways
+// through a jump host. No libssh type leaves its source.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -12,6 +12,7 @@
 
 #include "engine/base/unique_fd.h"
 #include "launcher/transport/known_hosts.h"
+#include "launcher/transport/ssh_config.h"
 #include "launcher/transport/transport.h"
 
 namespace ds::launcher {
@@ -48,31 +49,41 @@ struct SshStageLimits {
   std::chrono::milliseconds command{15000};  // channel and exec request
 };
 
-struct SshLinkSetup {
+struct SshLogin {
   UniqueFd socket;  // connected, non-blocking
-  std::string host_name;
   std::string user;
   int port = 22;
-  std::string command;
-  std::string fallback_command;  // see SshOptions
-  std::string answer;
   std::string host_key_algorithms;
+  SshAlgorithms algorithms;  // as ssh_config spells them, without host_keys
   std::vector<SshIdentity> identities;
   std::string identities_note;  // what could not be tried and why; ends the text of a refusal
   SshStageLimits limits;
+  std::chrono::seconds alive_interval{0};  // ServerAliveInterval
+  int alive_count_max = 3;
 };
 
+struct SshLoginEvents {
+  /// Why the key is refused, or nothing. Called from inside the handshake.
+  std::function<std::optional<std::string>(const HostKey&)> check_host_key;
+  std::function<void(const std::string& label)> on_identity;  // this one was accepted
+};
+
+/// How a connection ended. The reason names no host: the caller puts it in front.
 struct SshLinkEnd {
-  ChannelEnd end;  // the reason names no host: the caller puts it in front
+  ChannelEnd end;
   bool transient =
       false;  // the server dropped the connection before it was fairly tried: worth another attempt
 };
 
+struct SshCommand {
+  std::string line;
+  std::string fallback;  // see SshOptions
+  std::string answer;
+};
+
 struct SshLinkEvents {
-  /// Why the key is refused, or nothing. Called from inside the handshake.
-  std::function<std::optional<std::string>(const HostKey&)> check_host_key;
-  std::function<void()> on_open;                              // the command runs
-  std::function<void(const std::string& label)> on_identity;  // this one was accepted
+  SshLoginEvents login;
+  std::function<void()> on_open;  // the command runs
   std::function<void(std::span<const std::byte>)> on_bytes;
   std::function<void(std::string_view)> on_noise;
   std::function<void(SshLinkEnd)> on_end;
@@ -88,7 +99,32 @@ class SshLink {
   virtual void pause_reading(bool pause) = 0;
   virtual void close() = 0;
 };
-std::unique_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring,
-                                       SshLinkSetup setup, SshLinkEvents events);
+std::unique_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring, SshLogin login,
+                                       SshCommand command, SshLinkEvents events);
+
+struct SshJumpEvents {
+  SshLoginEvents login;
+  std::function<void()> on_up;             // logged in; forward() may be called
+  std::function<void(SshLinkEnd)> on_end;  // last; no `done` of a forward comes after it
+};
+
+/// What became of a request for a way through a jump host.
+struct Forwarded {
+  UniqueFd socket;       // empty if there is none
+  bool no_room = false;  // the server has too many on this connection: try another
+  std::string problem;
+};
+
+/// A connection to a jump host, shared by many targets. Threads and events as SshLink.
+class SshJump {
+ public:
+  virtual ~SshJump() = default;
+  /// Has the jump host connect to host:port. `done` comes once, unless on_end does.
+  virtual void forward(const std::string& host, int port, std::function<void(Forwarded)> done) = 0;
+  /// Ways that are open or being opened.
+  [[nodiscard]] virtual std::size_t forwards() const = 0;
+};
+std::unique_ptr<SshJump> make_ssh_jump(asio::io_context& io, SshKeyring& keyring, SshLogin login,
+                                       SshJumpEvents events);
 
 }  // namespace ds::launcher

@@ -46,11 +46,11 @@ SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& 
   return route;
 }
 
-std::string route_key(const std::vector<SshSettings>& jumps, std::size_t count) {
+std::string route_key(std::span<const SshSettings> jumps) {
   std::string key;
-  for (std::size_t i = 0; i < count; ++i)
-    key += fmt::format("{}@[{}]:{} {}\n", jumps[i].user, jumps[i].host_name, jumps[i].port,
-                       i == 0 ? jumps[i].proxy_command : "");
+  for (std::size_t i = 0; i < jumps.size(); ++i)
+    key += fmt::format("{}@[{}]:{} {} {}\n", jumps[i].user, jumps[i].host_name, jumps[i].port,
+                       jumps[i].host_key_alias, i == 0 ? jumps[i].proxy_command : "");
   return key;
 }
 

@@ -1,6 +1,7 @@
 // The way to a host: the jump hosts in front of it, each with its own settings. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,6 @@ struct SshRoute {
 SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& local);
 
 /// Equal for jump hosts that can share a connection: user, address, port and the way there.
-std::string route_key(const std::vector<SshSettings>& jumps, std::size_t count);
+std::string route_key(std::span<const SshSettings> jumps);
 
 }  // namespace ds::launcher

@@ -4,6 +4,7 @@
 
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,12 +23,17 @@ struct SshOptions {
   std::vector<std::string> known_hosts_files;  // instead of those of the config, if any
   std::chrono::milliseconds connect_limit{
       10000};  // looking up and connecting, unless ConnectTimeout says otherwise
+  std::chrono::milliseconds dead_after{10000};  // a connection whose peer is silent so long is lost
   std::chrono::milliseconds agent_limit{3000};  // each answer of the ssh-agent
   SshStageLimits limits;
   int window = 64;  // hosts between start and running command at the same time
-  int max_attempts =
-      5;  // for connections that the server drops at once, as a full MaxStartups does
+  // For connections that the server drops at once, as a full MaxStartups does at random.
+  int max_attempts = 8;
+  std::chrono::milliseconds retry_limit{20000};
   int resolver_threads = 8;
+  // Targets through one connection to a jump host: its sshd has a descriptor for each, of 1024.
+  std::size_t jump_room = 500;
+  std::function<void(const std::string&)> warn;  // each text once a run; may be empty
 };
 
 /// Threads: the io_context's only.

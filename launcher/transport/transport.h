@@ -14,24 +14,40 @@ namespace ds::launcher {
 
 using Bytes = std::vector<std::byte>;
 
+/// How far a host got: the names that people see.
+namespace stage {
+inline constexpr const char* kConfig = "configuration";
+inline constexpr const char* kLookUp = "name look-up";
+inline constexpr const char* kConnect = "connection";
+inline constexpr const char* kKeyExchange = "key exchange";
+inline constexpr const char* kHostKey = "host key";
+inline constexpr const char* kLogin = "authentication";
+inline constexpr const char* kStart = "agent start";
+inline constexpr const char* kRunning = "running";
+}  // namespace stage
+
 /// Why a pipe ended.
 struct ChannelEnd {
   enum class Kind {
     closed,       // the agent closed it or ended; the normal end
-    unreachable,  // never reached: DNS, route, refused, key, authentication; `reason` says which and what to do
+    unreachable,  // never reached: DNS, route, refused, key, authentication; `reason` says which
+                  // and what to do
     no_agent,     // reached, but no agent could be started there
     lost          // it worked, then broke
   };
   Kind kind = Kind::closed;
-  std::string reason;  // for people, one line, naming host and cause; empty for closed
+  std::string reason;   // for people, one line, naming host and cause; empty for closed
+  std::string stage{};  // one of `stage`; that of a jump host has its name in front
 };
 
-/// What a channel tells its owner. All calls come from the io_context's thread, never from inside open() or send().
+/// What a channel tells its owner. All calls come from the io_context's thread, never from inside
+/// open() or send().
 struct ChannelEvents {
-  /// Bytes of the agent's standard output, in order. They are frames (launcher/wire/frame.h) after a preamble
-  /// that the reader skips: login shells may print before the agent starts.
+  /// Bytes of the agent's standard output, in order. They are frames (launcher/wire/frame.h) after
+  /// a preamble that the reader skips: login shells may print before the agent starts.
   std::function<void(std::span<const std::byte>)> on_bytes;
-  /// Text from the remote side that is not the agent's (its standard error): shown only when the start fails.
+  /// Text from the remote side that is not the agent's (its standard error): shown only when the
+  /// start fails.
   std::function<void(std::string_view)> on_noise;
   /// Exactly once, last.
   std::function<void(ChannelEnd)> on_end;
@@ -47,7 +63,8 @@ class Channel {
   [[nodiscard]] virtual std::size_t unsent() const = 0;
   /// Stops or resumes reading; unread bytes push back on the agent.
   virtual void pause_reading(bool pause) = 0;
-  /// The numeric address by which the node was reached; empty before it is, and for pipes without one.
+  /// The numeric address by which the node was reached; empty before it is, and for pipes without
+  /// one.
   [[nodiscard]] virtual std::string peer_address() const { return {}; }
   /// Sends what is queued, then end-of-file; on_end follows when the other side is done.
   virtual void close() = 0;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -50,6 +51,8 @@ Arguments parse(int count, char** words) {
       arguments.ssh.connect_limit = std::chrono::milliseconds(std::stol(value()));
     else if (word == "-k")
       arguments.ssh.limits.handshake = std::chrono::milliseconds(std::stol(value()));
+    else if (word == "-j")
+      arguments.ssh.jump_room = std::stoul(value());
     else if (word == "-i")
       arguments.relay_stdin = true;
     else if (word == "-b")
@@ -58,6 +61,15 @@ Arguments parse(int count, char** words) {
       arguments.hosts.push_back(word);
   }
   return arguments;
+}
+
+int open_sockets() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry, gone).string().starts_with("socket:") ? 1 : 0;
+  }
+  return count;
 }
 
 double seconds(const timeval& time) {
@@ -71,7 +83,11 @@ Bytes bytes_of(const std::string& text) {
 
 int run(const Arguments& arguments) {
   asio::io_context io;
-  const auto transport = make_ssh_transport(io, arguments.ssh);
+  SshOptions options = arguments.ssh;
+  options.warn = [](const std::string& text) {
+    std::cerr << "dslaunch: warning: " << text << '\n';
+  };
+  const auto transport = make_ssh_transport(io, options);
   std::vector<std::unique_ptr<Channel>> channels;
   int bad = 0;
   std::size_t received = 0;
@@ -95,7 +111,8 @@ int run(const Arguments& arguments) {
       static constexpr const char* kNames[] = {"closed", "unreachable", "no_agent", "lost"};
       if (end.kind == ChannelEnd::Kind::closed) return;
       ++bad;
-      std::cerr << fmt::format("{}: {}\n", kNames[static_cast<int>(end.kind)], end.reason);
+      std::cerr << fmt::format("{}: [{}] {}\n", kNames[static_cast<int>(end.kind)], end.stage,
+                               end.reason);
     };
     channels.push_back(transport->open(host, std::move(events)));
     if (!input.empty()) channels.back()->send(bytes_of(input));
@@ -108,9 +125,11 @@ int run(const Arguments& arguments) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   std::cerr << fmt::format(
-      "hosts={} bad={} wall_s={:.3f} cpu_ms_per_host={:.3f} received={}\n", arguments.hosts.size(),
-      bad, wall, 1e3 * cpu / static_cast<double>(std::max<std::size_t>(1, arguments.hosts.size())),
-      received);
+      "hosts={} bad={} wall_s={:.3f} cpu_ms_per_host={:.3f} received={} peak_kib={} "
+      "sockets={}\n",
+      arguments.hosts.size(), bad, wall,
+      1e3 * cpu / static_cast<double>(std::max<std::size_t>(1, arguments.hosts.size())), received,
+      usage.ru_maxrss, open_sockets());
   return bad == 0 ? 0 : 69;
 }
 

@@ -48,9 +48,9 @@ sshd_start() {
     echo "PasswordAuthentication no"
     echo "KbdInteractiveAuthentication no"
     echo "PrintMotd no"
-    echo "LogLevel ERROR"
+    # The first value wins in sshd_config: what the caller gives comes before what it leaves open.
     printf '%s\n' "$@"
-    # The first value wins in sshd_config: these only fill what the caller left open.
+    echo "LogLevel ERROR"
     # Debian's bash runs ~/.bashrc under sshd unless it is a nested shell; this one must not matter to tests.
     echo "SetEnv SHLVL=1"
     echo "MaxStartups 1000"

@@ -1,7 +1,8 @@
-// The life of a session: waits, deadlines, events to the owner, and the way it is taken down.
+// The life of a session: waits, deadlines, its end, and the way it is taken down.
 #include "launcher/transport/libssh/session.h"
 
 #include <fmt/format.h>
+#include <libssh/server.h>  // ssh_send_keepalive
 
 #include <asio/post.hpp>
 
@@ -12,26 +13,26 @@ namespace ds::launcher::libssh {
 void Session::start() {
   session_ = ssh_new();
   DS_ASSERT(session_ != nullptr, "ssh_new fails only without memory");
-  set_options();
-  wait_.assign(setup_.socket.get());
-  const int fd = setup_.socket.release();  // ssh_free closes it from here on
+  const bool usable = set_options();
+  wait_.assign(login_.socket.get());
+  const int fd = login_.socket.get();  // ours until ssh_connect has taken it
   ssh_options_set(session_, SSH_OPTIONS_FD, &fd);
   ssh_set_blocking(session_, 0);
-  enter(Stage::handshake, setup_.limits.handshake);
+  limit_stage(stage::kKeyExchange, login_.limits.handshake);
+  if (!usable) fail(ChannelEnd::Kind::unreachable, stage::kConfig, error_text());
   post_wake();
 }
 
-void Session::enter(Stage stage, std::chrono::milliseconds limit) {
-  stage_ = stage;
+void Session::limit_stage(const char* stage, std::chrono::milliseconds limit) {
   timer_.cancel();
-  if (stage == Stage::running || stage == Stage::ended) return;
+  if (limit.count() == 0) return expect_life();
   timer_.expires_after(limit);
   timer_.async_wait([self = shared_from_this(), stage, limit](const asio::error_code& error) {
-    if (error || self->stage_ != stage) return;
-    self->fail(ChannelEnd::Kind::unreachable,
-               fmt::format("{} did not finish within {} s", self->stage_name(),
+    if (error || self->ended()) return;
+    self->fail(ChannelEnd::Kind::unreachable, stage,
+               fmt::format("{} did not finish within {} s", stage,
                            std::chrono::duration<double>(limit).count()));
-    self->deliver();
+    self->hand_over();
   });
 }
 
@@ -46,10 +47,10 @@ void Session::post_wake() {
 void Session::wake() {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();  // an event may destroy the link
-  advance();
-  deliver();
-  if (session_ == nullptr || stage_ == Stage::ended) return;
-  if (more_) post_wake();
+  const bool more = advance();
+  hand_over();
+  if (session_ == nullptr || ended()) return;
+  if (more) post_wake();
   arm();
 }
 
@@ -58,7 +59,9 @@ void Session::arm() {
     if (std::exchange(armed, true)) return;
     wait_.async_wait(type, [self = shared_from_this(), &armed](const asio::error_code& error) {
       armed = false;
-      if (!error) self->wake();
+      if (error) return;
+      self->heard_ = self->heard_ || &armed == &self->read_armed_;
+      self->wake();
     });
   };
   wait(asio::posix::descriptor_base::wait_read, read_armed_);
@@ -74,79 +77,76 @@ bool Session::dropped() const {
 
 std::string Session::error_text() const {
   const std::string text = ssh_get_error(session_);
-  return text.empty() ? "the connection was closed" : text;
+  // libssh prints the last error number even where there was none.
+  const bool says_nothing =
+      text.empty() || text.ends_with("Success") || text.ends_with("disconnected");
+  return says_nothing ? "the server hung up" : text;
 }
 
-void Session::advance() {
-  more_ = false;
-  while (stage_ != Stage::ended) {
-    const Stage before = stage_;
-    int rc = SSH_ERROR;
-    switch (stage_) {
-      case Stage::handshake:
-        rc = handshake();
-        break;
-      case Stage::auth:
-        rc = authenticate();
-        break;
-      case Stage::channel:
-        rc = open_channel();
-        break;
-      case Stage::exec:
-        rc = exec();
-        break;
-      case Stage::running:
-        rc = run();
-        break;
-      case Stage::ended:
-        break;
-    }
-    if (stage_ == before && rc != SSH_OK) return;
+/// True if there is more to do at once.
+bool Session::advance() {
+  while (state_ == State::handshake || state_ == State::auth) {
+    if (!(state_ == State::handshake ? handshake() : authenticate())) return false;
   }
+  return state_ == State::up && proceed();
 }
 
-void Session::fail(ChannelEnd::Kind kind, std::string reason, bool transient) {
-  if (stage_ == Stage::ended) return;
-  enter(Stage::ended, {});
-  end_ = SshLinkEnd{{kind, std::move(reason)}, transient};
+void Session::logged_in() {
+  state_ = State::up;
+  poll_ = ssh_event_new();
+  DS_ASSERT(poll_ != nullptr && ssh_event_add_session(poll_, session_) == SSH_OK);
+  limit_stage("", {});
+  begin();
+}
+
+/// ServerAliveInterval: a server that says nothing is asked, one that does not answer is lost.
+void Session::expect_life() {
+  if (!up() || login_.alive_interval.count() == 0 || login_.alive_count_max == 0) return;
+  timer_.expires_after(login_.alive_interval);
+  timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (error || !self->up()) return;
+    self->missed_ = std::exchange(self->heard_, false) ? 0 : self->missed_ + 1;
+    if (self->missed_ > self->login_.alive_count_max) {
+      self->fail(ChannelEnd::Kind::lost, stage::kRunning,
+                 fmt::format("the server did not answer {} times (ServerAliveInterval {} s)",
+                             self->login_.alive_count_max, self->login_.alive_interval.count()));
+      return self->hand_over();
+    }
+    if (self->missed_ > 0) ssh_send_keepalive(self->session_);
+    self->expect_life();
+  });
+}
+
+void Session::fail(ChannelEnd::Kind kind, std::string stage, std::string reason, bool transient) {
+  if (ended()) return;
+  state_ = State::ended;
+  timer_.cancel();
+  end_ = SshLinkEnd{{kind, std::move(reason), std::move(stage)}, transient};
 }
 
 /// Hands everything to the owner, outside of libssh's callbacks: an event may destroy the link, and
 /// a session must not be freed from inside its own callback.
-void Session::deliver() {
+void Session::hand_over() {
   const auto keep = shared_from_this();
-  if (!inbox_.empty() && !dismissed_) {
-    const Bytes bytes = std::move(inbox_);
-    inbox_.clear();
-    events_.on_bytes(bytes);
-  }
-  if (!noise_.empty() && !dismissed_) events_.on_noise(std::exchange(noise_, {}));
+  deliver();
   if (!end_ || dismissed_) return;
   dismiss();
-  events_.on_end(*end_);
-}
-
-void Session::release_channel() {
-  if (poll_ != nullptr) {
-    ssh_event_remove_session(poll_, session_);
-    ssh_event_free(std::exchange(poll_, nullptr));
-  }
-  if (channel_ != nullptr) {
-    ssh_remove_channel_callbacks(channel_, &callbacks_);
-    ssh_channel_free(std::exchange(channel_, nullptr));
-  }
+  deliver_end(*end_);
 }
 
 void Session::release() {
   asio::error_code ignored;
   timer_.cancel(ignored);
   if (wait_.is_open()) wait_.release();  // before ssh_free: libssh closes the descriptor
-  release_channel();
-  if (session_ != nullptr) {
-    ssh_disconnect(session_);
-    ssh_free(std::exchange(session_, nullptr));
+  if (poll_ != nullptr) {
+    ssh_event_remove_session(poll_, session_);
+    ssh_event_free(std::exchange(poll_, nullptr));
   }
-  stage_ = Stage::ended;
+  let_go();
+  // Not ssh_disconnect: it forgets a socket that it was given, open, and its poll handle too.
+  if (session_ != nullptr) ssh_free(std::exchange(session_, nullptr));
+  login_.socket.reset();
+  state_ = State::ended;
 }
 
 }  // namespace ds::launcher::libssh

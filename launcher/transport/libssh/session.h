@@ -1,5 +1,5 @@
-// One libssh session, non-blocking, driven by the io_context: the stages from handshake to running
-// command.
+// One libssh session, non-blocking, driven by the io_context: handshake, host key, authentication.
+// What it is used for then is the derived class's.
 #pragma once
 
 #include <libssh/callbacks.h>
@@ -7,7 +7,6 @@
 
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,99 +16,85 @@
 
 namespace ds::launcher::libssh {
 
-/// The session behind a link. Kept alive by its pending waits; `dismiss` ends it.
+/// Kept alive by its pending waits; `dismiss` ends it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(asio::io_context& io, Keyring& keyring, SshLinkSetup setup, SshLinkEvents events)
-      : io_(io),
-        keyring_(keyring),
-        setup_(std::move(setup)),
-        events_(std::move(events)),
-        wait_(io),
-        timer_(io) {}
-
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  ~Session() { release(); }
+  virtual ~Session() = default;  // a derived class calls release() in its own
 
   void start();
-  void send(Bytes bytes);
-  [[nodiscard]] std::size_t unsent() const { return unsent_; }
-  void pause(bool pause);
-  void close();
   /// No event comes after this; the socket is closed.
   void dismiss() {
-    dismissed_ = true;  // events_ stays: one of them may be the caller
+    dismissed_ = true;  // the events stay: one of them may be the caller
     release();
   }
 
- private:
-  enum class Stage { handshake, auth, channel, exec, running, ended };
+ protected:
+  Session(asio::io_context& io, Keyring& keyring, SshLogin login, SshLoginEvents events)
+      : io_(io),
+        keyring_(keyring),
+        login_(std::move(login)),
+        login_events_(std::move(events)),
+        wait_(io),
+        timer_(io) {}
 
-  void set_options();
-  void wake();
-  void arm();
-  void advance();
-  int handshake();
-  int authenticate();
-  int try_identity(const SshIdentity& identity);
-  int open_channel();
-  int exec();
-  int run();
-  void enter(Stage stage, std::chrono::milliseconds limit);
-  void flush();
-  void drain();
-  void deliver();
+  /// Once, when logged in: ssh_event_dopoll(poll_) works from here on.
+  virtual void begin() = 0;
+  /// Whenever something may have happened after that. True if it should be called again soon, so
+  /// that others get their turn before.
+  virtual bool proceed() = 0;
+  /// Hands events to the owner, from outside of libssh's callbacks.
+  virtual void deliver() = 0;
+  virtual void deliver_end(const SshLinkEnd& end) = 0;
+  /// Frees channels, before the session is.
+  virtual void let_go() = 0;
+
   void post_wake();
-  void finish();
-  void hear(std::string_view text);
-  void run_fallback();
-  void release_channel();
-  void fail(ChannelEnd::Kind kind, std::string reason, bool transient = false);
   void release();
+  void fail(ChannelEnd::Kind kind, std::string stage, std::string reason, bool transient = false);
+  /// Ends the session with a failure if `stage` is still under way at that time; empty: no limit.
+  void limit_stage(const char* stage, std::chrono::milliseconds limit);
+  [[nodiscard]] bool ended() const { return state_ == State::ended; }
+  [[nodiscard]] bool up() const { return state_ == State::up; }
   [[nodiscard]] bool dropped() const;
   [[nodiscard]] std::string error_text() const;
-  [[nodiscard]] std::string refusal_text();
-  [[nodiscard]] const char* stage_name() const;
-
-  static int on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
-                     void* self);
-  static void on_exit_status(ssh_session, ssh_channel, int status, void* self);
-  static void on_exit_signal(ssh_session, ssh_channel, const char* name, int core, const char* text,
-                             const char* language, void* self);
-  static void on_close(ssh_session, ssh_channel, void* self);
+  [[nodiscard]] bool dismissed() const { return dismissed_; }
 
   asio::io_context& io_;
   Keyring& keyring_;
-  SshLinkSetup setup_;
-  SshLinkEvents events_;
+  SshLogin login_;
+  ssh_session session_ = nullptr;
+  ssh_event poll_ = nullptr;
+
+ private:
+  enum class State { handshake, auth, up, ended };
+
+  bool set_options();
+  void wake();
+  void hand_over();
+  void arm();
+  bool advance();
+  bool handshake();
+  bool check_host_key();
+  bool authenticate();
+  void logged_in();
+  int try_identity(const SshIdentity& identity);
+  void expect_life();
+  [[nodiscard]] std::string refusal_text();
+
+  SshLoginEvents login_events_;
   asio::posix::stream_descriptor wait_;  // only waits; libssh owns the descriptor
   asio::steady_timer timer_;
-  ssh_session session_ = nullptr;
-  ssh_channel channel_ = nullptr;
-  ssh_event poll_ = nullptr;
-  ssh_channel_callbacks_struct callbacks_{};
-  Stage stage_ = Stage::handshake;
+  State state_ = State::handshake;
   std::size_t identity_ = 0;
+  int missed_ = 0;  // intervals of ServerAliveInterval without a byte
   bool agent_attached_ = false;
   bool read_armed_ = false;
   bool write_armed_ = false;
   bool wake_posted_ = false;
-  bool paused_ = false;
   bool dismissed_ = false;
-  bool eof_wanted_ = false;
-  bool eof_sent_ = false;
-  bool channel_closed_ = false;
-  bool more_ = false;      // the last run stopped before the socket was empty
-  bool answered_ = false;  // the command has written its answer to its standard output
-  std::string heard_;      // before that: the last of what came there
-  std::optional<int> exit_status_;
-  std::string exit_signal_;
-  std::deque<Bytes> queue_;
-  std::size_t queue_offset_ = 0;
-  std::size_t unsent_ = 0;
-  Bytes inbox_;
-  std::string noise_;
+  bool heard_ = false;
   std::optional<SshLinkEnd> end_;
 };
 

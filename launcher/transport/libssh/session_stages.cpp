@@ -1,9 +1,9 @@
-// The stages of a session up to the running command: each is called until it no longer says
-// SSH_AGAIN.
+// The stages of a session up to being logged in: each is called until it is through.
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
 #include "launcher/transport/libssh/session.h"
+#include "launcher/transport/ssh_algorithms.h"
 
 namespace ds::launcher::libssh {
 
@@ -19,73 +19,87 @@ constexpr const char* kKexAlgorithms =
 constexpr const char* kCiphers =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-"
     "ctr,aes256-ctr";
+// libssh's own defaults; set only where the user changes them.
+constexpr const char* kMacs =
+    "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
+constexpr const char* kPublicKeys =
+    "ssh-ed25519-cert-v01@openssh.com,ecdsa-sha2-nistp521-cert-v01@openssh.com,"
+    "ecdsa-sha2-nistp384-cert-v01@openssh.com,ecdsa-sha2-nistp256-cert-v01@openssh.com,"
+    "rsa-sha2-512-cert-v01@openssh.com,rsa-sha2-256-cert-v01@openssh.com,ssh-ed25519,"
+    "ecdsa-sha2-nistp521,ecdsa-sha2-nistp384,ecdsa-sha2-nistp256,rsa-sha2-512,rsa-sha2-256";
 
 }  // namespace
 
-void Session::set_options() {
+bool Session::set_options() {
   const bool no_config = false;
   const int nodelay = 1;
-  const unsigned int port = static_cast<unsigned int>(setup_.port);
-  ssh_options_set(session_, SSH_OPTIONS_PROCESS_CONFIG,
-                  &no_config);  // we have read the files ourselves
-  // Neither name nor files are used by libssh: the socket is connected and the key is verified by
-  // us, from an index. Left to libssh, known_hosts would be scanned twice a session, and the home
-  // folder looked up.
-  ssh_options_set(session_, SSH_OPTIONS_HOST, "host");
-  ssh_options_set(session_, SSH_OPTIONS_SSH_DIR, "/dev/null");
-  ssh_options_set(session_, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
-  ssh_options_set(session_, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
-  ssh_options_set(session_, SSH_OPTIONS_PORT, &port);
-  ssh_options_set(session_, SSH_OPTIONS_USER, setup_.user.c_str());
-  ssh_options_set(session_, SSH_OPTIONS_KEY_EXCHANGE, kKexAlgorithms);
-  ssh_options_set(session_, SSH_OPTIONS_CIPHERS_C_S, kCiphers);
-  ssh_options_set(session_, SSH_OPTIONS_CIPHERS_S_C, kCiphers);
-  ssh_options_set(session_, SSH_OPTIONS_COMPRESSION, "no");
-  ssh_options_set(session_, SSH_OPTIONS_HOSTKEYS, setup_.host_key_algorithms.c_str());
-  ssh_options_set(session_, SSH_OPTIONS_NODELAY, &nodelay);  // libssh's default is off
-}
-
-const char* Session::stage_name() const {
-  switch (stage_) {
-    case Stage::handshake:
-      return "ssh handshake";
-    case Stage::auth:
-      return "authentication";
-    case Stage::channel:
-      return "opening a channel";
-    case Stage::exec:
-      return "starting the remote command";
-    case Stage::running:
-      return "running";
-    case Stage::ended:
-      return "end";
+  const auto port = static_cast<unsigned int>(login_.port);
+  bool good = true;
+  const auto set = [&](ssh_options_e option, const void* value) {
+    good = ssh_options_set(session_, option, value) == SSH_OK && good;
+  };
+  // We have read the files ourselves. Neither name nor files are used by libssh: the socket is
+  // connected and the key is verified by us, from an index. Left to libssh, known_hosts would be
+  // scanned twice a session, and the home folder looked up.
+  set(SSH_OPTIONS_PROCESS_CONFIG, &no_config);
+  set(SSH_OPTIONS_HOST, "host");
+  set(SSH_OPTIONS_SSH_DIR, "/dev/null");
+  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+  set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  set(SSH_OPTIONS_PORT, &port);
+  set(SSH_OPTIONS_USER, login_.user.c_str());
+  set(SSH_OPTIONS_COMPRESSION, "no");
+  set(SSH_OPTIONS_NODELAY, &nodelay);  // libssh's default is off
+  const SshAlgorithms& wanted = login_.algorithms;
+  set(SSH_OPTIONS_KEY_EXCHANGE, change_algorithms(kKexAlgorithms, wanted.kex).c_str());
+  const std::string ciphers = change_algorithms(kCiphers, wanted.ciphers);
+  set(SSH_OPTIONS_CIPHERS_C_S, ciphers.c_str());
+  set(SSH_OPTIONS_CIPHERS_S_C, ciphers.c_str());
+  if (!wanted.macs.empty()) {
+    const std::string macs = change_algorithms(kMacs, wanted.macs);
+    set(SSH_OPTIONS_HMAC_C_S, macs.c_str());
+    set(SSH_OPTIONS_HMAC_S_C, macs.c_str());
   }
-  return "";
+  if (!wanted.public_keys.empty())
+    set(SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES,
+        change_algorithms(kPublicKeys, wanted.public_keys).c_str());
+  set(SSH_OPTIONS_HOSTKEYS, login_.host_key_algorithms.c_str());
+  return good;
 }
 
-int Session::handshake() {
+/// True once it is through.
+bool Session::handshake() {
+  (void)login_.socket.release();  // libssh's now: it closes it when it breaks, or in ssh_free
   const int rc = ssh_connect(session_);
-  if (rc == SSH_AGAIN && !dropped()) return SSH_AGAIN;
+  if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK) {
     const std::string text = error_text();
-    const bool disagreed = text.find("kex error") != std::string::npos;
-    fail(ChannelEnd::Kind::unreachable, "ssh handshake failed: " + text, !disagreed);
-    return SSH_ERROR;
+    // A server that has too many logins under way hangs up before or during the key exchange.
+    const bool fault =
+        text.find("kex error") != std::string::npos || text.find("rotocol") != std::string::npos;
+    fail(ChannelEnd::Kind::unreachable, stage::kKeyExchange, "key exchange failed: " + text,
+         !fault);
+    return false;
   }
+  if (!check_host_key()) return false;
+  state_ = State::auth;
+  limit_stage(stage::kLogin, login_.limits.auth);
+  return true;
+}
+
+bool Session::check_host_key() {
   ssh_key raw = nullptr;
   if (ssh_get_server_publickey(session_, &raw) != SSH_OK) {
-    fail(ChannelEnd::Kind::unreachable, "the server showed no host key: " + error_text());
-    return SSH_ERROR;
+    fail(ChannelEnd::Kind::unreachable, stage::kHostKey,
+         "the server showed no host key: " + error_text());
+    return false;
   }
   const Key key(raw);
   const char* type = ssh_key_type_to_char(ssh_key_type(raw));
-  if (const auto refusal =
-          events_.check_host_key({type == nullptr ? "" : type, public_base64(raw)})) {
-    fail(ChannelEnd::Kind::unreachable, *refusal);
-    return SSH_ERROR;
-  }
-  enter(Stage::auth, setup_.limits.auth);
-  return SSH_OK;
+  const auto refusal =
+      login_events_.check_host_key({type == nullptr ? "" : type, public_base64(raw)});
+  if (refusal) fail(ChannelEnd::Kind::unreachable, stage::kHostKey, *refusal);
+  return !refusal;
 }
 
 int Session::try_identity(const SshIdentity& identity) {
@@ -102,42 +116,43 @@ int Session::try_identity(const SshIdentity& identity) {
   return ssh_userauth_agent(session_, nullptr);
 }
 
-int Session::authenticate() {
-  while (identity_ < setup_.identities.size()) {
-    const SshIdentity& identity = setup_.identities[identity_];
+/// True once logged in.
+bool Session::authenticate() {
+  while (identity_ < login_.identities.size()) {
+    const SshIdentity& identity = login_.identities[identity_];
     const int rc = try_identity(identity);
     if (rc == SSH_AUTH_SUCCESS) {
-      events_.on_identity(identity.label);
-      enter(Stage::channel, setup_.limits.command);
-      return SSH_OK;
+      login_events_.on_identity(identity.label);
+      logged_in();
+      return true;
     }
     if (dropped()) break;  // too many keys: the server hangs up
-    if (rc == SSH_AUTH_AGAIN) return SSH_AGAIN;
+    if (rc == SSH_AUTH_AGAIN) return false;
     if (rc == SSH_AUTH_PARTIAL) {
-      fail(ChannelEnd::Kind::unreachable,
+      fail(ChannelEnd::Kind::unreachable, stage::kLogin,
            fmt::format("user {}: {} was accepted, but the server wants a further method, which is "
                        "not supported",
-                       setup_.user, identity.label));
-      return SSH_ERROR;
+                       login_.user, identity.label));
+      return false;
     }
     ++identity_;
     agent_attached_ = false;
   }
-  fail(ChannelEnd::Kind::unreachable, refusal_text());
-  return SSH_ERROR;
+  fail(ChannelEnd::Kind::unreachable, stage::kLogin, refusal_text());
+  return false;
 }
 
 std::string Session::refusal_text() {
   std::string tried;
-  for (std::size_t i = 0; i < setup_.identities.size() && i <= identity_; ++i)
-    tried += (i == 0 ? "" : ", ") + setup_.identities[i].label;
-  std::string text = tried.empty() ? fmt::format("no key to try for user {}", setup_.user)
+  for (std::size_t i = 0; i < login_.identities.size() && i <= identity_; ++i)
+    tried += (i == 0 ? "" : ", ") + login_.identities[i].label;
+  std::string text = tried.empty() ? fmt::format("no key to try for user {}", login_.user)
                                    : fmt::format("authentication refused for user {}; tried: {}",
-                                                 setup_.user, tried);
+                                                 login_.user, tried);
   if (dropped()) {
     text += "; the server hung up (" + error_text() +
             "): name the right key by IdentityFile and set IdentitiesOnly yes";
-  } else if (!setup_.identities.empty()) {
+  } else if (!login_.identities.empty()) {
     const int methods = ssh_userauth_list(session_, nullptr);
     std::string names;
     const auto add = [&](int bit, const char* name) {
@@ -150,44 +165,7 @@ std::string Session::refusal_text() {
     add(SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi");
     if (!names.empty()) text += "; the server takes: " + names;
   }
-  return setup_.identities_note.empty() ? text : text + "; " + setup_.identities_note;
-}
-
-int Session::open_channel() {
-  if (channel_ == nullptr) {
-    channel_ = ssh_channel_new(session_);
-    DS_ASSERT(channel_ != nullptr, "ssh_channel_new fails only without memory");
-    callbacks_.userdata = this;
-    callbacks_.channel_data_function = on_data;
-    callbacks_.channel_exit_status_function = on_exit_status;
-    callbacks_.channel_exit_signal_function = on_exit_signal;
-    callbacks_.channel_close_function = on_close;
-    ssh_callbacks_init(&callbacks_);
-    ssh_set_channel_callbacks(channel_, &callbacks_);
-  }
-  const int rc = ssh_channel_open_session(channel_);
-  if (rc == SSH_AGAIN && !dropped()) return SSH_AGAIN;
-  if (rc != SSH_OK) {
-    fail(ChannelEnd::Kind::unreachable, "the server refused a channel (" + error_text() +
-                                            "): its MaxSessions, or a limit of the account?");
-    return SSH_ERROR;
-  }
-  enter(Stage::exec, setup_.limits.command);
-  return SSH_OK;
-}
-
-int Session::exec() {
-  const int rc = ssh_channel_request_exec(channel_, setup_.command.c_str());
-  if (rc == SSH_AGAIN && !dropped()) return SSH_AGAIN;
-  if (rc != SSH_OK) {
-    fail(ChannelEnd::Kind::no_agent, "the server would not run a command: " + error_text());
-    return SSH_ERROR;
-  }
-  poll_ = ssh_event_new();
-  DS_ASSERT(poll_ != nullptr && ssh_event_add_session(poll_, session_) == SSH_OK);
-  enter(Stage::running, {});
-  events_.on_open();
-  return SSH_OK;
+  return login_.identities_note.empty() ? text : text + "; " + login_.identities_note;
 }
 
 }  // namespace ds::launcher::libssh

@@ -37,9 +37,9 @@ on_node 3 sysctl -q -w net.ipv4.ip_forward=0
 run "no route, no answer, nobody listens" -t 1500 10.98.0.1 10.99.0.1 node2 head
 want_status 69
 want 'hosts=4 bad=3'
-want '^unreachable: 10.98.0.1: cannot connect to port 22: 10.98.0.1: (No route to host|Network is unreachable)'
-want '^unreachable: 10.99.0.1: cannot connect to port 22: no answer within 1.5 s'
-want '^unreachable: head: cannot connect to port 22: 10.77.0.1: Connection refused'
+want '^unreachable: \[connection\] 10.98.0.1: cannot connect to port 22: 10.98.0.1: (No route to host|Network is unreachable)'
+want '^unreachable: \[connection\] 10.99.0.1: cannot connect to port 22: no answer within 1.5 s'
+want '^unreachable: \[connection\] head: cannot connect to port 22: 10.77.0.1: Connection refused'
 
 # A node that vanishes: noticed by TCP itself within 10 s and a little, on an idle connection.
 case="a node that vanishes"
@@ -51,7 +51,7 @@ ip -n "$head_ns" link set leg2 down
 wait "$probe"
 status=$?
 want_status 69
-want '^lost: node2: the ssh connection broke'
+want '^lost: \[running\] node2: the ssh connection broke'
 [ $((SECONDS - begin)) -le 20 ] || fail "noticed only after $((SECONDS - begin)) s"
 ip -n "$head_ns" link set leg2 up
 

@@ -54,7 +54,7 @@ want_status 0
 # The remote command.
 run "no such command" -c nosuchcommand 127.0.0.2
 want_status 69
-want '^no_agent: 127.0.0.2: no agent could be started there: the remote command ended with status 127'
+want '^no_agent: \[agent start\] 127.0.0.2: no agent could be started there: the remote command ended with status 127'
 want 'nosuchcommand: .*not found'
 run "a second command where the first gives no answer" -i -c 'echo noise; nosuchcommand' -a 'here it is' \
   -f 'echo here it is; exit 0' 127.0.0.2
@@ -66,9 +66,9 @@ want '^no_agent: 127.0.0.2: no agent could be started there: the remote command 
 run "an answer is an answer, whatever the status" -c 'echo noise; echo answer; exit 9' -a answer -f 'exit 5' 127.0.0.2
 want_status 0
 run "killed command" -c 'kill -9 $$' 127.0.0.2
-want '^lost: 127.0.0.2: the remote command was killed by SIGKILL'
+want '^lost: \[running\] 127.0.0.2: the remote command was killed by SIGKILL'
 run "broken connection" -c 'echo hi; kill -9 $PPID' 127.0.0.2
-want '^lost: 127.0.0.2: the ssh connection broke'
+want '^lost: \[running\] 127.0.0.2: the ssh connection broke'
 
 # Every bad host at once.
 ssh-keygen -q -t ed25519 -N '' -f "$dir/other_key"
@@ -84,7 +84,7 @@ cp "$dir/ssh_config" "$dir/good_config"
 {
   printf 'Host closed\n HostName 127.0.0.2\n Port %s\n' "$closed"
   printf 'Host silent\n HostName 127.0.0.8\n Port %s\n' "$silent"
-  printf 'Host proxied\n ProxyJump gate\n'
+  printf 'Host proxied\n ProxyJump gate.invalid\n'
   printf 'Host nokey\n HostName 127.0.0.2\n Port %s\n IdentityFile %s\nMatch all\n' "$port" "$dir/other_key"
   grep -v IdentityFile "$dir/good_config"
   printf 'Host 127.*\n Port %s\n IdentityFile %s\n' "$port" "$dir/client_key"
@@ -94,15 +94,15 @@ until (exec 3<> "/dev/tcp/127.0.0.8/$silent") 2> /dev/null; do sleep 0.05; done
 port=0 run "every bad host at once" -k 1500 127.0.0.2 127.0.0.5 127.0.0.6 127.0.0.7 closed silent proxied nokey nosuchhost.invalid
 port=$port_kept
 want_status 69
-want 'hosts=9 bad=8'
-want '^unreachable: 127.0.0.5: host key ssh-ed25519 SHA256:[A-Za-z0-9+/]{43} is unknown; .*ssh-keyscan -p '"$port"' 127.0.0.5 >> '
-want "^unreachable: 127.0.0.6: HOST KEY CHANGED: .*$dir/known_hosts:$changed_line holds another"
-want '^unreachable: 127.0.0.7: host key .* is revoked'
-want "^unreachable: closed \(127.0.0.2\): cannot connect to port $closed: 127.0.0.2: Connection refused"
-want '^unreachable: silent \(127.0.0.8\): ssh handshake did not finish within 1.5 s'
-want '^unreachable: .*ssh_config:[0-9]+: host proxied is to be reached by ProxyJump, which is not supported yet'
-want "^unreachable: nokey \(127.0.0.2\): authentication refused for user .*; tried: $dir/other_key; the server takes: publickey"
-want '^unreachable: nosuchhost.invalid: the name nosuchhost.invalid cannot be looked up: '
+want 'hosts=9 bad=8 .*sockets=0'
+want '^unreachable: \[host key\] 127.0.0.5: host key ssh-ed25519 SHA256:[A-Za-z0-9+/]{43} is unknown; .*ssh-keyscan -p '"$port"' 127.0.0.5 >> '
+want "^unreachable: \[host key\] 127.0.0.6: HOST KEY CHANGED: .*$dir/known_hosts:$changed_line holds another"
+want '^unreachable: \[host key\] 127.0.0.7: host key .* is revoked'
+want "^unreachable: \[connection\] closed \(127.0.0.2\): cannot connect to port $closed: 127.0.0.2: Connection refused"
+want '^unreachable: \[key exchange\] silent \(127.0.0.8\): key exchange did not finish within 1.5 s'
+want '^unreachable: \[name look-up\] proxied: jump host gate.invalid: the name gate.invalid cannot be looked up'
+want "^unreachable: \[authentication\] nokey \(127.0.0.2\): authentication refused for user .*; tried: $dir/other_key; the server takes: publickey"
+want '^unreachable: \[name look-up\] nosuchhost.invalid: the name nosuchhost.invalid cannot be looked up: '
 cp "$dir/good_config" "$dir/ssh_config"
 
 # Keys.
@@ -165,7 +165,7 @@ cp "$dir/good_config" "$dir/ssh_config"
 restart "MaxSessions 0"
 run "no sessions" 127.0.0.2
 want_status 69
-want '^unreachable: 127.0.0.2: the server refused a channel .*MaxSessions'
+want '^unreachable: \[agent start\] 127.0.0.2: the server refused a channel .*MaxSessions'
 restart "MaxStartups 3:90:4"
 many=()
 for i in $(seq 2 31); do many+=("127.0.9.$i"); done

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
-#include "launcher/transport/libssh/session.h"
+#include "launcher/transport/libssh/command.h"
 
 namespace ds::launcher::libssh {
 
@@ -13,7 +13,7 @@ constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll; others get thei
 
 /// Handles what has arrived. Only ssh_event_dopoll reads on after end-of-file: calls that read the
 /// channel would stop there and lose the exit status behind it.
-int Session::run() {
+bool CommandSession::run() {
   int polls = 0;
   int rc = SSH_OK;
   while (rc == SSH_OK && polls++ < kPollsPerWake && !channel_closed_ && !dropped()) {
@@ -21,12 +21,11 @@ int Session::run() {
     rc = ssh_event_dopoll(poll_, 0);
   }
   flush();
-  more_ = rc == SSH_OK && polls > kPollsPerWake;
   if (channel_closed_ || dropped()) finish();
-  return SSH_AGAIN;
+  return rc == SSH_OK && polls > kPollsPerWake;
 }
 
-void Session::flush() {
+void CommandSession::flush() {
   while (!queue_.empty() && !channel_closed_) {
     const Bytes& bytes = queue_.front();
     const int count = ssh_channel_write(channel_, bytes.data() + queue_offset_,
@@ -43,7 +42,7 @@ void Session::flush() {
 }
 
 /// Takes what libssh kept in the channel's buffers while reading was paused.
-void Session::drain() {
+void CommandSession::drain() {
   std::byte buffer[16384];
   for (const int is_stderr : {0, 1}) {
     int count = 0;
@@ -52,68 +51,69 @@ void Session::drain() {
   }
 }
 
-void Session::finish() {
+void CommandSession::finish() {
   if (paused_) return;  // bytes may wait in the channel; pause(false) comes back here
   drain();
   if (!channel_closed_ && !exit_status_) {
-    fail(ChannelEnd::Kind::lost, "the ssh connection broke: " + error_text());
+    fail(ChannelEnd::Kind::lost, stage::kRunning, "the ssh connection broke: " + error_text());
   } else if (!exit_signal_.empty()) {
-    fail(ChannelEnd::Kind::lost,
+    fail(ChannelEnd::Kind::lost, stage::kRunning,
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
-  } else if (exit_status_.value_or(0) != 0 && !answered_ && !setup_.fallback_command.empty()) {
+  } else if (exit_status_.value_or(0) != 0 && !answered_ && !command_.fallback.empty()) {
     run_fallback();
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
              (exit_status_.value_or(0) != 0 && !answered_)) {
     // What it said went to on_noise; the command itself is ours and would only hide it.
-    fail(ChannelEnd::Kind::no_agent,
+    fail(ChannelEnd::Kind::no_agent, stage::kStart,
          fmt::format("no agent could be started there: the remote command ended with status {}",
                      *exit_status_));
   } else {
-    fail(ChannelEnd::Kind::closed, "");
+    fail(ChannelEnd::Kind::closed, "", "");
   }
 }
 
 /// The first command has ended without an answer: the second one gets a channel of its own. What
 /// was sent to the first is gone; before an agent's answer that is nothing but heartbeats.
-void Session::run_fallback() {
-  release_channel();
-  setup_.command = std::exchange(setup_.fallback_command, {});
+void CommandSession::run_fallback() {
+  let_go();
+  command_.line = std::exchange(command_.fallback, {});
   exit_status_.reset();
   channel_closed_ = false;
   eof_sent_ = false;
   noise_.clear();  // the shell's words about the first one
-  enter(Stage::channel, setup_.limits.command);
+  begin();
+  post_wake();
 }
 
-void Session::hear(std::string_view text) {
+void CommandSession::hear(std::string_view text) {
   heard_.append(text);
-  answered_ = heard_.find(setup_.answer) != std::string::npos;
+  answered_ = heard_.find(command_.answer) != std::string::npos;
   if (answered_) heard_ = {};
   if (heard_.size() > kHeardKept) heard_.erase(0, heard_.size() - kHeardKept);
 }
 
-void Session::send(Bytes bytes) {
+void CommandSession::send(Bytes bytes) {
   if (bytes.empty() || session_ == nullptr) return;
   unsent_ += bytes.size();
   queue_.push_back(std::move(bytes));
   post_wake();
 }
 
-void Session::pause(bool pause) {
+void CommandSession::pause(bool pause) {
   paused_ = pause;
-  if (pause || session_ == nullptr || stage_ != Stage::running) return;
+  if (pause || session_ == nullptr || stage_ != Stage::running || ended()) return;
   drain();
   post_wake();
 }
 
-void Session::close() {
+void CommandSession::close() {
   eof_wanted_ = true;
   if (session_ != nullptr) post_wake();
 }
 
-int Session::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
-                     void* user) {
-  auto* self = static_cast<Session*>(user);
+int CommandSession::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count,
+                            int is_stderr, void* user) {
+  auto* self = static_cast<CommandSession*>(user);
   if (is_stderr != 0) {
     self->noise_.append(static_cast<const char*>(data), count);
   } else {
@@ -126,17 +126,17 @@ int Session::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, 
   return static_cast<int>(count);
 }
 
-void Session::on_exit_status(ssh_session, ssh_channel, int status, void* user) {
-  static_cast<Session*>(user)->exit_status_ = status;
+void CommandSession::on_exit_status(ssh_session, ssh_channel, int status, void* user) {
+  static_cast<CommandSession*>(user)->exit_status_ = status;
 }
 
-void Session::on_exit_signal(ssh_session, ssh_channel, const char* name, int, const char*,
-                             const char*, void* user) {
-  static_cast<Session*>(user)->exit_signal_ = name == nullptr ? "?" : name;
+void CommandSession::on_exit_signal(ssh_session, ssh_channel, const char* name, int, const char*,
+                                    const char*, void* user) {
+  static_cast<CommandSession*>(user)->exit_signal_ = name == nullptr ? "?" : name;
 }
 
-void Session::on_close(ssh_session, ssh_channel, void* user) {
-  static_cast<Session*>(user)->channel_closed_ = true;
+void CommandSession::on_close(ssh_session, ssh_channel, void* user) {
+  static_cast<CommandSession*>(user)->channel_closed_ = true;
 }
 
 }  // namespace ds::launcher::libssh

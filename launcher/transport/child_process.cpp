@@ -1,0 +1,173 @@
+// posix_spawn, a pidfd to wait on, and a pipe for standard error.
+#include "launcher/transport/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <cstring>
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr int kDiesWithinMs = 1000;  // after KILL; only a stuck system takes longer
+
+/// What goes on while the owner may already have dropped the process.
+class Child : public std::enable_shared_from_this<Child> {
+ public:
+  Child(asio::io_context& io, ChildEvents events, pid_t pid, int pidfd, int errors)
+      : events_(std::move(events)), pid_(pid), exited_(io, pidfd), errors_(io, errors) {}
+
+  void start() {
+    read_errors();
+    exited_.async_wait(asio::posix::stream_descriptor::wait_read,
+                       [self = shared_from_this()](const asio::error_code& error) {
+                         if (!error) self->reap();
+                       });
+  }
+
+  void abandon() {
+    events_ = {};
+    if (pid_ > 0) {
+      ::kill(-pid_, SIGKILL);
+      ::kill(pid_, SIGKILL);
+      pollfd entry{exited_.native_handle(), POLLIN, 0};
+      if (::poll(&entry, 1, kDiesWithinMs) > 0) (void)::waitpid(pid_, nullptr, WNOHANG);
+      pid_ = 0;
+    }
+    asio::error_code ignored;
+    exited_.close(ignored);
+    errors_.close(ignored);
+  }
+
+ private:
+  void read_errors() {
+    errors_.async_wait(asio::posix::stream_descriptor::wait_read,
+                       [self = shared_from_this()](const asio::error_code& error) {
+                         if (!error && self->take_errors()) self->read_errors();
+                       });
+  }
+
+  /// False at its end.
+  bool take_errors() {
+    std::array<char, 4096> buffer;
+    while (errors_.is_open()) {
+      const ssize_t count = ::read(errors_.native_handle(), buffer.data(), buffer.size());
+      if (count == 0) return false;
+      if (count < 0) return errno == EAGAIN || errno == EINTR;
+      if (events_.on_stderr) events_.on_stderr({buffer.data(), static_cast<std::size_t>(count)});
+    }
+    return false;
+  }
+
+  void reap() {
+    if (pid_ <= 0) return;
+    const auto keep = shared_from_this();
+    take_errors();
+    if (pid_ <= 0) return;
+    int status = 0;
+    ::kill(-pid_, SIGKILL);  // what it left behind would hold our pipes; its id is still its own
+    if (::waitpid(pid_, &status, WNOHANG) != pid_) return;
+    pid_ = 0;
+    asio::error_code ignored;
+    errors_.close(ignored);
+    if (const auto on_exit = std::move(events_.on_exit))
+      on_exit(ExitStatus::from_wait_status(status));
+  }
+
+  ChildEvents events_;
+  pid_t pid_;
+  asio::posix::stream_descriptor exited_;
+  asio::posix::stream_descriptor errors_;
+};
+
+class Handle final : public ChildProcess {
+ public:
+  explicit Handle(std::shared_ptr<Child> child) : child_(std::move(child)) {}
+  ~Handle() override { child_->abandon(); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+ private:
+  std::shared_ptr<Child> child_;
+};
+
+/// Error number, 0 if it runs.
+int spawn(const std::vector<std::string>& argv, int socket, int errors, pid_t& pid) {
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, socket, 0);
+  ::posix_spawn_file_actions_adddup2(&files, socket, 1);
+  ::posix_spawn_file_actions_adddup2(&files, errors, 2);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = ::posix_spawnp(&pid, words[0], &files, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+}  // namespace
+
+StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
+                         ChildEvents events) {
+  StartedChild started;
+  int pair[2] = {-1, -1};
+  int errors[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
+      ::pipe2(errors, O_CLOEXEC) != 0) {
+    started.problem = std::string("no socket or pipe: ") + std::strerror(errno);
+    if (pair[0] >= 0) {
+      ::close(pair[0]);
+      ::close(pair[1]);
+    }
+    return started;
+  }
+  UniqueFd near(pair[0]);
+  const UniqueFd far(pair[1]);
+  UniqueFd near_errors(errors[0]);
+  const UniqueFd far_errors(errors[1]);
+  ::fcntl(near.get(), F_SETFL, O_NONBLOCK);  // of this end alone: the program's blocks
+  ::fcntl(near_errors.get(), F_SETFL, O_NONBLOCK);
+  pid_t pid = 0;
+  if (const int error = spawn(argv, far.get(), far_errors.get(), pid); error != 0) {
+    started.problem = argv.front() + ": " + std::strerror(error);
+    return started;
+  }
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (pidfd < 0) {
+    started.problem = std::string("no pidfd: ") + std::strerror(errno);
+    ::kill(-pid, SIGKILL);
+    (void)::waitpid(pid, nullptr, 0);
+    return started;
+  }
+  auto child = std::make_shared<Child>(io, std::move(events), pid, pidfd, near_errors.release());
+  child->start();
+  started.socket = std::move(near);
+  started.process = std::make_unique<Handle>(std::move(child));
+  return started;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,39 @@
+// A program that carries bytes for us: standard input and output are one socket, what it says on
+// standard error is told.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/exit_status.h"
+#include "engine/base/unique_fd.h"
+
+namespace ds::launcher {
+
+struct ChildEvents {
+  std::function<void(std::string_view)> on_stderr;
+  std::function<void(ExitStatus)> on_exit;  // once; all of its standard error was told before
+};
+
+/// Destroying it kills the program and what it started in its session, and reaps it.
+class ChildProcess {
+ public:
+  virtual ~ChildProcess() = default;
+};
+
+struct StartedChild {
+  UniqueFd socket;  // non-blocking, close-on-exec
+  std::unique_ptr<ChildProcess> process;
+  std::string problem;  // set if it could not be started
+};
+
+/// Starts argv[0], found on PATH, in a session of its own: a Ctrl-C at the terminal is not for it,
+/// and it cannot ask there. Threads: the io_context's; events never come from inside the call.
+StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
+                         ChildEvents events);
+
+}  // namespace ds::launcher

@@ -1,0 +1,71 @@
+// From a logged-in session to a running command.
+#include "launcher/transport/libssh/command.h"
+
+#include "engine/base/error.h"
+
+namespace ds::launcher::libssh {
+
+void CommandSession::begin() {
+  stage_ = Stage::channel;
+  limit_stage(stage::kStart, login_.limits.command);
+  channel_ = ssh_channel_new(session_);
+  DS_ASSERT(channel_ != nullptr, "ssh_channel_new fails only without memory");
+  callbacks_.userdata = this;
+  callbacks_.channel_data_function = on_data;
+  callbacks_.channel_exit_status_function = on_exit_status;
+  callbacks_.channel_exit_signal_function = on_exit_signal;
+  callbacks_.channel_close_function = on_close;
+  ssh_callbacks_init(&callbacks_);
+  ssh_set_channel_callbacks(channel_, &callbacks_);
+}
+
+bool CommandSession::proceed() {
+  if (stage_ == Stage::channel && !open_channel()) return false;
+  if (stage_ == Stage::exec && !exec()) return false;
+  return stage_ == Stage::running && run();
+}
+
+bool CommandSession::open_channel() {
+  const int rc = ssh_channel_open_session(channel_);
+  if (rc == SSH_AGAIN && !dropped()) return false;
+  if (rc != SSH_OK) {
+    fail(ChannelEnd::Kind::unreachable, stage::kStart,
+         "the server refused a channel (" + error_text() +
+             "): its MaxSessions, or a limit of the account?");
+    return false;
+  }
+  stage_ = Stage::exec;
+  return true;
+}
+
+bool CommandSession::exec() {
+  const int rc = ssh_channel_request_exec(channel_, command_.line.c_str());
+  if (rc == SSH_AGAIN && !dropped()) return false;
+  if (rc != SSH_OK) {
+    fail(ChannelEnd::Kind::no_agent, stage::kStart,
+         "the server would not run a command: " + error_text());
+    return false;
+  }
+  stage_ = Stage::running;
+  limit_stage("", {});
+  opened_ = true;
+  return true;
+}
+
+void CommandSession::deliver() {
+  if (opened_ && !std::exchange(told_open_, true) && !dismissed()) events_.on_open();
+  if (!inbox_.empty() && !dismissed()) {
+    const Bytes bytes = std::move(inbox_);
+    inbox_.clear();
+    events_.on_bytes(bytes);
+  }
+  if (!noise_.empty() && !dismissed()) events_.on_noise(std::exchange(noise_, {}));
+}
+
+void CommandSession::let_go() {
+  if (channel_ == nullptr) return;
+  ssh_remove_channel_callbacks(channel_, &callbacks_);
+  ssh_channel_free(std::exchange(channel_, nullptr));
+}
+
+}  // namespace ds::launcher::libssh

@@ -1,0 +1,179 @@
+// Shared state of an ssh transport, each piece made when a host first needs it.
+#include "launcher/transport/ssh_exchange.h"
+
+#include <fmt/format.h>
+
+#include <asio/post.hpp>
+
+#include "engine/base/error.h"
+#include "launcher/transport/host_key_policy.h"
+#include "launcher/transport/ssh_algorithms.h"
+#include "launcher/transport/ssh_files.h"
+#include "launcher/transport/ssh_identities.h"
+#include "launcher/transport/ssh_jump_host.h"
+
+namespace ds::launcher {
+
+SshExchange::SshExchange(asio::io_context& context, SshOptions given)
+    : io(context),
+      options(std::move(given)),
+      resolver(context, options.resolver_threads),
+      keyring(make_ssh_keyring()),
+      local_(local_user()),
+      config_(read_ssh_config(options.config_file, local_)) {}
+
+SshExchange::~SshExchange() = default;
+
+SshRoute SshExchange::route(const Host& host) const {
+  SshRoute route = plan_route(config_, host, local_);
+  if (options.known_hosts_files.empty()) return route;
+  const auto use_given_files = [this](SshSettings& settings) {
+    settings.known_hosts_files = options.known_hosts_files;
+    settings.global_known_hosts_files.clear();
+  };
+  use_given_files(route.target);
+  for (SshSettings& jump : route.jumps) use_given_files(jump);
+  return route;
+}
+
+SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
+  SshIdentityPlan plan =
+      plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_);
+  const KnownHosts& known = known_files(settings).index;
+  for (const std::string& note : settings.notes) warn(note);
+  SshLogin login;
+  login.socket = std::move(socket);
+  login.user = settings.user;
+  login.port = settings.port;
+  login.host_key_algorithms = host_key_algorithms(
+      known.types(host_key_name(settings), settings.port), settings.algorithms.host_keys);
+  login.algorithms = settings.algorithms;
+  login.identities = std::move(plan.identities);
+  login.identities_note = std::move(plan.note);
+  login.limits = options.limits;
+  login.alive_interval = settings.server_alive_interval;
+  login.alive_count_max = settings.server_alive_count_max;
+  return login;
+}
+
+SshLoginEvents SshExchange::login_events(const SshSettings& settings) {
+  SshLoginEvents events;
+  events.check_host_key = [this, &settings](const HostKey& key) {
+    return check_host_key(settings, key);
+  };
+  events.on_identity = [this](const std::string& label) { last_good_identity_ = label; };
+  return events;
+}
+
+JumpHost& SshExchange::jump_host(std::span<const SshSettings> jumps) {
+  auto& host = jump_hosts_[route_key(jumps)];
+  if (!host) host = std::make_unique<JumpHost>(*this, jumps);
+  return *host;
+}
+
+void SshExchange::warn(const std::string& text) {
+  if (options.warn && warned_.insert(text).second) options.warn(text);
+}
+
+SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
+  std::string names;
+  for (const auto* list : {&settings.known_hosts_files, &settings.global_known_hosts_files})
+    for (const std::string& path : *list) names += path + '\n';
+  names += settings.revoked_host_keys;
+  const auto [it, fresh] = known_files_.try_emplace(names);
+  KnownFiles& files = it->second;
+  if (!fresh) return files;
+  for (const auto* list : {&settings.known_hosts_files, &settings.global_known_hosts_files}) {
+    for (const std::string& path : *list) {
+      const auto text = read_text_file(path);
+      if (!text) continue;
+      files.index.add(*text, path);
+      if (&path == &settings.known_hosts_files.front()) files.own_size = text->size();
+    }
+  }
+  if (!settings.revoked_host_keys.empty())
+    files.index.add_revoked(read_text_file(settings.revoked_host_keys), settings.revoked_host_keys);
+  return files;
+}
+
+AgentRelay* SshExchange::agent(const std::string& socket_path) {
+  if (socket_path.empty()) return nullptr;
+  auto& relay = agents_[socket_path];
+  if (!relay) relay = std::make_unique<AgentRelay>(socket_path, options.agent_limit);
+  return relay.get();
+}
+
+std::optional<std::string> SshExchange::check_host_key(const SshSettings& settings,
+                                                       const HostKey& key) {
+  KnownFiles& files = known_files(settings);
+  const std::string& name = host_key_name(settings);
+  const HostKeyDecision decision =
+      judge_host_key(settings, key, files.index.check(name, settings.port, key));
+  if (!decision.accept) return decision.text;
+  if (decision.remember) {
+    if (auto refusal = remember(settings, key, files)) return refusal;
+  }
+  if (!decision.text.empty()) warn(decision.text);
+  return std::nullopt;
+}
+
+/// Writes a new key down. Another program may have done so since we read the file: then its lines
+/// are read first, and the key is judged again.
+std::optional<std::string> SshExchange::remember(const SshSettings& settings, const HostKey& key,
+                                                 KnownFiles& files) {
+  if (settings.known_hosts_files.empty())
+    return "its new host key cannot be written down: UserKnownHostsFile is none";
+  const std::string& path = settings.known_hosts_files.front();
+  const std::string& name = host_key_name(settings);
+  NewHostKey line{name, settings.port, key, settings.hash_known_hosts};
+  for (int tries = 0; tries < 3; ++tries) {
+    const AppendedKey done = append_host_key(path, line, files.own_size);
+    if (!done.problem.empty()) return "its new host key cannot be written down: " + done.problem;
+    files.index.add(done.read, path);
+    files.own_size += done.read.size();
+    if (done.written) return std::nullopt;
+    const HostKeyDecision again =
+        judge_host_key(settings, key, files.index.check(name, settings.port, key));
+    if (!again.accept) return again.text;
+    if (!again.remember) return std::nullopt;
+  }
+  return "its new host key cannot be written down: " + path + " changes all the time";
+}
+
+std::chrono::milliseconds SshExchange::connect_limit(const SshSettings& settings) const {
+  return settings.connect_timeout ? std::chrono::milliseconds(*settings.connect_timeout)
+                                  : options.connect_limit;
+}
+
+std::chrono::milliseconds SshExchange::jitter(int attempt) {
+  const int base = 100 << std::min(attempt, 5);
+  return std::chrono::milliseconds(
+      std::uniform_int_distribution<int>(base / 2, base * 3 / 2)(random_));
+}
+
+void SshExchange::enqueue(std::function<bool()> start) {
+  waiting_.push_back(std::move(start));
+  post_pump();
+}
+
+void SshExchange::done_one() {
+  --under_way_;
+  post_pump();
+}
+
+void SshExchange::post_pump() {
+  asio::post(io, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->pump();
+  });
+}
+
+void SshExchange::pump() {
+  while (under_way_ < options.window && !waiting_.empty()) {
+    const auto start = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++under_way_;
+    if (!start()) --under_way_;
+  }
+}
+
+}  // namespace ds::launcher

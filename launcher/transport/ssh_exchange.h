@@ -1,0 +1,82 @@
+// What all connections of an ssh transport share: settings, host keys, keys, agents, the window.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+#include "launcher/transport/agent_relay.h"
+#include "launcher/transport/resolver.h"
+#include "launcher/transport/ssh_route.h"
+#include "launcher/transport/ssh_transport.h"
+
+namespace ds::launcher {
+
+class JumpHost;
+
+/// Threads: the io_context's.
+class SshExchange : public std::enable_shared_from_this<SshExchange> {
+ public:
+  SshExchange(asio::io_context& context, SshOptions given);
+  SshExchange(const SshExchange&) = delete;
+  SshExchange& operator=(const SshExchange&) = delete;
+  ~SshExchange();
+
+  /// The way to a host, with the settings of every hop.
+  /// Errors:  Error{config}.
+  [[nodiscard]] SshRoute route(const Host& host) const;
+
+  /// All that a login over `socket` needs, but its command.
+  SshLogin login(const SshSettings& settings, UniqueFd socket);
+  /// `settings` must live as long as the events.
+  SshLoginEvents login_events(const SshSettings& settings);
+
+  /// The shared connections to the last of the jump hosts.
+  JumpHost& jump_host(std::span<const SshSettings> jumps);
+
+  /// Says it once a run.
+  void warn(const std::string& text);
+
+  /// Calls `start` when the window has room; true from it takes a place, until done_one().
+  void enqueue(std::function<bool()> start);
+  void done_one();
+
+  [[nodiscard]] std::chrono::milliseconds connect_limit(const SshSettings& settings) const;
+  std::chrono::milliseconds jitter(int attempt);
+
+  asio::io_context& io;
+  const SshOptions options;
+  Resolver resolver;
+  const std::unique_ptr<SshKeyring> keyring;
+
+ private:
+  /// The index of a set of files, and the size of the one that new keys are written to.
+  struct KnownFiles {
+    KnownHosts index;
+    std::size_t own_size = 0;
+  };
+  KnownFiles& known_files(const SshSettings& settings);
+  AgentRelay* agent(const std::string& socket_path);
+  std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& key);
+  std::optional<std::string> remember(const SshSettings& settings, const HostKey& key,
+                                      KnownFiles& files);
+  void pump();
+  void post_pump();
+
+  LocalUser local_;
+  SshConfig config_;
+  std::map<std::string, KnownFiles> known_files_;  // by the names of the files
+  std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
+  std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
+  std::set<std::string> warned_;
+  std::string last_good_identity_;
+  std::deque<std::function<bool()>> waiting_;
+  int under_way_ = 0;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace ds::launcher
