@@ -63,7 +63,7 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
   std::vector<Host> hosts;
   for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);
   hosts.insert(hosts.end(), placed.spares.begin(), placed.spares.end());
-  const Routes routes = make_routes(io, hosts, options.reach);
+  const Routes routes = make_routes(io, hosts, options.reach, options.failure.node_timeout);
   JobRequest request;
   request.routes = routes.by_host;
   request.placement = std::move(placed.placement);

@@ -1,6 +1,9 @@
 // This machine directly, others by ssh, unless the options say otherwise.
 #include "launcher/routes/routes.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <utility>
 
 #include "launcher/cli/train_command.h"
@@ -17,7 +20,7 @@ namespace {
 // Beyond connecting: logging in, and starting the agent on a busy machine.
 constexpr std::chrono::seconds kStartMargin{30};
 
-SshOptions ssh_options(const ReachOptions& options) {
+SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds node_timeout) {
   SshOptions ssh;
   const std::string path = options.agent_path.value_or(own_path());
   ssh.remote_command = direct_agent_command(path);
@@ -27,14 +30,18 @@ SshOptions ssh_options(const ReachOptions& options) {
   ssh.config_file = options.ssh_config.value_or("");
   ssh.known_hosts_files = options.known_hosts;
   ssh.connect_limit = options.connect_timeout;
+  ssh.dead_after = node_timeout;
   ssh.window = options.window;
+  ssh.warn = [](const std::string& text) {
+    fmt::print(stderr, "{}", "dslaunch: warning: " + text + "\n");
+  };
   return ssh;
 }
 
 }  // namespace
 
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
-                   const ReachOptions& options) {
+                   const ReachOptions& options, std::chrono::milliseconds node_timeout) {
   const TransportChoice choice = options.transport;
   const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
   Routes routes;
@@ -43,8 +50,8 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
                           (choice == TransportChoice::automatic && is_own_host(host, own));
     std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.ssh;
     if (!transport)
-      transport =
-          is_local ? make_local_transport(io) : make_ssh_transport(io, ssh_options(options));
+      transport = is_local ? make_local_transport(io)
+                           : make_ssh_transport(io, ssh_options(options, node_timeout));
     routes.by_host.push_back({transport.get(), is_local});
   }
   return routes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -17,9 +18,10 @@ struct Routes {
   std::vector<NodeRoute> by_host;  // in the order of the hosts; they point to the transports
 };
 
+/// A connection whose peer is silent for `node_timeout` is lost.
 /// Errors:  Error{config} for a broken ssh configuration.
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
-                   const ReachOptions& options);
+                   const ReachOptions& options, std::chrono::milliseconds node_timeout);
 
 /// Without any node getting further for so long, those that are not ready are bad.
 std::chrono::milliseconds start_timeout(const ReachOptions& options);

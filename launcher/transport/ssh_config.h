@@ -24,8 +24,7 @@ struct LocalUser {
   int uid = 0;
   std::string host_name;  // of this machine, for %l
   std::function<std::optional<std::string>(const std::string&)> environment;  // for ${NAME}
-  std::function<bool(const std::string& command)>
-      run;  // Match exec: whether a shell command exits 0
+  std::function<bool(const std::string& command)> run = {};  // Match exec: whether it exits 0
 };
 
 enum class AddressFamily { any, inet, inet6 };

@@ -62,7 +62,7 @@ want_status 0
 cmp -s "$dir/out" <(printf 'noise\nhere it is\n') || fail "its output is another"
 run "neither command gives an answer" -c 'exit 1' -a answer -f 'echo no >&2; exit 2' 127.0.0.2
 want_status 69
-want '^no_agent: 127.0.0.2: no agent could be started there: the remote command ended with status 2'
+want '^no_agent: \[agent start\] 127.0.0.2: no agent could be started there: the remote command ended with status 2'
 run "an answer is an answer, whatever the status" -c 'echo noise; echo answer; exit 9' -a answer -f 'exit 5' 127.0.0.2
 want_status 0
 run "killed command" -c 'kill -9 $$' 127.0.0.2
