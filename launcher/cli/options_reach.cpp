@@ -2,6 +2,7 @@
 #include "launcher/cli/options_reach.h"
 
 #include "launcher/cli/option_values.h"
+#include "launcher/transport/exec_template.h"
 
 namespace ds::launcher {
 
@@ -10,11 +11,19 @@ namespace {
 constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kOptions[] = {
-    {{"--transport", "auto|ssh|local",
+    {{"--transport", "auto|ssh|local|exec:CMD",
       "auto (default): this machine directly, others by ssh; ssh: all by\n"
-      "ssh; local: start every node's ranks on this machine"},
+      "ssh; local: start every node's ranks on this machine;\n"
+      "exec:'ssh {host}': all by a program that runs a command there\n"
+      "(also {addr}, {user}, {port}, {command})"},
      [](ReachOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 3> kNames = {"auto", "ssh", "local"};
+       constexpr std::string_view kExec = "exec:";
+       if (given.value.starts_with(kExec)) {
+         part.transport = TransportChoice::exec;
+         part.exec_words = parse_exec_template(given.value.substr(kExec.size()));
+         return;
+       }
+       constexpr std::array<std::string_view, 4> kNames = {"auto", "ssh", "local", "exec:CMD"};
        part.transport = choice_value<TransportChoice>(given, kNames);
      }},
     {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},

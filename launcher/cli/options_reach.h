@@ -11,10 +11,11 @@
 
 namespace ds::launcher {
 
-enum class TransportChoice { automatic, ssh, local };
+enum class TransportChoice { automatic, ssh, local, exec };
 
 struct ReachOptions {
   TransportChoice transport = TransportChoice::automatic;
+  std::vector<std::string> exec_words;    // with TransportChoice::exec: see exec_template.h
   std::optional<std::string> agent_path;  // dslaunch on the nodes
   std::chrono::milliseconds connect_timeout{10'000};
   int window = 64;                        // connections being opened at once

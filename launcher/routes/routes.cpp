@@ -1,4 +1,4 @@
-// This machine directly, others by ssh, unless the options say otherwise.
+// This machine directly, others by ssh or a program, as the options say.
 #include "launcher/routes/routes.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/cli/train_command.h"
+#include "launcher/transport/exec_transport.h"
 #include "launcher/transport/local_transport.h"
 #include "launcher/transport/own_names.h"
 #include "launcher/transport/remote_command.h"
@@ -19,6 +20,7 @@ namespace {
 
 // Beyond connecting: logging in, and starting the agent on a busy machine.
 constexpr std::chrono::seconds kStartMargin{30};
+constexpr std::chrono::seconds kExecMargin{20};  // less: a program that says nothing is named
 
 SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds node_timeout) {
   SshOptions ssh;
@@ -38,6 +40,18 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   return ssh;
 }
 
+std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions& options,
+                                       std::chrono::milliseconds node_timeout) {
+  if (options.transport != TransportChoice::exec)
+    return make_ssh_transport(io, ssh_options(options, node_timeout));
+  ExecOptions exec;
+  exec.words = options.exec_words;
+  exec.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
+  exec.start_limit = options.connect_timeout + kExecMargin;
+  exec.window = options.window;
+  return make_exec_transport(io, std::move(exec));
+}
+
 }  // namespace
 
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
@@ -48,10 +62,9 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   for (const Host& host : hosts) {
     const bool is_local = choice == TransportChoice::local ||
                           (choice == TransportChoice::automatic && is_own_host(host, own));
-    std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.ssh;
+    std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.remote;
     if (!transport)
-      transport = is_local ? make_local_transport(io)
-                           : make_ssh_transport(io, ssh_options(options, node_timeout));
+      transport = is_local ? make_local_transport(io) : make_remote(io, options, node_timeout);
     routes.by_host.push_back({transport.get(), is_local});
   }
   return routes;

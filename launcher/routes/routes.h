@@ -14,14 +14,15 @@ namespace ds::launcher {
 
 struct Routes {
   std::unique_ptr<Transport> local;
-  std::unique_ptr<Transport> ssh;
-  std::vector<NodeRoute> by_host;  // in the order of the hosts; they point to the transports
+  std::unique_ptr<Transport> remote;  // ssh, or the program of --transport exec
+  std::vector<NodeRoute> by_host;     // in the order of the hosts; they point to the transports
 };
 
 /// A connection whose peer is silent for `node_timeout` is lost.
 /// Errors:  Error{config} for a broken ssh configuration.
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
-                   const ReachOptions& options, std::chrono::milliseconds node_timeout);
+                   const ReachOptions& options,
+                   std::chrono::milliseconds node_timeout = std::chrono::seconds(10));
 
 /// Without any node getting further for so long, those that are not ready are bad.
 std::chrono::milliseconds start_timeout(const ReachOptions& options);

@@ -37,8 +37,11 @@ SshRoute SshExchange::route(const Host& host) const {
 }
 
 SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
-  SshIdentityPlan plan =
-      plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_);
+  SshIdentityPlan plan;
+  if (settings.public_keys)
+    plan = plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_);
+  else
+    plan.note = "PubkeyAuthentication is no";
   const KnownHosts& known = known_files(settings).index;
   for (const std::string& note : settings.notes) warn(note);
   SshLogin login;

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "launcher/transport/exec_template.h"
+#include "launcher/transport/exec_transport.h"
 #include "launcher/transport/ssh_transport.h"
 
 using namespace ds::launcher;
@@ -24,6 +26,7 @@ namespace {
 struct Arguments {
   SshOptions ssh;
   int port = 0;
+  std::vector<std::string> exec;  // -x: this program carries the bytes, not ssh
   bool relay_stdin = false;
   std::size_t pump_bytes = 0;  // sent to each host, for `cat`; what comes back is counted
   std::vector<std::string> hosts;
@@ -53,6 +56,8 @@ Arguments parse(int count, char** words) {
       arguments.ssh.limits.handshake = std::chrono::milliseconds(std::stol(value()));
     else if (word == "-j")
       arguments.ssh.jump_room = std::stoul(value());
+    else if (word == "-x")
+      arguments.exec = parse_exec_template(value());
     else if (word == "-i")
       arguments.relay_stdin = true;
     else if (word == "-b")
@@ -87,7 +92,12 @@ int run(const Arguments& arguments) {
   options.warn = [](const std::string& text) {
     std::cerr << "dslaunch: warning: " << text << '\n';
   };
-  const auto transport = make_ssh_transport(io, options);
+  const auto transport = arguments.exec.empty()
+                             ? make_ssh_transport(io, options)
+                             : make_exec_transport(io, {.words = arguments.exec,
+                                                        .remote_command = options.remote_command,
+                                                        .start_limit = options.connect_limit,
+                                                        .window = options.window});
   std::vector<std::unique_ptr<Channel>> channels;
   int bad = 0;
   std::size_t received = 0;
