@@ -199,7 +199,7 @@ int run_doctor(int argc, char** argv) {
   request.policy.start_timeout = start_timeout(options.reach);
   request.policy.grace = 1s;
   asio::io_context io(1);
-  const Routes routes = make_routes(io, hosts, options.reach);
+  const Routes routes = make_routes(io, hosts, options.reach, request.policy.node_timeout);
   request.routes = routes.by_host;
   std::vector<Answer> answers(hosts.size());
   const exec::ExecOutcome outcome = exec::run_exec(

@@ -71,7 +71,7 @@ int run(int argc, char** argv) {
   request.policy.start_timeout = start_timeout(options.reach);
   request.output = {.fold = options.fold, .diff = options.diff, .prefixed = options.prefixed};
   asio::io_context io(1);
-  const Routes routes = make_routes(io, request.hosts, options.reach);
+  const Routes routes = make_routes(io, request.hosts, options.reach, request.policy.node_timeout);
   request.routes = routes.by_host;
   return run_exec(io, std::move(request)).code;
 }
