@@ -167,7 +167,7 @@ void AgentLoop::read_reports(RankProcess& rank) {
   while (rank.control() >= 0) {
     const auto report = rank.next_report();
     if (!report) return;
-    Exited how{.rank = rank.rank()};
+    Exited how{.rank = rank.rank(), .time = report->time};
     switch (report->kind) {
       case ShimReport::Kind::empty:
         rank.order({ShimOrder::Kind::leave, 0});

@@ -106,7 +106,8 @@ class Shim {
     on_empty();
   }
 
-  void report(const ShimReport& report) {
+  void report(ShimReport report) {
+    report.time = clock_value(Clock::now());
     (void)!::send(control_.get(), &report, sizeof report, MSG_NOSIGNAL);
   }
 

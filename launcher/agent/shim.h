@@ -12,6 +12,7 @@ struct ShimReport {
   Kind kind = Kind::started;
   int value = 0;  // started: pid; exited: wait status; failed: errno; empty: nothing is left
   Exited::Stage stage = Exited::Stage::none;
+  std::uint64_t time = 0;  // clock_value() of when it happened
 };
 /// Agent to shim.
 struct ShimOrder {

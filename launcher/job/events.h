@@ -47,6 +47,7 @@ struct RankStarted {
 struct RankExited {
   int rank = 0;
   RankEnd end{};
+  ExitTime time{};
 };
 struct SignalReceived {  // HUP, INT, TERM, TSTP, or one to be forwarded came to the launcher
   int signo = 0;
@@ -117,8 +118,8 @@ struct Say {  // one or more lines on standard error, without "dslaunch: "
 struct Conclude {  // tell the verdict and leave with its code; the last action
   JobVerdict verdict{};
 };
-using Action =
-    std::variant<OpenAgent, SendSpec, SendGo, SignalRanks, StopRanks, KillRanks, SuspendRanks,
-                 SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep, DismissAgent, CloseAgent, Say, Conclude>;
+using Action = std::variant<OpenAgent, SendSpec, SendGo, SignalRanks, StopRanks, KillRanks,
+                            SuspendRanks, SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep,
+                            DismissAgent, CloseAgent, Say, Conclude>;
 
 }  // namespace ds::launcher

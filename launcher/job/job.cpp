@@ -156,7 +156,12 @@ void Job::on_rank_started(const Started& started) {
 
 void Job::on_rank_exited(int agent, const Exited& exited) {
   if (!is_rank_of(state_.placement(), state_.agents()[agent].node, exited.rank)) return;
-  feed(RankExited{exited.rank, rank_end(exited)});
+  ExitTime time{.there = exited.time};
+  if (const auto reading = output_.reading(agent, exited.time); reading && exited.time != 0) {
+    time.here = reading->at;
+    time.error = reading->error;
+  }
+  feed(RankExited{exited.rank, rank_end(exited), time});
 }
 
 int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move(request)).run(); }

@@ -74,6 +74,7 @@ void Job::perform(const SendGo& action) {
   for (const NodeAddress& own : hello(state_.agents().agent_of(0)).addresses)
     first_node.push_back(own.address);
   const std::string address = master_address(state_.placement(), local, first_node, root_side);
+  error_files_.clear();  // those of an earlier epoch are no news
   output_.start(state_.placement(), hosts);
   send_to_busy(Go{master_env(address, action.master_port)});
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);

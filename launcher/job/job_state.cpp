@@ -93,6 +93,7 @@ void JobState::handle(const AgentSwept& event) {
     loss.sweep = NodeLoss::Sweep::done;
     loss.killed = event.killed;
   }
+  if (phase_ == Phase::stopping) return dismiss(event.agent);
   advance();
 }
 

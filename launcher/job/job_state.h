@@ -92,6 +92,9 @@ class JobState {
   void handle(const AgentDone& event);
   void handle(const AgentLost& event);
   void handle(const RankExited& event);
+  [[nodiscard]] Cause cause_of(const RankExited& event) const;
+  [[nodiscard]] bool came_first(const RankExited& event) const;
+  void take_earlier(Cause cause);
   void node_done(int index);
   void node_lost(int agent, const std::string& reason);
   void waiting_agent_lost(int agent, const std::string& reason);
@@ -113,6 +116,7 @@ class JobState {
   void give_up();
   void close(int agent);
   void close_waiting_agents();
+  void dismiss(int agent);
   void close_leaving_agents();
   void drop_sweepers();
   void end_well();

@@ -16,15 +16,54 @@ void JobState::handle(const RankExited& event) {
   if (!begun_ || ranks_[static_cast<std::size_t>(event.rank)].ended) return;
   rank_ended(event.rank, event.end);
   if (phase_ == Phase::running && !event.end.status.success()) {
-    fail({.kind = Cause::Kind::rank,
-          .rank = event.rank,
-          .node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank,
-          .end = event.end});
+    fail(cause_of(event));
+  } else if (!event.end.status.success() && came_first(event)) {
+    take_earlier(cause_of(event));
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
     skew_at_ = now_ + policy_.exit_skew.after;
   }
   // All have ended: what they left behind is the agents' to clear, in bounded time.
   if (ranks_left_ == 0 && !give_up_at_) kill_at_ = now_ + policy_.grace + kKillMargin;
+}
+
+Cause JobState::cause_of(const RankExited& event) const {
+  return {.kind = Cause::Kind::rank,
+          .rank = event.rank,
+          .node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank,
+          .end = event.end,
+          .time = event.time};
+}
+
+/// Heard of later than the failure that we act on, but certainly earlier: that one may well be its
+/// consequence. What our own TERM does is always later.
+bool JobState::came_first(const RankExited& event) const {
+  const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
+  if (!acting || cause_.kind != Cause::Kind::rank) return false;
+  const ExitTime& known = cause_.time;
+  const int node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank;
+  if (node == cause_.node) return event.time.there != 0 && event.time.there < known.there;
+  return event.time.here && known.here &&
+         *event.time.here + event.time.error < *known.here - known.error;
+}
+
+/// Another failure is the first; what follows it is as before, unless it forbids a restart.
+void JobState::take_earlier(Cause cause) {
+  ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
+  ranks_[static_cast<std::size_t>(cause.rank)].after_cause = false;
+  if (phase_ == Phase::stopping) {
+    cause.note = cause_.note;
+    cause_ = std::move(cause);
+    return;
+  }
+  const std::string text = printable(cause_text(placement_, cause));
+  act(Say{text + "; this came first"});
+  verdict_.restarts.pop_back();
+  if (std::optional<std::string> why = why_no_restart(cause)) {
+    cause.note = std::move(*why);
+    return stop(std::move(cause));
+  }
+  verdict_.restarts.push_back({.why = text});
+  cause_ = std::move(cause);
 }
 
 void JobState::rank_ended(int rank, const RankEnd& end) {
@@ -57,6 +96,7 @@ void JobState::handle(const AgentCleared& event) {
     return node_lost(event.agent, host_name(event.agent) + ": the agent does not know its ranks");
   agents_[event.agent].stage = Stage::idle;
   node_done(agent.node);
+  if (phase_ == Phase::stopping) dismiss(event.agent);
   advance();
 }
 
@@ -135,7 +175,6 @@ void JobState::advance() {
     case Phase::clearing:
       return restart_when_cleared();
     case Phase::stopping:
-      close_waiting_agents();
       return finish_when_done();
     case Phase::finished:
       return;

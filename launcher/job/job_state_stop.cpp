@@ -113,13 +113,16 @@ void JobState::close(int agent) {
 /// At the end: they have nothing to do; those that are not there yet end when their channel closes.
 void JobState::close_waiting_agents() {
   for (int agent = 0; agent < agents_.size(); ++agent) {
-    AgentRecord& record = agents_[agent];
+    const AgentRecord& record = agents_[agent];
     if (record.stage == Stage::opening && !record.again) close(agent);
-    if (record.stage != Stage::idle) continue;
-    record.stage = Stage::leaving;
-    act(DismissAgent{agent});
-    leave_by_ = now_ + kLeaveWithin;
+    if (record.stage == Stage::idle) dismiss(agent);
   }
+}
+
+void JobState::dismiss(int agent) {
+  agents_[agent].stage = Stage::leaving;
+  act(DismissAgent{agent});
+  leave_by_ = now_ + kLeaveWithin;
 }
 
 void JobState::close_leaving_agents() {
@@ -141,7 +144,8 @@ void JobState::end_well() {
   phase_ = Phase::stopping;
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   for (auto* at : {&start_by_, &skew_at_, &deadline_at_, &pre_signal_at_}) at->reset();
-  advance();
+  close_waiting_agents();
+  finish_when_done();
 }
 
 void JobState::finish_when_done() {

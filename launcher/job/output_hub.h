@@ -70,6 +70,10 @@ class OutputHub {
   /// Output still comes since the last call, or agents hold it back because the reader is slow:
   /// their last word stands behind it.
   [[nodiscard]] bool still_busy() { return std::exchange(some_came_, false) || book_.held(); }
+  /// An agent's reading on our clock, if anything is known of its clock.
+  [[nodiscard]] std::optional<NodeClock::Reading> reading(int agent, std::uint64_t agent_time) {
+    return agent_at(agent).clock.reading(agent_time);
+  }
   /// How much others have shown since a rank last did; as much as can be if it is not shown.
   [[nodiscard]] std::uint64_t bytes_since(int rank) const {
     const auto index = static_cast<std::size_t>(rank);

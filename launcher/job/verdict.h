@@ -8,10 +8,18 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/deadline.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/rank_end.h"
 
 namespace ds::launcher {
+
+/// When a rank ended, as well as it is known.
+struct ExitTime {
+  std::uint64_t there = 0;  // by its agent's clock; 0: not known
+  std::optional<Clock::time_point> here{};
+  std::chrono::nanoseconds error{};  // of `here`
+};
 
 /// Why a job was stopped before all ranks had ended well.
 struct Cause {
@@ -20,6 +28,7 @@ struct Cause {
   int rank = 0;          // of Kind::rank
   int node = 0;          // of Kind::rank and Kind::node
   RankEnd end{};         // of Kind::rank
+  ExitTime time{};       // of Kind::rank
   int signo = 0;         // of Kind::signal
   std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank began
   std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran

@@ -39,6 +39,13 @@ void NodeClock::take(const Sample& sample) {
   best_ = sample;
 }
 
+std::optional<NodeClock::Reading> NodeClock::reading(std::uint64_t agent_time) const {
+  if (!best_) return std::nullopt;
+  const nanoseconds since_epoch(minus(agent_time, static_cast<std::uint64_t>(best_->offset)));
+  return Reading{Clock::time_point(std::chrono::duration_cast<Clock::duration>(since_epoch)),
+                 nanoseconds(best_->error)};
+}
+
 Clock::time_point NodeClock::here(std::uint64_t agent_time, Clock::time_point now) {
   Clock::time_point at = now;
   if (best_) {

@@ -25,6 +25,12 @@ class NodeClock {
 
   /// Our time of an agent's reading. Promise: never after `now`, never before an earlier answer.
   Clock::time_point here(std::uint64_t agent_time, Clock::time_point now);
+  /// The same for one reading alone, as exact as is known; nothing before anything was heard.
+  struct Reading {
+    Clock::time_point at{};
+    std::chrono::nanoseconds error{};  // but for drift
+  };
+  [[nodiscard]] std::optional<Reading> reading(std::uint64_t agent_time) const;
   /// Bound of the error, but for drift; nothing before anything was heard.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> error() const;
 

@@ -207,6 +207,7 @@ void fields(A& a, Output& m) {
 template <class A>
 void fields(A& a, Exited& m) {
   a(m.rank), a(m.wait_status), a(m.stage), a(m.spawn_errno), a(m.detail);
+  a(m.time);
 }
 template <class A>
 void fields(A& a, Problem& m) {

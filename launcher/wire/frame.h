@@ -231,6 +231,7 @@ struct Exited {
   /// What could not be opened (program or folder) if a stage failed; else why the rank died, as
   /// far as the node knows more than the status ("out of memory: ...", "core dumped: ...").
   std::string detail{};
+  std::uint64_t time = 0;  // when, by the agent's steady clock; 0: not known
   friend bool operator==(const Exited&, const Exited&) = default;
 };
 /// Trouble of the agent itself, one line. The agent ends after it.

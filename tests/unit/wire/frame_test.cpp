@@ -58,7 +58,8 @@ std::vector<Message> one_of_each() {
                    .wait_status = 0,
                    .stage = Exited::Stage::exec,
                    .spawn_errno = 2,
-                   .detail = "nope"};
+                   .detail = "nope",
+                   .time = 77};
   return {spec,
           Go{{{"MASTER_PORT", "1"}}},
           Signal{10},

@@ -1,0 +1,106 @@
+// Which failure was the first: news of ends come in another order than the ends themselves.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Known on our clock as `at` give or take `error`.
+RankExited ended(int rank, int code, ds::Clock::duration at, std::chrono::nanoseconds error) {
+  RankExited event = exited(rank, code);
+  event.time = {.there = 0, .here = kT0 + at, .error = error};
+  return event;
+}
+
+/// At `there` of its agent's clock.
+RankExited ended_there(int rank, int code, std::uint64_t there) {
+  RankExited event = exited(rank, code);
+  event.time.there = there;
+  return event;
+}
+
+std::string headline_after(JobState& job, int nodes) {
+  for (int agent = 0; agent < nodes; ++agent)
+    for (const Action& action : job.on(AgentDone{agent}, kT0))
+      if (const auto* end = std::get_if<Conclude>(&action)) return headline(end->verdict);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("on one node the earlier end is the first failure, in whatever order they are heard") {
+  JobState job = started_job(1, 3);
+  CHECK(text_of(job.on(ended_there(0, 1, 2000), kT0)) == "stop 10000");
+  job.on(ended_there(2, 9, 1500), kT0);
+  job.on(ended_there(1, 7, 2500), kT0);
+  CHECK(headline_after(job, 1) ==
+        "rank 2 on n0: exited 9 (first failure); 2 ranks stopped after it");
+}
+
+TEST_CASE("between nodes the clocks must be exact enough to tell") {
+  JobState sure = started_job(2, 1);
+  sure.on(ended(0, 1, 900us, 100us), kT0 + 1ms);
+  sure.on(ended(1, 9, 500us, 200us), kT0 + 2ms);
+  CHECK(headline_after(sure, 2) ==
+        "rank 1 on n1: exited 9 (first failure); 1 rank stopped after it");
+
+  JobState unsure = started_job(2, 1);
+  unsure.on(ended(0, 1, 900us, 300us), kT0 + 1ms);
+  unsure.on(ended(1, 9, 500us, 200us), kT0 + 2ms);
+  CHECK(headline_after(unsure, 2) ==
+        "rank 0 on n0: exited 1 (first failure); 1 rank stopped after it");
+}
+
+TEST_CASE("clocks of different agents are not compared as they are") {
+  JobState job = started_job(2, 1);
+  job.on(ended_there(0, 1, 2000), kT0);
+  job.on(ended_there(1, 9, 1500), kT0);
+  CHECK(headline_after(job, 2) ==
+        "rank 0 on n0: exited 1 (first failure); 1 rank stopped after it");
+}
+
+TEST_CASE("an earlier end with 0 is no failure, and an unknown time is not earlier") {
+  JobState job = started_job(1, 3);
+  job.on(ended_there(0, 1, 2000), kT0);
+  job.on(ended_there(1, 0, 1000), kT0);
+  job.on(exited(2, 5), kT0);
+  CHECK(headline_after(job, 1) ==
+        "rank 0 on n0: exited 1 (first failure); 2 ranks stopped after it");
+}
+
+TEST_CASE("what came before a signal to dslaunch does not change its verdict") {
+  JobState job = started_job(1, 2);
+  job.on(SignalReceived{SIGINT}, kT0);
+  job.on(ended_there(0, 1, 10), kT0);
+  job.on(ended_there(1, 1, 11), kT0);
+  CHECK(headline_after(job, 1) == "interrupted; 2 ranks stopped");
+}
+
+TEST_CASE("an earlier failure that forbids a restart ends the job while its ranks are stopped") {
+  JobState job = started_job(1, 2, {.max_restarts = 3});
+  CHECK(text_of(job.on(ended_there(0, 1, 2000), kT0)) ==
+        "say rank 0 on n0: exited 1; restart 1 of 3, stop 10000");
+  CHECK(text_of(job.on(ended_there(1, 93, 1000), kT0)) ==
+        "say rank 1 on n0: exited 93; this came first");
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(job, {0}) ==
+        "close 0, say the other ranks: [0] exited 1, say rank 1 on n0: exited 93 (first failure); "
+        "1 rank stopped after it; it asks not to be restarted, finish 93");
+}
+
+TEST_CASE("an earlier failure that allows a restart is what the verdict says about it") {
+  JobState job = started_job(1, 2, {.max_restarts = 1});
+  job.on(ended_there(0, 1, 2000), kT0);
+  job.on(ended_there(1, 7, 1000), kT0);
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "spec 0");
+  job.on(AgentReady{0, 1}, kT0);
+  for (const int rank : {0, 1}) job.on(exited(rank, 0), kT0);
+  job.on(AgentCleared{0}, kT0);
+  const auto actions = job.on(AgentDone{0}, kT0);
+  CHECK(std::get<Conclude>(actions.back()).verdict.restarts[0].why == "rank 1 on n0: exited 7");
+}
