@@ -46,6 +46,7 @@ int AgentLoop::run() {
 void AgentLoop::greet() {
   channel_.send_text(kPreamble);
   channel_.send_control(envelope_, describe_node());
+  channel_.flush();
   // What others have left might hold the devices and ports that this job needs.
   const std::size_t killed =
       sweep_after_dead_agents(agent_folders_of_user(), Deadline::after(kSweepLimit));

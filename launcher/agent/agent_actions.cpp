@@ -71,6 +71,7 @@ void AgentLoop::perform(const HoldPort&) {
 }
 
 void AgentLoop::perform(const KillLeftovers& action) {
+  channel_.flush();
   const auto killed =
       kill_leftovers([&](const Cookie& cookie) { return cookie.job == action.job_cookie; },
                      Deadline::after(kSweepLimit));
@@ -120,6 +121,7 @@ void AgentLoop::perform(const ForgetRanks&) {
 }
 
 void AgentLoop::perform(const KillEverything&) {
+  channel_.flush();  // this may take a while
   killing_everything_ = sent_kill_ = true;
   namespace_.kill();
   kill_children_until_none(

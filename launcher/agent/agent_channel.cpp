@@ -52,10 +52,12 @@ void AgentChannel::hold() {
 
 void AgentChannel::send_control(const Envelope& envelope, const Message& message) {
   if (broken_) return;
-  const bool patient = may_wait(message);
-  if (patient) hold();
+  if (may_wait(message)) {
+    hold();
+  } else {
+    held_until_.reset();
+  }
   control_.push_back(encode(envelope, message));
-  if (!patient) flush();
 }
 
 void AgentChannel::send_last(const Envelope& envelope, const Message& message) {

@@ -27,7 +27,7 @@ class AgentChannel {
 
   /// Goes with the first frame.
   void send_text(std::string_view text);
-  /// Overtakes waiting output.
+  /// Overtakes waiting output. Written by the next flush: a turn of the loop makes one write of all.
   void send_control(const Envelope& envelope, const Message& message);
   /// Goes after all that waits: Bye promises that no output is missing.
   void send_last(const Envelope& envelope, const Message& message);

@@ -18,6 +18,7 @@ bool is_number(std::string_view text) {
 std::size_t count_device_files() {
   std::size_t count = 0;
   std::error_code error;
+  if (!std::filesystem::exists("/dev/nvidiactl", error)) return 0;  // spares most nodes the walk
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename().string();
     constexpr std::string_view kPrefix = "nvidia";

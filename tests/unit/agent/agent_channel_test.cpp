@@ -14,6 +14,8 @@ using namespace ds::launcher;
 
 namespace {
 
+const Envelope kOurs{.job = 1, .epoch = 0, .incarnation = 1};
+
 /// The other end of a channel: a packet socket, so that each write stays one piece.
 struct Played {
   Played() : ends(pair()), channel(ends[0], ::dup(ends[0])) {}
@@ -25,6 +27,12 @@ struct Played {
     std::array<int, 2> made{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, made.data()) == 0);
     return made;
+  }
+
+  /// Sends a control frame; then what a turn of the loop does at its end.
+  void control(const Message& message) {
+    channel.send_control(kOurs, message);
+    channel.flush_due(ds::Clock::time_point::min());
   }
 
   /// Names of the frames of the next piece; empty if nothing was written.
@@ -52,8 +60,6 @@ struct Played {
   Decoder decoder{Decoder::Start::preamble};
 };
 
-const Envelope kOurs{.job = 1, .epoch = 0, .incarnation = 1};
-
 Output output(std::span<const std::byte> bytes, std::uint8_t flags) {
   return {.rank = 0, .stream = 1, .flags = flags, .bytes = bytes};
 }
@@ -64,14 +70,19 @@ TEST_CASE("a rank that only starts and ends is one write") {
   Played p;
   p.channel.send_text(kPreamble);
   CHECK(p.piece().empty());
-  p.channel.send_control(kOurs, Hello{});
+  p.control(Hello{});
   CHECK(p.piece() == "H");
-  p.channel.send_control(kOurs, Ready{});
+  p.control(Ready{});
   CHECK(p.piece() == "R");
+  p.channel.send_control(kOurs, Ready{});
+  p.channel.send_control(kOurs, Ready{});
+  CHECK(p.piece().empty());
+  p.channel.flush_due(ds::Clock::time_point::min());
+  CHECK(p.piece() == "RR");  // one turn, one write
   CHECK(p.channel.wake_at() == ds::Clock::time_point::max());
-  p.channel.send_control(kOurs, Started{});
+  p.control(Started{});
   p.channel.send_output(kOurs, output({}, Output::kLast));
-  p.channel.send_control(kOurs, Exited{});
+  p.control(Exited{});
   p.channel.flush_due(ds::Clock::time_point::min());
   CHECK(p.piece().empty());
   CHECK_FALSE(p.channel.blocked());
@@ -84,21 +95,21 @@ TEST_CASE("a rank that only starts and ends is one write") {
 TEST_CASE("patience ends by the clock, and with any frame that somebody waits for") {
   Played p;
   p.channel.send_text(kPreamble);
-  p.channel.send_control(kOurs, Hello{});
+  p.control(Hello{});
   CHECK(p.piece() == "H");
-  p.channel.send_control(kOurs, Started{});
+  p.control(Started{});
   const auto due = p.channel.wake_at();
-  p.channel.send_control(kOurs, Started{});
+  p.control(Started{});
   CHECK(p.channel.wake_at() == due);  // company does not make it longer
   p.channel.flush_due(due - std::chrono::milliseconds(1));
   CHECK(p.piece().empty());
   p.channel.flush_due(due);
   CHECK(p.piece() == "SS");
 
-  p.channel.send_control(kOurs, Started{});
-  p.channel.send_control(kOurs, Exited{.wait_status = 7 << 8});
+  p.control(Started{});
+  p.control(Exited{.wait_status = 7 << 8});
   CHECK(p.piece() == "SE");
-  p.channel.send_control(kOurs, Started{});
+  p.control(Started{});
   const std::array<std::byte, 2> line = {std::byte{'a'}, std::byte{'\n'}};
   p.channel.send_output(kOurs, output(line, 0));
   CHECK(p.piece() == "SO");
@@ -114,7 +125,7 @@ TEST_CASE("what the system does not take is not held: it waits for the system") 
   const Bytes much(1000);
   for (int i = 0; i < 400; ++i) p.channel.send_output(kOurs, output(much, 0));
   REQUIRE(p.channel.anything_waiting());
-  p.channel.send_control(kOurs, Started{});
+  p.control(Started{});
   CHECK(p.channel.blocked());
   CHECK(p.channel.wake_at() == ds::Clock::time_point::max());
 }
