@@ -91,9 +91,13 @@ void AgentLoop::perform(const StartRanks& action) {
   }
   autopsy_.begin();
   output_.begin(spec, envelope_);
-  const LinksAbove above =
-      namespace_.entered() ? LinksAbove{} : LinksAbove{::getpid(), guard_.process()};
-  ranks_.start(spec, action.env, above);
+  RankSetting setting{.cookie = cookie, .epoch = envelope_.epoch};
+  if (!namespace_.entered()) {
+    setting.agent = self.pid();
+    setting.guard = guard_.process();
+    setting.cgroups = CgroupPlace::find();
+  }
+  ranks_.start(spec, action.env, setting);
 }
 
 void AgentLoop::perform(const SignalMains& action) {
@@ -123,6 +127,7 @@ void AgentLoop::perform(const ForgetRanks&) {
 void AgentLoop::perform(const KillEverything&) {
   channel_.flush();  // this may take a while
   killing_everything_ = sent_kill_ = true;
+  for (const auto& rank : ranks_) rank->cgroup().kill();
   namespace_.kill();
   kill_children_until_none(
       Deadline::after(kKillLimit),

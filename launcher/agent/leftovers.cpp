@@ -8,6 +8,7 @@
 
 #include "launcher/agent/agent_folder.h"
 #include "launcher/agent/process_tree.h"
+#include "launcher/agent/rank_cgroup.h"
 
 namespace ds::launcher {
 namespace {
@@ -50,6 +51,9 @@ std::vector<ProcessRef> find_leftovers(const std::function<bool(const Cookie&)>&
 }  // namespace
 
 std::size_t kill_leftovers(const std::function<bool(const Cookie&)>& wanted, Deadline deadline) {
+  const std::size_t killed_before = CgroupPlace::find().clear([&](const Cookie& cookie) {
+    return wanted(cookie) && !ProcessRef::of(cookie.agent, cookie.start).lives();
+  });
   std::set<pid_t> killed;
   while (true) {
     const std::vector<ProcessRef> found = find_leftovers(wanted);
@@ -57,7 +61,7 @@ std::size_t kill_leftovers(const std::function<bool(const Cookie&)>& wanted, Dea
       process.kill();
       killed.insert(process.pid());
     }
-    if (found.empty() || deadline.passed()) return killed.size();
+    if (found.empty() || deadline.passed()) return killed_before + killed.size();
     ::usleep(1000);  // Dying takes a moment, and its new parent reaps it.
   }
 }

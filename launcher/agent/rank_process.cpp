@@ -38,8 +38,10 @@ pid_t fork_shim(const ShimSetup& setup) {
 }  // namespace
 
 RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-                         const LinksAbove& above)
-    : rank_(rank.rank), program_(spec.programs.at(static_cast<std::size_t>(rank.program))) {
+                         const RankSetting& setting)
+    : rank_(rank.rank),
+      program_(spec.programs.at(static_cast<std::size_t>(rank.program))),
+      cgroup_(setting.cgroups.make(setting.cookie, setting.epoch, rank.rank)) {
   RankPipe out = spec.output.pty ? make_output_terminal(spec.output.rows, spec.output.columns)
                                  : make_output_pipe();
   RankPipe err = make_output_pipe();
@@ -55,9 +57,10 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
                             .umask = spec.umask,
                             .limits = limits_to_set(spec.limits)},
                   .control_fd = control.theirs.get(),
-                  .agent = above.agent,
-                  .guard = above.guard};
+                  .agent = setting.agent,
+                  .guard = setting.guard};
   setup.spawn.stdin_fd = in.theirs.get();
+  setup.spawn.cgroup_fd = cgroup_.folder();
   setup.spawn.on_terminal = spec.output.pty;
   setup.spawn.stdout_fd = out.theirs.get();
   setup.spawn.stderr_fd = err.theirs.get();

@@ -6,16 +6,20 @@
 #include <optional>
 
 #include "engine/base/unique_fd.h"
+#include "launcher/agent/rank_cgroup.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
 
-/// Whom a shim watches; both nobody in a PID namespace.
-struct LinksAbove {
-  pid_t agent = 0;
+/// What the ranks of an agent have in common.
+struct RankSetting {
+  pid_t agent = 0;  // whom shims watch: nobody in a PID namespace
   ProcessRef guard{};
+  CgroupPlace cgroups{};
+  Cookie cookie{};
+  std::uint32_t epoch = 0;
 };
 
 /// Threads: one.
@@ -27,12 +31,13 @@ class RankProcess {
   };
   /// Forks the shim. Errors: Error{system} if the system refuses.
   RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-              const LinksAbove& above);
+              const RankSetting& setting);
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] const ProgramSpec& program() const { return program_; }
   [[nodiscard]] pid_t pid() const { return pid_; }  // of its main process, once it runs
   void set_pid(pid_t pid) { pid_ = pid; }
+  [[nodiscard]] const RankCgroup& cgroup() const { return cgroup_; }
   [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
@@ -47,6 +52,7 @@ class RankProcess {
   /// The shim has been reaped: what is still in the pipes is read, then they are closed.
   void shim_ended() {
     shim_ = 0;
+    cgroup_.remove();
     input_.close();
     terminal_.reset();
   }
@@ -64,6 +70,7 @@ class RankProcess {
  private:
   std::int32_t rank_;
   ProgramSpec program_;
+  RankCgroup cgroup_;
   pid_t pid_ = 0;
   pid_t shim_ = 0;
   bool ended_ = false;

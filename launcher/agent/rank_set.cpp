@@ -9,9 +9,9 @@
 
 namespace ds::launcher {
 
-void RankSet::start(const Spec& spec, const EnvList& node_env, const LinksAbove& above) {
+void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting& setting) {
   for (const RankSpec& rank : spec.ranks)
-    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, above));
+    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, setting));
 }
 
 void RankSet::order(const ShimOrder& order) {

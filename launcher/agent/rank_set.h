@@ -15,7 +15,7 @@ namespace ds::launcher {
 class RankSet {
  public:
   /// Forks a shim for each rank of `spec`. Errors: Error{system}; those already forked stay.
-  void start(const Spec& spec, const EnvList& node_env, const LinksAbove& above);
+  void start(const Spec& spec, const EnvList& node_env, const RankSetting& setting);
   void order(const ShimOrder& order);
 
   [[nodiscard]] auto begin() const { return ranks_.begin(); }

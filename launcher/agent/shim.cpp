@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/agent/link.h"
+#include "launcher/agent/rank_cgroup.h"
 
 namespace ds::launcher {
 namespace {
@@ -99,6 +100,7 @@ class Shim {
   }
 
   void kill_all() {
+    kill_cgroup(setup_.spawn.cgroup_fd);
     kill_children_until_none(
         Deadline::after(kKillLimit),
         [](void* self, pid_t pid, int status) { static_cast<Shim*>(self)->on_reaped(pid, status); },
@@ -144,6 +146,7 @@ class Shim {
   }
 
   int leave_without_agent() {
+    kill_cgroup(setup_.spawn.cgroup_fd);
     kill_children_until_none(Deadline::after(kKillLimit));
     agent_.process().kill();
     // A guard that is alive kills this process too. One that is stopped, or dies without us, does
@@ -174,13 +177,15 @@ class Shim {
 int run_shim(ShimSetup setup) {
   forget_proc();
   forget_handlers();
-  std::vector<int> kept = {setup.control_fd, setup.spawn.stdout_fd, setup.spawn.stderr_fd};
-  if (setup.spawn.stdin_fd >= 0) kept.push_back(setup.spawn.stdin_fd);
+  int* const descriptors[] = {&setup.control_fd, &setup.spawn.stdout_fd, &setup.spawn.stderr_fd,
+                              &setup.spawn.stdin_fd, &setup.spawn.cgroup_fd};
+  std::vector<int> kept;
+  for (const int* fd : descriptors)
+    if (*fd >= 0) kept.push_back(*fd);
   keep_only(kept);
-  setup.control_fd = kept[0];
-  setup.spawn.stdout_fd = kept[1];
-  setup.spawn.stderr_fd = kept[2];
-  if (kept.size() > 3) setup.spawn.stdin_fd = kept[3];
+  std::size_t next = 0;
+  for (int* fd : descriptors)
+    if (*fd >= 0) *fd = kept[next++];
   set_process_title(kShimName, ("dsshim rank " + std::to_string(setup.rank)).c_str());
   return Shim(setup).run();
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -66,6 +67,19 @@ int exec_first(ExecPlan& plan) {
   return best;
 }
 
+/// Into the cgroup, if that can be.
+pid_t fork_into(int cgroup_fd) {
+  if (cgroup_fd >= 0) {
+    clone_args wanted{};
+    wanted.flags = CLONE_INTO_CGROUP;
+    wanted.exit_signal = SIGCHLD;
+    wanted.cgroup = static_cast<std::uint64_t>(cgroup_fd);
+    const long pid = ::syscall(SYS_clone3, &wanted, sizeof wanted);
+    if (pid >= 0) return static_cast<pid_t>(pid);
+  }
+  return ::fork();
+}
+
 void reset_signals() {
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
@@ -91,6 +105,45 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0) return {Exited::Stage::chdir, errno};
   reset_signals();
   return {Exited::Stage::exec, exec_first(plan)};
+}
+
+/// Reads from the report pipe until `size` bytes are there; false at its end.
+bool read_report(int pipe, void* into, std::size_t size) {
+  ssize_t got = 0;
+  while ((got = ::read(pipe, into, size)) < 0 && errno == EINTR) {
+  }
+  return got == static_cast<ssize_t>(size);
+}
+
+struct Attempt {
+  bool ran = false;  // the new process has come as far as its first line
+  SpawnResult result{};
+};
+
+Attempt try_to_spawn(const SpawnSetup& setup, ExecPlan& plan, int cgroup_fd) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {false, {0, Exited::Stage::fork, errno}};
+  const UniqueFd report_read(ends[0]);
+  UniqueFd report_write(ends[1]);
+  const pid_t self = ::getpid();
+  const pid_t pid = fork_into(cgroup_fd);
+  if (pid < 0) return {false, {0, Exited::Stage::fork, errno}};
+  if (pid == 0) {
+    const char alive = 1;
+    (void)!::write(report_write.get(), &alive, sizeof alive);
+    const Failure failure = become_rank(setup, plan, self);
+    (void)!::write(report_write.get(), &failure, sizeof failure);
+    ::_exit(127);
+  }
+  report_write.reset();
+  char alive = 0;
+  Failure failure;
+  const bool ran = read_report(report_read.get(), &alive, sizeof alive);
+  if (ran && !read_report(report_read.get(), &failure, sizeof failure))
+    return {true, {pid, Exited::Stage::none, 0}};
+  ::waitpid(pid, nullptr, 0);
+  if (!ran) return {false, {0, Exited::Stage::fork, EAGAIN}};
+  return {true, {0, failure.stage, failure.error_number}};
 }
 
 }  // namespace
@@ -141,26 +194,11 @@ std::vector<std::string> exec_candidates(const std::string& program, const EnvLi
 
 SpawnResult spawn_rank(const SpawnSetup& setup) {
   ExecPlan plan = plan_exec(setup);
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {0, Exited::Stage::fork, errno};
-  const UniqueFd report_read(ends[0]);
-  UniqueFd report_write(ends[1]);
-  const pid_t self = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) return {0, Exited::Stage::fork, errno};
-  if (pid == 0) {
-    const Failure failure = become_rank(setup, plan, self);
-    (void)!::write(report_write.get(), &failure, sizeof failure);
-    ::_exit(127);
-  }
-  report_write.reset();
-  Failure failure;
-  ssize_t got = 0;
-  while ((got = ::read(report_read.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
-  }
-  if (got != static_cast<ssize_t>(sizeof failure)) return {pid, Exited::Stage::none, 0};
-  ::waitpid(pid, nullptr, 0);
-  return {0, failure.stage, failure.error_number};
+  Attempt attempt = try_to_spawn(setup, plan, setup.cgroup_fd);
+  // Linux 6.14 and later kill what is cloned from a cgroup that cgroup.kill has once been used on
+  // into another one.
+  if (!attempt.ran && setup.cgroup_fd >= 0) attempt = try_to_spawn(setup, plan, -1);
+  return attempt.result;
 }
 
 }  // namespace ds::launcher

@@ -20,6 +20,7 @@ struct SpawnSetup {
   int stdin_fd = -1;  // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
+  int cgroup_fd = -1;        // folder of a cgroup; -1: the parent's
   bool on_terminal = false;  // stdout_fd is one, and becomes the rank's own
 };
 

@@ -18,6 +18,7 @@ seen() { grep -qx "seen $1" out || die "user $1 does not see what it should"; }
 
 "$probe" "$dslaunch" --isolate required -- bash -c "$look" >out 2>err
 seen "$(id -u)"
+: >out
 # The launcher is told the pid that it would see itself.
 "$probe" "$dslaunch" --isolate required -- bash -c 'readlink /proc/self; sleep 0.3' >out 2>err &
 wait_for grep -q Started out

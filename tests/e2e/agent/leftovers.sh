@@ -68,6 +68,7 @@ grep -qx 'Swept 0' out || die "another job's sweep"
 "$probe" "$dslaunch" --sweep "$id" >out 2>err
 grep -qx 'Swept 4' out || die "the launcher's sweep"
 all_swept
+[ -z "$(find /sys/fs/cgroup -maxdepth 3 -name "dslaunch-$id.*" 2>/dev/null)" ] || die "a cgroup is left"
 kill "$alive"
 wait "$alive" 2>/dev/null
 folder_is_empty() { [ -z "$(ls "$DSLAUNCH_RUNTIME_DIR")" ]; }

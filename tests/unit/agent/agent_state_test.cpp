@@ -173,7 +173,8 @@ TEST_CASE(
   AgentState state = running(1, spec);
   state.on(FrameCame{Stop{5000}}, kT0);
   CHECK(state.on(NodeEmpty{}, kT0 + 1s) == Actions{Send{Cleared{}}, ForgetRanks{}});
-  CHECK_MESSAGE(state.on(FrameCame{Kill{}, /*late=*/true}, kT0 + 1s).empty(), "it was for ranks that are gone");
+  CHECK_MESSAGE(state.on(FrameCame{Kill{}, /*late=*/true}, kT0 + 1s).empty(),
+                "it was for ranks that are gone");
   CHECK(state.on(FrameCame{Stop{1}, /*late=*/true}, kT0 + 1s).empty());
   CHECK(state.on(FrameCame{spec}, kT0 + 2s) == Actions{HoldPort{}});
   CHECK(state.on(PortHeld{4001}, kT0 + 2s) == Actions{Send{Ready{4001}}});
