@@ -64,8 +64,13 @@ EnvFile load_env_file(const std::string& path) {
 
 EnvFile load_default_env_file(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return {};
-  if (!fd) fail(path, std::generic_category().message(errno));
+  if (!fd) {
+    const int error = errno;
+    // In a folder that is closed to us (another user's home) nobody can say that there is one.
+    struct stat info {};
+    if (error == ENOENT || error == ENOTDIR || ::stat(path.c_str(), &info) != 0) return {};
+    fail(path, std::generic_category().message(error));
+  }
   return read_file(fd.get(), path, false);
 }
 

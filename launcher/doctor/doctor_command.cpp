@@ -215,14 +215,15 @@ OptionTable shown_options() {
 }
 
 constexpr std::string_view kDetails =
-    R"(Reaches every node at once, looks around there, and prints one line for each. An error means that a
-node cannot be used: it was not reached (with the reason), has fewer GPUs than slots, no working directory,
-or not a path that was asked for. What differs from most nodes (dslaunch, kernel, processor, memory, GPUs,
-driver, limits) and what is known to make trouble (a full disk, a small /dev/shm, a wrong clock, GPUs in
-use) is a warning. With a train.toml every node also runs `dsrunner --check` with it and the overrides.
+    R"(Reaches every node at once, looks around there, and prints one line for each. An error means that
+a node cannot be used: it was not reached (with the reason), has fewer GPUs than slots, no
+working directory, or not a path that was asked for. What differs from most nodes (dslaunch,
+kernel, processor, memory, GPUs, driver, limits) and what is known to make trouble (a full disk,
+a small /dev/shm, a wrong clock, GPUs in use) is a warning. With a train.toml every node also
+runs `dsrunner --check` with it and the overrides.
 
-Exit code: 0 all nodes can be used, 69 at least one cannot; 64 wrong usage, 65 a hostfile that cannot be
-read, 129, 130 and 143 after a signal.)";
+Exit code: 0 all nodes can be used, 69 at least one cannot; 64 wrong usage, 65 a hostfile that
+cannot be read, 129, 130 and 143 after a signal.)";
 
 }  // namespace
 

@@ -21,17 +21,19 @@ namespace {
 using namespace exec;
 
 constexpr std::string_view kDetails =
-    R"(The words of COMMAND are joined by blanks and run by the login shell of the user on each node, in the
-home directory, as ssh does it; so quote what the nodes' shells shall see: 'echo $HOSTNAME; uptime'.
-In COMMAND %h stands for the host, %n for its number from 0, %u for the user, %% for a percent sign.
+    R"(The words of COMMAND are joined by blanks and run by the login shell of the user on each node, in
+the home directory, as ssh does it; so quote what the nodes' shells shall see: 'echo $HOSTNAME;
+uptime'. In COMMAND %h stands for the host, %n for its number from 0, %u for the user, %% for a
+percent sign.
 
-Every node runs by itself: none is stopped because another failed or could not be reached. Those that
-failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within a second
-stops them, for real: TERM, and KILL after the grace, to all processes that the command made.
+Every node runs by itself: none is stopped because another failed or could not be reached. Those
+that failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within
+a second stops them, for real: TERM, and KILL after the grace, to all processes that the command
+made.
 
-Exit code: 0; with -S the largest code of the nodes, with -k that of the first failure: the command's
-code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64 wrong usage,
-65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
+Exit code: 0; with -S the largest code of the nodes, with -k that of the first failure: the
+command's code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64
+wrong usage, 65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
 
 std::vector<Host> hosts_of(const ExecOptions& options) {
   HostListParser parser(system_list_reader());

@@ -19,7 +19,7 @@ run --transport "exec:$ssh_client" --hostfile two -- sh -c 'echo "out $RANK"; ec
 expect 0 "a job through ssh"
 [ "$(sort out)" = "$(for rank in 0 1 2 3; do echo "[$rank] out $rank"; done)" ] || die "output"
 [ "$(sort err)" = "$(for rank in 0 1 2 3; do echo "[$rank] err $rank"; done)" ] || die "errors"
-run --transport "exec:sh -c {command}" --hostfile names -- sh -c 'echo "node $NODE_RANK"; exit $((RANK == 3 ? 6 : 0))'
+run --transport "exec:sh -c {command}" --hostfile names -- sh -c 'echo "node $NODE_RANK"; [ $RANK != 3 ] || { sleep 0.5; exit 6; }'
 expect 6 "a job without any ssh"
 grep -q '^\[2\] node 1$' out || die "output without ssh"
 
@@ -35,9 +35,9 @@ grep -q "127.0.0.2.*gives it port $port, but --transport exec has no {port}" err
 run --transport "exec:ssh {hots}" --hostfile two -- true
 expect 64 "a token that is none"
 rc=0
-"$DS_TESTS/ssh_probe" -x "sleep 50" -t 300 a b >out 2>err </dev/null || rc=$?
+"$DS_TESTS/ssh_probe" -x "sh -c 'exec sleep 50' {host}" -t 300 a b >out 2>err </dev/null || rc=$?
 expect 69 "a program that says nothing"
-grep -q '^no_agent: \[agent start\] a: sleep gave no answer within 0.3 s' err || die "no reason"
+grep -q '^no_agent: \[agent start\] a: sh gave no answer within 0.3 s' err || die "no reason"
 
 # The program dies: the node is lost. The launcher dies: the programs and the ranks end.
 clients() {
