@@ -20,7 +20,8 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr int kDiesWithinMs = 1000;  // after KILL; only a stuck system takes longer
+constexpr int kSettlesWithinMs = 20;  // between the end of a program's socket and its own
+constexpr int kDiesWithinMs = 1000;   // after KILL; only a stuck system takes longer
 
 /// What goes on while the owner may already have dropped the process.
 class Child : public std::enable_shared_from_this<Child> {
@@ -34,6 +35,11 @@ class Child : public std::enable_shared_from_this<Child> {
                        [self = shared_from_this()](const asio::error_code& error) {
                          if (!error) self->reap();
                        });
+  }
+
+  void settle() {
+    pollfd entry{exited_.native_handle(), POLLIN, 0};
+    if (pid_ > 0 && ::poll(&entry, 1, kSettlesWithinMs) > 0) reap();
   }
 
   void abandon() {
@@ -95,6 +101,7 @@ class Handle final : public ChildProcess {
  public:
   explicit Handle(std::shared_ptr<Child> child) : child_(std::move(child)) {}
   ~Handle() override { child_->abandon(); }
+  void settle() override { child_->settle(); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 

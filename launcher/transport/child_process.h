@@ -23,6 +23,9 @@ struct ChildEvents {
 class ChildProcess {
  public:
   virtual ~ChildProcess() = default;
+  /// Its socket has broken: if it is about to end, on_exit comes from inside this call. Waits 20 ms
+  /// at most.
+  virtual void settle() = 0;
 };
 
 struct StartedChild {

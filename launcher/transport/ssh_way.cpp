@@ -135,14 +135,22 @@ class CommandWay final : public SshWay {
   }
 
   [[nodiscard]] std::string trouble() const override {
+    settle();
     if (said_.empty() && (!ended_ || ended_->success())) return {};
     std::string text = "ProxyCommand";
     if (ended_) text += " " + ended_->describe();
     return said_.empty() ? text : text + ": " + said_;
   }
-  [[nodiscard]] bool hopeless() const override { return ended_ && !ended_->success(); }
+  [[nodiscard]] bool hopeless() const override {
+    settle();
+    return ended_ && !ended_->success();
+  }
 
  private:
+  /// The end of its socket can be seen before its own.
+  void settle() const {
+    if (process_ && !ended_) process_->settle();
+  }
   /// Keeps the last line.
   void said(std::string_view text) {
     constexpr std::size_t kMost = 300;
