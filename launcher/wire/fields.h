@@ -8,6 +8,32 @@
 
 namespace ds::launcher {
 
+// What stands inside messages; one list each, used for writing and reading.
+template <class A>
+void fields(A& a, RankSpec& m) {
+  a(m.rank), a(m.local_rank), a(m.program), a(m.env), a(m.sent), a(m.has_stdin), a(m.log_file);
+}
+template <class A>
+void fields(A& a, NodeAddress& m) {
+  a(m.address), a(m.interface), a(m.prefix);
+}
+template <class A>
+void fields(A& a, ProgramSpec& m) {
+  a(m.argv), a(m.env), a(m.cwd), a(m.at_home), a(m.login_shell);
+}
+template <class A>
+void fields(A& a, ResourceLimit& m) {
+  a(m.name), a(m.soft);
+}
+template <class A>
+void fields(A& a, OutputSpec& m) {
+  a(m.spool_bytes), a(m.drop), a(m.stamped), a(m.pty), a(m.rows), a(m.columns);
+}
+template <class T>
+concept HasFields = requires(T& part, int& visitor) {
+  fields(visitor, part);
+};
+
 /// Appends fields, little endian; texts and lists go behind a 32-bit length.
 class FieldWriter {
  public:
@@ -38,22 +64,9 @@ class FieldWriter {
   void operator()(const std::pair<std::string, std::string>& pair) {
     (*this)(pair.first), (*this)(pair.second);
   }
-  void operator()(RankSpec& rank) {
-    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
-    (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
-  }
-  void operator()(NodeAddress& address) {
-    (*this)(address.address), (*this)(address.interface), (*this)(address.prefix);
-  }
-  void operator()(ProgramSpec& program) {
-    (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
-    (*this)(program.at_home), (*this)(program.login_shell);
-  }
-  void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
-  void operator()(OutputSpec& output) {
-    (*this)(output.spool_bytes), (*this)(output.drop), (*this)(output.stamped);
-    (*this)(output.pty), (*this)(output.rows), (*this)(output.columns);
-  }
+  template <class T>
+  requires HasFields<T>
+  void operator()(T& part) { fields(*this, part); }
   template <class T>
   void operator()(std::vector<T>& list) {
     (*this)(static_cast<std::uint32_t>(list.size()));
@@ -92,22 +105,9 @@ class FieldReader {
   void operator()(std::pair<std::string, std::string>& pair) {
     (*this)(pair.first), (*this)(pair.second);
   }
-  void operator()(RankSpec& rank) {
-    (*this)(rank.rank), (*this)(rank.local_rank), (*this)(rank.program), (*this)(rank.env);
-    (*this)(rank.sent), (*this)(rank.has_stdin), (*this)(rank.log_file);
-  }
-  void operator()(NodeAddress& address) {
-    (*this)(address.address), (*this)(address.interface), (*this)(address.prefix);
-  }
-  void operator()(ProgramSpec& program) {
-    (*this)(program.argv), (*this)(program.env), (*this)(program.cwd);
-    (*this)(program.at_home), (*this)(program.login_shell);
-  }
-  void operator()(ResourceLimit& limit) { (*this)(limit.name), (*this)(limit.soft); }
-  void operator()(OutputSpec& output) {
-    (*this)(output.spool_bytes), (*this)(output.drop), (*this)(output.stamped);
-    (*this)(output.pty), (*this)(output.rows), (*this)(output.columns);
-  }
+  template <class T>
+  requires HasFields<T>
+  void operator()(T& part) { fields(*this, part); }
   template <class T>
   void operator()(std::vector<T>& list) {
     std::uint32_t size = 0;
