@@ -95,7 +95,8 @@ void AgentLoop::wait() {
   polled_.push_back({link_.signals(), POLLIN, 0});
   polled_.push_back({channel_open_ ? channel_.in() : -1, POLLIN, 0});
   polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
-  Clock::time_point until = std::min({state_.wake_at(), next_look_, channel_.wake_at()});
+  Clock::time_point until = std::min(state_.wake_at(), channel_.wake_at());
+  if (started_) until = std::min(until, next_look_);
   // Strays come to us without any event.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   if (const auto due = output_.wake_at()) until = std::min(until, *due);

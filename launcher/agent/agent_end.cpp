@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kHitSpan{1200};
 }  // namespace
 
 void AgentLoop::look_at_neighbours() {
-  if (now_ < next_look_) return;
+  if (!started_ || now_ < next_look_) return;  // Before, there is nothing to protect.
   next_look_ = now_ + StopWatch::kPeriod;
   if (guard_.stopped_twice()) tell(LinkLost{"the guard was stopped"});
   if (namespace_.init_stopped())

@@ -10,14 +10,6 @@
 namespace ds::launcher {
 namespace {
 
-/// Several beats in a short timeout: one that is late must not lose the node.
-Clock::duration beat_period(const Spec& spec) {
-  const std::chrono::milliseconds timeout(spec.node_timeout_ms);
-  if (timeout.count() == 0) return AgentState::kHeartbeat;
-  return std::clamp<Clock::duration>(timeout / 4, std::chrono::milliseconds(10),
-                                     AgentState::kHeartbeat);
-}
-
 /// Every rank has a program, and every program a file to run.
 bool is_runnable(const Spec& spec) {
   const bool known = std::all_of(spec.ranks.begin(), spec.ranks.end(), [&](const RankSpec& rank) {
@@ -31,7 +23,7 @@ bool is_runnable(const Spec& spec) {
 }  // namespace
 
 AgentState::AgentState(Clock::time_point now)
-    : now_(now), last_heard_(now), next_heartbeat_(now + kHeartbeat) {}
+    : now_(now), last_heard_(now), next_heartbeat_(now + kStartHeartbeat) {}
 
 std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_point now) {
   now_ = now;
@@ -66,15 +58,15 @@ void AgentState::obey(const FrameCame& event, Actions& out) {
     if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
     if (!is_runnable(*spec)) return give_up("nothing to run", out);
     spec_ = *spec;
-    beat_ = beat_period(*spec_);
     silence_.reset();
     if (spec->node_timeout_ms > 0) silence_ = std::chrono::milliseconds(spec->node_timeout_ms);
-    next_heartbeat_ = now_ + beat_;
+    next_heartbeat_ = now_ + beat_period();
     out.emplace_back(HoldPort{});
   } else if (const auto* go = std::get_if<Go>(&message)) {
     if (phase_ == Phase::running || phase_ == Phase::killing) return;
     if (phase_ != Phase::ready) return give_up("Go came before Spec", out);
     phase_ = Phase::running;
+    next_heartbeat_ = std::min(next_heartbeat_, now_ + beat_period());
     out.emplace_back(StartRanks{go->env});
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
     if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo});
@@ -177,9 +169,18 @@ void AgentState::take(const LeftoversKilled& event, Actions& out) {
 
 void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
 
+/// Several beats in a short timeout: one that is late must not lose the node.
+Clock::duration AgentState::beat_period() const {
+  const bool starting = phase_ == Phase::waiting || phase_ == Phase::ready;
+  const std::chrono::milliseconds longest = starting ? kStartHeartbeat : kHeartbeat;
+  if (!spec_ || spec_->node_timeout_ms == 0) return longest;
+  return std::clamp(std::chrono::milliseconds(spec_->node_timeout_ms) / 4,
+                    std::chrono::milliseconds(10), longest);
+}
+
 void AgentState::take(const TimePassed&, Actions& out) {
   if (now_ >= next_heartbeat_) {
-    next_heartbeat_ = now_ + beat_;
+    next_heartbeat_ = now_ + beat_period();
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
   if (const auto limit = silence_limit(); limit && now_ >= *limit) {

@@ -101,6 +101,7 @@ class AgentState {
   static constexpr std::chrono::seconds kKillHelpsWithin{2};
   static constexpr std::chrono::seconds kShimsHelpWithin{1};  // after the loss of a link
   static constexpr std::chrono::seconds kHeartbeat{1};
+  static constexpr std::chrono::seconds kStartHeartbeat{2};  // while other nodes are waited for
   /// Before Spec has come, silence counts after this.
   static constexpr std::chrono::seconds kFirstSilence{30};
 
@@ -130,11 +131,11 @@ class AgentState {
   void await_next_epoch(Actions& out);
   void give_up(const std::string& why, Actions& out);
   [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
+  [[nodiscard]] Clock::duration beat_period() const;
 
   Phase phase_ = Phase::waiting;
   Clock::time_point now_;
   std::optional<Spec> spec_;
-  Clock::duration beat_ = kHeartbeat;
   std::optional<Clock::duration> silence_ = kFirstSilence;  // of the root; nothing: for ever
   std::optional<std::string> failure_;                      // ends with this Problem
   bool root_lost_ = false;

@@ -35,7 +35,7 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
   return pid;
 }
 
-/// Since the last call.
+/// Stopped or continued since the last call.
 bool has_been_stopped(pid_t child) {
   siginfo_t info{};
   const bool told =
@@ -62,26 +62,37 @@ class StoppedTogether {
   std::optional<Clock::time_point> went_on_;
 };
 
-/// The exit code of the agent; 1 if it was killed or is stopped.
+int poll_timeout(Clock::time_point until) {
+  if (until == Clock::time_point::max()) return -1;
+  return static_cast<int>(Deadline(until).remaining().count());
+}
+
+/// The exit code of the agent; 1 if it was killed or is stopped. The kernel tells of a child's
+/// stop, so that an agent that is well costs no look.
 int wait_for_agent(Link& link, pid_t agent) {
   StopWatch watch(ProcessRef::of(agent));
   StoppedTogether together;
-  Clock::time_point next_look = Clock::now() + StopWatch::kPeriod;
+  Clock::time_point next_look = Clock::time_point::max();
+  bool resists = false;
   while (true) {
     pollfd signals{link.signals(), POLLIN, 0};
-    ::poll(&signals, 1, static_cast<int>(Deadline(next_look).remaining().count()));
+    ::poll(&signals, 1, poll_timeout(next_look));
     const Link::Seen seen = link.read_signals();
     if (seen.terminate) ::kill(agent, SIGTERM);
     if (seen.resist) link.resist_stops();
-    if (together.now(has_been_stopped(agent), seen.went_on)) return 1;
+    resists = resists || seen.resist;
+    const bool event = has_been_stopped(agent);
+    if (together.now(event, seen.went_on)) return 1;
     int status = 0;
     while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
       if (pid == agent) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
       if (pid < 0) return 1;
     }
-    if (Clock::now() < next_look) continue;
-    next_look = Clock::now() + StopWatch::kPeriod;
+    const Clock::time_point now = Clock::now();
+    if (event || resists) next_look = std::min(next_look, now + StopWatch::kPeriod);
+    if (now < next_look) continue;
     if (watch.stopped_twice()) return 1;
+    next_look = watch.suspects() ? now + StopWatch::kPeriod : Clock::time_point::max();
   }
 }
 

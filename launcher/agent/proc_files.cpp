@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "engine/base/unique_fd.h"
@@ -31,6 +32,15 @@ std::string read_all(const UniqueFd& file) {
 
 std::string read_of(pid_t pid, const char* file) {
   return read_proc(std::to_string(pid) + "/" + file);
+}
+
+/// A single record, which the kernel gives in one read; it takes a while to write it, so it is not
+/// asked again for its end.
+std::string stat_of(pid_t pid) {
+  char buffer[4096];
+  const UniqueFd file = open_proc(std::to_string(pid) + "/stat", O_RDONLY);
+  const ssize_t n = file ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  return {buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
 }
 
 /// Names of a folder below /proc that are numbers.
@@ -89,7 +99,7 @@ std::string environ_of(pid_t pid) { return read_of(pid, "environ"); }
 std::string status_of(pid_t pid) { return read_of(pid, "status"); }
 
 std::string stat_field(pid_t pid, int number) {
-  const std::string text = read_of(pid, "stat");
+  const std::string text = stat_of(pid);
   // The second field is a name that may hold spaces and parentheses.
   std::size_t at = text.rfind(')');
   if (at == std::string::npos) return {};

@@ -43,6 +43,8 @@ class StopWatch {
   explicit StopWatch(ProcessRef process) : process_(process) {}
   /// To be called each kPeriod.
   [[nodiscard]] bool stopped_twice();
+  /// Found stopped by the last look.
+  [[nodiscard]] bool suspects() const { return stopped_before_; }
   [[nodiscard]] const ProcessRef& process() const { return process_; }
 
  private:

@@ -56,6 +56,8 @@ ExecPlan plan_exec(const SpawnSetup& setup) {
 int exec_first(ExecPlan& plan) {
   int best = ENOENT;
   for (const std::string& file : plan.files) {
+    // A look is ten times cheaper than an exec that fails, and a PATH is long.
+    if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
     ::execve(file.c_str(), plan.argv.data(), plan.envp.data());
     if (errno == ENOEXEC) {
       plan.script_argv[1] = const_cast<char*>(file.c_str());

@@ -81,7 +81,7 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
       "warn when some ranks have ended with 0 and the others run on so\n"
       "long; with :stop end the job, exit code 124 (default: 60s; 0: never)"},
      set_exit_skew},
-    {{"--node-timeout", "SECONDS", "a node silent for longer is lost (default: 10s)"},
+    {{"--node-timeout", "SECONDS", "a node silent for longer is lost (default: 8s)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.node_timeout = positive_duration_value(given);
      }},

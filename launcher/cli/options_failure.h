@@ -18,7 +18,7 @@ enum class IsolateWish { automatic, pid, none };
 
 struct FailureOptions {
   std::chrono::milliseconds grace{10'000};
-  std::chrono::milliseconds node_timeout{10'000};
+  std::chrono::milliseconds node_timeout{8'000};
   std::optional<std::chrono::milliseconds> timeout{};
   std::optional<PreSignal> pre_signal{};
   std::vector<int> forward_signals{SIGUSR1, SIGUSR2};

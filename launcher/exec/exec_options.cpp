@@ -78,7 +78,7 @@ constexpr Def kRunning[] = {
      [](ExecOptions& o, const GivenOption&) { o.policy.largest_code = true; }},
     {{"--grace", "SECONDS", "between TERM and KILL of a command that is stopped (default: 5s)"},
      [](ExecOptions& o, const GivenOption& given) { o.policy.grace = duration_value(given); }},
-    {{"--node-timeout", "SECONDS", "a node silent for longer is lost (default: 10s)"},
+    {{"--node-timeout", "SECONDS", "a node silent for longer is lost (default: 8s)"},
      [](ExecOptions& o, const GivenOption& given) {
        o.policy.node_timeout = positive_duration_value(given);
      }},

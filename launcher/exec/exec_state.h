@@ -16,7 +16,7 @@ struct ExecPolicy {
   int fanout = 0;                                   // nodes at the same time; 0: all
   std::chrono::milliseconds command_timeout{0};     // -u; 0: none
   std::chrono::milliseconds grace{5'000};           // between TERM and KILL
-  std::chrono::milliseconds node_timeout{10'000};   // a node silent for longer is lost; 0: never
+  std::chrono::milliseconds node_timeout{8'000};    // a node silent for longer is lost; 0: never
   std::chrono::milliseconds start_timeout{40'000};  // without any node getting further
   bool stop_at_failure = false;                     // -k
   bool largest_code = false;                        // -S

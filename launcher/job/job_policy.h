@@ -22,8 +22,8 @@ struct ExitSkew {
 };
 
 struct JobPolicy {
-  std::chrono::milliseconds grace{10'000};         // between TERM and KILL of a stopping rank
-  std::chrono::milliseconds node_timeout{10'000};  // a node silent for longer is lost
+  std::chrono::milliseconds grace{10'000};        // between TERM and KILL of a stopping rank
+  std::chrono::milliseconds node_timeout{8'000};  // a node silent for longer is lost
   // Without any node getting further: the others are bad.
   std::chrono::milliseconds start_timeout{30'000};
   std::optional<std::chrono::milliseconds> timeout{};  // of the whole job, from its start

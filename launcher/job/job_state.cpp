@@ -120,6 +120,7 @@ void JobState::begin_when_ready() {
   if (settled < nodes_.size()) return;
   if (vacant_.empty()) {
     phase_ = Phase::running;
+    next_beat_ = std::min(next_beat_, now_ + beat_period());
     begun_ = true;
     return act(SendGo{port_});
   }

@@ -51,6 +51,8 @@ class JobState {
 
  private:
   static constexpr std::chrono::seconds kHeartbeat{1};
+  // While nodes wait for others: with many of them, beats are most of what goes over the wire.
+  static constexpr std::chrono::seconds kStartHeartbeat{2};
   // The agents KILL by themselves after the grace; the root repeats it when they seem not to.
   static constexpr std::chrono::seconds kKillMargin{2};
   static constexpr std::chrono::seconds kGiveUpAfterKill{5};

@@ -23,8 +23,10 @@ Clock::time_point JobState::wake_at() const {
 
 std::chrono::milliseconds JobState::beat_period() const {
   // Several beats in a short timeout: one that is late must not lose a node.
-  if (policy_.node_timeout <= 0ms) return kHeartbeat;
-  return std::clamp<std::chrono::milliseconds>(policy_.node_timeout / 4, 10ms, kHeartbeat);
+  const std::chrono::milliseconds longest =
+      phase_ == Phase::starting ? kStartHeartbeat : kHeartbeat;
+  if (policy_.node_timeout <= 0ms) return longest;
+  return std::clamp<std::chrono::milliseconds>(policy_.node_timeout / 4, 10ms, longest);
 }
 
 void JobState::handle(const Tick&) {
@@ -61,7 +63,7 @@ void JobState::drop_silent_agents() {
   for (int agent = 0; agent < known; ++agent) {
     const AgentRecord& record = agents_[agent];
     if (record.stage == Stage::opening || record.stage == Stage::gone) continue;
-    // An agent that never had a Spec beats once a second.
+    // An agent that never had a Spec beats every two seconds.
     const auto limit =
         record.node < 0 ? std::max(policy_.node_timeout, kIdleTimeout) : policy_.node_timeout;
     const Clock::time_point at = record.last_heard + limit;

@@ -22,7 +22,7 @@ struct Routes {
 /// Errors:  Error{config} for a broken ssh configuration.
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
                    const ReachOptions& options,
-                   std::chrono::milliseconds node_timeout = std::chrono::seconds(10));
+                   std::chrono::milliseconds node_timeout = std::chrono::seconds(8));
 
 /// Without any node getting further for so long, those that are not ready are bad.
 std::chrono::milliseconds start_timeout(const ReachOptions& options);

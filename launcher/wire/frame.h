@@ -92,7 +92,7 @@ struct Spec {
   static constexpr std::uint32_t kOwnUmask = ~0U;  // the agent's own
   std::uint32_t umask = 022;
   std::uint32_t grace_ms = 30000;  // between TERM and KILL when the channel is lost: at most 3 s
-  std::uint32_t node_timeout_ms = 10000;  // silence of the root for so long is a loss; 0: never
+  std::uint32_t node_timeout_ms = 8000;  // silence of the root for so long is a loss; 0: never
   std::vector<RankSpec> ranks{};
   bool hold_port = false;    // bind a free port for MASTER_PORT and tell it in Ready
   std::string job_cookie{};  // the job's part of DSLAUNCH_COOKIE

@@ -8,6 +8,7 @@ namespace ds::launcher::libssh {
 
 namespace {
 constexpr std::size_t kHeardKept = 4096;
+constexpr std::size_t kPacket = 32768;  // what OpenSSH takes in one
 constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll; others get their turn after 256 KiB
 }  // namespace
 
@@ -95,7 +96,12 @@ void CommandSession::hear(std::string_view text) {
 void CommandSession::send(Bytes bytes) {
   if (bytes.empty() || session_ == nullptr) return;
   unsent_ += bytes.size();
-  queue_.push_back(std::move(bytes));
+  // Small messages of one turn travel as one packet.
+  if (!queue_.empty() && queue_.back().size() + bytes.size() <= kPacket) {
+    queue_.back().insert(queue_.back().end(), bytes.begin(), bytes.end());
+  } else {
+    queue_.push_back(std::move(bytes));
+  }
   post_wake();
 }
 

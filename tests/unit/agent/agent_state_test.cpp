@@ -106,8 +106,8 @@ TEST_CASE("a shorter grace than 3 s holds for a lost root too") {
 TEST_CASE("a silent root is lost after the node timeout, not before, and not while suspended") {
   AgentState state = running();
   state.on(FrameCame{Heartbeat{}}, kT0 + 5s);
-  state.on(TimePassed{}, kT0 + 14s);
-  const Actions late = state.on(TimePassed{}, kT0 + 15s);
+  state.on(TimePassed{}, kT0 + 12s);
+  const Actions late = state.on(TimePassed{}, kT0 + 13s);
   CHECK(std::count(late.begin(), late.end(), AgentAction(SignalMains{SIGTERM})) == 1);
 
   AgentState paused = running();
@@ -186,14 +186,24 @@ TEST_CASE(
   CHECK(state.on(FrameCame{Kill{}}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
 }
 
+TEST_CASE("beats are rarer until the ranks start") {
+  AgentState state(kT0);
+  CHECK(state.wake_at() == kT0 + 2s);
+  state.on(FrameCame{spec_of(1)}, kT0);
+  state.on(PortHeld{}, kT0);
+  CHECK(state.wake_at() == kT0 + 2s);
+  state.on(FrameCame{Go{}}, kT0);
+  CHECK(state.wake_at() == kT0 + 1s);
+}
+
 TEST_CASE("between epochs a silent root is lost as during them") {
   Spec spec = spec_of(1);
   spec.keep_agent = true;
   AgentState state = running(1, spec);
   state.on(NodeEmpty{}, kT0);
   state.on(FrameCame{Heartbeat{}}, kT0 + 5s);
-  CHECK_FALSE(finishes(state.on(TimePassed{}, kT0 + 14s)));
-  CHECK(finishes(state.on(TimePassed{}, kT0 + 15s)));
+  CHECK_FALSE(finishes(state.on(TimePassed{}, kT0 + 12s)));
+  CHECK(finishes(state.on(TimePassed{}, kT0 + 13s)));
 }
 
 TEST_CASE("an agent that has lost its root or a link does not wait for another epoch") {

@@ -85,7 +85,7 @@ TEST_CASE("nodes that get nowhere are named when nobody has got further for the 
   job.on(AgentHeard{0}, kT0 + 49s);
   CHECK(text_of(job.on(Tick{}, kT0 + 49s)) == "beat");
   CHECK(text_of(job.on(Tick{}, kT0 + 50s)) ==
-        "beat, close 1, close 2, say 2 of 3 nodes cannot be used:\n  n1: not ready in time\n  n2: "
+        "close 1, close 2, say 2 of 3 nodes cannot be used:\n  n1: not ready in time\n  n2: "
         "not "
         "ready in time, kill");
 }
