@@ -44,7 +44,7 @@ TEST_CASE("defaults") {
   CHECK(options.reach.transport == TransportChoice::automatic);
   CHECK(options.logs.log_level == LogLevel::info);
   CHECK(options.reach.connect_timeout == 10s);
-  CHECK(options.failure.node_timeout == 10s);
+  CHECK(options.failure.node_timeout == 8s);
   CHECK(options.failure.isolate == IsolateWish::automatic);
   CHECK(options.reach.window == 64);
   CHECK_FALSE(options.reach.ssh_config);
