@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launcher/cli/option_values.h"
+#include "launcher/exec/exec_input.h"
 #include "launcher/exec/exec_options.h"
 #include "launcher/exec/exec_run.h"
 #include "launcher/exec/host_sources.h"
@@ -24,7 +25,8 @@ constexpr std::string_view kDetails =
     R"(The words of COMMAND are joined by blanks and run by the login shell of the user on each node, in
 the home directory, as ssh does it; so quote what the nodes' shells shall see: 'echo $HOSTNAME;
 uptime'. In COMMAND %h stands for the host, %n for its number from 0, %u for the user, %% for a
-percent sign.
+percent sign. Every command gets a copy of standard input, unless that is a terminal; -n leaves it
+alone, for a loop that reads a file for instance.
 
 Every node runs by itself: none is stopped because another failed or could not be reached. Those
 that failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within
@@ -35,8 +37,21 @@ Exit code: 0; with -S the largest code of the nodes, with -k that of the first f
 command's code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64
 wrong usage, 65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
 
-std::vector<Host> hosts_of(const ExecOptions& options) {
-  HostListParser parser(system_list_reader());
+/// The hosts, and whether standard input named some of them.
+struct FoundHosts {
+  std::vector<Host> hosts;
+  bool took_input = false;
+};
+
+FoundHosts hosts_of(const ExecOptions& options) {
+  FoundHosts found;
+  found.took_input = options.hostfile == "-";
+  ListReader reader = system_list_reader();
+  reader.file = [&found, read = reader.file](const std::string& path) {
+    found.took_input = found.took_input || path == "-";
+    return read(path);
+  };
+  HostListParser parser(reader);
   for (const std::string& list : options.lists) parser.add(list, "-w");
   for (const std::string& group : options.groups) parser.add_group(group, "-g");
   if (options.hostfile) parser.add_hosts(load_hostfile(*options.hostfile));
@@ -48,11 +63,11 @@ std::vector<Host> hosts_of(const ExecOptions& options) {
     parser.add("^" + std::string(wcoll), "WCOLL");
   }
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");
-  std::vector<Host> hosts = parser.hosts();
-  if (hosts.empty()) usage_error("no hosts are left", "look at -w, -g, --hostfile and -x");
-  for (Host& host : hosts)
+  found.hosts = parser.hosts();
+  if (found.hosts.empty()) usage_error("no hosts are left", "look at -w, -g, --hostfile and -x");
+  for (Host& host : found.hosts)
     if (host.user.empty()) host.user = options.user;
-  return hosts;
+  return found;
 }
 
 int run(int argc, char** argv) {
@@ -62,7 +77,10 @@ int run(int argc, char** argv) {
   if (words->empty() || words->front().empty())
     usage_error("no command is given", "as in: dslaunch exec -w node[01-16] -- uname -r");
   ExecRequest request;
-  request.hosts = hosts_of(options);
+  FoundHosts found = hosts_of(options);
+  request.hosts = std::move(found.hosts);
+  const bool reads = !options.no_input && !found.took_input && has_input(STDIN_FILENO);
+  request.in_fd = reads ? STDIN_FILENO : -1;
   request.argv = *words;
   request.shell = options.shell;
   request.fill_percents = options.fill_percents;

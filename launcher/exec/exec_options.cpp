@@ -41,6 +41,10 @@ constexpr Def kWhat[] = {
      [](ExecOptions& o, const GivenOption&) { o.fill_percents = false; }},
     {{"--wdir", "DIR", "working directory on every node (default: the home directory)"},
      [](ExecOptions& o, const GivenOption& given) { o.folder = text_value(given); }},
+    {{"--nostdin,-n", "",
+      "do not read standard input (default: unless it is a terminal, every\n"
+      "command gets a copy of it)"},
+     [](ExecOptions& o, const GivenOption&) { o.no_input = true; }},
 };
 
 constexpr Def kOutput[] = {

@@ -25,6 +25,7 @@ struct ExecOptions {
   bool shell = true;
   bool fill_percents = true;
   std::string folder;  // --wdir
+  bool no_input = false;
   ExecPolicy policy;
   ReachOptions reach;
 };

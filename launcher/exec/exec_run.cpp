@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/exec/exec_input.h"
 #include "launcher/exec/percent.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/node_link.h"
@@ -38,7 +39,7 @@ class Exec {
 
   void perform(const OpenNode& action);
   void perform(const SendCommand& action);
-  void perform(const StartCommand& action) { send(action.node, Go{}); }
+  void perform(const StartCommand& action);
   void perform(const StopCommand& action) {
     send(action.node, Stop{static_cast<std::uint32_t>(action.grace.count())});
   }
@@ -75,6 +76,7 @@ class Exec {
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   ExecOutput output_;
+  std::optional<ExecInput> input_;
   bool left_ = false;
 };
 
@@ -97,7 +99,13 @@ Exec::Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
                        if (link) link->pause_reading(pause);
                    },
                .on_closed = [this] { feed(OutputGone{}); },
-               .on_written = [this] { io_.stop(); }}) {}
+               .on_written = [this] { io_.stop(); }}) {
+  if (request_.in_fd < 0) return;
+  const auto nodes = static_cast<int>(names_.size());
+  const int fanout = request_.policy.fanout;
+  input_.emplace(io, request_.in_fd, nodes, fanout == 0 || fanout >= nodes,
+                 [this](int node, const Stdin& input) { send(node, input); });
+}
 
 ExecOutcome Exec::run() {
   // As for jobs: what nohup told us to ignore stays ignored, INT does not.
@@ -183,7 +191,10 @@ void Exec::on_message(int node, Message& message) {
   } else if (std::holds_alternative<Ready>(message)) {
     feed(NodeReady{node});
   } else if (const auto* exited = std::get_if<Exited>(&message)) {
+    if (input_) input_->left(node);
     feed(CommandEnded{node, rank_end(*exited)});
+  } else if (const auto* taken = std::get_if<Credit>(&message)) {
+    if (input_) input_->taken(node, taken->bytes);
   } else if (const auto* problem = std::get_if<Problem>(&message)) {
     link(node)->close();
     feed(NodeLost{node, name(node) + ": " + problem->text});
@@ -215,11 +226,17 @@ void Exec::perform(const SendCommand& action) {
   spec.grace_ms = static_cast<std::uint32_t>(request_.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
   spec.job_cookie = job_id_text(identity_.id);
-  spec.ranks.push_back({.rank = action.node});
+  spec.ranks.push_back({.rank = action.node, .has_stdin = input_.has_value()});
   send(action.node, spec);
 }
 
+void Exec::perform(const StartCommand& action) {
+  send(action.node, Go{});
+  if (input_) input_->started(action.node);
+}
+
 void Exec::perform(const CloseNode& action) {
+  if (input_) input_->left(action.node);
   link(action.node)->close();
   // We may be inside an event of this very channel.
   asio::post(io_, [gone = std::shared_ptr<NodeLink>(std::move(link(action.node)))]() mutable {

@@ -24,6 +24,7 @@ struct ExecRequest {
   std::string folder;         // empty: the home directory
   ExecPolicy policy;
   ExecOutputSetup output;
+  int in_fd = -1;  // every command gets a copy of it; -1: /dev/null
 };
 
 /// How it went.
