@@ -31,6 +31,7 @@ struct NodeDone {  // its Bye came
 struct NodeLost {  // never reached, or gone without Bye
   int node = 0;
   std::string reason{};
+  std::string stage{};  // how far it got, as transport.h names it
 };
 struct GotSignal {  // HUP, INT, TERM or TSTP
   int signo = 0;

@@ -162,8 +162,8 @@ void Exec::perform(const OpenNode& action) {
       NodeLink::Events{.on_heard = [this, node] { feed(NodeHeard{node}); },
                        .on_message = [this, node](Message& message) { on_message(node, message); },
                        .on_lost =
-                           [this, node](std::string why) {
-                             feed(NodeLost{node, std::move(why)});
+                           [this, node](std::string why, std::string stage) {
+                             feed(NodeLost{node, std::move(why), std::move(stage)});
                            }});
   link(node)->open(*request_.routes[static_cast<std::size_t>(node)].transport, host);
   if (output_.paused()) link(node)->pause_reading(true);

@@ -114,8 +114,9 @@ void ExecState::handle(const NodeLost& event) {
   const bool ended_well = result.kind == Kind::exited && result.end.status.success();
   if (ended_well || result.kind == Kind::timed_out) result.kind = Kind::none;
   const bool reached = node.stage != NodeState::Stage::opening;
-  set_result(event.node,
-             {.kind = reached ? Kind::lost : Kind::unreachable, .reason = event.reason});
+  set_result(event.node, {.kind = reached ? Kind::lost : Kind::unreachable,
+                          .reason = event.reason,
+                          .stage = event.stage});
   node_gone(event.node);
 }
 
@@ -178,7 +179,8 @@ void ExecState::handle(const TimeCame&) {
     for (int i = 0, opened = next_; i < opened; ++i) {
       const auto stage = node(i).stage;
       if (stage == NodeState::Stage::opening || stage == NodeState::Stage::greeted)
-        handle(NodeLost{i, names_[static_cast<std::size_t>(i)] + ": not ready in time"});
+        handle(NodeLost{i, names_[static_cast<std::size_t>(i)] + ": not ready in time",
+                        "agent start"});
     }
   }
   if (now_ < next_due_) return;

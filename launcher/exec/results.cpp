@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"
 #include "runner/contract.h"
@@ -30,11 +31,6 @@ class Lines {
           fmt::format("{}{}{}: {}\n", indent, fold_names(line.names), count, printable(line.words));
     }
     return text;
-  }
-  [[nodiscard]] std::size_t count() const {
-    std::size_t count = 0;
-    for (const Line& line : lines_) count += line.names.size();
-    return count;
   }
 
  private:
@@ -96,24 +92,25 @@ int code_of(const NodeResult& result) {
 
 std::string results_text(const std::vector<std::string>& names,
                          const std::vector<NodeResult>& results) {
-  Lines ended, unreachable, lost;
+  Lines ended, lost;
+  std::vector<BadHost> unreachable;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const NodeResult& result = results[i];
     if (result.kind == NodeResult::Kind::unreachable)
-      unreachable.add(without_name(result.reason, names[i]), names[i]);
+      unreachable.push_back({names[i], result.stage, result.reason});
     else if (result.kind == NodeResult::Kind::lost)
       lost.add("lost: " + without_name(result.reason, names[i]), names[i]);
     else if (const std::string words = words_of(result); !words.empty())
       ended.add(words, names[i]);
   }
   std::string text = ended.text("") + lost.text("");
-  const std::size_t count = unreachable.count();
+  const std::size_t count = unreachable.size();
   const std::string_view word = results.size() == 1 ? "node was"
                                 : count == 1        ? "nodes was"
                                                     : "nodes were";
   if (count > 0)
-    text += fmt::format("{} of {} {} not reached:\n{}", count, results.size(), word,
-                        unreachable.text("  "));
+    text += fmt::format("{} of {} {} not reached:\n{}\n", count, results.size(), word,
+                        bad_hosts_table(unreachable, "  "));
   return without_newline(std::move(text));
 }
 

@@ -21,6 +21,7 @@ struct NodeResult {
   Kind kind = Kind::none;
   RankEnd end{};
   std::string reason{};
+  std::string stage{};  // of unreachable: how far it got
   friend bool operator==(const NodeResult&, const NodeResult&) = default;
 };
 

@@ -39,6 +39,7 @@ struct AgentDone {  // its Bye came
 struct AgentLost {  // never reached, or gone without Bye; `reason` names host and cause
   int agent = 0;
   std::string reason{};
+  std::string stage{};  // how far it got, as transport.h names it
 };
 struct RankStarted {
   int rank = 0;

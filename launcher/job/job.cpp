@@ -122,7 +122,7 @@ void Job::on_message(int agent, Message& message) {
       problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
     if (!problem.empty()) {
       link(agent).close();
-      return feed(AgentLost{agent, std::move(problem)});
+      return feed(AgentLost{agent, std::move(problem), stage::kStart});
     }
     output_.greeted(agent, *hello);
     this->hello(agent) = std::move(*hello);
@@ -138,7 +138,7 @@ void Job::on_message(int agent, Message& message) {
     if (error_files_.size() < kErrorFilesKept) error_files_[file->rank] = std::move(file->text);
   } else if (const auto* problem = std::get_if<Problem>(&message)) {
     link(agent).close();
-    feed(AgentLost{agent, host + ": " + problem->text});
+    feed(AgentLost{agent, host + ": " + problem->text, stage::kStart});
   } else if (const auto* swept = std::get_if<Swept>(&message)) {
     feed(AgentSwept{agent, swept->killed});
   } else if (std::holds_alternative<Cleared>(message)) {

@@ -38,8 +38,8 @@ void Job::perform(const OpenAgent& action) {
           .on_heard = [this, agent] { feed(AgentHeard{agent}); },
           .on_message = [this, agent](Message& message) { on_message(agent, message); },
           .on_lost =
-              [this, agent](std::string reason) {
-                feed(AgentLost{agent, std::move(reason)});
+              [this, agent](std::string reason, std::string stage) {
+                feed(AgentLost{agent, std::move(reason), std::move(stage)});
               }}));
   hellos_.emplace_back();
   links_.back()->open(*route(agent).transport, host);

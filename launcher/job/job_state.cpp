@@ -129,7 +129,7 @@ void JobState::begin_when_ready() {
             [](const BadNode& a, const BadNode& b) { return a.node < b.node; });
   std::string text = unreachable_text(placement_, vacant_);
   act(Say{text});
-  stop({.kind = Cause::Kind::unreachable, .reason = std::move(text)});
+  stop({.kind = Cause::Kind::unreachable, .reason = std::move(text), .bad = vacant_});
 }
 
 /// Spares that wait take vacant places; true if none is left vacant.

@@ -98,7 +98,7 @@ class JobState {
   [[nodiscard]] bool came_first(const RankExited& event) const;
   void take_earlier(Cause cause);
   void node_done(int index);
-  void node_lost(int agent, const std::string& reason);
+  void node_lost(int agent, const std::string& reason, const std::string& stage = {});
   void waiting_agent_lost(int agent, const std::string& reason);
   void ranks_lost(int node);
   void rank_ended(int rank, const RankEnd& end);

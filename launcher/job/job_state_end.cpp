@@ -118,7 +118,7 @@ void JobState::handle(const AgentLost& event) {
   const AgentRecord& agent = agents_[event.agent];
   if (agent.stage == Stage::gone) return;
   if (agent.node < 0) return waiting_agent_lost(event.agent, event.reason);
-  node_lost(event.agent, event.reason);
+  node_lost(event.agent, event.reason, event.stage);
 }
 
 /// A spare, or one that was dialled again: no rank is on it.
@@ -132,11 +132,11 @@ void JobState::waiting_agent_lost(int agent, const std::string& reason) {
   advance();
 }
 
-void JobState::node_lost(int agent, const std::string& reason) {
+void JobState::node_lost(int agent, const std::string& reason, const std::string& stage) {
   const int index = agents_[agent].node;
   const bool was_ready = agents_[agent].stage == Stage::ready;
   close(agent);
-  vacant_.push_back({index, reason});
+  vacant_.push_back({index, reason, stage});
   if (!begun_) {
     if (was_ready) --nodes_ready_;
     node_progressed();

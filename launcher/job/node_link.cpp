@@ -45,10 +45,13 @@ void NodeLink::on_bytes(std::span<const std::byte> bytes) {
     if (!frame) break;
     // An agent knows its envelope only from the Spec: its Hello, or a Problem, may go before.
     const bool ours = frame->envelope == envelope_ || frame->envelope == Envelope{};
-    if (ours) events_.on_message(frame->message);
+    if (!ours) continue;
+    talked_ = true;
+    events_.on_message(frame->message);
   }
   if (!closed_ && decoder_.error())
-    lose(fmt::format("{}: what came is not from dslaunch: {}", host_name_, *decoder_.error()));
+    lose(fmt::format("{}: what came is not from dslaunch: {}", host_name_, *decoder_.error()),
+         talked_ ? stage::kRunning : stage::kStart);
 }
 
 void NodeLink::on_end(const ChannelEnd& end) {
@@ -59,12 +62,12 @@ void NodeLink::on_end(const ChannelEnd& end) {
   if (said.empty()) said = last_line(decoder_.noise());
   const bool reached = end.kind != ChannelEnd::Kind::unreachable;
   if (reached && !said.empty()) reason += fmt::format(" (it said: {})", said);
-  lose(std::move(reason));
+  lose(std::move(reason), end.stage);
 }
 
-void NodeLink::lose(std::string reason) {
+void NodeLink::lose(std::string reason, std::string stage) {
   closed_ = true;
-  events_.on_lost(std::move(reason));
+  events_.on_lost(std::move(reason), std::move(stage));
 }
 
 }  // namespace ds::launcher

@@ -16,8 +16,8 @@ class NodeLink {
   struct Events {
     std::function<void()> on_heard;            // any bytes came
     std::function<void(Message&)> on_message;  // of this job, epoch and incarnation
-    std::function<void(std::string)>
-        on_lost;  // once; nothing follows. The reason names host and cause
+    /// Once; nothing follows. The reason names host and cause, the stage is one of transport.h's.
+    std::function<void(std::string reason, std::string stage)> on_lost;
   };
 
   NodeLink(std::string host_name, Envelope envelope, Events events)
@@ -44,7 +44,7 @@ class NodeLink {
  private:
   void on_bytes(std::span<const std::byte> bytes);
   void on_end(const ChannelEnd& end);
-  void lose(std::string reason);
+  void lose(std::string reason, std::string stage);
 
   std::string host_name_;
   Envelope envelope_;
@@ -53,6 +53,7 @@ class NodeLink {
   Decoder decoder_{Decoder::Start::preamble};
   std::string noise_;  // the last of what the remote side said on its standard error
   bool closed_ = false;
+  bool talked_ = false;  // a message came
 };
 
 }  // namespace ds::launcher

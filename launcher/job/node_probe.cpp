@@ -11,9 +11,9 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "launcher/hosts/bad_hosts.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/node_link.h"
-#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 namespace {
@@ -21,13 +21,21 @@ namespace {
 class Probe {
  public:
   Probe(asio::io_context& io, const std::vector<Host>& hosts, const std::vector<NodeRoute>& routes)
-      : io_(io), hosts_(hosts), hellos_(hosts.size()), reasons_(hosts.size()), timer_(io) {
+      : io_(io),
+        hosts_(hosts),
+        hellos_(hosts.size()),
+        reasons_(hosts.size()),
+        stages_(hosts.size()),
+        timer_(io) {
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       links_.push_back(std::make_unique<NodeLink>(
           hosts[i].name, Envelope{},
           NodeLink::Events{.on_heard = [] {},
                            .on_message = [this, i](Message& message) { on_message(i, message); },
-                           .on_lost = [this, i](std::string why) { fail(i, std::move(why)); }}));
+                           .on_lost =
+                               [this, i](std::string why, std::string stage) {
+                                 fail(i, std::move(why), std::move(stage));
+                               }}));
       links_.back()->open(*routes[i].transport, hosts[i]);
     }
   }
@@ -54,13 +62,14 @@ class Probe {
     auto* hello = std::get_if<Hello>(&message);
     if (hello == nullptr) return;
     if (hello->version != kWireVersion)
-      return fail(host, version_reason(hosts_[host].name, *hello));
+      return fail(host, version_reason(hosts_[host].name, *hello), stage::kStart);
     hellos_[host] = std::move(*hello);
     done(host);
   }
 
-  void fail(std::size_t host, std::string reason) {
+  void fail(std::size_t host, std::string reason, std::string stage) {
     reasons_[host] = std::move(reason);
+    stages_[host] = std::move(stage);
     done(host);
   }
 
@@ -72,25 +81,23 @@ class Probe {
   }
 
   void report() const {
-    std::string list;
-    std::size_t bad = 0;
+    std::vector<BadHost> bad;
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       if (hellos_[i]) continue;
-      ++bad;
-      const std::string reason =
-          reasons_[i].empty() ? hosts_[i].name + ": no answer in time" : reasons_[i];
-      list += "\n  " + printable(reason);
+      bad.push_back(
+          {hosts_[i].name, stages_[i], reasons_[i].empty() ? "no answer in time" : reasons_[i]});
     }
-    if (bad > 0)
+    if (!bad.empty())
       throw Error(ErrorKind::unreachable,
-                  fmt::format("{} of {} hosts with slots=auto cannot be asked what they have:{}",
-                              bad, hosts_.size(), list));
+                  fmt::format("{} of {} hosts with slots=auto cannot be asked what they have:\n{}",
+                              bad.size(), hosts_.size(), bad_hosts_table(bad, "  ")));
   }
 
   asio::io_context& io_;
   const std::vector<Host>& hosts_;
   std::vector<std::optional<Hello>> hellos_;
   std::vector<std::string> reasons_;
+  std::vector<std::string> stages_;
   std::vector<std::unique_ptr<NodeLink>> links_;
   asio::steady_timer timer_;
   std::size_t answered_ = 0;

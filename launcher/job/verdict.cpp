@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstddef>
 
+#include "launcher/hosts/bad_hosts.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -107,11 +108,13 @@ std::string waiting_text(const Placement& placement, const Cause& cause, int ran
 }
 
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad) {
-  if (bad.size() == 1) return printable(bad.front().reason);
-  std::string text = fmt::format("{} of {} cannot be used:", bad.size(),
-                                 count_of(static_cast<int>(placement.nodes.size()), "node"));
-  for (const BadNode& node : bad) text += "\n  " + printable(node.reason);
-  return text;
+  std::vector<BadHost> hosts;
+  for (const BadNode& node : bad)
+    hosts.push_back({node_name(placement, node.node), node.stage, node.reason});
+  if (hosts.size() == 1) return bad_host_line(hosts.front());
+  return fmt::format("{} of {} cannot be used:\n{}", bad.size(),
+                     count_of(static_cast<int>(placement.nodes.size()), "node"),
+                     bad_hosts_table(hosts, "  "));
 }
 
 std::string ranks_by_node(const Placement& placement, const std::vector<int>& ranks) {

@@ -21,6 +21,13 @@ struct ExitTime {
   std::chrono::nanoseconds error{};  // of `here`
 };
 
+/// A node that could not be used.
+struct BadNode {
+  int node = 0;
+  std::string reason{};
+  std::string stage{};  // how far it got, as transport.h names it; empty: it had started
+};
+
 /// Why a job was stopped before all ranks had ended well.
 struct Cause {
   enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew };
@@ -34,6 +41,7 @@ struct Cause {
   std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
   std::string note{};                // why it was not followed by a restart
+  std::vector<BadNode> bad{};        // of Kind::unreachable
 };
 
 /// The course of one rank in the last epoch.
@@ -83,11 +91,7 @@ std::string headline(const JobVerdict& verdict);
 std::string waiting_text(const Placement& placement, const Cause& cause, int ranks_left,
                          std::chrono::milliseconds left);
 
-struct BadNode {
-  int node = 0;
-  std::string reason{};
-};
-/// Every node that could not be used, one a line.
+/// Every node that could not be used: a table, or for one alone a line.
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad);
 
 /// "[0-2,5] on node01; [7] on node02".

@@ -61,6 +61,16 @@ Json rank_cause(const JobVerdict& verdict) {
   return json;
 }
 
+Json bad_nodes_json(const JobVerdict& verdict) {
+  Json json = Json::array();
+  for (const BadNode& bad : verdict.cause.bad)
+    json.push_back({{"node", printable(host_of(verdict.placement, bad.node))},
+                    {"node_rank", bad.node},
+                    {"stage", printable(bad.stage)},
+                    {"reason", printable(bad.reason)}});
+  return json;
+}
+
 Json cause_json(const JobVerdict& verdict) {
   const Cause& cause = verdict.cause;
   Json json;
@@ -76,6 +86,7 @@ Json cause_json(const JobVerdict& verdict) {
     json["seconds"] = seconds(cause.span);
     json["running"] = cause.running;
   }
+  if (cause.kind == Cause::Kind::unreachable) json["nodes"] = bad_nodes_json(verdict);
   if (!cause.note.empty()) json["no_restart"] = printable(cause.note);
   return json;
 }

@@ -63,7 +63,7 @@ out_is "127.0.2.3: done" "the others run on"
 127.0.2.1: exited 3
 127.0.2.2: killed by SIGSEGV
 1 of 4 nodes was not reached:" ] || die "what failed is listed"
-grep -q '^  127\.0\.2\.4: .*refused' err || die "the node that refuses is named with the reason"
+grep -q '^  127\.0\.2\.4  connection  .*refused' err || die "the node that refuses is named with the reason"
 exec_on '127.0.2.[1-2]' -S -- 'exit $((%n + 4))'
 expect 5 "-S"
 exec_on '127.0.2.[3-4]' -S -- true

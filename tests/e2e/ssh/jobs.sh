@@ -58,10 +58,14 @@ expect 127 "missing command on a node"
 wait_for nothing_left
 
 # All that is bad is named at once, and nothing starts.
-printf '127.0.0.2 port=%s\n127.0.0.9 port=%s\n127.0.0.10 port=%s\n' "$port" "$port" "$port" >bad
-job bad --wdir "$work" -- touch started
+printf '127.0.0.2 port=%s\n127.0.0.[9-40] port=%s\nnosuchhost.invalid\n' "$port" "$port" >bad
+job bad --wdir "$work" --verdict bad.json -- touch started
 expect 69 "bad nodes"
-grep -q '127.0.0.9.*refused' err && grep -q '127.0.0.10.*refused' err || die "bad nodes are not named"
+grep -q '^dslaunch: 33 of 34 nodes cannot be used:$' err && [ "$(wc -l <err)" = 4 ] || die "bad nodes are not one table"
+grep -qE '^  127\.0\.0\.\[9-40\] \(32\) +connection +cannot connect to port [0-9]+: \{host\}: Connection refused' err &&
+  grep -qE '^  nosuchhost\.invalid +name look-up +the name nosuchhost\.invalid cannot be looked up: ' err ||
+  die "bad nodes, stages and reasons are not named"
+[ "$(grep -c '"stage": "connection"' bad.json)" = 32 ] || die "the verdict has no stages"
 [ ! -e started ] || die "something ran although nodes are bad"
 
 # The agent is not there: the node says so.

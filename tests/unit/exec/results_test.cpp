@@ -27,24 +27,26 @@ TEST_CASE("nodes that ended alike share a line; those that were not reached come
                            .end = {ds::ExitStatus::signaled(SIGSEGV, true), {}}};
   const NodeResult missing{.kind = Kind::exited,
                            .end = {ds::ExitStatus::exited(127), "cannot run x: no such file"}};
-  CHECK(results_text(names, {exited(1),
-                             {.kind = Kind::unreachable, .reason = "n2: refused"},
-                             exited(1),
-                             crashed,
-                             {.kind = Kind::unreachable, .reason = "n5: refused"},
-                             {.kind = Kind::lost, .reason = "n6: nothing heard for 10 s"},
-                             missing}) ==
+  CHECK(results_text(names,
+                     {exited(1),
+                      {.kind = Kind::unreachable, .reason = "n2: refused", .stage = "connection"},
+                      exited(1),
+                      crashed,
+                      {.kind = Kind::unreachable, .reason = "n5: refused", .stage = "connection"},
+                      {.kind = Kind::lost, .reason = "n6: nothing heard for 10 s"},
+                      missing}) ==
         "n[1,3] (2): exited 1\n"
         "n4: killed by SIGSEGV (core dumped)\n"
         "n7: cannot run x: no such file\n"
         "n6: lost: nothing heard for 10 s\n"
         "2 of 7 nodes were not reached:\n"
-        "  n[2,5] (2): refused");
+        "  HOSTS       STAGE       REASON\n"
+        "  n[2,5] (2)  connection  refused");
 }
 
 TEST_CASE("control bytes of a reason do not reach the terminal") {
   CHECK(results_text({"n"}, {{.kind = Kind::unreachable, .reason = "n: \x1b[2J"}}) ==
-        "1 of 1 node was not reached:\n  n: ?[2J");
+        "1 of 1 node was not reached:\n  HOSTS  STAGE  REASON\n  n      -      ?[2J");
 }
 
 TEST_CASE("codes for -S") {

@@ -66,13 +66,14 @@ TEST_CASE("a rank that stops slowly is named while the job waits, then killed, t
 TEST_CASE("every node that cannot be used is named, and no rank starts") {
   JobState job(placement_of(4, 1), {});
   job.on(Start{}, kT0);
-  CHECK(text_of(job.on(AgentLost{2, "n2: refused"}, kT0)) == "close 2");
+  CHECK(text_of(job.on(AgentLost{2, "n2: refused", "connection"}, kT0)) == "close 2");
   job.on(AgentGreeted{3}, kT0);
   job.on(AgentReady{3, 0}, kT0);
-  CHECK(text_of(job.on(AgentLost{0, "n0: unknown host key"}, kT0)) == "close 0");
+  CHECK(text_of(job.on(AgentLost{0, "n0: unknown host key", "host key"}, kT0)) == "close 0");
   job.on(AgentGreeted{1}, kT0);
   CHECK(text_of(job.on(AgentReady{1, 0}, kT0)) ==
-        "say 2 of 4 nodes cannot be used:\n  n0: unknown host key\n  n2: refused, kill");
+        "say 2 of 4 nodes cannot be used:\n  HOSTS  STAGE       REASON\n"
+        "  n0     host key    unknown host key\n  n2     connection  refused, kill");
   CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1");
   CHECK(text_of(job.on(AgentDone{3}, kT0)) == "close 3, finish 69");
 }
@@ -85,9 +86,8 @@ TEST_CASE("nodes that get nowhere are named when nobody has got further for the 
   job.on(AgentHeard{0}, kT0 + 49s);
   CHECK(text_of(job.on(Tick{}, kT0 + 49s)) == "beat");
   CHECK(text_of(job.on(Tick{}, kT0 + 50s)) ==
-        "close 1, close 2, say 2 of 3 nodes cannot be used:\n  n1: not ready in time\n  n2: "
-        "not "
-        "ready in time, kill");
+        "close 1, close 2, say 2 of 3 nodes cannot be used:\n  HOSTS       STAGE        REASON\n"
+        "  n[1-2] (2)  agent start  not ready in time, kill");
 }
 
 TEST_CASE("a lost node is a failure like any other") {

@@ -117,7 +117,8 @@ TEST_CASE("every host that cannot be reached is in the message, and no rank runs
       3,
       [](const Host& host, FakeAgent& agent) {
         if (host.name == "n1") return greet(agent);
-        agent.end({ChannelEnd::Kind::unreachable, host.name + ": connection refused"});
+        agent.end(
+            {ChannelEnd::Kind::unreachable, host.name + ": connection refused", "connection"});
       },
       [](FakeAgent& agent, const Message& message) {
         if (std::holds_alternative<Spec>(message)) agent.say(Ready{});
@@ -126,8 +127,8 @@ TEST_CASE("every host that cannot be reached is in the message, and no rank runs
       });
   CHECK(seen.code == 69);
   CHECK(seen.err ==
-        "dslaunch: 2 of 3 nodes cannot be used:\n  n0: connection refused\n  n2: connection "
-        "refused\n");
+        "dslaunch: 2 of 3 nodes cannot be used:\n  HOSTS       STAGE       REASON\n"
+        "  n[0,2] (2)  connection  connection refused\n");
 }
 
 TEST_CASE("an agent that is no agent ends with its own last words") {
@@ -187,5 +188,5 @@ TEST_CASE("control bytes of an agent's reason do not reach the terminal") {
       },
       agent_with(0));
   CHECK(seen.code == 69);
-  CHECK(seen.err == "dslaunch: n0: bad ?[2J thing\n");
+  CHECK(seen.err == "dslaunch: n0: bad ?[2J thing (stage: agent start)\n");
 }

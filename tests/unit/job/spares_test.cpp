@@ -64,7 +64,8 @@ TEST_CASE("bad hosts and bad spares are all named when the job cannot start") {
         "close 2, say a spare host cannot be used: s0: no route");
   job.on(AgentLost{1, "n1: refused"}, kT0);
   CHECK(text_of(job.on(AgentLost{0, "n0: unknown host key"}, kT0)) ==
-        "close 0, say 2 of 2 nodes cannot be used:\n  n0: unknown host key\n  n1: refused, kill, "
+        "close 0, say 2 of 2 nodes cannot be used:\n  HOSTS  STAGE  REASON\n"
+        "  n0     -      unknown host key\n  n1     -      refused, kill, "
         "finish 69");
 }
 

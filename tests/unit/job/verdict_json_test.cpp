@@ -83,9 +83,14 @@ TEST_CASE("lost nodes and restarts") {
 
 TEST_CASE("hosts that cannot be used are in the text") {
   JobState job(placement_of(2, 1), {});
-  const json seen =
-      parsed(of(job, {Start{}, AgentLost{0, "n0: refused"}, AgentLost{1, "n1: no \x1b route"}}));
+  const json seen = parsed(of(job, {Start{}, AgentLost{0, "n0: refused", "connection"},
+                                    AgentLost{1, "n1: no \x1b route", "connection"}}));
   CHECK(seen["exit_code"] == 69);
-  CHECK(seen["text"] == "2 of 2 nodes cannot be used:\n  n0: refused\n  n1: no ? route");
+  CHECK(seen["text"] ==
+        "2 of 2 nodes cannot be used:\n  HOSTS  STAGE       REASON\n"
+        "  n0     connection  refused\n  n1     connection  no ? route");
+  CHECK(seen["cause"]["nodes"] == json::parse(R"([
+      {"node": "n0", "node_rank": 0, "stage": "connection", "reason": "n0: refused"},
+      {"node": "n1", "node_rank": 1, "stage": "connection", "reason": "n1: no ? route"}])"));
   CHECK(seen["ranks"][0]["end"] == "not started");
 }

@@ -1,0 +1,176 @@
+// Reasons become texts with gaps where a host's own name or address stands; equal ones share a
+// line.
+#include "launcher/hosts/bad_hosts.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+
+#include "launcher/hosts/fold_names.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kWideHosts = 40;  // a wider list of hosts has its stage and reason below it
+
+constexpr char kNameGap = '\x01';  // cannot come from elsewhere: control bytes are gone by then
+constexpr char kAddressGap = '\x02';
+
+std::string clean(std::string_view text) {
+  std::string out(text);
+  for (char& letter : out) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte < 0x20 || byte == 0x7f) letter = '?';
+  }
+  return out;
+}
+
+bool is_word(char letter) {
+  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+         (letter >= 'A' && letter <= 'Z') || letter == '.' || letter == '-' || letter == '_';
+}
+
+bool is_address(const std::string& word) {
+  std::array<unsigned char, 16> bytes{};
+  return ::inet_pton(AF_INET, word.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, word.c_str(), bytes.data()) == 1;
+}
+
+/// A reason with gaps, and what stood there.
+struct Template {
+  std::string text;
+  std::vector<std::string> values;
+};
+
+/// Words are cut as names and IPv4 addresses are; IPv6 addresses have colons besides.
+Template gaps_of(const std::string& reason, const std::string& name, const std::string& dialled) {
+  const auto varies = [&](const std::string& word) {
+    return word == name || (!word.empty() && word == dialled) || is_address(word);
+  };
+  Template out;
+  for (std::size_t at = 0; at < reason.size();) {
+    std::size_t end = at;
+    while (end < reason.size() && is_word(reason[end])) ++end;
+    std::size_t end6 = at;
+    while (end6 < reason.size() && (is_word(reason[end6]) || reason[end6] == ':')) ++end6;
+    while (end6 > end && reason[end6 - 1] == ':' && (end6 < at + 2 || reason[end6 - 2] != ':'))
+      --end6;
+    const std::string word = reason.substr(at, end - at);
+    const std::string word6 = reason.substr(at, end6 - at);
+    const std::string& value = varies(word6) ? word6 : word;
+    if (!value.empty() && varies(value)) {
+      out.text += value == name ? kNameGap : kAddressGap;
+      out.values.push_back(value);
+      at += value.size();
+      continue;
+    }
+    const std::size_t length = std::max<std::size_t>(word.size(), 1);
+    out.text += reason.substr(at, length);
+    at += length;
+  }
+  return out;
+}
+
+/// "n1 (c-1.x): refused" in its parts.
+struct Parts {
+  std::string name;
+  std::string dialled;  // empty if it is the name
+  std::string reason;
+};
+
+Parts parts_of(const BadHost& host) {
+  Parts parts{clean(host.name), {}, clean(host.reason)};
+  const std::size_t name = parts.name.size();
+  const std::size_t end = parts.reason.find("): ");
+  if (parts.reason.starts_with(parts.name + ": ")) {
+    parts.reason.erase(0, name + 2);
+  } else if (parts.reason.starts_with(parts.name + " (") && end != std::string::npos) {
+    parts.dialled = parts.reason.substr(name + 2, end - name - 2);
+    parts.reason.erase(0, end + 3);
+  }
+  return parts;
+}
+
+struct Line {
+  std::vector<std::string> names;
+  std::string shown;  // the first, with the name that it was dialled by
+  std::string stage;
+  Template reason;
+  std::vector<bool> differs;  // by gap
+
+  [[nodiscard]] std::string hosts() const {
+    return names.size() == 1 ? shown : fmt::format("{} ({})", fold_names(names), names.size());
+  }
+  [[nodiscard]] std::string reason_text() const {
+    std::string text;
+    std::size_t gap = 0;
+    for (const char letter : reason.text) {
+      if (letter != kNameGap && letter != kAddressGap) {
+        text += letter;
+        continue;
+      }
+      text += !differs[gap] ? reason.values[gap] : letter == kNameGap ? "{host}" : "{addr}";
+      ++gap;
+    }
+    return text;
+  }
+};
+
+std::vector<Line> lines_of(const std::vector<BadHost>& hosts) {
+  std::vector<Line> lines;
+  std::map<std::string, std::size_t> known;
+  for (const BadHost& host : hosts) {
+    const auto [name, dialled, reason] = parts_of(host);
+    Template gaps = gaps_of(reason, name, dialled);
+    const auto [entry, is_new] = known.try_emplace(host.stage + '\n' + gaps.text, lines.size());
+    if (is_new) {
+      std::vector<bool> differs(gaps.values.size(), false);
+      lines.push_back({{name},
+                       dialled.empty() ? name : fmt::format("{} ({})", name, dialled),
+                       clean(host.stage),
+                       std::move(gaps),
+                       std::move(differs)});
+      continue;
+    }
+    Line& line = lines[entry->second];
+    if (std::find(line.names.begin(), line.names.end(), name) == line.names.end())
+      line.names.push_back(name);
+    for (std::size_t gap = 0; gap < gaps.values.size(); ++gap)
+      if (gaps.values[gap] != line.reason.values[gap]) line.differs[gap] = true;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view indent) {
+  const std::vector<Line> lines = lines_of(hosts);
+  std::size_t wide = 5, stage = 5;  // the headline's own words
+  for (const Line& line : lines) {
+    const std::size_t width = line.hosts().size();
+    if (width <= kWideHosts) wide = std::max(wide, width);
+    stage = std::max(stage, line.stage.size());
+  }
+  std::string text = fmt::format("{}{:{}}  {:{}}  REASON", indent, "HOSTS", wide, "STAGE", stage);
+  for (const Line& line : lines) {
+    std::string names = line.hosts();
+    if (names.size() > wide) {
+      text += fmt::format("\n{}{}", indent, names);
+      names.clear();
+    }
+    text += fmt::format("\n{}{:{}}  {:{}}  {}", indent, names, wide,
+                        line.stage.empty() ? "-" : line.stage, stage, line.reason_text());
+  }
+  return text;
+}
+
+std::string bad_host_line(const BadHost& host) {
+  const std::string reason = clean(host.reason);
+  return host.stage.empty() ? reason : fmt::format("{} (stage: {})", reason, clean(host.stage));
+}
+
+}  // namespace ds::launcher
