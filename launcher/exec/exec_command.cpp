@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/control/socket_folder.h"
 #include "launcher/exec/exec_input.h"
 #include "launcher/exec/exec_options.h"
 #include "launcher/exec/exec_run.h"
@@ -31,7 +33,7 @@ alone, for a loop that reads a file for instance.
 Every node runs by itself: none is stopped because another failed or could not be reached. Those
 that failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within
 a second stops them, for real: TERM, and KILL after the grace, to all processes that the command
-made.
+made. From another terminal `dslaunch ps` lists it, `dslaunch kill` stops it.
 
 Exit code: 0; with -S the largest code of the nodes, with -k that of the first failure: the
 command's code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64
@@ -89,6 +91,7 @@ int run(int argc, char** argv) {
   request.policy = options.policy;
   request.policy.interrupt_asks = ::isatty(STDERR_FILENO) == 1;
   request.policy.start_timeout = start_timeout(options.reach);
+  request.control_folders = socket_folders(own_variable, ::geteuid());
   request.output = {.fold = options.fold, .diff = options.diff, .prefixed = options.prefixed};
   asio::io_context io(1);
   const Routes routes = make_routes(io, request.hosts, options.reach, request.policy.node_timeout);

@@ -35,6 +35,7 @@ struct NodeLost {  // never reached, or gone without Bye
 };
 struct GotSignal {  // HUP, INT, TERM or TSTP
   int signo = 0;
+  bool asked = false;  // it is meant: an interrupt stops at once
 };
 struct Resumed {};  // this process goes on after StopSelf
 struct OutputSlow {

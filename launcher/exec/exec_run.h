@@ -24,7 +24,8 @@ struct ExecRequest {
   std::string folder;         // empty: the home directory
   ExecPolicy policy;
   ExecOutputSetup output;
-  int in_fd = -1;  // every command gets a copy of it; -1: /dev/null
+  int in_fd = -1;                            // every command gets a copy of it; -1: /dev/null
+  std::vector<std::string> control_folders;  // for its private socket; empty: none
 };
 
 /// How it went.

@@ -33,6 +33,16 @@ Clock::time_point ExecState::wake_at() const {
   return start_by_ ? std::min(at, *start_by_) : at;
 }
 
+std::string_view ExecState::phase_name() const {
+  if (stopping_) return "stopping";
+  return started_ ? "running" : "starting";
+}
+
+int ExecState::nodes_left() const {
+  return static_cast<int>(std::ranges::count_if(
+      nodes_, [](const NodeState& node) { return node.stage != NodeState::Stage::gone; }));
+}
+
 std::chrono::milliseconds ExecState::beat_period() const {
   // Several beats in a short timeout: one that is late must not lose a node.
   if (policy_.node_timeout <= 0ms) return kHeartbeat;
@@ -81,6 +91,7 @@ void ExecState::handle(const NodeReady& event) {
   NodeState& node = this->node(event.node);
   if (node.stage != NodeState::Stage::greeted) return;
   node.stage = NodeState::Stage::running;
+  started_ = true;
   --unready_;
   node_progressed();
   if (policy_.command_timeout > 0ms) set_due(node, NodeState::Due::stop, policy_.command_timeout);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -41,6 +42,14 @@ class ExecState {
   /// Nobody waits for a slow reader any more: a signal or -k ends it all.
   [[nodiscard]] bool stopping() const { return stopping_; }
   [[nodiscard]] const std::vector<NodeResult>& results() const { return results_; }
+  /// starting, running or stopping.
+  [[nodiscard]] std::string_view phase_name() const;
+  /// Nodes that have not ended.
+  [[nodiscard]] int nodes_left() const;
+  [[nodiscard]] bool is_running(int node) const {
+    return nodes_[static_cast<std::size_t>(node)].stage == NodeState::Stage::running;
+  }
+  void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] int exit_code() const;
 
  private:
@@ -104,9 +113,10 @@ class ExecState {
   std::vector<NodeState> nodes_;
   std::vector<NodeResult> results_;
   std::vector<Action> actions_;
-  int next_ = 0;     // the first node that waits
-  int active_ = 0;   // opening, greeted or running
-  int unready_ = 0;  // opening or greeted
+  int next_ = 0;          // the first node that waits
+  int active_ = 0;        // opening, greeted or running
+  int unready_ = 0;       // opening or greeted
+  bool started_ = false;  // a command has
   bool stopping_ = false;
   bool output_gone_ = false;
   bool suspended_ = false;

@@ -38,7 +38,7 @@ void ExecState::stop_all() {
 
 void ExecState::handle(const GotSignal& event) {
   if (event.signo == SIGTSTP) return suspend();
-  const bool asks = event.signo == SIGINT && policy_.interrupt_asks && !stopping_;
+  const bool asks = event.signo == SIGINT && policy_.interrupt_asks && !event.asked && !stopping_;
   if (asks && (!asked_at_ || now_ > *asked_at_ + kAskAgain)) {
     asked_at_ = now_;
     return act(Tell{"interrupt: once more within 1 s to stop all\n" + stages()});

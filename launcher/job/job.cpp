@@ -43,7 +43,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                    }}),
       input_(io, request_.logs.input, request_.in_fd,
              [this](int agent, const Stdin& input) { link(agent).send(input); }),
-      control_(io, request_, identity_,
+      control_(io, describe_job(request_, identity_), request_.control_folders,
                {.phase = [this] { return state_.phase_name(); },
                 .ranks_left = [this] { return state_.ranks_left(); },
                 .set_grace = [this](auto grace) { state_.set_grace(grace); },

@@ -17,17 +17,23 @@ std::string own_host_name() {
   return name.data();
 }
 
-/// What stays the same as long as the job lives.
-JobInfo describe(const JobRequest& request, const JobIdentity& identity) {
+}  // namespace
+
+JobInfo begun_now(const JobIdentity& identity) {
   JobInfo info;
   info.id = job_id_text(identity.id);
   info.pid = static_cast<std::uint32_t>(::getpid());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   info.started_ms = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  info.host = own_host_name();
+  return info;
+}
+
+JobInfo describe_job(const JobRequest& request, const JobIdentity& identity) {
+  JobInfo info = begun_now(identity);
   info.ranks = static_cast<std::uint32_t>(request.placement.world_size());
   info.nodes = static_cast<std::uint32_t>(request.placement.nodes.size());
-  info.host = own_host_name();
   info.log = request.log_file;
   for (const Program& program : request.programs) {
     if (&program != &request.programs.front()) info.command.emplace_back(":");
@@ -37,24 +43,23 @@ JobInfo describe(const JobRequest& request, const JobIdentity& identity) {
   return info;
 }
 
-}  // namespace
-
-JobControl::JobControl(asio::io_context& io, const JobRequest& request, const JobIdentity& identity,
+JobControl::JobControl(asio::io_context& io, JobInfo known, const std::vector<std::string>& folders,
                        Hooks hooks)
-    : hooks_(std::move(hooks)), world_size_(request.placement.world_size()) {
-  if (request.control_folders.empty()) return;
-  const auto info = [this, known = describe(request, identity)] {
+    : hooks_(std::move(hooks)), world_size_(static_cast<int>(known.ranks)) {
+  if (folders.empty()) return;
+  const std::string id = known.id;
+  const bool detached = !known.log.empty();
+  const auto info = [this, known = std::move(known)] {
     JobInfo now = known;
     now.state = hooks_.phase();
     now.ranks_left = static_cast<std::uint32_t>(hooks_.ranks_left());
     return now;
   };
-  server_.emplace(io, job_id_text(identity.id), request.control_folders,
+  server_.emplace(io, id, folders,
                   ControlHooks{.info = info, .signal = [this](int signo, auto grace) {
                                  return on_signal(signo, grace);
                                }});
   problem_ = server_->open();
-  const bool detached = !request.log_file.empty();
   if (!problem_.empty() && detached)
     throw Error(ErrorKind::system, "a detached job could not be reached again: " + problem_);
 }

@@ -8,12 +8,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/control/control_server.h"
 #include "launcher/job/job.h"
 #include "launcher/job/rank_environment.h"
 
 namespace ds::launcher {
+
+/// Id, launcher and start of something that begins now.
+JobInfo begun_now(const JobIdentity& identity);
+/// A job as its clients see it.
+JobInfo describe_job(const JobRequest& request, const JobIdentity& identity);
 
 class JobControl {
  public:
@@ -25,9 +31,10 @@ class JobControl {
     std::function<void(int)> forward;  // to the ranks
   };
 
-  /// Opens the socket, if the request names folders for it.
+  /// Opens the socket in one of `folders`, if there are any. `known`: what stays the same as long
+  /// as the job lives.
   /// Errors:  Error{system} when it cannot be made and the job would be out of reach without it.
-  JobControl(asio::io_context& io, const JobRequest& request, const JobIdentity& identity,
+  JobControl(asio::io_context& io, JobInfo known, const std::vector<std::string>& folders,
              Hooks hooks);
 
   /// Why the job runs without its socket; empty: it has one, or was not to have one.

@@ -248,3 +248,25 @@ TEST_CASE("no nodes, nothing to do") {
   CHECK(exec.on(Begin{}) == "leave");
   CHECK(exec.state.exit_code() == 0);
 }
+
+TEST_CASE("what its clients see: the phase, who is left, who can be sent a signal") {
+  Played exec(2, {.fanout = 1});
+  CHECK(exec.state.phase_name() == "starting");
+  exec.start(1);
+  CHECK(exec.state.phase_name() == "running");
+  CHECK(exec.state.is_running(0));
+  CHECK_FALSE(exec.state.is_running(1));
+  CHECK(exec.state.nodes_left() == 2);
+  exec.ended(0, 0);
+  CHECK(exec.state.nodes_left() == 1);
+  CHECK(exec.state.phase_name() == "running");
+  exec.on(GotSignal{SIGTERM});
+  CHECK(exec.state.phase_name() == "stopping");
+}
+
+TEST_CASE("an interrupt that is asked for stops at once, with the grace that is asked for") {
+  Played exec(1, {.grace = 5s, .interrupt_asks = true});
+  exec.start(1);
+  exec.state.set_grace(1s);
+  CHECK(exec.on(GotSignal{SIGINT, true}) == "stop 0 1000");
+}
