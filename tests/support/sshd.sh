@@ -41,15 +41,15 @@ sshd_start() {
     echo "ListenAddress $address"
     echo "Port $port"
     echo "HostKey $dir/host_key"
-    echo "AuthorizedKeysFile $dir/authorized_keys"
     echo "PidFile $dir/sshd.pid"
     echo "StrictModes no"
     echo "UsePAM no"
     echo "PasswordAuthentication no"
     echo "KbdInteractiveAuthentication no"
-    echo "PrintMotd no"
     # The first value wins in sshd_config: what the caller gives comes before what it leaves open.
     printf '%s\n' "$@"
+    echo "AuthorizedKeysFile $dir/authorized_keys"
+    echo "PrintMotd no"
     echo "LogLevel ERROR"
     # Debian's bash runs ~/.bashrc under sshd unless it is a nested shell; this one must not matter to tests.
     echo "SetEnv SHLVL=1"

@@ -68,6 +68,10 @@ void CommandSession::finish() {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
          fmt::format("no agent could be started there: the remote command ended with status {}",
                      *exit_status_));
+  } else if (!answered_ && !command_.answer.empty() && !eof_wanted_) {
+    fail(ChannelEnd::Kind::no_agent, stage::kStart,
+         "no agent could be started there: something else ran in its place (a forced command of "
+         "the site that leaves $SSH_ORIGINAL_COMMAND out?)");
   } else {
     fail(ChannelEnd::Kind::closed, "", "");
   }

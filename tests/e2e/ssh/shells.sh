@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Jobs on nodes whose users have other login shells, start-up files that talk, and forced commands. One sshd in a
+# mount namespace of its own, with a password file of its own: an account for each shell.
+set -u
+. "$DS_SOURCE/tests/support/sshd.sh"
+sshd_need
+[ "$(id -u)" -eq 0 ] || { echo "SKIP: accounts of other users need root"; exit 77; }
+unshare -m mount --bind /etc/passwd /etc/passwd 2> /dev/null ||
+  { echo "SKIP: this system does not allow mount namespaces"; exit 77; }
+. "$DS_SOURCE/tests/support/launch.sh"
+trap 'sshd_stop "$work/ssh"; clean_up' EXIT
+chmod 755 "$work"
+mkdir ssh home keys
+sshd_setup "$work/ssh"
+cp "$dslaunch" "$work/dslaunch" # where every user may run it
+for file in passwd group shadow; do cp "/etc/$file" "$work/$file"; done
+
+# account NAME SHELL [OPTIONS of its authorized_keys line]: on the next address.
+addresses=0
+names=()
+account() {
+  local name=ds$1 id=$((64000 + addresses)) home=$work/home/$1
+  echo "$name:x:$id:$id::$home:$2" >>passwd
+  echo "$name:x:$id:" >>group
+  echo "$name:*:19000:0:99999:7:::" >>shadow
+  echo "${3:+$3 }$(cat ssh/client_key.pub)" >"keys/$name"
+  mkdir -p "$home/.config/fish"
+  for rc in .profile .bashrc .bash_profile .zshenv .zshrc .zprofile .cshrc .tcshrc .login .config/fish/config.fish; do
+    printf 'echo "noise of %s"\n' "$rc" >"$home/$rc"
+    # csh cannot write to standard error by itself
+    case $rc in .cshrc | .tcshrc | .login) ;; *) printf 'echo "noise of %s on stderr" >&2\n' "$rc" >>"$home/$rc" ;; esac
+  done
+  chown -R "$id:$id" "$home"
+  addresses=$((addresses + 1))
+  names+=("$1")
+  printf '127.0.3.%d port=%s user=%s\n' "$addresses" "$port" "$name" >"hosts.$1"
+}
+port=$(free_port)
+for shell in sh bash dash zsh fish csh tcsh; do
+  path=$(command -v "$shell") || { echo "not tested, it is not installed: $shell"; continue; }
+  account "$shell" "$path"
+done
+account evalkey /bin/bash 'command="eval \"$SSH_ORIGINAL_COMMAND\""'
+account plainkey /bin/sh 'command="echo a site greets you; exec $SSH_ORIGINAL_COMMAND"'
+account shkey "$(command -v csh || echo /bin/sh)" 'command="/bin/sh -c \"$SSH_ORIGINAL_COMMAND\""'
+account forced /bin/bash
+account chatty /bin/bash
+echo 'head -c 300000 /dev/zero | tr "\0" x' >>home/chatty/.bashrc
+for name in "${names[@]}"; do cat "hosts.$name"; done >all
+grep -v plainkey all >quoted # a command that is cut at blanks has no quotes left
+account deaf /bin/sh 'command="echo only backups here"'
+account nologin /usr/sbin/nologin
+
+echo "Welcome to this site" >motd
+cat >start_sshd <<END
+#!/bin/sh
+for file in passwd group shadow; do mount --bind "$work/\$file" "/etc/\$file" || exit 1; done
+exec /usr/sbin/sshd -f "$work/ssh/sshd_config" -E "$work/ssh/sshd.log"
+END
+chmod 755 start_sshd
+printf '#!/bin/sh\necho forced by the site\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n' >forced_command
+chmod 755 forced_command
+addresses_line=()
+for ((i = 2; i <= addresses; i++)); do addresses_line+=("ListenAddress 127.0.3.$i"); done
+SSHD_START="unshare -m $work/start_sshd" sshd_start "$work/ssh" 127.0.3.1 "$port" "${addresses_line[@]}" \
+  "AuthorizedKeysFile $work/keys/%u" "PrintMotd yes" "Banner $work/motd" "SetEnv SHLVL=0" || die "no sshd"
+# A Match block ends the file.
+printf 'Match User dsforced\n  ForceCommand %s\n' "$work/forced_command" >>ssh/sshd_config
+sshd_stop "$work/ssh"
+wait_for bash -c "! (exec 3<>/dev/tcp/127.0.3.1/$port) 2>/dev/null"
+unshare -m "$work/start_sshd" || die "no sshd"
+wait_for files_there ssh/sshd.pid
+sshd_know "$work/ssh" "[127.0.3.*]:$port"
+job() {
+  local hosts=$1
+  shift
+  run --ssh-config "$work/ssh/ssh_config" --hostfile "$hosts" --agent-path "$agent_path" --wdir / "$@"
+}
+
+# By the first, plain command; and by the line for /bin/sh, where the path is nothing that all shells take alike.
+mkdir "odd 'path' !x"
+cp dslaunch "odd 'path' !x/dslaunch"
+for agent_path in "$work/dslaunch" "$work/odd 'path' !x/dslaunch"; do
+  case $agent_path in *odd*) hosts=quoted ;; *) hosts=all ;; esac
+  job $hosts -- sh -c 'echo "ok $(id -un) $RANK"; echo "words of $RANK" >&2'
+  expect 0 "a job on all shells, by $agent_path"
+  [ "$(sed 's/^\[[0-9]*\] //' out | sort)" = \
+    "$(i=0; for name in $(sed 's/.*user=//' $hosts); do echo "ok $name $i"; i=$((i + 1)); done | sort)" ] ||
+    die "output of all shells, and nothing else"
+  grep -v '^\[[0-9]*\] words of [0-9]*$' err && die "noise on standard error"
+  [ $hosts = all ] || break
+  for name in "${names[@]}"; do
+    case $name in deaf | nologin) continue ;; esac
+    job "hosts.$name" -- sh -c 'exit 7'
+    expect 7 "the exit code from $name"
+  done
+done
+
+# A node that runs something else instead is named with what it said.
+agent_path=$work/dslaunch
+job hosts.deaf -- true
+expect 69 "a forced command that starts no agent"
+grep -q 'dslaunch: 127.0.3.*something else ran in its place.*(it said: only backups here).*(stage: agent start)' err ||
+  die "its reason"
+job hosts.nologin -- true
+expect 69 "an account that may not log in"
+grep -q 'dslaunch: 127.0.3.*no agent could be started there.*(it said: This account is currently not available' err ||
+  die "its reason"
+echo "ssh shells: all passed for ${names[*]}"
