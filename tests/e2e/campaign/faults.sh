@@ -46,6 +46,10 @@ fault_stop_rank() {
   kill -STOP "$(rank_pid "$rank")"
   want_code=124 want_cause='"kind": "deadline"' harmed=$rank
 }
+# A stop is believed when it was seen twice, half a second apart: the job must not end before.
+run_ms_stop_shim=4000
+run_ms_stop_agent=4000
+run_ms_stop_guard=4000
 fault_kill_shim() { hit KILL shim; }
 fault_stop_shim() { hit STOP shim; }
 fault_kill_agent() { hit KILL agent; }
