@@ -88,7 +88,13 @@ void JobState::drop_unready_agents() {
 
 void JobState::say_waiting() {
   const auto left = policy_.grace - std::chrono::milliseconds(kSayWaitingAfter);
-  if (ranks_left_ > 0 && left > 0ms) act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
+  if (ranks_left_ > 0 && left > 0ms) {
+    act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
+  } else if (sweep_by_ && *sweep_by_ > now_) {
+    const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
+    act(Say{fmt::format("{}; up to {} for it to answer again, to kill what is left there",
+                        printable(cause_text(placement_, cause_)), span_text(span))});
+  }
 }
 
 // Deadlines.

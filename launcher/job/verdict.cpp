@@ -31,6 +31,12 @@ std::string deadline_text(const Placement& placement, const Cause& cause) {
                      ranks_by_node(placement, cause.running));
 }
 
+/// A reason names its host; where that is the node's own name, once is enough.
+std::string lost_text(const std::string& node, std::string_view reason) {
+  if (reason.starts_with(node + ": ")) reason.remove_prefix(node.size() + 2);
+  return fmt::format("node {} is lost: {}", node, reason);
+}
+
 }  // namespace
 
 int exit_code(const Cause& cause) {
@@ -61,7 +67,7 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
     case Cause::Kind::rank:
       return fmt::format("{}: {}", rank_name(placement, cause.rank), describe(cause.end));
     case Cause::Kind::node:
-      return fmt::format("node {} is lost: {}", node_name(placement, cause.node), cause.reason);
+      return lost_text(node_name(placement, cause.node), cause.reason);
     case Cause::Kind::signal:
       return cause.signo == SIGINT ? "interrupted"
                                    : fmt::format("got {}", signal_name(cause.signo));

@@ -107,7 +107,7 @@ TEST_CASE("a lost node is a failure like any other") {
   CHECK(goodbye(swept, {2}) ==
         "close 2, say the other ranks: [0-1] lost, "
         "say n1 was reached again: 3 processes were left there, killed now, "
-        "say node n1 is lost: n1: connection reset; 2 ranks stopped after it, finish 69");
+        "say node n1 is lost: connection reset; 2 ranks stopped after it, finish 69");
 }
 
 TEST_CASE("a silent node is lost after the node timeout, but not because the launcher slept") {

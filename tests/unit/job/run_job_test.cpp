@@ -176,7 +176,7 @@ TEST_CASE("nonsense in the middle of a job loses the node") {
       });
   CHECK(seen.code == 69);
   CHECK(seen.err.find("dslaunch: n0 was reached again: nothing was left there\n"
-                      "dslaunch: node n0 is lost: n0: what came is not from dslaunch") == 0);
+                      "dslaunch: node n0 is lost: what came is not from dslaunch") == 0);
 }
 
 TEST_CASE("control bytes of an agent's reason do not reach the terminal") {

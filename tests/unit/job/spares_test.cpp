@@ -72,7 +72,7 @@ TEST_CASE("bad hosts and bad spares are all named when the job cannot start") {
 TEST_CASE("a lost node is replaced by a spare in the next epoch, the survivors stay") {
   JobState job = started_with_spares(3, 2, 1, {.max_restarts = 1});
   CHECK(text_of(job.on(AgentLost{1, "n1: nothing heard"}, kT0)) ==
-        "close 1, open 4, say node n1 is lost: n1: nothing heard; restart 1 of 1, stop 10000");
+        "close 1, open 4, say node n1 is lost: nothing heard; restart 1 of 1, stop 10000");
   for (const int rank : {0, 1, 4, 5}) job.on(signaled(rank, SIGTERM), kT0);
   job.on(AgentCleared{0}, kT0);
   CHECK(text_of(job.on(AgentCleared{2}, kT0)) ==
@@ -97,7 +97,7 @@ TEST_CASE("without a restart to spend a lost node ends the job, spares or not") 
 TEST_CASE("without a spare the lost host itself is waited for") {
   JobState job = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 1});
   CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) ==
-        "close 1, open 2, say node n1 is lost: n1: reset; restart 1 of 1, stop 10000");
+        "close 1, open 2, say node n1 is lost: reset; restart 1 of 1, stop 10000");
   job.on(signaled(0, SIGTERM), kT0);
   CHECK(job.on(AgentCleared{0}, kT0).empty());
   CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "sweep 2");
@@ -111,7 +111,7 @@ TEST_CASE("without a spare the lost host itself is waited for") {
   CHECK(text_of(gone.on(AgentLost{2, "n1: no route"}, kT0)) == "close 2, dismiss 0");
   CHECK(goodbye(gone, {0}) ==
         "close 0, say n1 could not "
-        "be reached again; its agent, if it lives, ends what runs there, say node n1 is lost: n1: "
+        "be reached again; its agent, if it lives, ends what runs there, say node n1 is lost: "
         "reset; 1 rank stopped after it; no host is left to take the place of n1, finish 69");
 }
 
@@ -153,7 +153,10 @@ TEST_CASE("the end of a job waits a little for the sweep of a lost host, not for
   job.on(AgentLost{1, "n1: reset"}, kT0);
   job.on(signaled(0, SIGTERM), kT0);
   CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0");
-  for (auto at = kT0 + 1s; at < kT0 + 5s; at += 1s) CHECK(text_of(job.on(Tick{}, at)) == "beat");
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) ==
+        "beat, say node n1 is lost: reset; up to 4 s for it to answer again, to kill what is left "
+        "there");
+  for (auto at = kT0 + 2s; at < kT0 + 5s; at += 1s) CHECK(text_of(job.on(Tick{}, at)) == "beat");
   CHECK(text_of(job.on(Tick{}, kT0 + 5s)).find("close 2") != std::string::npos);
   CHECK(job.finished());
 

@@ -78,7 +78,7 @@ TEST_CASE("lost nodes and restarts") {
   CHECK(seen["lost_nodes"] == json::parse(R"([{"node": "n1", "node_rank": 1,
       "reason": "n1: reset", "sweep": "done", "killed": 4}])"));
   CHECK(seen["restarts"] ==
-        json::parse(R"([{"cause": "node n1 is lost: n1: reset", "seconds": 0.0}])"));
+        json::parse(R"([{"cause": "node n1 is lost: reset", "seconds": 0.0}])"));
 }
 
 TEST_CASE("hosts that cannot be used are in the text") {
