@@ -158,7 +158,7 @@ void AgentLoop::read_channel() {
     if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message, late});
   }
   if (channel_.error()) tell(LinkLost{"the launcher sent nonsense: " + *channel_.error()});
-  if (!channel_open_) lose_root("the channel to the launcher has ended");
+  if (!channel_open_) lose_root({});
 }
 
 void AgentLoop::read_reports() {

@@ -120,8 +120,11 @@ void AgentState::give_up(const std::string& why, Actions& out) {
   force_at_ = std::min(force_at_.value_or(now_ + kShimsHelpWithin), now_ + kShimsHelpWithin);
 }
 
-void AgentState::take(const RootLost&, Actions& out) {
+void AgentState::take(const RootLost& event, Actions& out) {
   if (std::exchange(root_lost_, true)) return;
+  // Before the ends of ranks that follow from it: a root that was only stopped shall know the
+  // cause.
+  if (!event.why.empty()) out.emplace_back(Send{Problem{event.why}});
   const Clock::duration grace =
       spec_ ? std::min<Clock::duration>(std::chrono::milliseconds(spec_->grace_ms), kLossGrace)
             : kLossGrace;
@@ -185,9 +188,7 @@ void AgentState::take(const TimePassed&, Actions& out) {
   }
   if (const auto limit = silence_limit(); limit && now_ >= *limit) {
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
-    out.emplace_back(
-        Send{Problem{fmt::format("heard nothing of the launcher for {} s", silent.count())}});
-    take(RootLost{}, out);
+    take(RootLost{fmt::format("heard nothing of the launcher for {} s", silent.count())}, out);
   }
   if (phase_ == Phase::running && kill_at_ && now_ >= *kill_at_) kill_ranks(out);
   if (phase_ == Phase::killing && force_at_ && now_ >= *force_at_) {

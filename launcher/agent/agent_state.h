@@ -17,7 +17,7 @@ struct FrameCame {
   bool late = false;  // of an epoch whose ranks are gone
 };
 struct RootLost {  // the channel has ended, or the root is stopped, or we were asked to leave
-  std::string why;
+  std::string why{};  // for a root that may hear it yet; empty if none can
 };
 struct PortHeld {
   std::uint16_t port = 0;

@@ -85,12 +85,12 @@ TEST_CASE("before Go there is nothing to stop") {
   state.on(FrameCame{spec_of(1)}, kT0);
   CHECK(state.on(FrameCame{Kill{}}, kT0) == Actions{Send{Bye{}}, Finish{0}});
   AgentState early(kT0);
-  CHECK(finishes(early.on(RootLost{"gone"}, kT0)));
+  CHECK(finishes(early.on(RootLost{}, kT0)));
 }
 
 TEST_CASE("a lost root is a Stop with at most 3 s, and nothing is said into the void") {
   AgentState state = running();
-  CHECK(state.on(RootLost{"closed"}, kT0) == Actions{SignalMains{SIGTERM}});
+  CHECK(state.on(RootLost{}, kT0) == Actions{SignalMains{SIGTERM}});
   CHECK(state.on(TimePassed{}, kT0 + 2999ms).empty());
   CHECK(state.on(TimePassed{}, kT0 + 3s) == Actions{KillRanks{}});
 }
@@ -99,7 +99,7 @@ TEST_CASE("a shorter grace than 3 s holds for a lost root too") {
   Spec spec = spec_of(2);
   spec.grace_ms = 500;
   AgentState state = running(2, spec);
-  state.on(RootLost{"closed"}, kT0);
+  state.on(RootLost{}, kT0);
   CHECK(state.on(TimePassed{}, kT0 + 500ms) == Actions{KillRanks{}});
 }
 
@@ -182,8 +182,14 @@ TEST_CASE(
   CHECK(state.on(FrameCame{Stop{3000}}, kT0 + 2s) == Actions{SignalMains{SIGTERM}});
   CHECK(state.on(NodeEmpty{}, kT0 + 3s) == Actions{Send{Cleared{}}, ForgetRanks{}});
   AgentState lost = state;
-  CHECK(lost.on(RootLost{"closed"}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
+  CHECK(lost.on(RootLost{}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
   CHECK(state.on(FrameCame{Kill{}}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
+}
+
+TEST_CASE("a root that is only stopped learns why, before it hears of the ranks' ends") {
+  AgentState state = running();
+  CHECK(state.on(RootLost{"the launcher was stopped"}, kT0) ==
+        Actions{Send{Problem{"the launcher was stopped"}}, SignalMains{SIGTERM}});
 }
 
 TEST_CASE("beats are rarer until the ranks start") {
@@ -210,7 +216,7 @@ TEST_CASE("an agent that has lost its root or a link does not wait for another e
   Spec spec = spec_of(1);
   spec.keep_agent = true;
   AgentState lost = running(1, spec);
-  lost.on(RootLost{"closed"}, kT0);
+  lost.on(RootLost{}, kT0);
   CHECK(finishes(lost.on(NodeEmpty{}, kT0)));
   AgentState broken = running(1, spec);
   broken.on(LinkLost{"a shim was killed"}, kT0);
