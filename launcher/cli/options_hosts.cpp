@@ -20,6 +20,8 @@ void append(std::vector<T>& list, std::vector<T> more) {
               std::make_move_iterator(more.end()));
 }
 
+/// The first is --hostfile; so many behind it choose.
+constexpr std::size_t kSelectionOptions = 5;
 constexpr OptionDef<HostOptions> kOptions[] = {
     {{"--hostfile,--machinefile", "FILE",
       "hosts and slots, one a line (\"-\" reads standard input);\n"
@@ -94,6 +96,10 @@ constexpr OptionDef<HostOptions> kOptions[] = {
 }  // namespace
 
 std::span<const OptionDef<HostOptions>> host_options() { return kOptions; }
+
+std::span<const OptionDef<HostOptions>> selection_options() {
+  return std::span<const OptionDef<HostOptions>>(kOptions).subspan(1, kSelectionOptions);
+}
 
 void check_host_options(const HostOptions& options) {
   const HostSelection& selection = options.selection;

@@ -29,6 +29,9 @@ struct HostOptions {
 };
 
 std::span<const OptionDef<HostOptions>> host_options();
+/// Of these the ones that choose among hosts and slots: --host, --include, --exclude, --num-nodes
+/// and --num-gpus.
+std::span<const OptionDef<HostOptions>> selection_options();
 
 /// What cannot be seen from one option alone.
 /// Errors:  Error{usage} for options that exclude each other.

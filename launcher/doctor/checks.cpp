@@ -93,6 +93,9 @@ class Checker {
     if (any_gpus && count < node.slots)
       error(i, Subject::gpus,
             fmt::format("{} for {}", counted(count, "GPU"), counted(node.slots, "slot")));
+    else if (any_gpus && !node.devices.empty() && std::ranges::max(node.devices) >= count)
+      error(i, Subject::gpus,
+            fmt::format("GPU {} is asked for; it has {}", std::ranges::max(node.devices), count));
     if (!facts.gpu_problem.empty()) warn(i, Subject::gpus, facts.gpu_problem);
     if (!facts.gpus.empty() && static_cast<int>(facts.gpus.size()) < facts.gpu_files)
       error(i, Subject::gpus,

@@ -15,7 +15,8 @@ namespace ds::launcher::doctor {
 struct NodeReport {
   std::string name;
   int slots = 1;
-  exec::NodeResult result{};  // of the program that looked around there
+  std::vector<int> devices{};  // of its slots, when some were chosen
+  exec::NodeResult result{};   // of the program that looked around there
   Facts facts{};
   std::string said{};          // its last words on standard error
   std::string address{};       // by which it was reached; empty: it is this machine

@@ -15,14 +15,12 @@
 #include "engine/base/unique_fd.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/doctor/collect.h"
+#include "launcher/doctor/doctor_hosts.h"
 #include "launcher/doctor/doctor_options.h"
 #include "launcher/doctor/report.h"
 #include "launcher/doctor/reverse_names.h"
 #include "launcher/doctor/run_tool.h"
 #include "launcher/exec/exec_run.h"
-#include "launcher/exec/host_list.h"
-#include "launcher/exec/host_sources.h"
-#include "launcher/hosts/load_hostfile.h"
 #include "launcher/routes/routes.h"
 #include "runner/contract.h"
 
@@ -91,20 +89,6 @@ std::vector<std::string> facts_words(const DoctorOptions& options,
   add(kCheck, absolute(words.front()));
   for (std::size_t i = 1; i < words.size(); ++i) add(kWord, words[i]);
   return argv;
-}
-
-std::vector<Host> hosts_of(const DoctorOptions& options) {
-  if (!options.hostfile && options.lists.empty())
-    usage_error("no hosts are given", "as in: dslaunch doctor --hostfile hosts");
-  exec::HostListParser parser(exec::system_list_reader());
-  if (options.hostfile) parser.add_hosts(load_hostfile(*options.hostfile));
-  for (const std::string& list : options.lists) parser.add(list, "-w");
-  for (const std::string& list : options.excluded) parser.exclude(list, "-x");
-  std::vector<Host> hosts = parser.hosts();
-  if (hosts.empty()) usage_error("no hosts are left", "look at --hostfile, -w and -x");
-  for (Host& host : hosts)
-    if (host.user.empty()) host.user = options.user;
-  return hosts;
 }
 
 /// What came from one node.
@@ -186,6 +170,7 @@ int run_doctor(int argc, char** argv) {
   if (!words->empty() && !words->front().ends_with(".toml"))
     usage_error(fmt::format("'{}' is not a .toml file", words->front()),
                 "hosts are given with --hostfile FILE or -w HOSTS");
+  check_host_options(options.choice);
   exec::ExecRequest request;
   request.hosts = hosts_of(options);
   const std::vector<Host> hosts = request.hosts;
@@ -194,6 +179,7 @@ int run_doctor(int argc, char** argv) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].name = names[i];
     nodes[i].slots = hosts[i].slots;
+    nodes[i].devices = hosts[i].devices;
   }
   request.policy.command_timeout = options.timeout + (words->empty() ? 0ms : kCheckLimit);
   request.policy.start_timeout = start_timeout(options.reach);

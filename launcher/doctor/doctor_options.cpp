@@ -11,9 +11,12 @@ namespace {
 using Def = OptionDef<DoctorOptions>;
 using Defs = std::span<const Def>;
 
-constexpr Def kWhere[] = {
+constexpr Def kHostfile[] = {
     {{"--hostfile", "FILE", "hosts and slots, as for a job (\"-\" reads standard input)"},
      [](DoctorOptions& o, const GivenOption& given) { o.hostfile = text_value(given); }},
+};
+
+constexpr Def kWhere[] = {
     {{"-w", "HOSTS", "hosts as for dslaunch exec, with one slot each; may be repeated", true},
      [](DoctorOptions& o, const GivenOption& given) { o.lists.push_back(text_value(given)); }},
     {{"-x", "HOSTS", "leave these out; may be repeated", true},
@@ -48,6 +51,8 @@ constexpr Def kOutput[] = {
 
 OptionTable doctor_table(DoctorOptions& options) {
   OptionTable table;
+  table.add("Where", Defs(kHostfile), options);
+  table.add("Where", selection_options(), options.choice);
   table.add("Where", Defs(kWhere), options);
   table.add("What is checked", Defs(kChecked), options);
   table.add("Output", Defs(kOutput), options);

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "launcher/cli/option_table.h"
+#include "launcher/cli/options_hosts.h"
 #include "launcher/cli/options_reach.h"
 
 namespace ds::launcher::doctor {
 
 struct DoctorOptions {
   std::optional<std::string> hostfile;
+  HostOptions choice;                 // only what selection_options() say
   std::vector<std::string> lists;     // -w
   std::vector<std::string> excluded;  // -x
   std::string user;                   // -l

@@ -66,6 +66,30 @@ if [ -x "$DS_BIN/dsrunner" ]; then
   out_has '  127\.0\.3\.\[1-2\] \(2\): dsrunner --check: .*/no/such/text' "what dsrunner says"
 fi
 
+# The choices of a job.
+names() { sed -n '/^node /,/^$/p' out | sed '1d;/^$/d;s/ .*//' | tr '\n' ' '; }
+doctor --hostfile hosts -i 127.0.3.2
+expect 0 "--include"
+[ "$(names)" = "127.0.3.2 " ] || die "--include leaves: $(names)"
+doctor --hostfile hosts -e 127.0.3.3@127.0.3.4
+expect 0 "--exclude"
+[ "$(names)" = "127.0.3.1 127.0.3.2 " ] || die "--exclude leaves: $(names)"
+doctor --hostfile hosts --host 127.0.3.1 --skip-bad
+[ "$(cat out)" = "127.0.3.1 port=$port slots=1" ] || die "--host with a hostfile"
+printf '127.0.3.1 slots=4 port=%s\n127.0.3.2 slots=auto port=%s\n' "$port" "$port" >slots
+doctor --hostfile slots -i 127.0.3.1:1,3@127.0.3.2 --skip-bad
+[ "$(cat out)" = "127.0.3.1 port=$port gpus=1,3 slots=2
+127.0.3.2 port=$port slots=auto" ] || die "slots of a host, and a whole one: $(cat out)"
+doctor --hostfile slots -e 127.0.3.2:1
+expect 65 "slots of slots=auto"
+grep -q "'127.0.3.2:1' names slots of 127.0.3.2, which has slots=auto" err || die "slots of slots=auto are refused"
+doctor --hostfile hosts -i 127.0.3.9
+expect 65 "a host that is not there"
+doctor --hostfile hosts -i 127.0.3.1 -e 127.0.3.2
+expect 64 "--include and --exclude"
+run doctor --host localhost
+expect 0 "--host alone"
+
 run doctor -w localhost --path "$work"
 expect 0 "this machine"
 run doctor

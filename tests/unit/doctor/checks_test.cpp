@@ -70,6 +70,10 @@ TEST_CASE("fewer GPUs than slots are an error, another number than most have a w
   CHECK(spoilt([](NodeReport& n) {
           n.facts.gpu_processes.push_back({3, 4711, 1024, "python", "ann"});
         }) == "W1 GPU 3 is in use: process 4711 of ann, python, 1024 MiB");
+  CHECK(spoilt([](NodeReport& n) {
+          n.slots = 1;
+          n.devices = {8};
+        }) == "E1 GPU 8 is asked for; it has 8");
   std::vector<NodeReport> nodes = good_cluster(2);
   for (NodeReport& node : nodes) {
     node.facts.gpu_files = 0;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/doctor/amounts.h"
+#include "launcher/doctor/report_table.h"
 #include "unit/doctor/nodes.h"
 
 using namespace ds::launcher;
@@ -46,6 +47,37 @@ TEST_CASE("the table marks what differs, and says why below") {
         "\nErrors:\n  n3: not reached: refused\n"
         "\nWarnings:\n  n2: GPU driver: 535.2; most have 550.1\n"
         "\n3 of 4 nodes can be used\n");
+}
+
+TEST_CASE("many nodes that are alike share a line, with amounts from least to most") {
+  std::vector<NodeReport> nodes = good_cluster(40);
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].address = "10.0.0." + std::to_string(i + 1);
+    nodes[i].facts.memory_free = (490 + i % 3) * kGiB;
+  }
+  nodes[6].facts.driver = "535.2";
+  nodes[7] = {.name = "n8",
+              .slots = 8,
+              .result = {.kind = exec::NodeResult::Kind::unreachable, .reason = "n8: refused"}};
+  nodes[8] = nodes[7];
+  nodes[8].name = "n9";
+  const std::string text = report_text(nodes, check_nodes(nodes));
+  const std::size_t from = text.find("\nnode ");
+  const std::string table = text.substr(from, text.find("\n\n", from) - from);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 4);
+  CHECK(table.find("\nn[1-6,10-40] (37)  good     64     490 GiB/512 GiB..492 GiB/512 GiB  8 ") !=
+        std::string::npos);
+  CHECK(table.find(" 10.0.0.[1-6,10-40]") != std::string::npos);
+  CHECK(table.find("\nn7                 warning  64     490 GiB/512 GiB                   8* ") !=
+        std::string::npos);
+  CHECK(table.find("\nn[8-9] (2)         BAD      -  ") != std::string::npos);
+}
+
+TEST_CASE("a line of its own for each of few nodes, though they are alike") {
+  const std::vector<NodeReport> nodes = good_cluster(static_cast<int>(kMostSingleLines));
+  const std::string text = report_text(nodes, check_nodes(nodes));
+  CHECK(text.find("\nn16 ") != std::string::npos);
 }
 
 TEST_CASE("when all is well the last line says so") {
