@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "launcher/logs/output_cutter.h"
 #include "launcher/logs/prefix.h"
 
 namespace ds::launcher {
@@ -13,6 +14,8 @@ namespace {
 
 /// How often we look whether a slow disk has come on.
 constexpr std::chrono::milliseconds kDiskPeriod{20};
+/// Whatever a root grants.
+constexpr std::uint64_t kLeastFrame = 1024;
 
 std::string own_name() {
   char name[256] = {};
@@ -55,8 +58,20 @@ void OutputPath::take(const Output& output) {
     keep(output, known->second);
     if ((known->second.sent & output.stream) == 0) return;
   }
-  if (keeping_) return spool_->push(output);
-  send(output);
+  forward(output);
+}
+
+/// As much as there is credit for, in frames of the right size; the rest waits in the spool, behind
+/// what is there.
+void OutputPath::forward(const Output& output) {
+  OutputCutter cutter(output, frame_);
+  while (const std::optional<Output> piece = cutter.next()) {
+    if (!keeping_ && spool_->empty() && may_send()) {
+      send(*piece);
+    } else {
+      spool_->push(*piece);
+    }
+  }
 }
 
 void OutputPath::keep(const Output& output, Rank& rank) {
@@ -80,7 +95,7 @@ void OutputPath::keep(const Output& output, Rank& rank) {
 }
 
 void OutputPath::send(const Output& output) {
-  if (credit_) *credit_ -= std::min<std::uint64_t>(*credit_, output.bytes.size());
+  if (credit_) *credit_ -= std::min(*credit_, kOutputHeaderBytes + output.bytes.size());
   channel_.send_output(envelope_, output);
 }
 
@@ -91,19 +106,25 @@ void OutputPath::say(const std::string& text) {
 }
 
 void OutputPath::credit(const Credit& credit) {
+  if (discards_) return;
+  if (credit.discard) {
+    discards_ = true;
+    if (spool_) spool_->discard();
+    credit_.reset();  // whatever still comes may go: the root drops what nobody reads
+    return;
+  }
+  if (!credit_) frame_ = std::max(CreditBook::frame_of(credit.bytes), kLeastFrame);
   credit_ = credit_.value_or(0) + credit.bytes;
-  if (!credit.discard) return;
-  if (spool_) spool_->discard();
-  credit_.reset();  // whatever still comes may go: the root drops what nobody reads
 }
 
 bool OutputPath::may_send() const {
-  return channel_.output_waiting() < kChannelLimit && (!credit_ || *credit_ > 0);
+  const bool has_credit = !credit_ || *credit_ >= kOutputHeaderBytes + frame_;
+  return has_credit && channel_.output_waiting() < kChannelLimit;
 }
 
 bool OutputPath::may_read() const {
   if (files_ && files_->queued() > RankFiles::kHigh) return false;
-  return keeping_ ? !spool_->full() : may_send();
+  return keeping_ ? !spool_->full() : may_send() && spool_->empty();
 }
 
 void OutputPath::move(Clock::time_point now) {
@@ -111,7 +132,7 @@ void OutputPath::move(Clock::time_point now) {
     if (const auto problem = files_->problem()) say(*problem);
   }
   if (!spool_) return;
-  while (keeping_ && may_send()) {
+  while (may_send()) {
     const std::optional<Output> next = spool_->front();
     if (const std::uint64_t lines = spool_->take_dropped(); lines > 0)
       say(fmt::format("{} lines were dropped: nobody read fast enough", lines));
@@ -142,7 +163,7 @@ std::optional<Clock::time_point> OutputPath::wake_at() const {
 }
 
 bool OutputPath::done(Clock::time_point now) {
-  if (keeping_) return false;
+  if (keeping_ || (spool_ && !spool_->empty())) return false;
   if (!files_ || files_->queued() == 0) return true;
   if (!waits_for_files_) waits_for_files_ = now;
   if (now < *waits_for_files_ + kFilePatience) return false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launcher/agent/agent_channel.h"
+#include "launcher/logs/credit_book.h"
 #include "launcher/logs/last_lines.h"
 #include "launcher/logs/rank_files.h"
 #include "launcher/logs/spool.h"
@@ -47,6 +48,7 @@ class OutputPath {
     int streams_open = 2;
   };
   [[nodiscard]] bool may_send() const;
+  void forward(const Output& output);
   void keep(const Output& output, Rank& rank);
   void send(const Output& output);
   void say(const std::string& text);
@@ -62,8 +64,10 @@ class OutputPath {
   std::uint64_t spool_limit_ = 0;
   std::optional<Spool> spool_;
   std::optional<std::uint64_t> credit_;
+  std::uint64_t frame_ = CreditBook::kMostInFrame;  // the text of one frame
+  bool discards_ = false;
   std::optional<Clock::time_point> stuck_since_;
-  bool keeping_ = false;  // output goes to the spool
+  bool keeping_ = false;  // ranks are read though nothing can be sent: the spool takes it
   std::optional<Clock::time_point> waits_for_files_;
 };
 

@@ -15,8 +15,13 @@ namespace ds::launcher {
 
 namespace {
 
-/// Log files may take this long after the end of everything else.
-constexpr std::chrono::seconds kFilePatience{10};
+std::string_view text_of(const Output& output) {
+  return {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()};
+}
+
+Clock::time_point time_of(std::uint64_t value) {
+  return Clock::time_point(std::chrono::nanoseconds(value));
+}
 
 std::uint64_t lines_of(std::string_view text) {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
@@ -38,6 +43,7 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
       taken_after_(setup.placement.ranks.size()),
       fold_timer_(io),
       book_(setup.placement.nodes.size()),
+      waiting_(UINT64_MAX, false, SIZE_MAX),
       patience_(io),
       queue_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }) {
   if (policy_.fold && setup.placement.world_size() > 1) {
@@ -122,30 +128,52 @@ std::string OutputHub::prefix_of(std::span<const RankName* const> ranks, int str
 // Lines.
 
 void OutputHub::take(int agent, const Output& output) {
-  const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
-                              output.bytes.size()};
+  const std::string_view text = text_of(output);
   some_came_ = true;
-  if (const auto grant = book_.took(static_cast<std::size_t>(agent), text.size()))
-    events_.on_credit(agent, {*grant});
+  const bool on_credit = output.rank != -1 && (output.flags & Output::kTail) == 0;
+  if (on_credit) {
+    const auto grant =
+        book_.took(static_cast<std::size_t>(agent), kOutputHeaderBytes + text.size());
+    if (grant) events_.on_credit(agent, {*grant});
+  }
   if (output.stream != 1 && output.stream != 2) return;
   if (output.rank == -1) return say(fmt::format("dslaunch: {}", printable(text)));
   if (output.rank < 0 || static_cast<std::size_t>(output.rank) >= names_.size()) return;
   last_.add(output.rank, output.stream, text);
-  if ((output.flags & Output::kTail) != 0) return;
+  if (!on_credit) return;
   const bool timed = plan_.stamped_files || plan_.prefix.has_time() || folds_[0];
-  const Clock::time_point at =
-      timed ? agent_at(agent).clock.here(output.time, Clock::now()) : started_;
-  if (files_) keep(output, text, at);
+  Output here = output;
+  here.time = clock_value(timed ? agent_at(agent).clock.here(output.time, Clock::now()) : started_);
+  if (plan_.shows(output.rank, output.stream)) {
+    taken_ += text.size();
+    if (!text.empty()) taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
+  }
+  wait_or_pass(here);
+}
+
+/// `output.time` is of our clock.
+void OutputHub::wait_or_pass(const Output& output) {
+  if (book_.held()) return waiting_.push(output);
+  pass(output);
+  look_at_reader();
+}
+
+void OutputHub::pass(const Output& output) {
+  const std::string_view text = text_of(output);
+  if (output.rank == -1) {
+    relay_.own_line(text, screens());
+    return write_out();
+  }
+  const Clock::time_point at = time_of(output.time);
+  if (files_ && !out_of_patience_) keep(output, text, at);
   if (!plan_.shows(output.rank, output.stream)) return;
-  taken_ += text.size();
-  if (!text.empty()) taken_after_[static_cast<std::size_t>(output.rank)] = taken_;
   const bool drops = !waits_for_reader_ || plan_.drop_here;
   if (drops && queue_.queued() > OutputQueue::kHigh) {
     dropped_lines_ += lines_of(text);
     return;
   }
   show(output, text, at);
-  push();
+  write_out();
 }
 
 void OutputHub::show(const Output& output, std::string_view text, Clock::time_point at) {
@@ -178,7 +206,6 @@ void OutputHub::show_folded(int stream, const FoldedLine& line) {
 void OutputHub::keep(const Output& output, std::string_view text, Clock::time_point at) {
   const std::string stamp = plan_.stamped_files ? time_text(line_time(at).wall) + ' ' : "";
   files_->add(static_cast<std::size_t>(output.rank), output.stream, text, stamp);
-  if (!book_.held() && files_->queued() > RankFiles::kHigh) look_at_reader();
 }
 
 void OutputHub::arm_fold_timer() {
@@ -199,87 +226,7 @@ void OutputHub::arm_fold_timer() {
 }
 
 void OutputHub::say(std::string_view line) {
-  relay_.own_line(line, screens());
-  push();
-}
-
-// The reader.
-
-void OutputHub::push() {
-  queue_.push(1, out_);
-  queue_.push(2, err_);
-  look_at_reader();
-}
-
-void OutputHub::look_at_reader() {
-  const std::size_t queued = queue_.queued();
-  const std::size_t in_files = files_ ? files_->queued() : 0;
-  const bool was = book_.held();
-  const bool slow_reader =
-      !plan_.drop_here && queued > (was ? OutputQueue::kLow : OutputQueue::kHigh);
-  const bool slow_disk = in_files > (was ? RankFiles::kLow : RankFiles::kHigh);
-  const bool hold = waits_for_reader_ && (slow_reader || slow_disk);
-  if (hold && !was) book_.hold();
-  if (hold || !was) return;
-  for (const auto& [agent, bytes] : book_.release())
-    events_.on_credit(static_cast<int>(agent), {bytes});
-}
-
-void OutputHub::on_change() {
-  look_at_reader();
-  say_problem();
-  if (queue_.queued() < OutputQueue::kLow) say_dropped();
-  if (queue_.broken(1) && !finished_) events_.on_closed();
-  leave_when_written();
-}
-
-void OutputHub::say_problem() {
-  const auto problem = files_ ? files_->problem() : std::nullopt;
-  if (problem) say("dslaunch: " + *problem);
-}
-
-void OutputHub::say_dropped() {
-  if (dropped_lines_ == 0) return;
-  const std::uint64_t lines = std::exchange(dropped_lines_, 0);
-  say(fmt::format("dslaunch: {} lines were not shown: nobody read fast enough{}", lines,
-                  files_ ? "; the log files have them" : ""));
-}
-
-void OutputHub::leave_slow_reader() {
-  if (!std::exchange(waits_for_reader_, false)) return;
-  if (book_.held()) {
-    // What the nodes hold back would only be dropped here.
-    for (std::size_t agent = 0; agent < agents_.size(); ++agent)
-      events_.on_credit(static_cast<int>(agent), {0, true});
-  }
-  asio::post(io_, [this] { on_change(); });
-}
-
-void OutputHub::finish() {
-  finished_ = true;
-  fold_timer_.cancel();
-  for (auto& fold : folds_)
-    if (fold) fold->flush();
-  relay_.finish(screens());
-  push();
-  say_dropped();
-  if (files_) {
-    patience_.expires_after(kFilePatience);
-    patience_.async_wait([this](const asio::error_code& error) {
-      if (error) return;
-      out_of_patience_ = true;
-      say("dslaunch: log files are incomplete: the disk does not answer");
-      leave_when_written();
-    });
-  }
-  on_change();
-}
-
-void OutputHub::leave_when_written() {
-  if (!finished_) return;
-  const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
-  const bool kept = !files_ || files_->queued() == 0 || out_of_patience_;
-  if (kept && (queue_.queued() == 0 || nobody_reads)) events_.on_written();
+  wait_or_pass({.rank = -1, .stream = 2, .bytes = std::as_bytes(std::span(line))});
 }
 
 }  // namespace ds::launcher

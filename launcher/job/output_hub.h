@@ -20,11 +20,13 @@
 #include "launcher/logs/node_clock.h"
 #include "launcher/logs/output_queue.h"
 #include "launcher/logs/rank_files.h"
+#include "launcher/logs/spool.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
 /// Threads: the io_context's.
+/// Memory:  what OutputQueue and RankFiles hold, and what came on credit: that waits unformatted.
 class OutputHub {
  public:
   struct Events {
@@ -92,6 +94,8 @@ class OutputHub {
     std::string text{};
   };
   Agent& agent_at(int agent);
+  void wait_or_pass(const Output& output);
+  void pass(const Output& output);
   void show(const Output& output, std::string_view text, Clock::time_point at);
   void show_folded(int stream, const FoldedLine& line);
   void keep(const Output& output, std::string_view text, Clock::time_point at);
@@ -99,7 +103,10 @@ class OutputHub {
   [[nodiscard]] std::string prefix_of(std::span<const RankName* const> ranks, int stream,
                                       Clock::time_point at) const;
   void on_change();
+  void write_out();
+  [[nodiscard]] bool is_behind(bool was) const;
   void look_at_reader();
+  void flush_last();
   void say_dropped();
   void say_problem();
   void leave_when_written();
@@ -124,11 +131,13 @@ class OutputHub {
   asio::steady_timer fold_timer_;
   bool fold_armed_ = false;
   CreditBook book_;
+  Spool waiting_;  // as it came, while the reader is slow: with their times on our clock
   OutputBuffer out_, err_;
   std::uint64_t dropped_lines_ = 0;
   bool some_came_ = false;
   bool waits_for_reader_ = true;
   bool finished_ = false;
+  bool flushed_ = false;         // after that: the last byte has been passed to the queue
   asio::steady_timer patience_;  // with log files, once finished
   bool out_of_patience_ = false;
   // Last: their threads call us until they are gone.

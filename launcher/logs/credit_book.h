@@ -11,14 +11,22 @@
 
 namespace ds::launcher {
 
-/// At any time a node may have at most window() bytes under way, or waiting here, beyond what is
-/// allowed by whoever holds and releases.
+/// At any time a node may have at most window() bytes of frames under way, or waiting here, beyond
+/// what is allowed by whoever holds and releases.
 class CreditBook {
  public:
-  /// All windows together.
-  static constexpr std::uint64_t kTotal = std::uint64_t{64} << 20;
-  static constexpr std::uint64_t kLeast = std::uint64_t{128} << 10;
+  /// All windows together, up to 1,024 nodes. What a node sends can be there four times: libssh
+  /// keeps up to three copies of a packet (32 KiB), whose room it never gives back.
+  static constexpr std::uint64_t kTotal = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
   static constexpr std::uint64_t kMost = std::uint64_t{8} << 20;
+  static constexpr std::uint64_t kMostInFrame = std::uint64_t{256} << 10;
+
+  /// The text of one frame, by a node whose first grant is `window`. Promise: a node whose window
+  /// has all been taken has credit for a frame, whatever took() still owes.
+  static constexpr std::uint64_t frame_of(std::uint64_t window) {
+    return std::min(window / 4, kMostInFrame);
+  }
 
   explicit CreditBook(std::size_t nodes)
       : window_(std::clamp(kTotal / std::max<std::size_t>(nodes, 1), kLeast, kMost)) {}
@@ -26,7 +34,7 @@ class CreditBook {
   /// The first grant of every node.
   [[nodiscard]] std::uint64_t window() const { return window_; }
 
-  /// So much has come from a node; returns what it is granted now, if anything.
+  /// So much has come from a node, headers and all; returns what it is granted now, if anything.
   std::optional<std::uint64_t> took(std::size_t node, std::uint64_t bytes) {
     if (node >= owed_.size()) owed_.resize(node + 1);
     std::uint64_t& owed = owed_[node];

@@ -12,9 +12,6 @@ namespace ds::launcher {
 
 namespace {
 
-// A line longer than this is let through in pieces: it is no text.
-constexpr std::size_t kMaxHeldLine = std::size_t{64} << 20;
-
 const char* find(const char* from, const char* end, char letter) {
   return static_cast<const char*>(std::memchr(from, letter, static_cast<std::size_t>(end - from)));
 }
@@ -87,15 +84,18 @@ void LineRelay::batch(int rank, int stream, std::uint8_t flags, std::span<const 
   OutputBuffer& target = stream == 1 ? to.out : to.err;
   if (untouched_) return emit(index, text, prefix, target);
   std::optional<OutputBuffer>& unfinished = unfinished_[index];
-  if ((flags & kOutputMore) != 0 && (!unfinished || unfinished->size() < kMaxHeldLine)) {
+  if ((flags & kOutputMore) != 0 && held_ + text.size() <= kMaxHeld) {
     if (!unfinished) unfinished.emplace();
     unfinished->append(text);
+    held_ += text.size();
     return;
   }
-  if (!unfinished) return emit(index, text, prefix, target);
-  unfinished->append(text);
-  emit(index, unfinished->view(), prefix, target);
-  unfinished.reset();
+  if (unfinished) {
+    held_ -= unfinished->size();
+    emit(index, unfinished->view(), prefix, target);
+    unfinished.reset();
+  }
+  emit(index, text, prefix, target);
 }
 
 void LineRelay::line(int rank, int stream, std::string_view text, std::string_view prefix,

@@ -24,8 +24,13 @@ struct RelayOutput {
 /// prefix has none: its bytes pass untouched. Promise:
 /// a line is never split by another rank's, however long, as long as it does not stand still; then
 ///          it is closed by a newline before others write, and goes on with a new prefix.
+/// Memory:  kMaxHeld for beginnings of lines longer than a batch, of all ranks together; a line
+/// that
+///          would need more goes on in pieces: it is no text.
 class LineRelay {
  public:
+  static constexpr std::size_t kMaxHeld = std::size_t{32} << 20;
+
   /// `one_screen`: stdout and stderr are the same terminal or file, so an open line of one is in
   /// the way of the other.
   LineRelay(int world_size, bool one_screen);
@@ -64,7 +69,8 @@ class LineRelay {
   std::vector<std::string> prefixes_;  // by stream
   std::optional<Open> open_[2];        // by screen
   std::vector<std::optional<OutputBuffer>>
-      unfinished_;  // by stream: pieces of a line longer than a batch
+      unfinished_;        // by stream: pieces of a line longer than a batch
+  std::size_t held_ = 0;  // bytes of these
 };
 
 /// Copies `text` with `prefix` at the start of each line; `at_start`: it begins one. Every '\r'

@@ -42,7 +42,7 @@ void Spool::push(const Output& output) {
   }
   if (chunks_.empty() || chunks_.back().size + needed > kChunk || chunks_.back().slot) {
     // The oldest stays: it is read next. The newest has been the last to be written.
-    if (chunks_.size() > 1 && in_memory_ > kMemory) put_on_disk(chunks_.back());
+    if (chunks_.size() > 1 && in_memory_ > memory_) put_on_disk(chunks_.back());
     chunks_.emplace_back().bytes.reserve(std::max(std::min(kChunk, std::size_t{64} << 10), needed));
   }
   Chunk& chunk = chunks_.back();

@@ -1,4 +1,4 @@
-// Output that waits on a node: first in memory, then in a file without a name.
+// Output that waits: first in memory, then in a file without a name.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace ds::launcher {
 
 /// First in, first out. Kept in chunks: the oldest, the newest and a few others in memory, those
 /// between them on disk.
-/// Memory:  at most kMemory and one chunk.
+/// Memory:  at most kMemory, unless told otherwise, and one chunk.
 /// Errors:  a disk that takes no more makes the spool as full as it is.
 class Spool {
  public:
@@ -23,7 +23,8 @@ class Spool {
   static constexpr std::size_t kMemory = 16 * kChunk;
 
   /// `drop`: when full, the oldest chunk makes room.
-  Spool(std::uint64_t limit, bool drop) : limit_(limit), drop_(drop) {}
+  Spool(std::uint64_t limit, bool drop, std::size_t memory = kMemory)
+      : limit_(limit), drop_(drop), memory_(memory) {}
 
   [[nodiscard]] bool empty() const { return size_ == 0; }
   /// With headers.
@@ -62,6 +63,7 @@ class Spool {
 
   std::uint64_t limit_;
   bool drop_;
+  std::size_t memory_;  // beyond it the disk is used
   bool disk_failed_ = false;
   std::deque<Chunk> chunks_;
   std::size_t read_ = 0;          // of the front chunk

@@ -96,14 +96,21 @@ void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const En
 
 void Decoder::feed(std::span<const std::byte> bytes) {
   if (error_) return;
-  if (at_ == buffer_.size()) {
-    buffer_.clear();
-    at_ = 0;
-  } else if (at_ > buffer_.size() / 2) {
-    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
-    at_ = 0;
-  }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+/// Keeps the beginning of the next frame, in no more room than suits it: a launcher has thousands
+/// of decoders, and frames are long only now and then.
+std::optional<Frame> Decoder::wait_for_more() {
+  constexpr std::size_t kKept = 4096;
+  const auto rest = buffer_.begin() + static_cast<std::ptrdiff_t>(at_);
+  if (buffer_.capacity() > 4 * std::max(buffer_.size() - at_, kKept)) {
+    buffer_ = Bytes(rest, buffer_.end());
+  } else {
+    buffer_.erase(buffer_.begin(), rest);
+  }
+  at_ = 0;
+  return std::nullopt;
 }
 
 std::optional<Frame> Decoder::fail(std::string text) {
@@ -137,9 +144,10 @@ void Decoder::skip_noise() {
 
 std::optional<Frame> Decoder::next() {
   if (in_noise_ && !error_) skip_noise();
-  if (in_noise_ || error_) return std::nullopt;
+  if (error_) return std::nullopt;
+  if (in_noise_) return wait_for_more();
   const std::span<const std::byte> rest = std::span(buffer_).subspan(at_);
-  if (rest.size() < kFrameHeaderBytes) return std::nullopt;
+  if (rest.size() < kFrameHeaderBytes) return wait_for_more();
   FieldReader head(rest.first(kFrameHeaderBytes));
   Header header;
   fields(head, header);
@@ -151,7 +159,7 @@ std::optional<Frame> Decoder::next() {
     return fail(fmt::format("frame of {} bytes, at most {}", header.length, kMaxFrameBytes));
   std::optional<Message> message = empty_message(header.type);
   if (!message) return fail(fmt::format("frame of unknown type {}", header.type));
-  if (rest.size() < kFrameHeaderBytes + header.length) return std::nullopt;
+  if (rest.size() < kFrameHeaderBytes + header.length) return wait_for_more();
   FieldReader body(rest.subspan(kFrameHeaderBytes, header.length));
   std::visit([&](auto& m) { fields(body, m); }, *message);
   if (!body.complete())

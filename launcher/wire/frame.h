@@ -139,8 +139,8 @@ struct Heartbeat {
   std::uint64_t held = 0;   // how long ago that came
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
-/// So many more bytes may come: of output to the root, of Stdin to the agent. Without any Credit
-/// output is not limited.
+/// So many more bytes may come: of Output frames with their headers to the root, of Stdin to the
+/// agent. Without any Credit output is not limited.
 struct Credit {
   std::uint64_t bytes = 0;
   bool discard = false;  // nobody waits for the output that the agent holds back
@@ -285,7 +285,7 @@ void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const En
 
 /// A byte stream cut into frames.
 /// Promise: any bytes give frames, or one error that says what is wrong; never more memory than
-///          kMaxFrameBytes plus one feed.
+///          kMaxFrameBytes plus one feed. What has been taken gives its room back.
 class Decoder {
  public:
   enum class Start {
@@ -303,9 +303,12 @@ class Decoder {
   [[nodiscard]] std::string noise() const;
   /// No byte of an unfinished frame is left: end-of-file here is clean.
   [[nodiscard]] bool at_boundary() const { return !in_noise_ && at_ == buffer_.size(); }
+  /// Bytes of memory.
+  [[nodiscard]] std::size_t room() const { return buffer_.capacity(); }
 
  private:
   void skip_noise();
+  std::optional<Frame> wait_for_more();
   std::optional<Frame> fail(std::string text);
 
   Bytes buffer_;

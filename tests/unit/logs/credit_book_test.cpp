@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "launcher/wire/frame.h"
+
 namespace {
 
 using namespace ds::launcher;
@@ -14,6 +16,21 @@ TEST_CASE("windows share what there is, within bounds") {
   CHECK(CreditBook(1).window() == CreditBook::kMost);
   CHECK(CreditBook(64).window() == CreditBook::kTotal / 64);
   CHECK(CreditBook(10000).window() == CreditBook::kLeast);
+}
+
+TEST_CASE("many nodes share the total, and send frames that suit their windows") {
+  CHECK(CreditBook(1000).window() * 1000 <= CreditBook::kTotal);
+  CHECK(CreditBook(1024).window() * 1024 <= CreditBook::kTotal);
+  CHECK(CreditBook::frame_of(CreditBook(1).window()) == CreditBook::kMostInFrame);
+  CHECK(CreditBook::frame_of(CreditBook(1000).window()) == CreditBook(1000).window() / 4);
+}
+
+TEST_CASE("what is owed never keeps a node from its next frame") {
+  for (const std::size_t nodes : {1, 7, 64, 1000, 100000}) {
+    const std::uint64_t window = CreditBook(nodes).window();
+    const std::uint64_t most_owed = window / 4 - 1;
+    CHECK(window - most_owed >= CreditBook::frame_of(window) + kOutputHeaderBytes);
+  }
 }
 
 TEST_CASE("what has come is granted again, in larger pieces") {

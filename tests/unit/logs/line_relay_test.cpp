@@ -144,3 +144,18 @@ TEST_CASE("lines of several ranks draw over their own progress") {
   screen.relay.line(1, 1, "bad\n", "[1] ", to);
   CHECK(screen.out_text.view() == "[0-2] 1%\r[0-2] 2%\r\n[1] bad\n");
 }
+
+TEST_CASE("beginnings of lines without end share what may be held, and go on in pieces beyond it") {
+  Screen screen(40);
+  const std::string piece(std::size_t{1} << 20, 'x');
+  for (int rank = 0; rank < 40; ++rank) screen.out(rank, piece, kOutputPartial | kOutputMore);
+  const std::size_t shown = screen.out_text.size();
+  CHECK(shown >= 8 * piece.size());
+  CHECK(shown < 9 * piece.size());
+  // Lines that were held come out whole; what has been let through makes room for others.
+  screen.out(0, "end\n");
+  CHECK(screen.out_text.view().substr(shown) == "\n[0] " + piece + "end\n");
+  screen.out_text.clear();
+  screen.out(0, piece, kOutputPartial | kOutputMore);
+  CHECK(screen.out_text.empty());
+}

@@ -170,6 +170,25 @@ TEST_CASE("noise without end is no agent") {
   CHECK(decoder.noise().size() <= 4096);
 }
 
+TEST_CASE("what has been taken gives its room back") {
+  Decoder decoder;
+  const std::string text(std::size_t{256} << 10, 'x');
+  const Output output{.rank = 1, .bytes = std::as_bytes(std::span(text))};
+  Bytes bytes = encode({}, output);
+  const Bytes next = encode({}, Signal{15});
+  bytes.insert(bytes.end(), next.begin(), next.end() - 1);
+  const std::span all(bytes);
+  decoder.feed(all.first(200000));
+  CHECK_FALSE(decoder.next());
+  decoder.feed(all.subspan(200000));
+  CHECK(decoder.next()->message == Message(output));
+  CHECK_FALSE(decoder.next());
+  CHECK(decoder.room() < 16384);
+  decoder.feed(std::span(next).last(1));
+  CHECK(decoder.next()->message == Message(Signal{15}));
+  CHECK(decoder.at_boundary());
+}
+
 TEST_CASE("a frame that is too long, unknown, of another version or torn is named") {
   const Bytes good = encode(kEnvelope, Ready{1});
   const auto damaged = [&](std::size_t at, int value) {
