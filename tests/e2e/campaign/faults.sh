@@ -46,10 +46,10 @@ fault_stop_rank() {
   kill -STOP "$(rank_pid "$rank")"
   want_code=124 want_cause='"kind": "deadline"' harmed=$rank
 }
-# A stop is believed when it was seen twice, half a second apart: the job must not end before.
-run_ms_stop_shim=4000
-run_ms_stop_agent=4000
-run_ms_stop_guard=4000
+# The job must not end before a fault that a loaded machine is slow to make, nor before a stop is believed: it is seen
+# twice then, half a second apart.
+for fault in "${fault_names[@]}"; do declare "run_ms_$fault=4000"; done
+run_ms_slow_reader=1200 run_ms_full_disk=1200 run_ms_kill_sshd=1200 # nothing ends these early
 fault_kill_shim() { hit KILL shim; }
 fault_stop_shim() { hit STOP shim; }
 fault_kill_agent() { hit KILL agent; }

@@ -31,7 +31,7 @@ expect 69 "no program"
 grep -q 'red.*cannot start no-such-program: No such file' err || die "no reason"
 run --transport "exec:ssh {host}" --hostfile two -- true
 expect 69 "a port that nobody takes"
-grep -q "127.0.0.2.*gives it port $port, but --transport exec has no {port}" err || die "no reason"
+grep -q "127.0.0.*gives it port $port, but --transport exec has no {port}" err || die "no reason"
 run --transport "exec:ssh {hots}" --hostfile two -- true
 expect 64 "a token that is none"
 rc=0

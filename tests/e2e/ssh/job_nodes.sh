@@ -71,9 +71,9 @@ printf 'node1\n10.98.0.1\nhead\nnode2\nnosuchname\n' > "$dir/bad"
 on_head ip route add unreachable 10.98.0.0/16
 run "all bad hosts at once" --hostfile "$dir/bad" -- true
 want_status 69
-want '10.98.0.1: .*(No route to host|Network is unreachable)' err
-want 'head: .*Connection refused' err
-want 'nosuchname: .*cannot be looked up' err
+want '10.98.0.1 +connection +.*(No route to host|Network is unreachable)' err
+want 'head +connection +.*Connection refused' err
+want 'nosuchname +name look-up +.*cannot be looked up' err
 want_nothing_on 1 2
 
 case="a node that vanishes"
