@@ -31,9 +31,18 @@ const std::string& host_key_name(const SshSettings& settings) {
   return settings.host_key_alias.empty() ? settings.host_name : settings.host_key_alias;
 }
 
+std::string no_certificate_text(const std::vector<TextPlace>& places, bool supported) {
+  return fmt::format("{} names an authority for it, but {}", places_text(places),
+                     supported ? "it shows no certificate"
+                               : "this dslaunch has a shared libssh, which takes no certificates: "
+                                 "use --transport exec:'ssh {host}', or add the host's key");
+}
+
 HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
                                const HostKeyVerdict& verdict) {
   const std::string shown = fmt::format("{} {}", key.type, fingerprint(key));
+  const std::string note =
+      verdict.certificate_problem.empty() ? "" : "; " + verdict.certificate_problem;
   switch (verdict.kind) {
     case HostKeyVerdict::Kind::match:
       return {true, false, ""};
@@ -51,17 +60,17 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
     case HostKeyVerdict::Kind::other_type:
       // accept-new means new hosts: a known host that suddenly shows another kind of key is not
       // one.
-      return {
-          false, false,
-          fmt::format(
-              "host key {} is unknown, though keys of other types are known for this host ({}); {}",
-              shown, places_text(verdict.places), how_to_add(s))};
+      return {false, false,
+              fmt::format("host key {} is unknown, though keys of other types are known for this "
+                          "host ({}){}; {}",
+                          shown, places_text(verdict.places), note, how_to_add(s))};
     case HostKeyVerdict::Kind::unknown:
       break;
   }
   switch (s.host_key_checking) {
     case HostKeyChecking::strict:
-      return {false, false, fmt::format("host key {} is unknown; {}", shown, how_to_add(s))};
+      return {false, false,
+              fmt::format("host key {} is unknown{}; {}", shown, note, how_to_add(s))};
     case HostKeyChecking::accept_new:
       return {
           true, true,

@@ -19,6 +19,10 @@ struct HostKeyDecision {
 HostKeyDecision judge_host_key(const SshSettings& settings, const HostKey& key,
                                const HostKeyVerdict& verdict);
 
+/// For a host with authorities in known_hosts (at `places`) that has shown a plain key.
+/// `supported`: certificates could have been asked for.
+std::string no_certificate_text(const std::vector<TextPlace>& places, bool supported);
+
 /// The name a host's keys are filed under: HostKeyAlias, else the name dialled.
 const std::string& host_key_name(const SshSettings& settings);
 

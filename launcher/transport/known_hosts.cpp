@@ -55,16 +55,11 @@ void KnownHosts::add(std::string_view text, const std::string& file_name) {
 void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
   std::string_view names = take_word(line);
   if (names.empty() || names.front() == '#') return;
-  bool revoked = false;
+  Mark mark = Mark::none;
   if (names.front() == '@') {
-    if (names == "@cert-authority") {
-      notes_.push_back(
-          fmt::format("{}:{}: @cert-authority is not supported yet; the line is left out",
-                      place.file, place.line));
-      return;
-    }
-    revoked = names == "@revoked";
-    if (!revoked) {
+    if (names == "@cert-authority") mark = Mark::authority;
+    if (names == "@revoked") mark = Mark::revoked;
+    if (mark == Mark::none) {
       notes_.push_back(fmt::format("{}:{}: unknown marker {}; the line is left out", place.file,
                                    place.line, printable_text(names, 40)));
       return;
@@ -78,7 +73,7 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
         fmt::format("{}:{}: not a host key line; it is left out", place.file, place.line));
     return;
   }
-  entries_.push_back({{std::string(type), std::string(blob)}, place, revoked});
+  entries_.push_back({{std::string(type), std::string(blob)}, place, mark});
   index_names(names, entries_.size() - 1, place);
 }
 
@@ -143,13 +138,14 @@ std::vector<std::size_t> KnownHosts::find_entries(const std::string& name) const
 }
 
 HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& key) const {
-  HostKeyVerdict matching{HostKeyVerdict::Kind::match, {}};
-  HostKeyVerdict changed{HostKeyVerdict::Kind::changed, {}};
-  HostKeyVerdict other{HostKeyVerdict::Kind::other_type, {}};
+  HostKeyVerdict matching{HostKeyVerdict::Kind::match, {}, {}};
+  HostKeyVerdict changed{HostKeyVerdict::Kind::changed, {}, {}};
+  HostKeyVerdict other{HostKeyVerdict::Kind::other_type, {}, {}};
   for (const std::size_t index : entries_of(name)) {
     const Entry& entry = entries_[index];
-    if (entry.revoked) {
-      if (entry.key == key) return {HostKeyVerdict::Kind::revoked, {entry.place}};
+    if (entry.mark == Mark::authority) continue;
+    if (entry.mark == Mark::revoked) {
+      if (entry.key == key) return {HostKeyVerdict::Kind::revoked, {entry.place}, {}};
       continue;  // another key of the host is revoked; that says nothing of this one
     }
     if (entry.key == key)
@@ -160,13 +156,13 @@ HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& ke
   if (!matching.places.empty()) return matching;
   if (!changed.places.empty()) return changed;
   if (!other.places.empty()) return other;
-  return {HostKeyVerdict::Kind::unknown, {}};
+  return {HostKeyVerdict::Kind::unknown, {}, {}};
 }
 
 HostKeyVerdict KnownHosts::check(std::string_view host, int port, const HostKey& key) const {
-  if (all_revoked_) return {HostKeyVerdict::Kind::revoked, {*all_revoked_}};
+  if (all_revoked_) return {HostKeyVerdict::Kind::revoked, {*all_revoked_}, {}};
   if (const auto found = revoked_.find(key.base64); found != revoked_.end())
-    return {HostKeyVerdict::Kind::revoked, {found->second}};
+    return {HostKeyVerdict::Kind::revoked, {found->second}, {}};
   HostKeyVerdict verdict = check_name(known_hosts_name(host, port), key);
   if (verdict.kind != HostKeyVerdict::Kind::unknown || port == 22) return verdict;
   const HostKeyVerdict plain = check_name(known_hosts_name(host, 22), key);
@@ -180,7 +176,7 @@ std::vector<std::string> KnownHosts::types(std::string_view host, int port) cons
   const auto collect = [&](const std::string& name) {
     for (const std::size_t index : entries_of(name)) {
       const Entry& entry = entries_[index];
-      if (!entry.revoked && std::ranges::find(types, entry.key.type) == types.end())
+      if (entry.mark == Mark::none && std::ranges::find(types, entry.key.type) == types.end())
         types.push_back(entry.key.type);
     }
   };
@@ -198,25 +194,49 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
   return fmt::format("{} {} {}\n", shown, key.type, key.base64);
 }
 
+namespace {
+
+constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
+
+/// Certificates among `all` first; behind them what else libssh must find in the list.
+std::string with_certificates(const std::vector<std::string>& all, std::string plain) {
+  std::string certificates;
+  for (const std::string& algorithm : all) {
+    if (!algorithm.ends_with(kCertificateSuffix)) continue;
+    certificates += (certificates.empty() ? "" : ",") + algorithm;
+    const std::string key = algorithm.substr(0, algorithm.size() - kCertificateSuffix.size());
+    const std::vector<std::string> there = split_patterns(plain);
+    if (std::ranges::find(there, key) == there.end()) plain += (plain.empty() ? "" : ",") + key;
+  }
+  return certificates + (certificates.empty() || plain.empty() ? "" : ",") + plain;
+}
+
+}  // namespace
+
 std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted) {
+                                const std::string& wanted, bool certificates) {
   // An RSA key can sign in two ways; the old ssh-rsa way (SHA-1) is only offered on request.
   const auto is_known = [&](const std::string& algorithm) {
     const std::string type = algorithm.starts_with("rsa-sha2-") ? "ssh-rsa" : algorithm;
     return std::ranges::find(known_types, type) != known_types.end();
   };
-  const std::vector<std::string> all = split_patterns(change_algorithms(
+  const std::string plain =
       "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
-      "rsa-sha2-256",
-      wanted));
+      "rsa-sha2-256";
+  std::string both;
+  for (const std::string& algorithm : split_patterns(plain))
+    both += algorithm + std::string(kCertificateSuffix) + ",";
+  const std::vector<std::string> all =
+      split_patterns(change_algorithms((certificates ? both : "") + plain, wanted));
   std::string list;
   const auto add = [&](bool known) {  // in this order: the cheapest of the known types first
     for (const std::string& algorithm : all)
-      if (is_known(algorithm) == known) list += (list.empty() ? "" : ",") + algorithm;
+      if (is_known(algorithm) == known && !algorithm.ends_with(kCertificateSuffix))
+        list += (list.empty() ? "" : ",") + algorithm;
   };
   add(true);
   add(false);
-  return list;
+  return certificates ? with_certificates(all, std::move(list)) : list;
 }
 
 }  // namespace ds::launcher

@@ -2,6 +2,7 @@
 // one. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,14 +34,18 @@ struct HostKeyVerdict {
   };
   Kind kind = Kind::unknown;
   std::vector<TextPlace> places;
+  // What stands in the way of trusting the host by its certificate, where known_hosts names an
+  // authority for it; empty if it does not.
+  std::string certificate_problem{};
 };
+
+struct HostCertificate;
 
 /// Name of a host in known_hosts: `host`, or `[host]:port` for a port other than 22; lower case.
 std::string known_hosts_name(std::string_view host, int port);
 
 /// All known_hosts files of one run, parsed once.
-/// Promise: broken lines are skipped and noted, as ssh does; @cert-authority lines are noted and
-/// skipped.
+/// Promise: broken lines are skipped and noted, as ssh does.
 class KnownHosts {
  public:
   void add(std::string_view text, const std::string& file_name);
@@ -52,16 +57,27 @@ class KnownHosts {
   /// counts for other ports too if nothing is known for `[host]:port`, as ssh has it.
   [[nodiscard]] HostKeyVerdict check(std::string_view host, int port, const HostKey& key) const;
 
+  /// The same for a host that has shown a certificate, at `now` in seconds since 1970: match if an
+  /// authority of its name has signed it and it stands for the host; revoked; else what check()
+  /// says of the key in it, with the problem.
+  [[nodiscard]] HostKeyVerdict check_certificate(std::string_view host, int port,
+                                                 const HostCertificate& certificate,
+                                                 std::uint64_t now) const;
+
+  /// The lines with an authority for certificates of the host.
+  [[nodiscard]] std::vector<TextPlace> authorities(std::string_view host, int port) const;
+
   /// Key types known for the host, so that the server is asked for one of them first.
   [[nodiscard]] std::vector<std::string> types(std::string_view host, int port) const;
 
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  enum class Mark { none, revoked, authority };
   struct Entry {
     HostKey key;
     TextPlace place;
-    bool revoked = false;
+    Mark mark = Mark::none;
   };
   struct PatternEntry {
     std::vector<std::string> patterns;
@@ -78,6 +94,10 @@ class KnownHosts {
   [[nodiscard]] const std::vector<std::size_t>& entries_of(const std::string& name) const;
   [[nodiscard]] std::vector<std::size_t> find_entries(const std::string& name) const;
   [[nodiscard]] HostKeyVerdict check_name(const std::string& name, const HostKey& key) const;
+  [[nodiscard]] std::vector<const Entry*> authority_entries(std::string_view host, int port) const;
+  /// The line that revokes the key for the host, or for all.
+  [[nodiscard]] std::optional<TextPlace> revocation(std::string_view host, int port,
+                                                    const HostKey& key) const;
 
   std::vector<Entry> entries_;
   std::unordered_multimap<std::string, std::size_t> plain_;
@@ -98,8 +118,9 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
                              std::string_view salt = {});
 
 /// The host key algorithms to offer to a server, the known key types first; a comma list.
-/// `wanted` is HostKeyAlgorithms of ssh_config.
+/// `wanted` is HostKeyAlgorithms of ssh_config. With `certificates` those come first of all; the
+/// plain algorithm of each is in the list too, because libssh compares signatures with it.
 std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted = {});
+                                const std::string& wanted = {}, bool certificates = false);
 
 }  // namespace ds::launcher

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <asio/post.hpp>
+#include <ctime>
 
 #include "engine/base/error.h"
+#include "launcher/transport/host_certificate.h"
 #include "launcher/transport/host_key_policy.h"
 #include "launcher/transport/ssh_algorithms.h"
 #include "launcher/transport/ssh_files.h"
@@ -48,8 +50,10 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   login.socket = std::move(socket);
   login.user = settings.user;
   login.port = settings.port;
+  const std::string& name = host_key_name(settings);
   login.host_key_algorithms = host_key_algorithms(
-      known.types(host_key_name(settings), settings.port), settings.algorithms.host_keys);
+      known.types(name, settings.port), settings.algorithms.host_keys,
+      ssh_takes_certificates() && !known.authorities(name, settings.port).empty());
   login.algorithms = settings.algorithms;
   login.identities = std::move(plan.identities);
   login.identities_note = std::move(plan.note);
@@ -107,11 +111,23 @@ AgentRelay* SshExchange::agent(const std::string& socket_path) {
 }
 
 std::optional<std::string> SshExchange::check_host_key(const SshSettings& settings,
-                                                       const HostKey& key) {
+                                                       const HostKey& shown) {
   KnownFiles& files = known_files(settings);
   const std::string& name = host_key_name(settings);
-  const HostKeyDecision decision =
-      judge_host_key(settings, key, files.index.check(name, settings.port, key));
+  HostKey key = shown;
+  HostKeyVerdict verdict;
+  if (is_certificate_type(shown.type)) {
+    const auto certificate = parse_host_certificate(shown);
+    if (!certificate) return "its host certificate cannot be read";
+    key = certificate->key;
+    verdict = files.index.check_certificate(name, settings.port, *certificate,
+                                            static_cast<std::uint64_t>(std::time(nullptr)));
+  } else {
+    verdict = files.index.check(name, settings.port, key);
+    if (const auto places = files.index.authorities(name, settings.port); !places.empty())
+      verdict.certificate_problem = no_certificate_text(places, ssh_takes_certificates());
+  }
+  const HostKeyDecision decision = judge_host_key(settings, key, verdict);
   if (!decision.accept) return decision.text;
   if (decision.remember) {
     if (auto refusal = remember(settings, key, files)) return refusal;

@@ -61,7 +61,7 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   };
   KnownFiles& known_files(const SshSettings& settings);
   AgentRelay* agent(const std::string& socket_path);
-  std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& key);
+  std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& shown);
   std::optional<std::string> remember(const SshSettings& settings, const HostKey& key,
                                       KnownFiles& files);
   void pump();

@@ -32,6 +32,10 @@ class SshKeyring {
 };
 std::unique_ptr<SshKeyring> make_ssh_keyring();
 
+/// Whether servers can be asked for host certificates; SshLoginEvents::check_host_key then gets
+/// them.
+bool ssh_takes_certificates();
+
 /// One thing to try at authentication.
 struct SshIdentity {
   enum class Kind { file, agent };

@@ -87,6 +87,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::posix::stream_descriptor wait_;  // only waits; libssh owns the descriptor
   asio::steady_timer timer_;
   State state_ = State::handshake;
+  std::string shown_key_;  // the host's, as it came; only with a static libssh
   std::size_t identity_ = 0;
   int missed_ = 0;  // intervals of ServerAliveInterval without a byte
   bool agent_attached_ = false;

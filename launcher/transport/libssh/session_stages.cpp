@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "launcher/transport/base64.h"
+#include "launcher/transport/host_certificate.h"
+#include "launcher/transport/libssh/host_certificates.h"
 #include "launcher/transport/libssh/session.h"
 #include "launcher/transport/ssh_algorithms.h"
+#include "launcher/transport/wire_reader.h"
 
 namespace ds::launcher::libssh {
 
@@ -70,7 +74,10 @@ bool Session::set_options() {
 /// True once it is through.
 bool Session::handshake() {
   (void)login_.socket.release();  // libssh's now: it closes it when it breaks, or in ssh_free
-  const int rc = ssh_connect(session_);
+  const int rc = [this] {
+    const HostKeyCapture capture(shown_key_);
+    return ssh_connect(session_);
+  }();
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK) {
     const std::string text = error_text();
@@ -88,6 +95,12 @@ bool Session::handshake() {
 }
 
 bool Session::check_host_key() {
+  WireReader shown(shown_key_);
+  if (const std::string type(shown.string()); is_certificate_type(type)) {
+    const auto refusal = login_events_.check_host_key({type, base64_encode(shown_key_)});
+    if (refusal) fail(ChannelEnd::Kind::unreachable, stage::kHostKey, *refusal);
+    return !refusal;
+  }
   ssh_key raw = nullptr;
   if (ssh_get_server_publickey(session_, &raw) != SSH_OK) {
     fail(ChannelEnd::Kind::unreachable, stage::kHostKey,

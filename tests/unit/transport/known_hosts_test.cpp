@@ -100,16 +100,11 @@ TEST_CASE("a changed key for the plain name does not make [host]:port changed") 
   CHECK(kind(line("node01", kOne), "node01", 2222, kTwo) == Kind::unknown);
 }
 
-TEST_CASE(
-    "@revoked refuses the key even if it is also known; @cert-authority is noted and left out") {
+TEST_CASE("@revoked refuses the key even if it is also known") {
   CHECK(kind(line("node01", kOne) + "@revoked " + line("*", kOne), "node01", 22, kOne) ==
         Kind::revoked);
   CHECK(kind("@revoked " + line("node01", kTwo) + line("node01", kOne), "node01", 22, kOne) ==
         Kind::match);
-  const KnownHosts hosts = known("@cert-authority " + line("*", kOne));
-  CHECK(hosts.check("node01", 22, kOne).kind == Kind::unknown);
-  REQUIRE(hosts.notes().size() == 1);
-  CHECK(hosts.notes()[0].find("known_hosts:1: @cert-authority") == 0);
 }
 
 TEST_CASE("broken lines are skipped with a note, and never crash") {

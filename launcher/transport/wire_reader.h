@@ -1,0 +1,48 @@
+// Reads the integers and strings of ssh's binary forms. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ds::launcher {
+
+/// Beyond the end everything is zero or empty, and ok() is false from then on.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+
+  std::uint64_t number(std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (const char byte : take(bytes)) value = value << 8 | static_cast<unsigned char>(byte);
+    return value;
+  }
+  std::string_view string() { return take(static_cast<std::size_t>(number(4))); }
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool done() const { return ok_ && rest_.empty(); }
+
+ private:
+  std::string_view take(std::size_t count) {
+    if (count > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+    }
+    const std::string_view taken = rest_.substr(0, ok_ ? count : 0);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+/// A string with its length before it.
+inline std::string wire_string(std::string_view text) {
+  const auto size = static_cast<std::uint32_t>(text.size());
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift);
+  return out.append(text);
+}
+
+}  // namespace ds::launcher
