@@ -148,6 +148,8 @@ void AgentLoop::read_channel() {
     const auto* input = std::get_if<Stdin>(&frame->message);
     if (input != nullptr && frame->envelope == envelope_) ranks_.add_input(*input);
     if (const auto* window = std::get_if<Window>(&frame->message)) ranks_.resize(*window);
+    const auto* watch = std::get_if<Watch>(&frame->message);
+    if (watch != nullptr && frame->envelope == envelope_) output_.watch(*watch);
     if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
       const bool first = !heard_beat_;
       heard_beat_ = *beat;

@@ -80,18 +80,33 @@ void OutputPath::keep(const Output& output, Rank& rank) {
         stamped_ ? time_text(std::chrono::system_clock::now()) + ' ' : std::string();
     files_->add(rank.index, output.stream, text_of(output), stamp);
   }
-  if (rank.sent == 3) return;
   if ((rank.sent & output.stream) == 0)
     last_->add(static_cast<int>(rank.index), output.stream, text_of(output));
   if ((output.flags & Output::kLast) == 0 || --rank.streams_open > 0) return;
+  if (last_ && !last_->of(static_cast<int>(rank.index)).empty()) send_last_lines(output.rank, rank);
+}
+
+/// Those that the root does not have; from then on it has them.
+void OutputPath::send_last_lines(std::int32_t number, const Rank& rank) {
   std::string tail;
   for (const std::string& line : last_->of(static_cast<int>(rank.index))) tail += line + '\n';
-  const Output last{.rank = output.rank,
-                    .stream = 1,
-                    .flags = Output::kTail,
-                    .time = output.time,
-                    .bytes = std::as_bytes(std::span(tail))};
-  if (!tail.empty()) channel_.send_control(envelope_, last);
+  last_->forget(static_cast<int>(rank.index));
+  channel_.send_control(envelope_, Output{.rank = number,
+                                          .stream = 1,
+                                          .flags = Output::kTail,
+                                          .time = clock_value(Clock::now()),
+                                          .bytes = std::as_bytes(std::span(tail))});
+}
+
+void OutputPath::watch(const Watch& watch) {
+  const auto known = ranks_.find(watch.rank);
+  if (known == ranks_.end()) return;
+  Rank& rank = known->second;
+  const bool more = (watch.sent & ~rank.sent) != 0;
+  rank.sent = watch.sent;
+  plain_ = false;
+  if (!last_) last_.emplace(static_cast<int>(ranks_.size()));
+  if (more) send_last_lines(watch.rank, rank);
 }
 
 void OutputPath::send(const Output& output) {

@@ -31,6 +31,7 @@ class OutputPath {
   /// What a rank wrote.
   void take(const Output& output);
   void credit(const Credit& credit);
+  void watch(const Watch& watch);
   /// Each turn: sends what may go, tells of log files that cannot be written.
   void move(Clock::time_point now);
 
@@ -50,6 +51,7 @@ class OutputPath {
   [[nodiscard]] bool may_send() const;
   void forward(const Output& output);
   void keep(const Output& output, Rank& rank);
+  void send_last_lines(std::int32_t number, const Rank& rank);
   void send(const Output& output);
   void say(const std::string& text);
 

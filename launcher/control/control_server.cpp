@@ -46,6 +46,7 @@ class ControlServer::Impl : public std::enable_shared_from_this<ControlServer::I
 
   std::string open();
   void output(OutputPiece piece, std::span<const std::byte> bytes);
+  void answered(int rank);
   void finish(int code, std::function<void()> on_drained);
   void abandon();
 
@@ -168,6 +169,14 @@ void ControlServer::Impl::output(OutputPiece piece, std::span<const std::byte> b
   });
 }
 
+void ControlServer::Impl::answered(int rank) {
+  const auto watched = context_->watched.find(rank);
+  if (watched == context_->watched.end()) return;
+  watched->second.answered = true;
+  const auto sessions = sessions_;
+  for (const auto& session : sessions) session->answered(rank);
+}
+
 void ControlServer::Impl::finish(int code, std::function<void()> on_drained) {
   context_->code = code;
   on_drained_ = std::move(on_drained);
@@ -205,10 +214,11 @@ ControlServer::~ControlServer() { impl_->abandon(); }
 
 std::string ControlServer::open() { return impl_->open(); }
 
-void ControlServer::output(int rank, int stream, std::uint8_t flags,
-                           std::span<const std::byte> bytes) {
-  impl_->output({rank, static_cast<std::uint8_t>(stream), flags}, bytes);
+void ControlServer::output(const OutputPiece& piece, std::span<const std::byte> bytes) {
+  impl_->output(piece, bytes);
 }
+
+void ControlServer::answered(int rank) { impl_->answered(rank); }
 
 void ControlServer::finish(int code, std::function<void()> on_drained) {
   impl_->finish(code, std::move(on_drained));

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "launcher/control/messages.h"
+#include "launcher/control/output_ring.h"
 
 namespace ds::launcher {
 
@@ -21,6 +22,13 @@ struct ControlHooks {
   /// As if the launcher had got the signal; SIGKILL: ends the ranks at once. Returns why not, or
   /// nothing.
   std::function<std::string(int signo, std::optional<std::chrono::milliseconds> grace)> signal;
+  /// What stands before lines of a rank; none: the client's own choice.
+  std::function<std::string(const OutputPiece& piece)> prefix{};
+  /// Whether those who ask for no rank by number see this stream of it; none: they do.
+  std::function<bool(int rank, int stream)> shows{};
+  /// Somebody asks for this rank by its number, or nobody any more. True: what it wrote last will
+  /// come, and then answered() is called.
+  std::function<bool(int rank, bool on)> watch{};
 };
 
 class ControlServer {
@@ -37,7 +45,9 @@ class ControlServer {
   [[nodiscard]] std::string open();
 
   /// Output of a rank as it came from its node, or a line of the launcher itself (rank -1).
-  void output(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes);
+  void output(const OutputPiece& piece, std::span<const std::byte> bytes);
+  /// What a watched rank wrote last has come.
+  void answered(int rank);
 
   /// The job is over: no new clients; those that follow get the rest and the exit code. Calls
   /// `on_drained` once, from the loop: when all have it, or a second later.

@@ -29,7 +29,7 @@ void control_fields(A& a, JobInfo& m) {
 }
 template <class A>
 void control_fields(A& a, RankOutput& m) {
-  a(m.rank), a(m.stream), a(m.flags), a(m.bytes);
+  a(m.rank), a(m.stream), a(m.flags), a(m.prefix), a(m.bytes);
 }
 template <class A>
 void control_fields(A& a, Skipped& m) {

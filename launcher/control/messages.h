@@ -13,7 +13,7 @@
 namespace ds::launcher {
 
 /// Every request begins with it; a job refuses what it does not speak.
-inline constexpr std::uint32_t kControlVersion = 1;
+inline constexpr std::uint32_t kControlVersion = 2;
 
 // Requests.
 struct InfoRequest {
@@ -62,6 +62,7 @@ struct RankOutput {
   std::int32_t rank = 0;  // -1: a line of the launcher itself, without newline
   std::uint8_t stream = 1;
   std::uint8_t flags = 0;                 // as in launcher/logs/line_batcher.h
+  std::string prefix{};                   // of its lines
   std::span<const std::byte> bytes = {};  // decoded: valid until the decoder is used again
 };
 struct Skipped {  // this client was too slow for so many bytes

@@ -7,13 +7,16 @@
 #include <optional>
 #include <span>
 
+#include "engine/base/deadline.h"
+
 namespace ds::launcher {
 
 /// One piece of output of one stream of one rank.
 struct OutputPiece {
   std::int32_t rank = 0;  // -1: a line of the launcher itself
   std::uint8_t stream = 1;
-  std::uint8_t flags = 0;  // as in launcher/logs/line_batcher.h
+  std::uint8_t flags = 0;    // as in launcher/logs/line_batcher.h
+  Clock::time_point time{};  // when it was written
 };
 
 /// Keeps the last bytes; the oldest pieces make room. A position is a number that only grows, so

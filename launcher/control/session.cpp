@@ -11,6 +11,8 @@ namespace {
 /// A client that says nothing at all, or has taken nothing for so long, is dropped.
 constexpr std::chrono::seconds kSilentFor{10};
 constexpr std::chrono::seconds kStuckFor{30};
+/// A node tells within this what a hidden rank wrote last; one that has ended never does.
+constexpr std::chrono::seconds kAnswerWithin{1};
 /// So much is taken from the ring at once.
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 
@@ -28,7 +30,8 @@ ControlSession::ControlSession(Socket socket, std::shared_ptr<ControlContext> co
     : socket_(std::move(socket)),
       context_(std::move(context)),
       on_closed_(std::move(on_closed)),
-      patience_(socket_.get_executor()) {}
+      patience_(socket_.get_executor()),
+      answer_timer_(socket_.get_executor()) {}
 
 void ControlSession::start() {
   if (!is_own_user(socket_.native_handle())) {
@@ -44,6 +47,8 @@ void ControlSession::close() {
   asio::error_code ignored;
   socket_.close(ignored);
   patience_.cancel();
+  answer_timer_.cancel();
+  if (const auto rank = std::exchange(watches_, {})) unwatch(*rank);
   if (const auto on_closed = std::exchange(on_closed_, {})) on_closed(this);
 }
 
@@ -98,7 +103,41 @@ void ControlSession::on_request(const SignalRequest& request) {
 void ControlSession::on_request(const OutputRequest& request) {
   if (reader_) return refuse("the output is already being sent");
   reader_ = Reader{context_->ring.begin(), context_->ring.end(), request.rank, request.follow};
+  if (request.rank >= 0) watch(request.rank);
   pump();
+}
+
+void ControlSession::watch(int rank) {
+  watches_ = rank;
+  ControlContext::Watched& watched = context_->watched[rank];
+  if (watched.clients++ == 0)
+    watched.answered = !context_->hooks.watch || !context_->hooks.watch(rank, true);
+  if (watched.answered) return;
+  reader_->awaits = true;
+  reader_->caught_at.reset();
+  answer_timer_.expires_after(kAnswerWithin);
+  answer_timer_.async_wait([self = shared_from_this(), rank](const asio::error_code& error) {
+    if (!error) self->answered(rank);
+  });
+}
+
+void ControlSession::unwatch(int rank) {
+  const auto watched = context_->watched.find(rank);
+  if (watched == context_->watched.end() || --watched->second.clients > 0) return;
+  context_->watched.erase(watched);
+  if (context_->hooks.watch) context_->hooks.watch(rank, false);
+}
+
+void ControlSession::answered(int rank) {
+  if (watches_ != rank) return;
+  stop_waiting();
+  pump();
+}
+
+void ControlSession::stop_waiting() {
+  if (!reader_ || !std::exchange(reader_->awaits, false)) return;
+  answer_timer_.cancel();
+  reader_->caught_at = context_->ring.end();
 }
 
 void ControlSession::on_request(const WaitRequest& /*request*/) {
@@ -120,6 +159,7 @@ void ControlSession::answer(const ControlMessage& message) {
 
 void ControlSession::pump() {
   if (closed_ || writing_) return;
+  if (context_->code) stop_waiting();
   take_output();
   finish_if_done();
   if (!pending_.empty()) {
@@ -131,6 +171,12 @@ void ControlSession::pump() {
   } else if (last_) {
     close();
   }
+}
+
+bool ControlSession::wants(const OutputPiece& piece) const {
+  if (reader_->rank >= 0) return piece.rank == reader_->rank;
+  return piece.rank < 0 || !context_->hooks.shows ||
+         context_->hooks.shows(piece.rank, piece.stream);
 }
 
 void ControlSession::take_output() {
@@ -146,11 +192,14 @@ void ControlSession::take_output() {
     if (reader.caught_at && reader.at >= *reader.caught_at) break;
     const OutputRing::Read read = ring.at(reader.at);
     reader.at = read.next;
-    if (reader.rank >= 0 && read.piece.rank != reader.rank) continue;
+    if (!wants(read.piece)) continue;
+    const bool has_prefix = read.piece.rank >= 0 && context_->hooks.prefix;
     Bytes text(read.first.begin(), read.first.end());
     text.insert(text.end(), read.second.begin(), read.second.end());
-    encode_control(RankOutput{read.piece.rank, read.piece.stream, read.piece.flags, text},
-                   pending_);
+    encode_control(
+        RankOutput{read.piece.rank, read.piece.stream, read.piece.flags,
+                   has_prefix ? context_->hooks.prefix(read.piece) : std::string(), text},
+        pending_);
     taken += text.size();
   }
   if (!reader.caught_at || reader.at < *reader.caught_at) return;

@@ -4,6 +4,7 @@
 #include <array>
 #include <asio/local/stream_protocol.hpp>
 #include <asio/steady_timer.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -17,6 +18,11 @@ struct ControlContext {
   explicit ControlContext(ControlHooks job_hooks) : hooks(std::move(job_hooks)) {}
   ControlHooks hooks;
   OutputRing ring;
+  struct Watched {  // a rank that clients ask for by its number
+    int clients = 0;
+    bool answered = true;
+  };
+  std::map<int, Watched> watched;
   std::optional<int> code;  // the job is over
 };
 
@@ -30,6 +36,8 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
 
   /// Only for the user's own clients.
   void start();
+  /// What the rank wrote last is in the ring.
+  void answered(int rank);
   /// There is something new in the context.
   void pump();
   void close();
@@ -40,6 +48,7 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
     std::optional<std::uint64_t> caught_at;  // where Caught is to be sent
     int rank = -1;
     bool follow = false;
+    bool awaits = false;  // what the rank wrote last
   };
   void read();
   void on_message(const ControlMessage& message);
@@ -53,6 +62,10 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   }
   void refuse(const std::string& reason);
   void answer(const ControlMessage& message);
+  void watch(int rank);
+  void unwatch(int rank);
+  void stop_waiting();
+  [[nodiscard]] bool wants(const OutputPiece& piece) const;
   void take_output();
   void finish_if_done();
   void write();
@@ -61,13 +74,14 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   Socket socket_;
   std::shared_ptr<ControlContext> context_;
   std::function<void(const ControlSession*)> on_closed_;
-  asio::steady_timer patience_;
+  asio::steady_timer patience_, answer_timer_;
   ControlDecoder decoder_;
   std::array<std::byte, 4096> input_;
   Bytes pending_;  // to be written after out_
   Bytes out_;      // being written
   std::size_t sent_ = 0;
   std::optional<Reader> reader_;
+  std::optional<int> watches_;
   bool waits_ = false;
   bool writing_ = false;
   bool last_ = false;  // close when all is written

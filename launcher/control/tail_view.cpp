@@ -33,8 +33,11 @@ void TailView::output(const RankOutput& piece, RelayOutput to) {
 }
 
 void TailView::relay(const RankOutput& piece, RelayOutput to) {
-  if (piece.rank >= 0 && piece.rank < ranks_ && (piece.stream == 1 || piece.stream == 2))
-    return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, to);
+  if (piece.rank >= 0 && piece.rank < ranks_ && (piece.stream == 1 || piece.stream == 2)) {
+    if (ranks_ == 1 && piece.prefix.empty())  // its bytes pass as they are
+      return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, to);
+    return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, piece.prefix, to);
+  }
   if (piece.rank != -1) return;
   const std::string_view text{reinterpret_cast<const char*>(piece.bytes.data()),
                               piece.bytes.size()};

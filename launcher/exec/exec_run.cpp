@@ -74,6 +74,10 @@ JobControl::Hooks Exec::control_hooks() {
               [this](int signo) {
                 for (int node = 0; node < static_cast<int>(links_.size()); ++node)
                   if (state_.is_running(node)) send(node, Signal{signo});
+              },
+          .prefix =
+              [this](const OutputPiece& piece) {
+                return request_.output.prefixed ? name(piece.rank) + ": " : std::string();
               }};
 }
 
@@ -141,7 +145,7 @@ void Exec::on_message(int node, Message& message) {
     if (hooks_.take) return hooks_.take(node, *output);
     Output known = *output;
     known.rank = node;
-    control_.output(known);
+    control_.output(known, Clock::now());
     return output_.take(node, *output);
   }
   if (const auto* hello = std::get_if<Hello>(&message)) {

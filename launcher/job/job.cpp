@@ -48,7 +48,13 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .ranks_left = [this] { return state_.ranks_left(); },
                 .set_grace = [this](auto grace) { state_.set_grace(grace); },
                 .signal = [this](int signo) { feed(SignalReceived{signo}); },
-                .forward = [this](int signo) { send_to_busy(Signal{signo}); }}) {
+                .forward = [this](int signo) { send_to_busy(Signal{signo}); },
+                .prefix =
+                    [this](const OutputPiece& piece) {
+                      return output_.plain_prefix(piece.rank, piece.stream, piece.time);
+                    },
+                .shows = [this](int rank, int stream) { return output_.shows(rank, stream); },
+                .watch = [this](int rank, bool on) { return watch(rank, on); }}) {
   if (!control_.problem().empty())
     perform(Say{"this job cannot be seen by dslaunch ps: " + control_.problem()});
 }
@@ -109,7 +115,7 @@ void Job::wait_for_signal() {
 
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) {
-    control_.output(*output);
+    control_.output(*output, output_.written_at(agent, output->time));
     return output_.take(agent, *output);
   }
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);

@@ -142,6 +142,16 @@ void Job::send_window() {
   if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
 }
 
+bool Job::watch(int rank, bool on) {
+  const auto sent = output_.watch(rank, on);
+  if (!sent) return false;
+  const int node = state_.placement().ranks[static_cast<std::size_t>(rank)].node_rank;
+  const int agent = state_.agents().agent_of(node);
+  if (agent < 0) return false;
+  link(agent).send(Watch{rank, *sent});
+  return true;
+}
+
 void Job::perform(const Say& action) {
   const std::string line = "dslaunch: " + action.text;
   control_.say(line);

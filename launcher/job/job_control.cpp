@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "engine/base/error.h"
+#include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
 namespace {
@@ -55,10 +56,16 @@ JobControl::JobControl(asio::io_context& io, JobInfo known, const std::vector<st
     now.ranks_left = static_cast<std::uint32_t>(hooks_.ranks_left());
     return now;
   };
-  server_.emplace(io, id, folders,
-                  ControlHooks{.info = info, .signal = [this](int signo, auto grace) {
-                                 return on_signal(signo, grace);
-                               }});
+  ControlHooks seen{.info = info,
+                    .signal = [this](int signo, auto grace) { return on_signal(signo, grace); },
+                    .prefix = hooks_.prefix,
+                    .shows = hooks_.shows};
+  if (hooks_.watch) {
+    seen.watch = [this](int rank, bool on) {
+      return !over_ && rank < world_size_ && hooks_.watch(rank, on);
+    };
+  }
+  server_.emplace(io, id, folders, std::move(seen));
   problem_ = server_->open();
   if (!problem_.empty() && detached)
     throw Error(ErrorKind::system, "a detached job could not be reached again: " + problem_);
@@ -88,14 +95,18 @@ std::string JobControl::on_signal(int signo, std::optional<std::chrono::millisec
   return {};
 }
 
-void JobControl::output(const Output& output) {
+void JobControl::output(const Output& output, Clock::time_point at) {
   const bool sensible =
       output.rank >= 0 && output.rank < world_size_ && (output.stream == 1 || output.stream == 2);
-  if (server_ && sensible) server_->output(output.rank, output.stream, output.flags, output.bytes);
+  if (!server_ || !sensible) return;
+  constexpr std::uint8_t kEnds = kOutputPartial | kOutputCr | kOutputMore;
+  const auto flags = static_cast<std::uint8_t>(output.flags & kEnds);
+  server_->output({output.rank, output.stream, flags, at}, output.bytes);
+  if ((output.flags & Output::kTail) != 0) server_->answered(output.rank);
 }
 
 void JobControl::say(std::string_view line) {
-  if (server_) server_->output(-1, 2, 0, std::as_bytes(std::span(line)));
+  if (server_) server_->output({.rank = -1, .stream = 2}, std::as_bytes(std::span(line)));
 }
 
 void JobControl::finish(int code, std::function<void()> on_drained) {

@@ -29,6 +29,10 @@ class JobControl {
     std::function<void(std::chrono::milliseconds)> set_grace;
     std::function<void(int)> signal;   // as if the launcher had got it
     std::function<void(int)> forward;  // to the ranks
+    // As in ControlHooks.
+    std::function<std::string(const OutputPiece&)> prefix{};
+    std::function<bool(int rank, int stream)> shows{};
+    std::function<bool(int rank, bool on)> watch{};
   };
 
   /// Opens the socket in one of `folders`, if there are any. `known`: what stays the same as long
@@ -40,7 +44,8 @@ class JobControl {
   /// Why the job runs without its socket; empty: it has one, or was not to have one.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
-  void output(const Output& output);
+  /// `at`: when it was written, on our clock.
+  void output(const Output& output, Clock::time_point at);
   /// A line of the launcher itself.
   void say(std::string_view line);
   /// `on_drained` as for ControlServer.

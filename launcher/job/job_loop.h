@@ -57,6 +57,8 @@ class Job {
   void send_to_busy(const Message& message);
   void leave_when_over();
   void send_window();
+  /// As ControlHooks::watch.
+  bool watch(int rank, bool on);
 
   [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] Hello& hello(int agent) { return hellos_[static_cast<std::size_t>(agent)]; }

@@ -62,6 +62,8 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
 void OutputHub::fill(Spec& spec, const Placement& placement) {
   if (plan_.files_on_nodes) plan_.files = log_files(policy_, placement, job_id_);
   plan_spec(plan_, spec);
+  for (RankSpec& rank : spec.ranks)
+    if (watched_.contains(rank.rank)) rank.sent = 3;
 }
 
 void OutputHub::prepared(int agent) {

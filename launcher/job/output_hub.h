@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,16 @@ class OutputHub {
   void heard(int agent, const Heartbeat& beat);
   /// What a rank wrote. Nonsense ranks and streams are dropped.
   void take(int agent, const Output& output);
+
+  // What others may ask for (output_watch.cpp).
+  /// When an agent says that something was written, on our clock; rough unless prefixes need it.
+  [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time);
+  /// Before lines of a rank, without colour.
+  [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const;
+  [[nodiscard]] bool shows(int rank, int stream) const { return plan_.shows(rank, stream); }
+  /// Somebody wants all that a rank writes, or nobody any more: the streams that its agent is to
+  /// send from now on, if that changes.
+  std::optional<std::uint8_t> watch(int rank, bool on);
 
   /// A line of the launcher itself, on standard error.
   void say(std::string_view line);
@@ -119,6 +130,7 @@ class OutputHub {
   std::string job_id_;
   OutputPlan plan_;
   std::vector<RankName> names_;  // by rank, once ranks have started
+  std::set<int> watched_;        // ranks
   std::vector<Agent> agents_;
   Clock::time_point started_;
   std::chrono::system_clock::time_point started_wall_;

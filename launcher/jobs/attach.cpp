@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kMaxLines = 1 << 20;
+constexpr int kMaxRank = (1 << 20) - 1;
 /// A second Ctrl-C within this means the job.
 constexpr auto kConfirmWithin = 2s;
 
@@ -27,6 +28,10 @@ constexpr OptionDef<FollowOptions> kOptions[] = {
     {{"--lines,-n", "N", "begin with at most so many lines of what is kept (default: 10)"},
      [](FollowOptions& part, const GivenOption& given) {
        part.lines = static_cast<std::size_t>(number_value(given, 0, kMaxLines));
+     }},
+    {{"--rank", "R", "only of this rank, also if --show hides it"},
+     [](FollowOptions& part, const GivenOption& given) {
+       part.rank = number_value(given, 0, kMaxRank);
      }},
 };
 
@@ -89,7 +94,7 @@ constinit const Command kAttachCommand = {
     .name = "attach",
     .summary = "follow a running job; exits with its code",
     .run = run_attach,
-    .synopsis = "[JOB] [-n N]",
+    .synopsis = "[JOB] [-n N] [--rank R]",
     .details =
         "JOB is the beginning of a job's id; it may be left out when only one job runs. Ctrl-C\n"
         "detaches (exit code 130) and leaves the job running; a second Ctrl-C within 2 s stops it.",

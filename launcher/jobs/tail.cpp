@@ -16,7 +16,7 @@ constexpr OptionDef<FollowOptions> kOptions[] = {
      }},
     {{"--follow,-f", "", "go on with what comes, until the job ends"},
      [](FollowOptions& part, const GivenOption&) { part.follow = true; }},
-    {{"--rank", "R", "only of this rank"},
+    {{"--rank", "R", "only of this rank, also if --show hides it"},
      [](FollowOptions& part, const GivenOption& given) {
        part.rank = number_value(given, 0, kMaxRank);
      }},
@@ -53,7 +53,9 @@ constinit const Command kTailCommand = {
     .synopsis = "[JOB] [-n N] [-f] [--rank R]",
     .details =
         "JOB is the beginning of a job's id; it may be left out when only one job runs. A job\n"
-        "keeps the last 1 MiB of output of the ranks that it shows.",
+        "keeps the last 1 MiB of output of the ranks that it shows; what other ranks write is "
+        "sent\n"
+        "as long as somebody asks for them with --rank, beginning with their last 20 lines.",
     .options = tail_options,
 };
 

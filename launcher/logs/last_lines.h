@@ -22,6 +22,7 @@ class LastLines {
 
   /// What `rank` wrote on `stream` (1 or 2), in the order in which it came.
   void add(int rank, int stream, std::string_view text);
+  void forget(int rank) { rings_[static_cast<std::size_t>(rank)] = {}; }
   /// The last lines of both streams, oldest first, without newlines. Of a progress line only what
   /// it shows in the end. Bytes are as they came: escape them before they are printed.
   [[nodiscard]] std::vector<std::string> of(int rank, std::size_t count = kLines) const;

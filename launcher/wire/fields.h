@@ -183,6 +183,10 @@ void fields(A& a, Window& m) {
   a(m.rows), a(m.columns);
 }
 template <class A>
+void fields(A& a, Watch& m) {
+  a(m.rank), a(m.sent);
+}
+template <class A>
 void fields(A& a, Sweep& m) {
   a(m.job_cookie);
 }

@@ -168,6 +168,13 @@ struct Window {
   std::uint16_t columns = 0;
   friend bool operator==(const Window&, const Window&) = default;
 };
+/// From now on the root wants these streams of a rank. If that is more than before, the agent
+/// answers with an Output of kTail: the last lines that it had not sent.
+struct Watch {
+  std::int32_t rank = 0;
+  std::uint8_t sent = 3;
+  friend bool operator==(const Watch&, const Watch&) = default;
+};
 
 // Agent to root.
 
@@ -263,8 +270,8 @@ struct ErrorFile {
 inline constexpr std::size_t kMaxErrorFileBytes = std::size_t{64} << 10;
 
 using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
-                             Sweep, Stdin, Window, Hello, Ready, Started, Output, Exited, Problem,
-                             Bye, Cleared, Swept, ErrorFile>;
+                             Sweep, Stdin, Window, Watch, Hello, Ready, Started, Output, Exited,
+                             Problem, Bye, Cleared, Swept, ErrorFile>;
 
 struct Frame {
   Envelope envelope;

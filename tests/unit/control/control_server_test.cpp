@@ -116,14 +116,14 @@ TEST_CASE_FIXTURE(Fixture, "signals reach the job, with a grace or without; a re
 }
 
 TEST_CASE_FIXTURE(Fixture, "what was kept, then what comes, then the exit code") {
-  server->output(0, 1, 0, bytes("first\n"));
+  server->output({0, 1}, bytes("first\n"));
   JobClient client = connect();
   client.send(OutputRequest{.follow = true});
   CHECK(output_text(client) == "first\n");
   expect<Caught>(client);
-  server->output(1, 2, 0, bytes("second\n"));
+  server->output({1, 2}, bytes("second\n"));
   CHECK(output_text(client) == "second\n");
-  server->output(1, 2, 0, bytes("third\n"));
+  server->output({1, 2}, bytes("third\n"));
   bool drained = false;
   server->finish(7, [&] { drained = true; });
   CHECK(output_text(client) == "third\n");
@@ -133,9 +133,9 @@ TEST_CASE_FIXTURE(Fixture, "what was kept, then what comes, then the exit code")
 }
 
 TEST_CASE_FIXTURE(Fixture, "without follow it is only what was kept; one rank alone if asked") {
-  server->output(0, 1, 0, bytes("of rank 0\n"));
-  server->output(1, 1, 0, bytes("of rank 1\n"));
-  server->output(-1, 2, 0, bytes("of the launcher"));
+  server->output({0, 1}, bytes("of rank 0\n"));
+  server->output({1, 1}, bytes("of rank 1\n"));
+  server->output({-1, 2}, bytes("of the launcher"));
   JobClient client = connect();
   client.send(OutputRequest{.rank = 1});
   CHECK(output_text(client) == "of rank 1\n");
@@ -150,7 +150,7 @@ TEST_CASE_FIXTURE(Fixture, "who only waits gets the exit code alone; the others 
   JobClient asking = connect();
   asking.send(InfoRequest{});
   expect<JobInfo>(asking);
-  server->output(0, 1, 0, bytes("text\n"));
+  server->output({0, 1}, bytes("text\n"));
   bool drained = false;
   server->finish(0, [&] { drained = true; });
   CHECK(expect<JobDone>(waiting).code == 0);
@@ -165,7 +165,7 @@ TEST_CASE_FIXTURE(Fixture, "a client that does not read holds nobody: it is told
   expect<Caught>(lazy);
   const std::string text(100'000, 'x');
   for (int i = 0; i < 100; ++i) {
-    server->output(0, 1, 0, bytes(text));
+    server->output({0, 1}, bytes(text));
     io.restart();
     io.run_for(1ms);
   }
@@ -187,7 +187,7 @@ TEST_CASE_FIXTURE(Fixture, "after the end of the job nobody waits long for such 
   JobClient lazy = connect();
   lazy.send(OutputRequest{.follow = true});
   expect<Caught>(lazy);
-  for (int i = 0; i < 20; ++i) server->output(0, 1, 0, bytes(std::string(50'000, 'x')));
+  for (int i = 0; i < 20; ++i) server->output({0, 1}, bytes(std::string(50'000, 'x')));
   bool drained = false;
   server->finish(0, [&] { drained = true; });
   run_until(drained);
@@ -196,7 +196,7 @@ TEST_CASE_FIXTURE(Fixture, "after the end of the job nobody waits long for such 
 TEST_CASE_FIXTURE(Fixture, "nonsense and other versions are refused") {
   JobClient other = connect();
   other.send(InfoRequest{.version = 99});
-  CHECK(expect<Refused>(other).reason.find("speaks version 1") != std::string::npos);
+  CHECK(expect<Refused>(other).reason.find("speaks version 2") != std::string::npos);
   CHECK(!next(other));
   JobClient wrong = connect();
   wrong.send(Caught{});
@@ -267,4 +267,78 @@ TEST_CASE(
   ControlServer nowhere(io, kId, {"/proc/none"}, {});
   CHECK(nowhere.open().find("/proc/none") != std::string::npos);
   fs::remove_all(folder);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "prefixes are the job's; hidden streams are for those who ask by number") {
+  server.reset();
+  server = std::make_unique<ControlServer>(
+      io, kId, std::vector<std::string>{folder},
+      ControlHooks{
+          .info = [] { return JobInfo{.id = kId}; },
+          .signal = [](int, auto) { return std::string(); },
+          .prefix =
+              [](const OutputPiece& piece) { return "<" + std::to_string(piece.rank) + "> "; },
+          .shows = [](int rank, int) { return rank != 1; }});
+  REQUIRE(server->open().empty());
+  server->output({1, 1}, bytes("hidden\n"));
+  server->output({0, 1}, bytes("shown\n"));
+  JobClient all = connect(), one = connect();
+  all.send(OutputRequest{});
+  CHECK(expect<RankOutput>(all).prefix == "<0> ");
+  expect<Caught>(all);
+  one.send(OutputRequest{.rank = 1});
+  CHECK(output_text(one) == "hidden\n");
+  expect<Caught>(one);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a rank that is asked for is watched until nobody asks any more") {
+  std::vector<std::string> watched;
+  server.reset();
+  server = std::make_unique<ControlServer>(
+      io, kId, std::vector<std::string>{folder},
+      ControlHooks{.info = [] { return JobInfo{.id = kId}; },
+                   .signal = [](int, auto) { return std::string(); },
+                   .watch =
+                       [&](int rank, bool on) {
+                         watched.push_back(std::to_string(rank) + (on ? " on" : " off"));
+                         return true;
+                       }});
+  REQUIRE(server->open().empty());
+  {
+    JobClient first = connect(), second = connect();
+    first.send(OutputRequest{.rank = 3});
+    second.send(OutputRequest{.rank = 3, .follow = true});
+    const Deadline deadline = Deadline::after(20s);
+    while (watched.empty() && !deadline.passed()) io.restart(), io.run_one_for(10ms);
+    server->output({3, 1}, bytes("last words\n"));
+    server->answered(3);
+    CHECK(output_text(first) == "last words\n");
+    expect<Caught>(first);
+    CHECK(output_text(second) == "last words\n");
+    expect<Caught>(second);
+    CHECK(watched == std::vector<std::string>{"3 on"});
+  }
+  const Deadline deadline = Deadline::after(20s);
+  while (watched.size() < 2 && !deadline.passed()) io.restart(), io.run_one_for(10ms);
+  CHECK(watched == std::vector<std::string>{"3 on", "3 off"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the end of the job is an answer too") {
+  server.reset();
+  server = std::make_unique<ControlServer>(
+      io, kId, std::vector<std::string>{folder},
+      ControlHooks{.info = [] { return JobInfo{.id = kId}; },
+                   .signal = [](int, auto) { return std::string(); },
+                   .watch = [](int, bool) { return true; }});
+  REQUIRE(server->open().empty());
+  server->output({0, 1}, bytes("kept\n"));
+  JobClient client = connect();
+  client.send(OutputRequest{.rank = 0, .follow = true});
+  CHECK(output_text(client) == "kept\n");
+  bool drained = false;
+  server->finish(4, [&] { drained = true; });
+  expect<Caught>(client);
+  CHECK(expect<JobDone>(client).code == 4);
+  run_until(drained);
 }

@@ -72,7 +72,7 @@ TEST_CASE("each message survives, whatever the cut") {
 TEST_CASE("output carries its bytes as they are") {
   const std::string text = std::string("\0\xff\n", 3);
   Bytes bytes;
-  encode_control(RankOutput{5, 2, 1, std::as_bytes(std::span(text))}, bytes);
+  encode_control(RankOutput{5, 2, 1, "[5] ", std::as_bytes(std::span(text))}, bytes);
   encode_control(Caught{}, bytes);
   ControlDecoder decoder;
   decoder.feed(bytes);

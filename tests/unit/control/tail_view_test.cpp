@@ -22,7 +22,8 @@ struct Screen {
 };
 
 void say(TailView& view, Screen& screen, int rank, int stream, const std::string& text) {
-  view.output({rank, static_cast<std::uint8_t>(stream), 0, std::as_bytes(std::span(text))},
+  view.output({rank, static_cast<std::uint8_t>(stream), 0,
+               rank < 0 ? "" : "[" + std::to_string(rank) + "] ", std::as_bytes(std::span(text))},
               screen.to());
 }
 
@@ -61,7 +62,7 @@ TEST_CASE("a line without an end counts, and goes on") {
   TailView view(2, 1, true);
   Screen screen;
   const std::string text = "a\n50 %";
-  view.output({0, 1, 1, std::as_bytes(std::span(text))}, screen.to());
+  view.output({0, 1, 1, "[0] ", std::as_bytes(std::span(text))}, screen.to());
   view.caught(screen.to());
   CHECK(screen.taken() == "[0] 50 %");
   say(view, screen, 0, 1, " done\n");

@@ -72,6 +72,7 @@ std::vector<Message> one_of_each() {
           Sweep{"cookie"},
           Stdin{.rank = -1, .last = true, .bytes = bytes_of("input\n")},
           Window{24, 80},
+          Watch{7, 3},
           hello,
           Ready{40000},
           Started{2, 99},
