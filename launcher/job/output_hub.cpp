@@ -194,12 +194,14 @@ void OutputHub::show(const Output& output, std::string_view text, Clock::time_po
 
 void OutputHub::show_folded(int stream, const FoldedLine& line) {
   FoldPrefix& last = fold_prefixes_[stream - 1];
-  const bool same = std::ranges::equal(last.ranks, line.ranks);
-  if (!same || plan_.prefix.has_time()) {
+  const bool same = std::ranges::equal(last.ranks, line.ranks) &&
+                    (line.first == last.at || !plan_.prefix.has_time());
+  if (!same) {
     std::vector<const RankName*> ranks;
     for (const int rank : line.ranks) ranks.push_back(&names_[static_cast<std::size_t>(rank)]);
     last.text = prefix_of(ranks, stream, line.first);
     last.ranks.assign(line.ranks.begin(), line.ranks.end());
+    last.at = line.first;
   }
   const int rank = line.ranks.size() == 1 ? line.ranks.front() : -1;
   relay_.line(rank, stream, line.text, last.text, screens());

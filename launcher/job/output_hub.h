@@ -102,6 +102,7 @@ class OutputHub {
   };
   struct FoldPrefix {  // of the last folded line
     std::vector<int> ranks{};
+    Clock::time_point at{};
     std::string text{};
   };
   Agent& agent_at(int agent);

@@ -5,18 +5,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "launcher/logs/rank_bits.h"
+#include "launcher/logs/fold_store.h"
 
 namespace ds::launcher {
 
@@ -33,7 +30,8 @@ struct FoldedLine {
 /// leave at once while more than half of all agree on something else, as soon as nothing that the
 /// rank has said before, together with others, still waits.
 /// Promise: the lines of a rank come out in their order, each of them once.
-/// Memory:  kMaxBytes; beyond them the oldest leave early.
+/// Memory:  kMaxBytes; beyond them the oldest leave early. Beginnings of lines: kMaxLine a rank.
+/// Cost:    of a line that others say in the same order, a comparison; of others a table look-up.
 class LineFold {
  public:
   static constexpr std::chrono::milliseconds kWindow{250};
@@ -58,55 +56,37 @@ class LineFold {
   void flush();
 
  private:
-  struct Group {  // the ranks that have said the same
-    std::string text;
-    RankBits ranks;
-    std::uint64_t number = 0;
-    Clock::time_point due{};
-    Clock::time_point first{};
-    Group* next_same = nullptr;  // the next one with this text
-    bool crowd = false;          // more than half of all
-    bool gone = false;
-  };
-  /// What a group costs, with its place in the tables.
-  static constexpr std::size_t kGroupBytes = sizeof(Group) + 64;
-  struct Same {  // groups with the same text, in their order
-    Group* head = nullptr;
-    Group* tail = nullptr;
-  };
   struct Rank {
-    std::string open{};     // the beginning of a line
-    bool in_piece = false;  // the beginning of its line has been passed on
-    bool writes = false;
-    int waiting = 0;        // groups with it
-    int shared = 0;         // of them, with others too
-    Group* last = nullptr;  // the youngest of them
+    std::string open{};           // the beginning of a line
+    bool in_piece = false;        // the beginning of its line has been passed on
+    int waiting = 0;              // groups with it
+    int shared = 0;               // of them, with others too
+    FoldGroup* last = nullptr;    // the youngest of them
+    FoldGroup* opened = nullptr;  // the oldest that it has opened and that waits
+    FoldGroup* last_opened = nullptr;
   };
 
   void line(int rank, std::string_view text, Clock::time_point at, Clock::time_point now);
   void piece(int rank, std::string_view text, Clock::time_point at);
-  Group* joinable(const Rank& from, std::string_view text);
-  Group& open_group(std::string_view text, Clock::time_point at, Clock::time_point now);
-  void join(int rank, Group& group);
-  [[nodiscard]] bool is_complete(const Group& group) const;
+  void open_group(int rank, std::string_view text, Clock::time_point at, Clock::time_point now);
+  void join(int rank, FoldGroup& group);
+  void look_at_crowd(FoldGroup& group);
+  [[nodiscard]] bool is_complete(const FoldGroup& group) const;
   void let_stray_go(int rank);
   void let_freed_go();
-  void emit(Group& group);
+  void emit(FoldGroup& group);
   void emit_up_to(std::uint64_t number);
-  void emit_with_past(Group& group);
-  void unlink(const Group& group);
-  void drop_gone();
+  void emit_with_past(FoldGroup& group);
+  Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   Emit emit_;
   std::vector<Rank> ranks_;
-  std::size_t writing_ = 0;
-  std::deque<Group> groups_;  // by number; references stay valid
-  std::unordered_map<std::string_view, Same> same_;
-  Group* crowd_ = nullptr;    // the youngest that waits
-  std::vector<int> freed_;    // ranks of which only own lines wait now
-  std::vector<int> members_;  // of the group that is being emitted
-  std::uint64_t next_number_ = 0;
-  std::size_t bytes_ = 0;
+  std::vector<std::uint64_t> writing_;  // bits of the ranks that still write
+  int still_writing_ = 0;
+  FoldStore store_{0};
+  FoldGroup* crowd_ = nullptr;  // the youngest that waits
+  std::vector<int> freed_;      // ranks of which only own lines wait now
+  std::vector<int> members_;    // of the group that is being emitted
 };
 
 }  // namespace ds::launcher

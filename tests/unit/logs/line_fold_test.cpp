@@ -185,7 +185,7 @@ TEST_CASE("a very long line passes in pieces") {
 
 TEST_CASE("memory is bounded: the oldest leave early") {
   Folder folder(3);
-  for (int i = 0; i < 200000; ++i) folder.say(0, std::to_string(i) + "\n");
+  for (int i = 0; i < 300000; ++i) folder.say(0, std::to_string(i) + "\n");
   CHECK(folder.take().find("[0] 100000\n") != std::string::npos);
   folder.fold.flush();
   folder.take();
