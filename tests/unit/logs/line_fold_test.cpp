@@ -133,6 +133,21 @@ TEST_CASE("many equal lines of one rank stay as many") {
   CHECK(folder.take() == "[0] .\n");
 }
 
+TEST_CASE("lines are found however many of the others a rank leaves out") {
+  Folder folder(3);
+  std::string all, some, expected;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string text = std::to_string(i % 4000) + "\n";  // the last thousand are repeats
+    all += text;
+    if (i % 9 == 0) some += text;
+    expected += (i % 9 == 0 ? "[0-1] " : "[0] ") + text;
+  }
+  folder.say(0, all);
+  folder.say(1, some);
+  folder.fold.tick(kT0 + 250ms);
+  CHECK(folder.take() == expected);
+}
+
 TEST_CASE("ranks that have ended are not waited for") {
   Folder folder(3);
   folder.say(0, "bye\n");
