@@ -29,7 +29,7 @@ failed=0
 for target in "${targets[@]}"; do
   mkdir -p "$folder/found/$target" "$folder/failed"
   log=$folder/$target.log
-  if "$folder/tests/fuzz_$target" -max_total_time=$((minutes * 60)) -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+  if "$folder/tests/fuzz_$target" -max_total_time=$((minutes * 60)) -timeout=60 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
     -artifact_prefix="$folder/failed/$target-" "$folder/found/$target" "$root/tests/fuzz/corpus/$target" > "$log" 2>&1; then
     result=OK
   else
