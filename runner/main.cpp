@@ -21,7 +21,8 @@ constexpr std::string_view kHelp =
 
   dsrunner [--check] train.toml [key=value ...]
 
-  --check     check configuration, data and memory; print nothing when all is well
+  --check     check configuration, data and memory; print nothing when all is well;
+              --check=config: only the configuration, for a job that runs elsewhere
   --version   print the version
   --help      print this text
 
@@ -34,7 +35,7 @@ std::atomic<int> stop_signal{0};
 void on_stop_signal(int signal) { stop_signal.store(signal); }
 
 struct Arguments {
-  bool check = false, help = false, version = false;
+  bool check = false, check_config = false, help = false, version = false;
   std::string config;
   std::vector<std::string> overrides;
 };
@@ -45,6 +46,8 @@ Arguments parse(int argc, char** argv) {
     const std::string word = argv[index];
     if (word == "--check") {
       arguments.check = true;
+    } else if (word == "--check=config") {
+      arguments.check_config = true;
     } else if (word == "--help" || word == "-h") {
       arguments.help = true;
     } else if (word == "--version") {
@@ -92,6 +95,10 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .started = started,
                                .stop_signal = &stop_signal,
                                .joined = &joined};
+  if (arguments.check_config) {
+    ds::check_configuration(request);
+    return 0;
+  }
   if (arguments.check) {
     ds::check_training(request);
     return 0;

@@ -109,6 +109,11 @@ bool run_training(const JobRequest& request) {
   return complete;
 }
 
+void check_configuration(const JobRequest& request) {
+  const TrainConfig config = load(request);
+  make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
+}
+
 void check_training(const JobRequest& request) {
   const TrainConfig config = load(request);
   const DataSet data = open_data(config.data);

@@ -27,4 +27,8 @@ bool run_training(const JobRequest& request);
 /// run_training.
 void check_training(const JobRequest& request);
 
+/// What the configuration itself says, without the data and the memory of this machine. Errors:
+/// Error{usage, config}.
+void check_configuration(const JobRequest& request);
+
 }  // namespace ds

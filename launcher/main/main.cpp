@@ -17,6 +17,7 @@
 #include "launcher/cli/train_command.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/hosts/spares.h"
+#include "launcher/main/check_config.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/start_job.h"
 #include "launcher/routes/find_hosts.h"
@@ -80,6 +81,12 @@ int run_main_command(int argc, char** argv) {
   if (options.hosts.dry_run == DryRun::env)
     return print(placement_table(placed.placement) +
                  env_table(given, environment.sent, options.env.redact));
+  if (options.train) {
+    const Program& program = programs.front();
+    const int code = check_config(program.argv, program.working_directory, placed.placement,
+                                  options.reach.transport);
+    if (code != 0) return code;
+  }
   return start_job(options, std::move(placed), std::move(programs), std::move(environment));
 }
 
