@@ -42,8 +42,9 @@ constexpr OptionNote kNotes[] = {
     {"--mpi-env",
      "Programs that find such variables believe that the launcher of that name started them."},
     {"--redact",
-     "In `--dry-run=env`. Names with TOKEN, SECRET, PASSWORD, CREDENTIAL, API_KEY or ACCESS_KEY in "
-     "them are always so."},
+     "In `--dry-run=env` names with TOKEN, SECRET, PASSWORD, CREDENTIAL, API_KEY or ACCESS_KEY in "
+     "them are always so. In what ranks write nothing is looked for without this option; "
+     "`environment.md` says what is found."},
     // How it ends
     {"--timeout",
      "Counted from the start of the job and over all restarts: TERM, then KILL after the grace. "

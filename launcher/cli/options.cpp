@@ -53,6 +53,18 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
   return form;
 }
 
+/// Standard input can be read once.
+void check_input_readers(const Options& options) {
+  std::vector<std::string_view> readers;
+  if (options.hosts.hostfile == "-") readers.emplace_back("--hostfile -");
+  for (const std::string& file : options.env.files)
+    if (file == "-") readers.emplace_back("--env-file -");
+  if (options.logs.policy.input.kind != StdinChoice::Kind::none) readers.emplace_back("--stdin");
+  if (readers.size() > 1)
+    usage_error(fmt::format("{} and {} both read standard input", readers[0], readers[1]),
+                "put the hosts or the variables into a file");
+}
+
 /// At most one program may take the slots that are left.
 void check_program_sizes(const Options& options) {
   int open = options.hosts.ranks ? 0 : 1;
@@ -101,6 +113,7 @@ Options parse_args(int argc, const char* const* argv) {
   options.train = train_form(words, command_given);
   check_failure_options(options.failure);
   check_host_options(options.hosts);
+  check_input_readers(options);
   if (command_given) options.command.assign(dashes + 1, end);
   if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
   check_program_sizes(options);

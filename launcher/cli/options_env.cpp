@@ -71,8 +71,9 @@ constexpr OptionDef<EnvOptions> kOptions[] = {
       false, "all"},
      add_families},
     {{"--redact", "PATTERN",
-      "show the values of variables with such names to nobody, as in MY_*;\n"
-      "may be repeated",
+      "show the values of variables with such names, as in MY_*, and of those\n"
+      "that tell of a secret to nobody: not in --dry-run=env, not in what\n"
+      "ranks write; may be repeated",
       true},
      [](EnvOptions& part, const GivenOption& given) { part.redact.push_back(text_value(given)); }},
 };

@@ -38,6 +38,28 @@ EnvList own_device_env(const Host& host, int local_rank, const Hello& hello) {
   return {{contract::kCudaVisibleDevices, device_name(hello, slot)}};
 }
 
+std::string device_of_rank(const Host& host, int local_rank, bool own, const EnvList& given,
+                           const Hello& hello) {
+  if (hello.devices.empty()) return {};
+  std::string list;
+  for (const auto& [name, value] :
+       own ? own_device_env(host, local_rank, hello) : device_env(host, hello))
+    list = value;
+  for (const auto& [name, value] : given)
+    if (name == contract::kCudaVisibleDevices) list = value, own = false;
+  if (list.empty()) {
+    const auto index = static_cast<std::size_t>(local_rank);
+    return index < hello.devices.size() ? device_name(hello, local_rank) : "";
+  }
+  std::size_t at = 0;
+  for (int skip = own ? 0 : local_rank; skip > 0; --skip) {
+    at = list.find(',', at);
+    if (at == std::string::npos) return {};
+    ++at;
+  }
+  return list.substr(at, list.find(',', at) - at);
+}
+
 std::string device_problem(const Host& host, bool own, const Hello& hello) {
   if (!hello.devices_limited || hello.devices.empty()) return {};
   int highest = own ? host.slots - 1 : -1;

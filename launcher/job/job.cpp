@@ -28,6 +28,7 @@ Job::Job(asio::io_context& io, JobRequest request)
       timer_(io),
       suspend_timer_(io),
       signals_(io),
+      redactor_(request_.secrets),
       output_(io,
               {.placement = request_.placement,
                .policy = request_.logs,
@@ -115,8 +116,10 @@ void Job::wait_for_signal() {
 
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) {
+    const std::size_t came = output->bytes.size();
+    if (redactor_.active()) redact(*output);
     control_.output(*output, output_.written_at(agent, output->time));
-    return output_.take(agent, *output);
+    return output_.take(agent, *output, came);
   }
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
   if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
@@ -141,7 +144,8 @@ void Job::on_message(int agent, Message& message) {
   } else if (const auto* exited = std::get_if<Exited>(&message)) {
     on_rank_exited(agent, *exited);
   } else if (auto* file = std::get_if<ErrorFile>(&message)) {
-    if (error_files_.size() < kErrorFilesKept) error_files_[file->rank] = std::move(file->text);
+    if (error_files_.size() < kErrorFilesKept)
+      error_files_[file->rank] = redactor_.clean(file->text);
   } else if (const auto* problem = std::get_if<Problem>(&message)) {
     link(agent).close();
     feed(AgentLost{agent, host + ": " + problem->text, stage::kStart});
@@ -152,6 +156,16 @@ void Job::on_message(int agent, Message& message) {
   } else if (std::holds_alternative<Bye>(message)) {
     feed(AgentDone{agent});
   }
+}
+
+void Job::redact(Output& output) {
+  const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
+                              output.bytes.size()};
+  const bool whole = output.rank < 0 || (output.flags & Output::kTail) != 0;
+  const bool last = (output.flags & Output::kLast) != 0;
+  redacted_ = whole ? redactor_.clean(text)
+                    : std::string(redactor_.pass(output.rank, output.stream, text, last));
+  output.bytes = std::as_bytes(std::span(redacted_));
 }
 
 void Job::on_rank_started(const Started& started) {

@@ -39,9 +39,10 @@ struct JobRequest {
   bool own_devices = false;  // each rank sees the device of its slot alone
   JobPolicy policy;
   LogPolicy logs;
-  std::string verdict_file;       // --verdict; empty: none
-  std::vector<Host> spares;       // stand in for hosts that cannot be used or are lost
-  std::vector<NodeRoute> routes;  // by node rank, then by spare
+  std::string verdict_file;            // --verdict; empty: none
+  std::vector<std::string> secrets{};  // values that nobody sees in what ranks write
+  std::vector<Host> spares;            // stand in for hosts that cannot be used or are lost
+  std::vector<NodeRoute> routes;       // by node rank, then by spare
   int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;

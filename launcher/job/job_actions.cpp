@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/job/device_env.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
 #include "launcher/job/output_setup.h"
@@ -50,6 +51,7 @@ void Job::perform(const SendSpec& action) {
   Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
                         {hello(action.agent), route(action.agent).local});
   output_.fill(spec, state_.placement());
+  last_agents_[action.node] = action.agent;
   link(action.agent).send(spec);
   output_.prepared(action.agent);
   // Its answer tells how far its clock is from ours.
@@ -159,11 +161,23 @@ void Job::perform(const Say& action) {
   if (request_.on_say) request_.on_say(line);
 }
 
+std::string Job::device_of(int rank) {
+  const RankPlace& place = state_.placement().ranks[static_cast<std::size_t>(rank)];
+  const auto agent = last_agents_.find(place.node_rank);
+  if (agent == last_agents_.end()) return {};
+  EnvList given = request_.environment.given;
+  const EnvList& own = request_.programs[static_cast<std::size_t>(place.group)].env;
+  given.insert(given.end(), own.begin(), own.end());
+  const Host& host = state_.placement().nodes[static_cast<std::size_t>(place.node_rank)].host;
+  return device_of_rank(host, place.local_rank, request_.own_devices, given, hello(agent->second));
+}
+
 void Job::perform(const Conclude& action) {
   const JobVerdict& verdict = action.verdict;
   RankWords words;
   if (verdict.cause.kind == Cause::Kind::rank) {
     const int rank = verdict.cause.rank;
+    words.device = device_of(rank);
     words.last_lines = output_.last_lines(rank);
     words.out_of_sight = output_.bytes_since(rank) > kOutOfSight;
     if (const auto file = error_files_.find(rank); file != error_files_.end())

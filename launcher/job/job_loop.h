@@ -15,6 +15,7 @@
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/verdict_text.h"
+#include "launcher/logs/redactor.h"
 
 namespace ds::launcher {
 
@@ -29,6 +30,7 @@ class Job {
   // job.cpp: events.
   void feed(const Event& event);
   void on_message(int agent, Message& message);
+  void redact(Output& output);
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
@@ -51,6 +53,7 @@ class Job {
   void perform(const Say& action);
   void perform(const Conclude& action);
 
+  std::string device_of(int rank);
   void write_verdict(const JobVerdict& verdict, const RankWords& words);
   void send_all(const Message& message);
   /// To agents that have a Spec and have not said Cleared.
@@ -73,10 +76,13 @@ class Job {
   std::vector<std::unique_ptr<NodeLink>> links_;  // by agent
   std::vector<Hello> hellos_;                     // by agent
   std::map<int, std::string> error_files_;        // by rank
+  std::map<int, int> last_agents_;                // by node: who had its last Spec
   asio::steady_timer timer_;
   std::optional<Clock::time_point> timer_at_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
+  Redactor redactor_;
+  std::string redacted_;  // of the Output that is being looked at
   OutputHub output_;
   JobInput input_;
   JobControl control_;

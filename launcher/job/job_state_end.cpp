@@ -8,6 +8,12 @@
 #include "launcher/job/job_state.h"
 
 namespace ds::launcher {
+namespace {
+
+/// What was last heard of a node may have been under way so long.
+constexpr std::chrono::seconds kUnderWay{1};
+
+}  // namespace
 
 void JobState::handle(const AgentHeard& event) { agents_[event.agent].last_heard = now_; }
 
@@ -38,7 +44,12 @@ Cause JobState::cause_of(const RankExited& event) const {
 /// consequence. What our own TERM does is always later.
 bool JobState::came_first(const RankExited& event) const {
   const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
-  if (!acting || cause_.kind != Cause::Kind::rank) return false;
+  const bool node_lost = cause_.kind == Cause::Kind::node;
+  if (!acting || (cause_.kind != Cause::Kind::rank && !node_lost)) return false;
+  // The node lived when it was last heard, but for what was under way then.
+  if (node_lost)
+    return event.time.here && cause_.time.here &&
+           *event.time.here + event.time.error < *cause_.time.here - kUnderWay;
   const ExitTime& known = cause_.time;
   const int node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank;
   if (node == cause_.node) return event.time.there != 0 && event.time.there < known.there;
@@ -48,7 +59,13 @@ bool JobState::came_first(const RankExited& event) const {
 
 /// Another failure is the first; what follows it is as before, unless it forbids a restart.
 void JobState::take_earlier(Cause cause) {
-  ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
+  if (cause_.kind == Cause::Kind::rank) {
+    ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
+  } else {
+    for (const int rank : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
+      ranks_[static_cast<std::size_t>(rank)].after_cause |=
+          ranks_[static_cast<std::size_t>(rank)].end.status.is_lost();
+  }
   ranks_[static_cast<std::size_t>(cause.rank)].after_cause = false;
   if (phase_ == Phase::stopping) {
     cause.note = cause_.note;
@@ -135,6 +152,7 @@ void JobState::waiting_agent_lost(int agent, const std::string& reason) {
 void JobState::node_lost(int agent, const std::string& reason, const std::string& stage) {
   const int index = agents_[agent].node;
   const bool was_ready = agents_[agent].stage == Stage::ready;
+  const Clock::time_point last_heard = agents_[agent].last_heard;
   close(agent);
   vacant_.push_back({index, reason, stage});
   if (!begun_) {
@@ -147,7 +165,8 @@ void JobState::node_lost(int agent, const std::string& reason, const std::string
   node_done(index);  // first: its ranks did not stop after it, they are it
   if (!was_done) dial_again(agent, reason);
   if (phase_ == Phase::running && had_ranks)
-    return fail({.kind = Cause::Kind::node, .node = index, .reason = reason});
+    return fail(
+        {.kind = Cause::Kind::node, .node = index, .time = {.here = last_heard}, .reason = reason});
   advance();
 }
 

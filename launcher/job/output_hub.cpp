@@ -129,13 +129,13 @@ std::string OutputHub::prefix_of(std::span<const RankName* const> ranks, int str
 
 // Lines.
 
-void OutputHub::take(int agent, const Output& output) {
+void OutputHub::take(int agent, const Output& output, std::size_t came) {
   const std::string_view text = text_of(output);
   some_came_ = true;
   const bool on_credit = output.rank != -1 && (output.flags & Output::kTail) == 0;
   if (on_credit) {
     const auto grant =
-        book_.took(static_cast<std::size_t>(agent), kOutputHeaderBytes + text.size());
+        book_.took(static_cast<std::size_t>(agent), kOutputHeaderBytes + came);
     if (grant) events_.on_credit(agent, {*grant});
   }
   if (output.stream != 1 && output.stream != 2) return;

@@ -58,8 +58,9 @@ class OutputHub {
   // What agents say.
   void greeted(int agent, const Hello& hello);
   void heard(int agent, const Heartbeat& beat);
-  /// What a rank wrote. Nonsense ranks and streams are dropped.
-  void take(int agent, const Output& output);
+  /// What a rank wrote. Nonsense ranks and streams are dropped. `came`: bytes that the agent sent.
+  void take(int agent, const Output& output, std::size_t came);
+  void take(int agent, const Output& output) { take(agent, output, output.bytes.size()); }
 
   // What others may ask for (output_watch.cpp).
   /// When an agent says that something was written, on our clock; rough unless prefixes need it.

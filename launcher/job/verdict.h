@@ -35,7 +35,7 @@ struct Cause {
   int rank = 0;          // of Kind::rank
   int node = 0;          // of Kind::rank and Kind::node
   RankEnd end{};         // of Kind::rank
-  ExitTime time{};       // of Kind::rank
+  ExitTime time{};       // of Kind::rank; of Kind::node: when it was last heard
   int signo = 0;         // of Kind::signal
   std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank began
   std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran

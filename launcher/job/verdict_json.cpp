@@ -42,7 +42,7 @@ const std::string& host_of(const Placement& placement, int node) {
   return placement.nodes[static_cast<std::size_t>(node)].host.name;
 }
 
-Json rank_cause(const JobVerdict& verdict) {
+Json rank_cause(const JobVerdict& verdict, const std::string& device) {
   const Cause& cause = verdict.cause;
   const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(cause.rank)];
   const ExitStatus& status = cause.end.status;
@@ -53,6 +53,7 @@ Json rank_cause(const JobVerdict& verdict) {
   json["node_rank"] = place.node_rank;
   json["local_rank"] = place.local_rank;
   json["slot"] = place.slot;
+  json["device"] = device.empty() ? Json() : Json(printable(device));
   json["pid"] = verdict.ranks[static_cast<std::size_t>(cause.rank)].pid;
   json["exit_code"] = status.code() ? Json(*status.code()) : Json();
   json["signal"] = status.signal() ? Json(signal_name(*status.signal())) : Json();
@@ -71,11 +72,11 @@ Json bad_nodes_json(const JobVerdict& verdict) {
   return json;
 }
 
-Json cause_json(const JobVerdict& verdict) {
+Json cause_json(const JobVerdict& verdict, const std::string& device) {
   const Cause& cause = verdict.cause;
   Json json;
   json["kind"] = kind_name(cause.kind);
-  if (cause.kind == Cause::Kind::rank) json.update(rank_cause(verdict));
+  if (cause.kind == Cause::Kind::rank) json.update(rank_cause(verdict, device));
   if (cause.kind == Cause::Kind::node) {
     json["node"] = host_of(verdict.placement, cause.node);
     json["node_rank"] = cause.node;
@@ -149,7 +150,7 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
                                                                 : headline(verdict);
   json["seconds"] = seconds(verdict.ran);
   json["world_size"] = verdict.placement.world_size();
-  json["cause"] = cause_json(verdict);
+  json["cause"] = cause_json(verdict, words.device);
   json["last_lines"] = Json::array();
   for (const std::string& line : words.last_lines) json["last_lines"].push_back(printable(line));
   json["error_file"] = error_file_json(words.error_file);

@@ -34,12 +34,13 @@ std::string error_file_text(int rank, const std::string& file) {
   return text;
 }
 
-std::string place_text(const JobVerdict& verdict) {
+std::string place_text(const JobVerdict& verdict, const std::string& device) {
   const int rank = verdict.cause.rank;
   const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(rank)];
   std::string text = fmt::format("rank {}: node rank {}, local rank {}, slot {}", rank,
                                  place.node_rank, place.local_rank, place.slot);
   const int pid = verdict.ranks[static_cast<std::size_t>(rank)].pid;
+  if (!device.empty()) text += ", GPU " + printable(device);
   if (pid > 0) text += fmt::format(", process {}", pid);
   return text;
 }
@@ -108,8 +109,8 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
     if (words.out_of_sight && !words.last_lines.empty())
       paragraphs.push_back(last_lines_text(rank, words.last_lines));
     if (!words.error_file.empty()) paragraphs.push_back(error_file_text(rank, words.error_file));
-    if (!paragraphs.empty() || verdict.placement.nodes.size() > 1)
-      paragraphs.push_back(place_text(verdict));
+    if (!paragraphs.empty() || verdict.placement.nodes.size() > 1 || !words.device.empty())
+      paragraphs.push_back(place_text(verdict, words.device));
   }
   if (verdict.cause.kind != Cause::Kind::none && verdict.began)
     if (const std::string others = others_text(verdict); !others.empty())

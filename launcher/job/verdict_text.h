@@ -8,10 +8,11 @@
 
 namespace ds::launcher {
 
-/// What the first failing rank said itself.
+/// What the first failing rank had and said.
 struct RankWords {
   std::vector<std::string> last_lines{};
   bool out_of_sight = false;  // others have written much since: worth being repeated
+  std::string device{};       // of its slot, as CUDA_VISIBLE_DEVICES names it; empty: none is known
   std::string error_file{};   // what it wrote to TORCHELASTIC_ERROR_FILE
 };
 

@@ -9,6 +9,7 @@
 
 #include "launcher/agent/limits.h"
 #include "launcher/cli/forward_env.h"
+#include "launcher/cli/redact.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_facts.h"
@@ -57,6 +58,20 @@ Isolate isolation(const Options& options) {
   return Isolate::none;
 }
 
+/// With --redact: the values of given variables that nobody is to see.
+std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, const EnvList& given,
+                                    const std::vector<Program>& programs) {
+  std::vector<std::string> secrets;
+  if (patterns.empty()) return secrets;
+  const auto add = [&](const EnvList& variables) {
+    for (const auto& [name, value] : variables)
+      if (is_redacted(name, patterns)) secrets.push_back(value);
+  };
+  add(given);
+  for (const Program& program : programs) add(program.env);
+  return secrets;
+}
+
 int run_here(const Options& options, PlacedJob placed, std::vector<Program> programs,
              JobEnvironment environment, const Background* background) {
   asio::io_context io(1);
@@ -72,6 +87,7 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
   request.umask = current_umask();
   request.isolate = isolation(options);
   request.limits = limits_of_this_process();
+  request.secrets = secrets_of(options.env.redact, environment.given, request.programs);
   request.environment = std::move(environment);
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty())

@@ -63,6 +63,8 @@ expect 65 "dslaunch: 3 ranks were asked for, but 1 host has only 2 slots
 # The command line.
 expect 64 "dslaunch: unknown option --hostfle
   hint: did you mean --hostfile?" --hostfle small -- true
+expect 64 "dslaunch: --hostfile - and --stdin both read standard input
+  hint: put the hosts or the variables into a file" --hostfile - --stdin all -- true
 expect 64 "dslaunch: nothing to run
   hint: dslaunch [options] train.toml [key=value ...]   or   dslaunch [options] -- COMMAND ARGS..." --hostfile small
 expect 64 "dslaunch: no command after --

@@ -53,6 +53,21 @@ check 'arguments arrive as they are' "$(printf '%s|' 'a b' '$HOME' '*' '"' "'" '
   "$(job -- printf '%s|' 'a b' '$HOME' '*' '"' "'" '' $'x\ny')"
 check '64 ranks' 64 "$(job -n 64 -- sh -c 'echo $RANK' | sort -u | wc -l)"
 
+# Secrets in what ranks write.
+export DS_TOKEN=hunter2-and-more
+check 'without --redact lines are as they are' 'x hunter2-and-more' "$(job -x DS_TOKEN -- sh -c 'echo x $DS_TOKEN')"
+check '--redact hides what tells of a secret, and what is named' 'x *** y *** z shown-value' \
+  "$(job --redact 'MY_*' -x DS_TOKEN -x MY_KEY=topsecret -x OTHER=shown-value -- sh -c 'echo x $DS_TOKEN y $MY_KEY z $OTHER')"
+check 'a line in pieces' 'x ***!' \
+  "$(job --redact none -x DS_TOKEN -- sh -c 'printf "x hunter2"; sleep 0.4; printf "%s" -and-; sleep 0.4; echo more!')"
+check 'standard error, and the end without a newline' '*** hunter2-and' \
+  "$(job --redact none -x DS_TOKEN -- sh -c 'printf "$DS_TOKEN hunter2-and" >&2' 2>&1)"
+job --redact none -x DS_TOKEN -n 2 --log-dir logs --show none -- sh -c 'echo $RANK $DS_TOKEN; : >wrote.$RANK; while [ ! -e wrote.0 ] || [ ! -e wrote.1 ]; do sleep 0.02; done; sleep 0.2; exit 3' 2>verdict
+check 'log files' '0 ***,1 ***,' "$(cat logs/rank_000?.log | tr '\n' ,)"
+check 'the verdict' 0 "$(grep -c hunter2 verdict)"
+check 'and has the last lines' 1 "$(grep -c '  | [01] \*\*\*' verdict)"
+check 'several ranks of which one is folded' '[0-1] a ***' "$(job --redact none --fold -x DS_TOKEN -n 2 -- sh -c 'echo a $DS_TOKEN')"
+
 if [ "$failures" != 0 ]; then
   echo "environment of ranks: $failures of $checks checks failed"
   exit 1

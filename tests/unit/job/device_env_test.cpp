@@ -67,6 +67,25 @@ TEST_CASE("--devices own names the device of each rank's slot") {
         "a: slot 1 is chosen, but CUDA_VISIBLE_DEVICES there lists 1 device (slot 0 is its first)");
 }
 
+TEST_CASE("the device of a rank, for the verdict") {
+  const auto of = [](const std::string& hostfile, int local_rank, bool own, const EnvList& given,
+                     const Hello& hello) {
+    return device_of_rank(host_of(hostfile), local_rank, own, given, hello);
+  };
+  const Hello eight = node_with({"0", "1", "2", "3"}, false);
+  const Hello shared = node_with({"4", "GPU-7"}, true);
+  CHECK(of("a slots=2", 1, false, {}, Hello{}).empty());
+  CHECK(of("a slots=4", 3, false, {}, eight) == "3");
+  CHECK(of("a slots=8", 5, false, {}, eight).empty());
+  CHECK(of("a gpus=3,1", 1, false, {}, eight) == "1");
+  CHECK(of("a gpus=3,1", 2, false, {}, eight).empty());
+  CHECK(of("a slots=2", 1, false, {}, shared) == "GPU-7");
+  CHECK(of("a slots=2", 1, true, {}, shared) == "GPU-7");
+  const EnvList given = {{"CUDA_VISIBLE_DEVICES", "2,0"}};
+  CHECK(of("a slots=2", 1, false, given, eight) == "0");
+  CHECK(of("a slots=2", 1, true, given, eight) == "0");
+}
+
 TEST_CASE("the list of visible devices") {
   using List = std::vector<std::string>;
   CHECK(split_visible_devices("0,2").size() == 2);

@@ -56,6 +56,23 @@ TEST_CASE("between nodes the clocks must be exact enough to tell") {
         "rank 0 on n0: exited 1 (first failure); 1 rank stopped after it");
 }
 
+TEST_CASE("a rank that failed well before a lost node was last heard came first") {
+  const auto lost_then = [](ds::Clock::duration failed_at) {
+    JobState job = started_job(2, 2);
+    job.on(AgentHeard{1}, kT0 + 5s);
+    job.on(AgentLost{1, "n1: gone"}, kT0 + 6s);
+    job.on(ended(0, 9, failed_at, 1ms), kT0 + 6s + 1ms);
+    job.on(exited(1, 15), kT0 + 6s + 2ms);
+    job.on(AgentDone{0}, kT0 + 7s);
+    for (const Action& action : job.on(AgentLost{2, "n1: gone"}, kT0 + 7s))  // dialled again
+      if (const auto* end = std::get_if<Conclude>(&action)) return headline(end->verdict);
+    return std::string("no verdict");
+  };
+  CHECK(lost_then(3900ms) == "rank 0 on n0: exited 9 (first failure); 3 ranks stopped after it");
+  CHECK(lost_then(4100ms).starts_with("node n1 is lost: gone"));
+  CHECK(lost_then(5500ms).starts_with("node n1 is lost: gone"));
+}
+
 TEST_CASE("clocks of different agents are not compared as they are") {
   JobState job = started_job(2, 1);
   job.on(ended_there(0, 1, 2000), kT0);

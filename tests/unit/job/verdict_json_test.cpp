@@ -58,7 +58,7 @@ TEST_CASE("a failed rank, its words, and how the others ended") {
         "rank 3 on n1: killed by SIGSEGV (core dumped): x (first failure); 3 ranks stopped after "
         "it, 1 by KILL");
   CHECK(seen["cause"] == json::parse(R"({"kind": "rank", "rank": 3, "group": "default",
-      "node": "n1", "node_rank": 1, "local_rank": 1, "slot": 1, "pid": 4711, "exit_code": null,
+      "node": "n1", "node_rank": 1, "local_rank": 1, "slot": 1, "device": null, "pid": 4711, "exit_code": null,
       "signal": "SIGSEGV", "core_dumped": true, "detail": "x"})"));
   CHECK(seen["last_lines"] == json::parse(R"(["a?[1m", "\ufffd"])"));
   CHECK(seen["error_file"]["message"]["extraInfo"] == 1);

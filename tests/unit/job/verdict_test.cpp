@@ -68,11 +68,12 @@ TEST_CASE("a long story has its details first, and the headline last") {
   const Paragraphs text =
       verdict_paragraphs(verdict, {.last_lines = {"Traceback:", "  \x1b[31mboom"},
                                    .out_of_sight = true,
+                                   .device = "1",
                                    .error_file = "{\"message\":\n \"boom\"}\n"});
   CHECK(text ==
         Paragraphs{"the last lines of rank 5:\n  | Traceback:\n  |   ?[31mboom",
                    "the error file of rank 5:\n  | {\"message\":\n  |  \"boom\"}",
-                   "rank 5: node rank 1, local rank 1, slot 1, process 4711",
+                   "rank 5: node rank 1, local rank 1, slot 1, GPU 1, process 4711",
                    "the other ranks: [1-4,6-7] killed by SIGTERM; [0] killed by SIGKILL",
                    "n9 was reached again: 1 process was left there, killed now",
                    "rank 5 on n1: exited 1 (first failure); 7 ranks stopped after it, 1 by KILL; "
