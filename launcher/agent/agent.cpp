@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "launcher/agent/agent_loop.h"
 #include "launcher/agent/leftovers.h"
+#include "launcher/agent/limits.h"
 
 namespace ds::launcher {
 namespace {
@@ -214,6 +215,9 @@ void AgentLoop::pass_error_file(const RankProcess& rank) {
   if (!message.text.empty()) channel_.send_control(envelope_, message);
 }
 
-int run_agent(const AgentSetup& setup) { return AgentLoop(setup).run(); }
+int run_agent(const AgentSetup& setup) {
+  raise_open_files();  // three a rank, and its log file
+  return AgentLoop(setup).run();
+}
 
 }  // namespace ds::launcher

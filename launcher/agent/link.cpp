@@ -7,6 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+
 #include "engine/base/error.h"
 
 namespace ds::launcher {
@@ -76,16 +79,29 @@ void forget_handlers() {
 }
 
 void keep_only(std::vector<int>& kept) {
-  // First out of the way of their new places, then into them.
+  // The parent may have as many open as it may: room first.
+  std::vector<int> sorted = kept;
+  std::sort(sorted.begin(), sorted.end());
+  unsigned from = 0;
+  for (const int fd : sorted) {
+    const auto at = static_cast<unsigned>(fd);
+    if (at > from) ::syscall(SYS_close_range, from, at - 1, 0U);
+    from = at + 1;
+  }
+  ::syscall(SYS_close_range, from, ~0U, 0U);
+  // Out of the way of their new places, then into them.
   const int above = 3 + static_cast<int>(kept.size());
-  for (int& fd : kept) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, above);
+  bool worked = true;
+  for (int& fd : kept) worked = (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, above)) >= 0 && worked;
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+  for (int fd = 0; fd < 3; ++fd) worked = (fd == null || ::dup2(null, fd) >= 0) && worked;
   int next = 3;
   for (int& fd : kept) {
-    ::dup3(fd, next, O_CLOEXEC);
+    worked = ::dup3(fd, next, O_CLOEXEC) >= 0 && worked;
     fd = next++;
   }
+  // A rank must never get a descriptor that is not its own.
+  if (!worked) throw_errno("cannot sort out the descriptors of a new process", errno);
   ::syscall(SYS_close_range, static_cast<unsigned>(above), ~0U, 0U);
 }
 

@@ -62,6 +62,7 @@ void restore_signals(const sigset_t& mask);
 /// closed).
 void forget_handlers();
 /// Keeps `kept` (moved to 3, 4, ... in their order), /dev/null as 0, 1 and 2, and nothing else.
+/// Errors:  Error{system} if there are not enough descriptors.
 void keep_only(std::vector<int>& kept);
 
 }  // namespace ds::launcher

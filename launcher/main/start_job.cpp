@@ -74,6 +74,7 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
 
 int run_here(const Options& options, PlacedJob placed, std::vector<Program> programs,
              JobEnvironment environment, const Background* background) {
+  raise_open_files();  // one a node
   asio::io_context io(1);
   std::vector<Host> hosts;
   for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);

@@ -20,6 +20,7 @@
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "launcher/agent/guard.h"
+#include "launcher/agent/limits.h"
 #include "launcher/agent/link.h"
 
 namespace ds::launcher {
@@ -43,6 +44,7 @@ void exec_agent(int socket) {
   ::sigemptyset(&none);
   forget_handlers();
   restore_signals(none);
+  give_back_open_files();
   ::execl("/proc/self/exe", "dslaunch", "agent", nullptr);
 }
 
