@@ -169,7 +169,10 @@ std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view 
 }
 
 std::string bad_host_line(const BadHost& host) {
-  const std::string reason = clean(host.reason);
+  const std::string name = clean(host.name);
+  std::string reason = clean(host.reason);
+  if (!reason.starts_with(name + ": ") && !reason.starts_with(name + " ("))
+    reason = fmt::format("{}: {}", name, reason);
   return host.stage.empty() ? reason : fmt::format("{} (stage: {})", reason, clean(host.stage));
 }
 

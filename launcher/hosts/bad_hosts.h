@@ -19,7 +19,7 @@ struct BadHost {
 /// the reasons first come. Promise: every host is named; control bytes are shown as '?'.
 std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view indent);
 
-/// One host in one line: `n1: refused (stage: connection)`.
+/// One host in one line, with its name: `n1: refused (stage: connection)`.
 std::string bad_host_line(const BadHost& host);
 
 }  // namespace ds::launcher

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/cli/train_command.h"
+#include "launcher/transport/ask_pass.h"
 #include "launcher/transport/exec_transport.h"
 #include "launcher/transport/local_transport.h"
 #include "launcher/transport/own_names.h"
@@ -34,6 +35,7 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   ssh.connect_limit = options.connect_timeout;
   ssh.dead_after = node_timeout;
   ssh.window = options.window;
+  if (ask_way() != AskWay::none) ssh.ask = ask_pass_phrase;
   ssh.warn = [](const std::string& text) {
     fmt::print(stderr, "{}", "dslaunch: warning: " + text + "\n");
   };
@@ -59,6 +61,7 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   const TransportChoice choice = options.transport;
   const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
   Routes routes;
+  std::vector<Host> remote;
   for (const Host& host : hosts) {
     const bool is_local = choice == TransportChoice::local ||
                           (choice == TransportChoice::automatic && is_own_host(host, own));
@@ -66,7 +69,9 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
     if (!transport)
       transport = is_local ? make_local_transport(io) : make_remote(io, options, node_timeout);
     routes.by_host.push_back({transport.get(), is_local});
+    if (!is_local) remote.push_back(host);
   }
+  if (routes.remote) routes.remote->prepare(remote);
   return routes;
 }
 

@@ -75,13 +75,18 @@ std::optional<HostCertificate> parse_host_certificate(const HostKey& shown) {
   return certificate;
 }
 
-std::string certificate_problem(const HostCertificate& certificate, std::string_view name,
-                                std::uint64_t now) {
-  if (!certificate.for_host) return "it is a certificate of a user, not of a host";
+std::string validity_problem(const HostCertificate& certificate, std::uint64_t now) {
   if (now < certificate.valid_after)
     return "it is not valid before " + date(certificate.valid_after);
   if (now >= certificate.valid_before)
     return "it was valid until " + date(certificate.valid_before);
+  return {};
+}
+
+std::string certificate_problem(const HostCertificate& certificate, std::string_view name,
+                                std::uint64_t now) {
+  if (!certificate.for_host) return "it is a certificate of a user, not of a host";
+  if (std::string problem = validity_problem(certificate, now); !problem.empty()) return problem;
   const auto& principals = certificate.principals;
   const bool named =
       principals.empty() || std::ranges::any_of(principals, [&](const std::string& pattern) {

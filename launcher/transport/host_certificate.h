@@ -1,4 +1,4 @@
-// A host's OpenSSH certificate: its fields, and whether an authority has signed it. Pure.
+// OpenSSH certificates: their fields, and whether one stands for a host. Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,12 @@ struct HostCertificate {
 /// `ssh-ed25519-cert-v01@openssh.com` and its like.
 bool is_certificate_type(std::string_view type);
 
-/// Nothing for other types than ed25519, ecdsa and rsa, and for bytes that are no certificate.
+/// Of a host or a user. Nothing for other types than ed25519, ecdsa and rsa, and for bytes that are
+/// no certificate.
 std::optional<HostCertificate> parse_host_certificate(const HostKey& shown);
+
+/// Empty if it is valid at `now`, seconds since 1970.
+std::string validity_problem(const HostCertificate& certificate, std::uint64_t now);
 
 /// Why the certificate does not stand for the host `name` (without a port) at `now`, seconds since
 /// 1970; empty if it does. Whether its authority is trusted is not asked here.

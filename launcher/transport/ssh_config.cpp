@@ -37,13 +37,6 @@ class SettingsReader {
                      text("hostkeyalgorithms"), accepted_public_keys()};
     s_.notes.assign(chosen_.notes().begin(), chosen_.notes().end());
     for (std::string& note : ignored_directives(chosen_)) s_.notes.push_back(std::move(note));
-    if (!s_.certificate_files.empty()) {
-      const TextPlace& place = chosen_.all("certificatefile").front()->place;
-      s_.notes.push_back(
-          fmt::format("{}:{}: certificatefile is ignored: certificates are used "
-                      "through an agent only",
-                      place.file, place.line));
-    }
     return std::move(s_);
   }
 

@@ -41,7 +41,8 @@ SshRoute SshExchange::route(const Host& host) const {
 SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   SshIdentityPlan plan;
   if (settings.public_keys)
-    plan = plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_);
+    plan = plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_,
+                           static_cast<bool>(options.ask));
   else
     plan.note = "PubkeyAuthentication is no";
   const KnownHosts& known = known_files(settings).index;

@@ -30,6 +30,9 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   /// Errors:  Error{config}.
   [[nodiscard]] SshRoute route(const Host& host) const;
 
+  /// Asks for the pass phrases of the keys that the hosts will need, once for each key.
+  void unlock_keys(std::span<const Host> hosts);
+
   /// All that a login over `socket` needs, but its command.
   SshLogin login(const SshSettings& settings, UniqueFd socket);
   /// `settings` must live as long as the events.
@@ -64,6 +67,8 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& shown);
   std::optional<std::string> remember(const SshSettings& settings, const HostKey& key,
                                       KnownFiles& files);
+  void unlock_keys_of(const SshSettings& settings);
+  void unlock_key(const std::string& path);
   void pump();
   void post_pump();
 
@@ -73,6 +78,7 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
   std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
   std::set<std::string> warned_;
+  std::set<std::string> asked_;  // keys whose pass phrase was asked for
   std::string last_good_identity_;
   std::deque<std::function<bool()>> waiting_;
   int under_way_ = 0;

@@ -2,6 +2,7 @@
 #include "launcher/transport/ssh_files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <glob.h>
 #include <pwd.h>
 #include <sys/file.h>
@@ -14,13 +15,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <sstream>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/transport/host_key_policy.h"
+#include "launcher/transport/run_program.h"
 
 namespace ds::launcher {
+
+namespace {
+constexpr std::chrono::seconds kMatchExecLimit{5};
+}  // namespace
 
 std::optional<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -30,8 +39,33 @@ std::optional<std::string> read_text_file(const std::string& path) {
   return std::move(text).str();
 }
 
+namespace {
+
+/// Whether a command of `Match exec` ends with 0, each run once.
+std::function<bool(const std::string&)> match_exec() {
+  return [known = std::make_shared<std::map<std::string, std::optional<bool>>>()](
+             const std::string& command) {
+    const auto [it, fresh] = known->try_emplace(command);
+    if (fresh) {
+      const char* shell = std::getenv("SHELL");
+      const std::string program = shell != nullptr && *shell == '/' ? shell : "/bin/sh";
+      const ProgramEnd end =
+          run_program({program, "-c", command}, kMatchExecLimit, ProgramOutput::dropped);
+      if (end.status) it->second = end.status->success();
+    }
+    if (!it->second)
+      throw Error(ErrorKind::config,
+                  fmt::format("Match exec: '{}' did not end within {} s, or could not be started",
+                              printable_text(command, 200), kMatchExecLimit.count()));
+    return *it->second;
+  };
+}
+
+}  // namespace
+
 LocalUser local_user() {
   LocalUser local;
+  local.run = match_exec();
   local.uid = static_cast<int>(::getuid());
   local.environment = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());

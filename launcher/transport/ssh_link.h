@@ -20,15 +20,20 @@ namespace ds::launcher {
 /// Private key files, each read once and shared by all connections.
 class SshKeyring {
  public:
-  enum class State { ready, missing, encrypted, unusable };
+  // other_key: a certificate of another key
+  enum class State { ready, missing, encrypted, unusable, other_key };
   struct Status {
     State state = State::missing;
     std::string
         public_base64;    // of a ready key; of an encrypted one if its .pub file lies beside it
-    std::string problem;  // of an unusable one
+    std::string problem;  // of an unusable one; of a certificate out of date, which is ready
   };
   virtual ~SshKeyring() = default;
   virtual const Status& load(const std::string& path) = 0;
+  /// Decrypts a key that is encrypted; false if the pass phrase is wrong.
+  virtual bool unlock(const std::string& path, const std::string& pass_phrase) = 0;
+  /// A certificate for a key; the key is ready only together with it.
+  virtual const Status& load_certificate(const std::string& key, const std::string& path) = 0;
 };
 std::unique_ptr<SshKeyring> make_ssh_keyring();
 
@@ -43,7 +48,8 @@ struct SshIdentity {
   std::string path;  // file: the private key
   std::function<int()>
       socket;  // agent: a descriptor that speaks the agent protocol and always answers; -1: none
-  std::string label;  // for messages
+  std::string label;        // for messages
+  std::string certificate;  // file: shown with the key; empty: none
 };
 
 /// How long each stage may take.

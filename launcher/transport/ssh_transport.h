@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct SshOptions {
   // Targets through one connection to a jump host: its sshd has a descriptor for each, of 1024.
   std::size_t jump_room = 500;
   std::function<void(const std::string&)> warn;  // each text once a run; may be empty
+  /// Asks for a pass phrase with this prompt; empty if nobody can be asked.
+  std::function<std::optional<std::string>(const std::string& prompt)> ask;
 };
 
 /// Threads: the io_context's only.

@@ -29,12 +29,19 @@ class Keyring final : public SshKeyring {
   };
 
   const Status& load(const std::string& path) override { return entry(path).status; }
+  bool unlock(const std::string& path, const std::string& pass_phrase) override;
+  const Status& load_certificate(const std::string& key, const std::string& path) override {
+    return certified(key, path).status;
+  }
 
   /// Reads and parses the file at the first call only.
   const Entry& entry(const std::string& path);
+  /// The key that goes with a certificate, once it is ready itself.
+  const Entry& certified(const std::string& key, const std::string& certificate);
 
  private:
   std::map<std::string, Entry> entries_;
+  std::map<std::pair<std::string, std::string>, Entry> certified_;
 };
 
 }  // namespace ds::launcher::libssh

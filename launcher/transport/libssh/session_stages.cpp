@@ -117,7 +117,9 @@ bool Session::check_host_key() {
 
 int Session::try_identity(const SshIdentity& identity) {
   if (identity.kind == SshIdentity::Kind::file) {
-    const Keyring::Entry& entry = keyring_.entry(identity.path);
+    const Keyring::Entry& entry = identity.certificate.empty()
+                                      ? keyring_.entry(identity.path)
+                                      : keyring_.certified(identity.path, identity.certificate);
     return entry.key ? ssh_userauth_publickey(session_, nullptr, entry.key.get()) : SSH_AUTH_DENIED;
   }
   if (!std::exchange(agent_attached_, true)) {

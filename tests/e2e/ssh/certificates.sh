@@ -34,6 +34,56 @@ certify() {
 }
 trust() { printf '%s\n' "$@" > "$dir/known_hosts"; }
 
+# Users. No key is authorized by itself; the certificate's principal is the user's name.
+me=$(id -un)
+host=host_key
+ssh-keygen -q -t ed25519 -N '' -f "$dir/user_ca"
+ssh-keygen -q -t ed25519 -N '' -f "$dir/other_key"
+restart "TrustedUserCAKeys $dir/user_ca.pub" "AuthorizedKeysFile none"
+sshd_know "$dir" "[127.0.0.*]:$port"
+cp "$dir/ssh_config" "$dir/plain_config"
+run "a key that nobody has certified" 127.0.0.2
+want_status 69
+for type in ed25519 ecdsa rsa; do
+  rm -f "$dir/client_key" "$dir/client_key.pub" "$dir/client_key-cert.pub"
+  ssh-keygen -q -t $type -N '' -f "$dir/client_key"
+  ssh-keygen -q -s "$dir/user_ca" -I me -n "$me" "$dir/client_key.pub"
+  run "a certificate beside its $type key" 127.0.0.2 127.0.0.3
+  want_status 0
+done
+mv "$dir/client_key-cert.pub" "$dir/elsewhere.pub"
+run "without its certificate" 127.0.0.2
+want_status 69
+sed "1i CertificateFile $dir/elsewhere.pub" "$dir/plain_config" > "$dir/ssh_config"
+run "CertificateFile" 127.0.0.2
+want_status 0
+sed "1i CertificateFile $dir/none.pub\nCertificateFile $dir/user_ca.pub\nCertificateFile $dir/foreign-cert.pub" \
+  "$dir/plain_config" > "$dir/ssh_config"
+ssh-keygen -q -s "$dir/user_ca" -I foreign -n "$me" "$dir/other_key.pub"
+mv "$dir/other_key-cert.pub" "$dir/foreign-cert.pub"
+run "certificates that are none, or of another key" 127.0.0.2
+want_status 69
+want "$dir/none.pub does not exist"
+want "$dir/user_ca.pub is not used: it is no certificate of a user"
+want "$dir/foreign-cert.pub is not used: its key is in no file that can be used"
+cp "$dir/plain_config" "$dir/ssh_config"
+ssh-keygen -q -s "$dir/user_ca" -I me -n "$me" -V 20200101:20200201 "$dir/client_key.pub"
+run "a certificate out of date" 127.0.0.2
+want_status 69
+want "tried: $dir/client_key-cert.pub, $dir/client_key; .*$dir/client_key-cert.pub: it was valid until 2020-0"
+rm "$dir/client_key-cert.pub"
+cp "$dir/client_key.pub" "$dir/authorized_keys"
+
+# Hosts. With a shared libssh there is nothing to test but that it says so.
+ssh-keygen -q -t ed25519 -N '' -f "$dir/host_ca"
+restart
+trust "@cert-authority * $(public "$dir/host_ca")"
+run "what this build can do" 127.0.0.2
+if grep -q "has a shared libssh, which takes no certificates: use --transport exec:'ssh {host}'" "$dir/err"; then
+  echo "not tested, libssh is a shared library: certificates of hosts"
+  exit $((failures > 0))
+fi
+
 # Every kind of key for the authority and for the host, each by the other.
 host=host_key
 for type in ed25519 ecdsa-256 ecdsa-384 ecdsa-521 rsa-3072; do

@@ -113,7 +113,7 @@ chmod 600 "$dir/client_key"
 ssh-keygen -q -p -P '' -N secret -f "$dir/client_key" > /dev/null
 run "an encrypted key and no agent" 127.0.0.2
 want_status 69
-want "client_key is encrypted, and dslaunch asks for no passphrase"
+want "client_key is encrypted, and nobody can be asked"
 ssh-keygen -q -p -P secret -N '' -f "$dir/client_key" > /dev/null
 eval "$(ssh-agent -s -a "$dir/agent")" > /dev/null
 agent_pid=$SSH_AGENT_PID

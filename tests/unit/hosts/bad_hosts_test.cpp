@@ -52,6 +52,8 @@ TEST_CASE("a host alone is shown as it was dialled, with its own reason") {
   CHECK(bad_host_line({"n1", "host key", "n1: it is unknown"}) ==
         "n1: it is unknown (stage: host key)");
   CHECK(bad_host_line({"n1", "", "n1: \x1b]0;x"}) == "n1: ?]0;x");
+  CHECK(bad_host_line({"n1", "", "config:3: no"}) == "n1: config:3: no");
+  CHECK(bad_host_line({"n1", "", "n1 (a): no"}) == "n1 (a): no");
 }
 
 TEST_CASE("a long list of hosts has a line of its own") {
