@@ -129,5 +129,7 @@ ran always" ] || die "the commands of Match exec: $(cat ran)"
 job
 expect 69 "a command that does not end"
 grep -q "^dslaunch: 127.0.0.3: Match exec: 'sleep 60' did not end within 5 s.*(stage: configuration)" err || die "its reason"
+kill "$SSH_AGENT_PID"
+SSH_AGENT_PID=
 wait_for nothing_left
 echo "ssh keys: all passed"
