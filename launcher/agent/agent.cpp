@@ -61,6 +61,7 @@ void AgentLoop::turn() {
   read_channel();
   read_reports();
   read_streams();
+  test_addresses();
   look_at_neighbours();
   if (now_ >= state_.wake_at()) tell(TimePassed{});
   channel_.flush_due(now_);
@@ -96,7 +97,10 @@ void AgentLoop::wait() {
   polled_.push_back({link_.signals(), POLLIN, 0});
   polled_.push_back({channel_open_ ? channel_.in() : -1, POLLIN, 0});
   polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
-  Clock::time_point until = std::min(state_.wake_at(), channel_.wake_at());
+  polled_.push_back({door_.fd(), POLLIN, 0});
+  polled_.push_back({probe_.fd(), POLLIN, 0});
+  Clock::time_point until =
+      std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at()});
   if (started_) until = std::min(until, next_look_);
   // Strays come to us without any event.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
@@ -206,6 +210,13 @@ void AgentLoop::read_streams() {
   output_.move(now_);
   if (const std::uint64_t taken = ranks_.feed_inputs(); taken > 0)
     channel_.send_control(envelope_, Credit{taken});
+}
+
+/// Between Ready and Go: MASTER_ADDR is being looked for.
+void AgentLoop::test_addresses() {
+  door_.turn(now_);
+  const std::vector<Probed::Result> results = probe_.turn(now_);
+  if (!results.empty()) channel_.send_control(envelope_, Probed{probe_.search(), results});
 }
 
 void AgentLoop::pass_error_file(const RankProcess& rank) {

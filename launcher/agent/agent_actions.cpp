@@ -1,7 +1,9 @@
 // The agent does what its AgentState has decided.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "launcher/agent/agent_loop.h"
 #include "launcher/agent/leftovers.h"
@@ -66,8 +68,23 @@ void AgentLoop::enter_namespace(Isolate wish) {
 
 void AgentLoop::perform(const HoldPort&) {
   enter_namespace(state_.spec()->isolate);
-  if (state_.spec()->hold_port) port_ = hold_free_port();
+  const Spec& spec = *state_.spec();
+  if (spec.hold_port) {
+    port_ = hold_port(spec.port);
+    if (port_.port == 0) {
+      const std::string wanted = spec.port == 0 ? "a port" : fmt::format("port {}", spec.port);
+      return tell(LinkLost{fmt::format("{} for MASTER_PORT cannot be had: {}", wanted,
+                                       std::strerror(port_.problem))});
+    }
+    door_.open(port_, spec.door_question, spec.door_answer);
+  }
   tell(PortHeld{port_.port});
+}
+
+void AgentLoop::perform(const DialMaster& action) {
+  if (!action.probe.addresses.empty()) return probe_.start(action.probe, Clock::now());
+  door_.close();
+  channel_.send_control(envelope_, Probed{action.probe.search, {}});
 }
 
 void AgentLoop::perform(const KillLeftovers& action) {
@@ -80,6 +97,8 @@ void AgentLoop::perform(const KillLeftovers& action) {
 
 void AgentLoop::perform(const StartRanks& action) {
   started_ = true;
+  door_.close();
+  probe_.stop();
   Spec spec = *state_.spec();
   const ProcessRef self = ProcessRef::of(::getpid());
   const Cookie cookie{spec.job_cookie, self.pid(), self.start_time()};

@@ -12,7 +12,10 @@
 #include "launcher/agent/agent_folder.h"
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/autopsy.h"
+#include "launcher/agent/held_port.h"
 #include "launcher/agent/link.h"
+#include "launcher/agent/master_door.h"
+#include "launcher/agent/master_probe.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/agent/output_path.h"
 #include "launcher/agent/pid_namespace.h"
@@ -42,6 +45,7 @@ class AgentLoop {
   void read_reports();
   void read_reports(RankProcess& rank);
   void read_streams();
+  void test_addresses();
   void pass_error_file(const RankProcess& rank);
   [[nodiscard]] bool is_empty();
   [[nodiscard]] bool leave_namespace();
@@ -53,6 +57,7 @@ class AgentLoop {
   void send_heartbeat();
   void enter_namespace(Isolate wish);
   void perform(const HoldPort&);
+  void perform(const DialMaster& action);
   void perform(const KillLeftovers& action);
   void perform(const StartRanks& action);
   void perform(const SignalMains& action);
@@ -77,6 +82,8 @@ class AgentLoop {
   StopWatch guard_;
   StopWatch root_;
   HeldPort port_;
+  MasterDoor door_;
+  MasterProbe probe_;
   PidNamespace namespace_;
   AgentFolder folder_;
   Autopsy autopsy_;

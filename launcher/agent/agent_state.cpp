@@ -76,6 +76,8 @@ void AgentState::obey(const FrameCame& event, Actions& out) {
     if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
     out.emplace_back(KillLeftovers{sweep->job_cookie});
+  } else if (const auto* probe = std::get_if<Probe>(&message)) {
+    if (phase_ == Phase::ready) out.emplace_back(DialMaster{*probe});
   } else if (std::holds_alternative<Suspend>(message)) {
     if (phase_ == Phase::running && !suspended_) out.emplace_back(SuspendRanks{});
     suspended_ = true;

@@ -48,6 +48,10 @@ struct Send {
 struct HoldPort {  // answered by PortHeld
   friend bool operator==(const HoldPort&, const HoldPort&) = default;
 };
+struct DialMaster {  // its results are sent as Probed
+  Probe probe;
+  friend bool operator==(const DialMaster&, const DialMaster&) = default;
+};
 struct KillLeftovers {  // of a job whose agent here is dead; answered by LeftoversKilled
   std::string job_cookie;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
@@ -83,8 +87,8 @@ struct Finish {  // send what is queued, then end with this code
   friend bool operator==(const Finish&, const Finish&) = default;
 };
 using AgentAction =
-    std::variant<Send, HoldPort, KillLeftovers, StartRanks, SignalMains, KillRanks, SuspendRanks,
-                 ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
+    std::variant<Send, HoldPort, DialMaster, KillLeftovers, StartRanks, SignalMains, KillRanks,
+                 SuspendRanks, ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
 
 /// The policy of one agent.
 /// Promise: ranks start once an epoch, after Go. TERM goes out once, KILL at the earliest end of a

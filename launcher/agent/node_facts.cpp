@@ -13,6 +13,7 @@
 #include <bit>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -106,22 +107,14 @@ std::vector<NodeAddress> own_addresses() {
   return addresses;
 }
 
-HeldPort hold_with(int family, const sockaddr* any, socklen_t size) {
-  HeldPort held{UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
-  const int on = 1;
-  const int off = 0;
-  if (!held.socket) return held;
-  ::setsockopt(held.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (family == AF_INET6)
-    ::setsockopt(held.socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  sockaddr_storage bound{};
-  socklen_t length = sizeof bound;
-  if (::bind(held.socket.get(), any, size) != 0 ||
-      ::getsockname(held.socket.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0)
-    return {};
-  // The port lies at the same place in both families.
-  held.port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
-  return held;
+/// The network stack that this process sees: of two hosts never the same, of two containers of one
+/// host only if they share it.
+std::string own_network() {
+  const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  std::error_code error;
+  const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/net", error);
+  if (boot.empty() || error) return {};
+  return boot + " " + space.string();
 }
 
 }  // namespace
@@ -146,21 +139,12 @@ Hello describe_node() {
   hello.cores = cores_by_affinity();
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
+  hello.network = own_network();
   hello.clock = clock_value(std::chrono::steady_clock::now());
   NodeDevices devices = find_devices();
   hello.devices = std::move(devices.names);
   hello.devices_limited = devices.limited;
   return hello;
-}
-
-HeldPort hold_free_port() {
-  sockaddr_in6 any6{};
-  any6.sin6_family = AF_INET6;
-  HeldPort held = hold_with(AF_INET6, reinterpret_cast<const sockaddr*>(&any6), sizeof any6);
-  if (held.port != 0) return held;
-  sockaddr_in any4{};
-  any4.sin_family = AF_INET;
-  return hold_with(AF_INET, reinterpret_cast<const sockaddr*>(&any4), sizeof any4);
 }
 
 }  // namespace ds::launcher

@@ -1,5 +1,4 @@
-// What the root wants to know of a node: name, cores, limits, addresses; and a port held for
-// MASTER_PORT.
+// What the root wants to know of a node: name, cores, limits, addresses.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/base/unique_fd.h"
-#include "launcher/wire/frame.h"
+#include "launcher/wire/messages.h"
 
 namespace ds::launcher {
 
@@ -16,13 +14,5 @@ Hello describe_node();
 
 /// Thousandths of a core from the text of cpu.max ("50000 100000", "max 100000"). Pure.
 std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text);
-
-struct HeldPort {
-  UniqueFd socket;
-  std::uint16_t port = 0;  // 0: none could be had
-};
-/// Bound with SO_REUSEADDR and not listening: a framework's own store can bind over it, while no
-/// other program is given the port.
-HeldPort hold_free_port();
 
 }  // namespace ds::launcher

@@ -93,6 +93,7 @@ OptionTable option_table(Options& options) {
   table.add("How it ends", failure_options(), options.failure);
   table.add("Output", log_options(), options.logs);
   table.add("Reaching the nodes", reach_options(), options.reach);
+  table.add("Where the ranks meet", master_options(), options.master);
   table.add("In the background", control_options(), options.control);
   table.add("About dslaunch", std::span<const OptionDef<Options>>(kAboutOptions), options);
   return table;

@@ -10,6 +10,7 @@
 #include "launcher/cli/options_failure.h"
 #include "launcher/cli/options_hosts.h"
 #include "launcher/cli/options_logs.h"
+#include "launcher/cli/options_master.h"
 #include "launcher/cli/options_reach.h"
 #include "launcher/cli/programs.h"
 
@@ -30,6 +31,7 @@ struct Options {
   FailureOptions failure;
   LogOptions logs;
   ReachOptions reach;
+  MasterWish master;
   ControlOptions control;
 
   // Exactly one of the two when action is run.

@@ -23,6 +23,10 @@ struct AgentReady {  // its ranks are prepared and wait
   int agent = 0;
   std::uint16_t port = 0;  // held for MASTER_PORT on node 0
 };
+struct MasterFound {};  // there is an address of node 0 that all nodes reach
+struct MasterMissing {  // there is none
+  std::string text{};
+};
 struct AgentHeard {  // any bytes came
   int agent = 0;
 };
@@ -58,9 +62,9 @@ struct OutputHeld {
 };  // much output, or a slow reader: the last word of agents stands behind what waits
 struct OutputClosed {};  // nobody reads standard output any more
 struct Tick {};          // wake_at() has come
-using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentCleared, AgentSwept,
-                           AgentDone, AgentLost, RankStarted, RankExited, SignalReceived, Continued,
-                           OutputHeld, OutputClosed, Tick>;
+using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
+                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
+                           SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
 
 // Actions. Those without an agent are for every agent that has a Spec and has not said Cleared.
 struct OpenAgent {
@@ -72,6 +76,10 @@ struct SendSpec {
   int agent = 0;
   int node = 0;
   friend bool operator==(const SendSpec&, const SendSpec&) = default;
+};
+struct FindMaster {  // answered by MasterFound or MasterMissing
+  std::uint16_t master_port = 0;
+  friend bool operator==(const FindMaster&, const FindMaster&) = default;
 };
 struct SendGo {
   std::uint16_t master_port = 0;
@@ -119,8 +127,8 @@ struct Say {  // one or more lines on standard error, without "dslaunch: "
 struct Conclude {  // tell the verdict and leave with its code; the last action
   JobVerdict verdict{};
 };
-using Action = std::variant<OpenAgent, SendSpec, SendGo, SignalRanks, StopRanks, KillRanks,
-                            SuspendRanks, SuspendSelf, ResumeRanks, SendHeartbeats, SendSweep,
-                            DismissAgent, CloseAgent, Say, Conclude>;
+using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopRanks,
+                            KillRanks, SuspendRanks, SuspendSelf, ResumeRanks, SendHeartbeats,
+                            SendSweep, DismissAgent, CloseAgent, Say, Conclude>;
 
 }  // namespace ds::launcher

@@ -1,6 +1,7 @@
 // The edge of the launcher: what agents, clock and signals say, as events for JobState.
 #include "launcher/job/job.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -18,13 +19,23 @@ namespace {
 // Of ranks that failed at about the same time; one of them will have been the first.
 constexpr std::size_t kErrorFilesKept = 64;
 
+/// Between nodes of one machine there is nothing to find out.
+JobPolicy policy_of(const JobRequest& request) {
+  JobPolicy policy = request.policy;
+  const bool elsewhere = std::any_of(request.routes.begin(), request.routes.end(),
+                                     [](const NodeRoute& route) { return !route.local; });
+  policy.find_master =
+      elsewhere && request.placement.nodes.size() > 1 && request.master.address.empty();
+  return policy;
+}
+
 }  // namespace
 
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
       identity_(new_identity(request_.err_fd, request_.job_id)),
-      state_(request_.placement, request_.policy, request_.spares),
+      state_(request_.placement, policy_of(request_), request_.spares),
       timer_(io),
       suspend_timer_(io),
       signals_(io),
@@ -44,6 +55,10 @@ Job::Job(asio::io_context& io, JobRequest request)
                    }}),
       input_(io, request_.logs.input, request_.in_fd,
              [this](int agent, const Stdin& input) { link(agent).send(input); }),
+      master_(io,
+              {.send = [this](int agent, const Probe& probe) { link(agent).send(probe); },
+               .on_found = [this] { feed(MasterFound{}); },
+               .on_missing = [this](std::string text) { feed(MasterMissing{std::move(text)}); }}),
       control_(io, describe_job(request_, identity_), request_.control_folders,
                {.phase = [this] { return state_.phase_name(); },
                 .ranks_left = [this] { return state_.ranks_left(); },
@@ -129,6 +144,8 @@ void Job::on_message(int agent, Message& message) {
     if (hello->version != kWireVersion) problem = version_reason(host, *hello);
     if (problem.empty())
       problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
+    if (problem.empty() && request_.master.iface)
+      problem = interface_problem(host, *request_.master.iface, hello->addresses);
     if (!problem.empty()) {
       link(agent).close();
       return feed(AgentLost{agent, std::move(problem), stage::kStart});
@@ -138,6 +155,8 @@ void Job::on_message(int agent, Message& message) {
     feed(AgentGreeted{agent});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
     feed(AgentReady{agent, ready->port});
+  } else if (const auto* reached = std::get_if<Probed>(&message)) {
+    master_.take(agent, *reached);
   } else if (const auto* started = std::get_if<Started>(&message)) {
     if (is_rank_of(state_.placement(), state_.agents()[agent].node, started->rank))
       on_rank_started(*started);

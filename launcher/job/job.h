@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/hosts/master_wish.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_state.h"
 #include "launcher/job/rank_environment.h"
@@ -38,6 +39,7 @@ struct JobRequest {
   JobEnvironment environment;
   bool own_devices = false;  // each rank sees the device of its slot alone
   JobPolicy policy;
+  MasterWish master;
   LogPolicy logs;
   std::string verdict_file;            // --verdict; empty: none
   std::vector<std::string> secrets{};  // values that nobody sees in what ranks write

@@ -50,6 +50,7 @@ void Job::perform(const SendSpec& action) {
   link(action.agent).enter_epoch(static_cast<std::uint32_t>(state_.placement().epoch));
   Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
                         {hello(action.agent), route(action.agent).local});
+  if (action.node == 0 && state_.finds_master()) master_.open_door(spec);
   output_.fill(spec, state_.placement());
   last_agents_[action.node] = action.agent;
   link(action.agent).send(spec);
@@ -59,26 +60,16 @@ void Job::perform(const SendSpec& action) {
 }
 
 void Job::perform(const SendGo& action) {
-  std::vector<bool> local;
   std::vector<std::string> hosts;
   std::vector<int> agents;
-  std::string root_side;
   for (const Node& node : state_.placement().nodes) {
     const int agent = state_.agents().agent_of(node.node_rank);
-    local.push_back(route(agent).local);
     hosts.push_back(hello(agent).hostname);
     agents.push_back(agent);
-    const bool other = !route(agent).local && !hello(agent).addresses.empty();
-    if (other && root_side.empty())
-      root_side = own_address_towards(hello(agent).addresses.front().address);
   }
-  std::vector<std::string> first_node;
-  for (const NodeAddress& own : hello(state_.agents().agent_of(0)).addresses)
-    first_node.push_back(own.address);
-  const std::string address = master_address(state_.placement(), local, first_node, root_side);
   error_files_.clear();  // those of an earlier epoch are no news
   output_.start(state_.placement(), hosts);
-  send_to_busy(Go{master_env(address, action.master_port)});
+  send_to_busy(Go{master_variables(action.master_port)});
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
   input_.start(agents, state_.placement().ranks[reader].node_rank);
 }

@@ -35,6 +35,11 @@ std::uint64_t random_job_id() {
   return std::bit_cast<std::uint64_t>(random_bytes<sizeof(std::uint64_t)>());
 }
 
+std::string random_secret() {
+  const auto bytes = random_bytes<16>();
+  return {bytes.begin(), bytes.end()};
+}
+
 JobIdentity new_identity(int err_fd, std::uint64_t id) {
   JobIdentity identity;
   identity.id = id != 0 ? id : random_job_id();

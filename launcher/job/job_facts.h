@@ -13,6 +13,9 @@ namespace ds::launcher {
 
 std::uint64_t random_job_id();
 
+/// 16 bytes, any.
+std::string random_secret();
+
 /// A random key, and a random id unless one is given; live progress if `err_fd` is a terminal.
 JobIdentity new_identity(int err_fd, std::uint64_t id = 0);
 

@@ -11,6 +11,7 @@
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_input.h"
+#include "launcher/job/master_finder.h"
 #include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
@@ -40,6 +41,7 @@ class Job {
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
   void perform(const SendGo& action);
+  void perform(const FindMaster& action);  // job_master.cpp, with the next few
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const StopRanks& action);
   void perform(const KillRanks&) { send_to_busy(Kill{}); }
@@ -53,6 +55,10 @@ class Job {
   void perform(const Say& action);
   void perform(const Conclude& action);
 
+  [[nodiscard]] std::string root_side();
+  [[nodiscard]] bool nodes_share_network();
+  [[nodiscard]] MasterFinder::Question master_question(std::uint16_t port);
+  [[nodiscard]] EnvList master_variables(std::uint16_t held_port);
   std::string device_of(int rank);
   void write_verdict(const JobVerdict& verdict, const RankWords& words);
   void send_all(const Message& message);
@@ -85,6 +91,7 @@ class Job {
   std::string redacted_;  // of the Output that is being looked at
   OutputHub output_;
   JobInput input_;
+  MasterFinder master_;
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, clients of the private socket have it too.

@@ -58,6 +58,7 @@ void JobState::begin_epoch() {
   phase_ = Phase::starting;
   cause_ = {};
   begun_ = false;
+  searching_ = false;
   nodes_ready_ = nodes_done_ = ranks_started_ = 0;
   nodes_.assign(placement_.nodes.size(), {});
   ranks_.assign(placement_.ranks.size(), {});
@@ -119,6 +120,9 @@ void JobState::begin_when_ready() {
   const std::size_t settled = static_cast<std::size_t>(nodes_ready_) + vacant_.size();
   if (settled < nodes_.size()) return;
   if (vacant_.empty()) {
+    if (searching_) return;
+    searching_ = policy_.find_master && found_with_ != agents_by_node();
+    if (searching_) return act(FindMaster{port_});
     phase_ = Phase::running;
     next_beat_ = std::min(next_beat_, now_ + beat_period());
     begun_ = true;
@@ -130,6 +134,24 @@ void JobState::begin_when_ready() {
   std::string text = unreachable_text(placement_, vacant_);
   act(Say{text});
   stop({.kind = Cause::Kind::unreachable, .reason = std::move(text), .bad = vacant_});
+}
+
+std::vector<int> JobState::agents_by_node() const {
+  std::vector<int> agents;
+  for (const Node& place : placement_.nodes) agents.push_back(agents_.agent_of(place.node_rank));
+  return agents;
+}
+
+void JobState::handle(const MasterFound&) {
+  if (!std::exchange(searching_, false)) return;
+  found_with_ = agents_by_node();
+  begin_when_ready();
+}
+
+void JobState::handle(const MasterMissing& event) {
+  if (!std::exchange(searching_, false)) return;
+  act(Say{event.text});
+  stop({.kind = Cause::Kind::unreachable, .reason = event.text});
 }
 
 /// Spares that wait take vacant places; true if none is left vacant.

@@ -46,6 +46,7 @@ class JobState {
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
   /// Of stops that begin from now on.
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
+  [[nodiscard]] bool finds_master() const { return policy_.find_master; }
   /// Agents stay for another epoch.
   [[nodiscard]] bool keeps_agents() const { return policy_.max_restarts > 0; }
 
@@ -78,12 +79,15 @@ class JobState {
   void handle(const Start&);
   void handle(const AgentGreeted& event);
   void handle(const AgentReady& event);
+  void handle(const MasterFound&);
+  void handle(const MasterMissing& event);
   void handle(const AgentSwept& event);
   void handle(const RankStarted& event);
   void begin_epoch();
   void give_spec(int agent);
   [[nodiscard]] int slots_needed(int node) const;
   void begin_when_ready();
+  [[nodiscard]] std::vector<int> agents_by_node() const;
   bool fill_vacancies();
   [[nodiscard]] bool vacancies_may_be_filled() const;
   void node_progressed();
@@ -162,7 +166,9 @@ class JobState {
   int nodes_done_ = 0;
   int ranks_left_ = 0;  // not ended
   int ranks_started_ = 0;
-  std::uint16_t port_ = 0;  // MASTER_PORT
+  std::uint16_t port_ = 0;       // MASTER_PORT
+  bool searching_ = false;       // for MASTER_ADDR
+  std::vector<int> found_with_;  // agents by node for whom it was found
   Cause cause_;
   JobVerdict verdict_;  // what is already known of it
   int signals_ = 0;     // HUP, INT, TERM so far

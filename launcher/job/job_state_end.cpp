@@ -157,6 +157,7 @@ void JobState::node_lost(int agent, const std::string& reason, const std::string
   vacant_.push_back({index, reason, stage});
   if (!begun_) {
     if (was_ready) --nodes_ready_;
+    searching_ = false;  // for a node that is no more
     node_progressed();
     return advance();
   }

@@ -61,6 +61,7 @@ void JobState::stop(Cause cause) {
   const bool first = phase_ != Phase::clearing;  // else its ranks are being stopped already
   phase_ = Phase::stopping;
   cause_ = std::move(cause);
+  searching_ = false;
   for (auto* at : {&start_by_, &skew_at_, &deadline_at_, &pre_signal_at_}) at->reset();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   close_waiting_agents();

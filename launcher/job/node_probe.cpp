@@ -18,9 +18,10 @@
 namespace ds::launcher {
 namespace {
 
-class Probe {
+class NodeProbe {
  public:
-  Probe(asio::io_context& io, const std::vector<Host>& hosts, const std::vector<NodeRoute>& routes)
+  NodeProbe(asio::io_context& io, const std::vector<Host>& hosts,
+            const std::vector<NodeRoute>& routes)
       : io_(io),
         hosts_(hosts),
         hellos_(hosts.size()),
@@ -109,7 +110,7 @@ std::vector<Hello> probe_hosts(asio::io_context& io, const std::vector<Host>& ho
                                const std::vector<NodeRoute>& routes,
                                std::chrono::milliseconds limit) {
   std::signal(SIGPIPE, SIG_IGN);
-  return Probe(io, hosts, routes).run(limit);
+  return NodeProbe(io, hosts, routes).run(limit);
 }
 
 }  // namespace ds::launcher

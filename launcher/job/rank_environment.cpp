@@ -62,6 +62,10 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
   const auto ranks = static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
   set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
   set_default(contract::kAsyncErrorHandling, "1");
+  if (!facts.interface.empty()) {
+    set_default(contract::kGlooInterface, facts.interface);
+    set_default(contract::kNcclInterface, "=" + facts.interface);  // without '=': all that begin so
+  }
   variables.insert(variables.end(), user.given.begin(), user.given.end());
   variables.emplace_back(contract::kRunId, job_id_text(job.id));
   variables.emplace_back(contract::kUseAgentStore, "False");  // rank 0 makes the store

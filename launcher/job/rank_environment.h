@@ -24,6 +24,7 @@ struct NodeFacts {
   std::uint32_t cores = 1;        // by affinity
   std::uint32_t quota_milli = 0;  // cgroup quota in thousandths of a core; 0: none
   bool local = false;             // its ranks inherit the launcher's own environment
+  std::string interface {};       // of --iface; empty: any
 };
 
 /// The variables of one rank that say where it stands, for Spec::ranks.

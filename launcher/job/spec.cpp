@@ -4,6 +4,7 @@
 #include <string>
 
 #include "launcher/job/device_env.h"
+#include "launcher/job/master_search.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -13,7 +14,10 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
   const NodeFacts facts{.cores = contact.hello.cores,
                         .quota_milli = contact.hello.quota_milli,
-                        .local = contact.local};
+                        .local = contact.local,
+                        .interface = request.master.iface ? interface_of(*request.master.iface,
+                                                                         contact.hello.addresses)
+                                                          : std::string()};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
@@ -31,7 +35,9 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request.policy.node_timeout.count());
-  spec.hold_port = node == 0;
+  // With both given, rank 0 listens somewhere else.
+  spec.hold_port = node == 0 && (request.master.address.empty() || request.master.port == 0);
+  spec.port = request.master.port;
   spec.job_cookie = job_id_text(identity.id);
   spec.keep_agent = request.policy.max_restarts > 0;
   for (const int number : place.ranks) {

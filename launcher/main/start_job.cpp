@@ -95,6 +95,7 @@ int run_here(const Options& options, PlacedJob placed, std::vector<Program> prog
     request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
   request.own_devices = options.hosts.devices == DeviceView::own;
   request.policy = job_policy(options);
+  request.master = options.master;
   if (options.failure.verdict)
     request.verdict_file = std::filesystem::absolute(*options.failure.verdict);
   request.control_folders = socket_folders(own_variable, ::geteuid());

@@ -29,6 +29,10 @@ template <class A>
 void fields(A& a, OutputSpec& m) {
   a(m.spool_bytes), a(m.drop), a(m.stamped), a(m.pty), a(m.rows), a(m.columns);
 }
+template <class A>
+void fields(A& a, Probed::Result& m) {
+  a(m.index), a(m.problem);
+}
 template <class T>
 concept HasFields = requires(T& part, int& visitor) {
   fields(visitor, part);
@@ -147,6 +151,7 @@ void fields(A& a, Spec& m) {
   a(m.node_rank), a(m.nodes), a(m.programs), a(m.env), a(m.inherit_env), a(m.umask);
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
   a(m.keep_agent), a(m.isolate), a(m.limits), a(m.output);
+  a(m.port), a(m.door_question), a(m.door_answer);
 }
 template <class A>
 void fields(A& a, Go& m) {
@@ -191,9 +196,13 @@ void fields(A& a, Sweep& m) {
   a(m.job_cookie);
 }
 template <class A>
+void fields(A& a, Probe& m) {
+  a(m.search), a(m.addresses), a(m.port), a(m.question), a(m.answer), a(m.limit_ms);
+}
+template <class A>
 void fields(A& a, Hello& m) {
   a(m.version), a(m.build), a(m.pid), a(m.hostname), a(m.cores), a(m.quota_milli), a(m.addresses);
-  a(m.devices), a(m.devices_limited);
+  a(m.network), a(m.devices), a(m.devices_limited);
   a(m.clock);
 }
 template <class A>
@@ -228,6 +237,10 @@ void fields(A& a, Swept& m) {
 template <class A>
 void fields(A& a, ErrorFile& m) {
   a(m.rank), a(m.text);
+}
+template <class A>
+void fields(A& a, Probed& m) {
+  a(m.search), a(m.results);
 }
 
 }  // namespace ds::launcher

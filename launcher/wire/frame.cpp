@@ -14,8 +14,8 @@ namespace ds::launcher {
 namespace {
 
 // The type byte of each message, in the order of Message. Numbers are never used again.
-constexpr std::uint8_t kTypes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 12,
-                                   14, 15, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41};
+constexpr std::uint8_t kTypes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 14,
+                                   15, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);
 
 struct Header {

@@ -71,6 +71,18 @@ expect 64 "dslaunch: no command after --
   hint: as in: dslaunch -n 2 -- hostname" -n 2 --
 expect 64 "dslaunch: -n needs a whole number from 1 to 1048576, not 'two'
   hint: see dslaunch --help" -n two -- true
+for value in 10.0.0.1 10.0.0.0/33 eth0,eth1 'a b'; do
+  expect 64 "dslaunch: --iface needs an interface or a network, not '$value'
+  hint: as in eth1, 10.1.0.0/16 or fd00:1::/64" --iface "$value" -- true
+done
+for value in node1:29500 http://node1 -x; do
+  expect 64 "dslaunch: --master-addr needs an address or a host name, not '$value'
+  hint: as in 10.0.0.1, fd00::1 or node01; the port is given by --master-port" "--master_addr=$value" -- true
+done
+for value in 0 65536 29500x; do
+  expect 64 "dslaunch: --master-port needs a whole number from 1 to 65535, not '$value'
+  hint: see dslaunch --help" --master-port "$value" -- true
+done
 expect 64 "dslaunch: --host: slots needs a number, not 'x'
   a,b:x
       ^

@@ -230,3 +230,15 @@ TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") 
   CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{HoldPort{}},
                 "it waits for a Spec still");
 }
+
+TEST_CASE("a Probe is answered between Ready and Go, and means nothing at other times") {
+  const Probe probe{.search = 1, .addresses = {"10.0.0.1"}, .port = 4000};
+  AgentState state(kT0);
+  CHECK(state.on(FrameCame{probe}, kT0).empty());
+  state.on(FrameCame{spec_of(1)}, kT0);
+  CHECK(state.on(FrameCame{probe}, kT0).empty());
+  state.on(PortHeld{4000}, kT0);
+  CHECK(state.on(FrameCame{probe}, kT0) == Actions{DialMaster{probe}});
+  state.on(FrameCame{Go{}}, kT0);
+  CHECK(state.on(FrameCame{probe}, kT0).empty());
+}

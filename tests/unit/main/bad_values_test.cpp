@@ -45,6 +45,7 @@ Values nonsense_for(std::string_view argument) {
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
       {"all", {"some"}},
+      {"NAME|NETWORK", {"10.0.0.1", "10.0.0.0/33", "10.0.0.0/", "eth0,eth1", "a b"}},
   };
   for (const auto& [name, values] : known)
     if (name == argument) return values;
@@ -64,6 +65,8 @@ Values nonsense_for_name(std::string_view name) {
       {"--mpi-env", {"lam", "openmpi,"}},
       {"--forward-signals", {"NOPE", "USR1,,USR2", "KILL"}},
       {"--role", {"a b", "x/y"}},
+      {"--master-addr", {"node1:29500", "http://node1", "a b", "-x"}},
+      {"--master-port", {"0", "65536", "29500x", "-1"}},
   };
   for (const auto& [option, values] : known)
     if (option == name) return values;

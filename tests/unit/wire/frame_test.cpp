@@ -41,6 +41,9 @@ std::vector<Message> one_of_each() {
   spec.output = {
       .spool_bytes = 9, .drop = true, .stamped = true, .pty = true, .rows = 24, .columns = 80};
   spec.hold_port = true;
+  spec.port = 29500;
+  spec.door_question = "who";
+  spec.door_answer = "me";
   spec.job_cookie = "cookie";
   spec.keep_agent = true;
   spec.isolate = Isolate::required;
@@ -51,6 +54,7 @@ std::vector<Message> one_of_each() {
               .cores = 2,
               .quota_milli = 1500,
               .addresses = {{"::1", "lo", 128}},
+              .network = "boot net",
               .devices = {"0", "GPU-1"},
               .devices_limited = true,
               .clock = 12};
@@ -70,6 +74,12 @@ std::vector<Message> one_of_each() {
           Heartbeat{1, 2, std::uint64_t{3} << 40},
           Credit{1U << 31, true},
           Sweep{"cookie"},
+          Probe{.search = 2,
+                .addresses = {"10.0.0.1", "::1"},
+                .port = 40000,
+                .question = "who",
+                .answer = "me",
+                .limit_ms = 1},
           Stdin{.rank = -1, .last = true, .bytes = bytes_of("input\n")},
           Window{24, 80},
           Watch{7, 3},
@@ -86,7 +96,8 @@ std::vector<Message> one_of_each() {
           Bye{},
           Cleared{},
           Swept{3},
-          ErrorFile{2, "{}"}};
+          ErrorFile{2, "{}"},
+          Probed{2, {{0, "refused"}, {1, ""}}}};
 }
 
 /// The error that a stream of these bytes ends with.

@@ -1,0 +1,13 @@
+// Options: where the ranks of a job meet.
+#pragma once
+
+#include <span>
+
+#include "launcher/cli/option_table.h"
+#include "launcher/hosts/master_wish.h"
+
+namespace ds::launcher {
+
+std::span<const OptionDef<MasterWish>> master_options();
+
+}  // namespace ds::launcher

@@ -1,0 +1,77 @@
+// Where the ranks of a job meet: MASTER_ADDR and MASTER_PORT.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/job/job_facts.h"
+#include "launcher/job/job_loop.h"
+
+namespace ds::launcher {
+
+/// The launcher's own address on the way to another node; empty if all are on this machine.
+std::string Job::root_side() {
+  for (const Node& node : state_.placement().nodes) {
+    const int agent = state_.agents().agent_of(node.node_rank);
+    const std::vector<NodeAddress>& addresses = hello(agent).addresses;
+    if (!route(agent).local && !addresses.empty())
+      return own_address_towards(addresses.front().address);
+  }
+  return {};
+}
+
+MasterFinder::Question Job::master_question(std::uint16_t port) {
+  MasterFinder::Question question;
+  question.port = port;
+  for (const Node& node : state_.placement().nodes) {
+    const int agent = state_.agents().agent_of(node.node_rank);
+    question.agents.push_back(agent);
+    question.nodes.push_back({node.host.name, hello(agent).network, hello(agent).addresses});
+  }
+  const int first = question.agents.front();
+  const std::vector<NodeAddress>& own = hello(first).addresses;
+  // The agent puts the one by which the launcher came first.
+  std::string reached = route(first).local ? root_side() : std::string();
+  if (!route(first).local && !own.empty()) reached = own.front().address;
+  question.candidates = master_candidates(question.nodes, reached, request_.master.iface);
+  return question;
+}
+
+bool Job::nodes_share_network() {
+  const std::string& first = hello(state_.agents().agent_of(0)).network;
+  const std::vector<Node>& nodes = state_.placement().nodes;
+  if (nodes.size() == 1) return true;
+  return !first.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return hello(state_.agents().agent_of(node.node_rank)).network == first;
+  });
+}
+
+void Job::perform(const FindMaster& action) {
+  if (nodes_share_network()) return master_.skip(state_.agents().agent_of(0));
+  const MasterFinder::Question question = master_question(action.master_port);
+  if (!question.candidates.empty()) return master_.begin(question);
+  // With no numeric address known there is nothing to try: its name must do.
+  if (!request_.master.iface) return master_.skip(question.agents.front());
+  feed(MasterMissing{fmt::format("{} has no address at {} that another machine could reach",
+                                 question.nodes.front().host, request_.master.iface->text)});
+}
+
+EnvList Job::master_variables(std::uint16_t held_port) {
+  const MasterWish& wish = request_.master;
+  const std::uint16_t port = wish.port != 0 ? wish.port : held_port;
+  if (!wish.address.empty()) return master_env(wish.address, port);
+  if (!nodes_share_network() && !master_.address().empty())
+    return master_env(master_.address(), port);
+  if (wish.iface) {
+    const std::vector<NodeAddress> candidates = master_question(port).candidates;
+    if (!candidates.empty()) return master_env(candidates.front().address, port);
+  }
+  std::vector<bool> local;
+  for (const Node& node : state_.placement().nodes)
+    local.push_back(route(state_.agents().agent_of(node.node_rank)).local);
+  std::vector<std::string> first_node;
+  for (const NodeAddress& own : hello(state_.agents().agent_of(0)).addresses)
+    first_node.push_back(own.address);
+  return master_env(master_address(state_.placement(), local, first_node, root_side()), port);
+}
+
+}  // namespace ds::launcher
