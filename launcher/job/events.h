@@ -60,8 +60,10 @@ struct SignalReceived {  // HUP, INT, TERM, TSTP, or one to be forwarded came to
 struct Continued {};  // the launcher runs again after SuspendSelf
 struct OutputHeld {
 };  // much output, or a slow reader: the last word of agents stands behind what waits
-struct OutputClosed {};  // nobody reads standard output any more
-struct Tick {};          // wake_at() has come
+struct OutputClosed {    // nobody reads standard output any more
+  std::string reason{};  // or it cannot be written for another one
+};
+struct Tick {};  // wake_at() has come
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
                            SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;

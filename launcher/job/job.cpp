@@ -47,7 +47,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                .out_fd = request_.out_fd,
                .err_fd = request_.err_fd},
               {.on_credit = [this](int agent, const Credit& credit) { link(agent).send(credit); },
-               .on_closed = [this] { feed(OutputClosed{}); },
+               .on_closed = [this](std::string reason) { feed(OutputClosed{std::move(reason)}); },
                .on_written =
                    [this] {
                      written_ = true;

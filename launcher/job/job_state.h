@@ -111,7 +111,7 @@ class JobState {
 
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
-  void handle(const OutputClosed&);
+  void handle(const OutputClosed& event);
   void fail(Cause cause);
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
   void restart(Cause cause);

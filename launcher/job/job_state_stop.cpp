@@ -160,8 +160,8 @@ void JobState::finish_when_done() {
   act(Conclude{std::move(verdict_)});
 }
 
-void JobState::handle(const OutputClosed&) {
-  if (phase_ != Phase::stopping) stop({.kind = Cause::Kind::output});
+void JobState::handle(const OutputClosed& event) {
+  if (phase_ != Phase::stopping) stop({.kind = Cause::Kind::output, .reason = event.reason});
 }
 
 void JobState::handle(const SignalReceived& event) {

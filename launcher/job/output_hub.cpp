@@ -134,8 +134,7 @@ void OutputHub::take(int agent, const Output& output, std::size_t came) {
   some_came_ = true;
   const bool on_credit = output.rank != -1 && (output.flags & Output::kTail) == 0;
   if (on_credit) {
-    const auto grant =
-        book_.took(static_cast<std::size_t>(agent), kOutputHeaderBytes + came);
+    const auto grant = book_.took(static_cast<std::size_t>(agent), kOutputHeaderBytes + came);
     if (grant) events_.on_credit(agent, {*grant});
   }
   if (output.stream != 1 && output.stream != 2) return;

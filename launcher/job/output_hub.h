@@ -32,7 +32,8 @@ class OutputHub {
  public:
   struct Events {
     std::function<void(int, const Credit&)> on_credit;  // for an agent
-    std::function<void()> on_closed;                    // nobody reads standard output any more
+    // Nobody reads standard output any more, or (a reason) it cannot be written.
+    std::function<void(std::string)> on_closed;
     std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
   };
   struct Setup {

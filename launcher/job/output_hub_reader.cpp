@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <asio/post.hpp>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "launcher/job/output_hub.h"
@@ -51,7 +53,8 @@ void OutputHub::on_change() {
   look_at_reader();
   say_problem();
   if (queue_.queued() < OutputQueue::kLow) say_dropped();
-  if (queue_.broken(1) && !finished_) events_.on_closed();
+  if (const int error = queue_.broken(1); error != 0 && !finished_)
+    events_.on_closed(error == EPIPE ? "" : std::generic_category().message(error));
   leave_when_written();
 }
 

@@ -72,7 +72,8 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
       return cause.signo == SIGINT ? "interrupted"
                                    : fmt::format("got {}", signal_name(cause.signo));
     case Cause::Kind::output:
-      return "standard output was closed";
+      return cause.reason.empty() ? "standard output was closed"
+                                  : "standard output cannot be written: " + cause.reason;
     case Cause::Kind::deadline:
       return deadline_text(placement, cause);
     case Cause::Kind::skew:

@@ -37,7 +37,8 @@ struct Cause {
   RankEnd end{};         // of Kind::rank
   ExitTime time{};       // of Kind::rank; of Kind::node: when it was last heard
   int signo = 0;         // of Kind::signal
-  std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank began
+  std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank
+                         // began; of Kind::output, if it is not merely closed
   std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
   std::string note{};                // why it was not followed by a restart

@@ -21,7 +21,8 @@ namespace {
 // Small pieces that wait anyway are joined up to here; larger ones are written as they are.
 constexpr std::size_t kJoin = std::size_t{256} << 10;
 
-bool write_all(int fd, std::string_view text) {
+/// Returns 0 or errno.
+int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written > 0) {
@@ -31,10 +32,10 @@ bool write_all(int fd, std::string_view text) {
       pollfd wait{fd, POLLOUT, 0};
       ::poll(&wait, 1, -1);
     } else if (written < 0 && errno != EINTR) {
-      return false;
+      return errno;
     }
   }
-  return true;
+  return 0;
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ struct OutputQueue::Shared {
   bool started = false;
   bool abandoned = false;
   std::atomic<std::size_t> queued{0};  // with what is being written
-  std::atomic<bool> broken[3] = {};
+  std::atomic<int> broken[3] = {};     // errno
 
   void run();
   void changed() {
@@ -72,10 +73,10 @@ void OutputQueue::Shared::run() {
       pieces.pop_front();
     }
     const std::size_t size = piece.bytes.size();
-    std::atomic<bool>& stream_broken = broken[piece.stream];
-    if (!stream_broken && !write_all(fds[piece.stream], piece.bytes.view())) {
-      stream_broken = true;
-      changed();
+    std::atomic<int>& error = broken[piece.stream];
+    if (error == 0) {
+      error = write_all(fds[piece.stream], piece.bytes.view());
+      if (error != 0) changed();
     }
     const std::size_t before = queued.fetch_sub(size);
     const std::size_t after = before - size;
@@ -123,6 +124,6 @@ void OutputQueue::push(int stream, OutputBuffer& buffer) {
 
 std::size_t OutputQueue::queued() const { return shared_->queued; }
 
-bool OutputQueue::broken(int stream) const { return shared_->broken[stream]; }
+int OutputQueue::broken(int stream) const { return shared_->broken[stream]; }
 
 }  // namespace ds::launcher

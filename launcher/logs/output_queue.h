@@ -27,8 +27,9 @@ class OutputQueue {
   /// Takes what is in `buffer` and leaves it empty. Order: as pushed, over both streams.
   void push(int stream, OutputBuffer& buffer);
   [[nodiscard]] std::size_t queued() const;
-  /// Writing failed: the reader is gone, or the disk is full. What follows is dropped.
-  [[nodiscard]] bool broken(int stream) const;
+  /// Why writing failed (errno; 0: it has not): the reader is gone, or the disk is full. What
+  /// follows is dropped.
+  [[nodiscard]] int broken(int stream) const;
 
  private:
   struct Shared;

@@ -114,6 +114,12 @@ INNER
     [ "$(grep -c 'No space left on device' err)" = 1 ] || die "full disk: said once"
   fi
 fi
+# Standard output on a full disk.
+"$dslaunch" -n 2 -- seq 100000 >/dev/full 2>err </dev/null
+rc=$?
+expect 141 "standard output on a full disk"
+grep -q 'standard output cannot be written: No space left on device' err || die "a full disk under standard output: why"
+
 # Many ranks and few open files: the soft limit is the ranks' own; the hard one ends the job with a word, and no rank
 # ever gets the agent's channel as its output.
 (ulimit -S -n 256; run -n 100 --oversubscribe --log-dir many -- bash -c 'ulimit -S -n; echo err >&2'

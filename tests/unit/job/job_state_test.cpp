@@ -175,6 +175,15 @@ TEST_CASE("a closed output ends the job as SIGPIPE would") {
         "close 0, say standard output was closed; 1 rank stopped, finish 141");
 }
 
+TEST_CASE("output that cannot be written says why") {
+  JobState job = started_job(1, 1);
+  job.on(OutputClosed{"No space left on device"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) ==
+        "close 0, say standard output cannot be written: No space left on device; 1 rank stopped, "
+        "finish 141");
+}
+
 TEST_CASE("ranks that left something behind do not hold the job for ever") {
   JobState job = started_job(1, 1, {.grace = 1s});
   job.on(exited(0, 0), kT0);

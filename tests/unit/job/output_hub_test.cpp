@@ -54,7 +54,7 @@ TEST_CASE("output that nobody reads waits as it came, within the credit, and in 
                      [&](int agent, const Credit& grant) {
                        credit[static_cast<std::size_t>(agent)] += grant.bytes;
                      },
-                 .on_closed = [] {},
+                 .on_closed = [](const std::string&) {},
                  .on_written =
                      [&] {
                        written = true;
