@@ -209,6 +209,17 @@ class SettingsReader {
 
 }  // namespace
 
+bool SshConfig::runs_commands() const {
+  return std::ranges::any_of(blocks_, [](const Block& block) {
+    return std::ranges::any_of(block.conditions, [](const Condition& condition) {
+      return condition.kind == Condition::Kind::match &&
+             std::ranges::any_of(condition.words, [](const std::string& word) {
+               return ssh_lower(word).ends_with("exec");
+             });
+    });
+  });
+}
+
 SshSettings SshConfig::resolve(const Host& host, const LocalUser& local) const {
   return SettingsReader(blocks_, host, local).read();
 }

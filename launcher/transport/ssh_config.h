@@ -97,6 +97,9 @@ class SshConfig {
   /// Errors:  Error{config} with `file:line` when a value or token makes no sense.
   [[nodiscard]] SshSettings resolve(const Host& host, const LocalUser& local) const;
 
+  /// Whether asking may run commands: Match exec.
+  [[nodiscard]] bool runs_commands() const;
+
   struct Directive {
     std::string keyword;  // lower case
     std::vector<std::string> values;

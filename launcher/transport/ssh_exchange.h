@@ -30,8 +30,9 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   /// Errors:  Error{config}.
   [[nodiscard]] SshRoute route(const Host& host) const;
 
-  /// Asks for the pass phrases of the keys that the hosts will need, once for each key.
-  void unlock_keys(std::span<const Host> hosts);
+  /// Does what takes time before the event loop runs: the commands of Match exec, and the question
+  /// for the pass phrases of the keys that the hosts will need, once for each key.
+  void prepare(std::span<const Host> hosts);
 
   /// All that a login over `socket` needs, but its command.
   SshLogin login(const SshSettings& settings, UniqueFd socket);

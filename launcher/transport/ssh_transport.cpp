@@ -28,7 +28,7 @@ class SshTransport final : public Transport {
   SshTransport(asio::io_context& io, SshOptions options)
       : exchange_(std::make_shared<SshExchange>(io, std::move(options))) {}
 
-  void prepare(std::span<const Host> hosts) override { exchange_->unlock_keys(hosts); }
+  void prepare(std::span<const Host> hosts) override { exchange_->prepare(hosts); }
 
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override {
     auto dial = std::make_shared<SshDial>(exchange_, host, std::move(events));

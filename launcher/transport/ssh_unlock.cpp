@@ -1,4 +1,5 @@
-// Pass phrases: which keys are worth the question, and the question.
+// Before the event loop runs: commands of the config, and pass phrases of the keys worth the
+// question.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +17,8 @@ constexpr int kTries = 3;  // as ssh
 
 }  // namespace
 
-void SshExchange::unlock_keys(std::span<const Host> hosts) {
-  if (!options.ask) return;
+void SshExchange::prepare(std::span<const Host> hosts) {
+  if (!options.ask && !config_.runs_commands()) return;
   for (const Host& host : hosts) {
     try {
       const SshRoute way = route(host);
@@ -32,7 +33,7 @@ void SshExchange::unlock_keys(std::span<const Host> hosts) {
 /// Keys that somebody has named are asked for unless the agent has them; those that lie at the
 /// usual places only if there is no other key at all.
 void SshExchange::unlock_keys_of(const SshSettings& settings) {
-  if (!settings.public_keys || settings.batch_mode) return;
+  if (!options.ask || !settings.public_keys || settings.batch_mode) return;
   std::vector<std::string> locked;
   bool others = false;
   for (const std::string& path : settings.identity_files) {

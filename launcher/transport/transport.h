@@ -74,7 +74,8 @@ class Channel {
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Before the event loop runs: asks the person at this machine for what these hosts will need.
+  /// Before the event loop runs: what takes time, such as asking the person at this machine for
+  /// what these hosts will need.
   virtual void prepare(std::span<const Host> hosts) { (void)hosts; }
   /// Starts `dslaunch agent` on `host` and returns at once; failures arrive as on_end.
   virtual std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) = 0;

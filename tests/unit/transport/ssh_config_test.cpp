@@ -146,6 +146,8 @@ TEST_CASE("Match exec: the command's end decides, and it runs only where all bef
   CHECK(commands == std::vector<std::string>{"yes n1 n1 22 me me login1 %"});
   CHECK(port(text, "n2") == 22);
   CHECK(commands.size() == 1);
+  CHECK(config(text).runs_commands());
+  CHECK_FALSE(config("Match host n1\nPort 5\n").runs_commands());
   CHECK(port("Match exec no\nPort 5\n", "n1") == 22);
   CHECK(port("Match !exec no\nPort 5\n", "n1") == 5);
   CHECK_THROWS_AS(port("HostName $(reboot)\nMatch exec \"yes %h\"\nPort 5\n", "n1"), ds::Error);
