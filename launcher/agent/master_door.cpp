@@ -76,8 +76,8 @@ void MasterDoor::accept_some(Clock::time_point now) {
   while (peers_.size() < kMostPeers) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      const bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS;
-      if (none_left) accept_after_ = now + kAcceptPause;
+      const bool goes_on = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+      if (!goes_on) accept_after_ = now + kAcceptPause;
       return;
     }
     watch(events_.get(), socket.get(), EPOLLIN, EPOLL_CTL_ADD);

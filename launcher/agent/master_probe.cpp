@@ -77,9 +77,10 @@ void MasterProbe::dial(std::uint16_t index) {
 }
 
 std::vector<Probed::Result> MasterProbe::turn(Clock::time_point now) {
-  if (!events_) return {};
+  if (due_ == Clock::time_point::max()) return std::exchange(results_, {});
   std::array<epoll_event, kMostAddresses> ready{};
-  const int count = ::epoll_wait(events_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  const int count =
+      events_ ? ::epoll_wait(events_.get(), ready.data(), static_cast<int>(ready.size()), 0) : 0;
   for (int i = 0; i < count; ++i) go_on(attempts_[ready[static_cast<std::size_t>(i)].data.u32]);
   if (now >= due_) {
     const std::string late = fmt::format("no answer within {} s", probe_.limit_ms / 1000.0);

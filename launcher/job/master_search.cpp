@@ -9,12 +9,14 @@
 #include <tuple>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostCandidates = 16;
+constexpr std::size_t kShownBytes = 120;  // of what a node says
 
 /// How many of the other nodes have an address in the same subnet.
 int neighbours(const NodeAddress& own, const std::vector<NodeView>& nodes) {
@@ -145,7 +147,10 @@ std::string MasterSearch::row(std::size_t prober) const {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const std::optional<std::string>& result = results_[prober][i];
-    const std::string said = !result ? "not said in time" : result->empty() ? "reached" : *result;
+    // A node's words are cut and cleaned: they go to a terminal.
+    const std::string said = !result           ? "not said in time"
+                             : result->empty() ? "reached"
+                                               : printable_text(*result, kShownBytes);
     cells.push_back(fmt::format("{}: {}", address_text(candidates_[i].place), said));
   }
   return fmt::format("{}", fmt::join(cells, "; "));

@@ -31,6 +31,10 @@ const std::string& host_key_name(const SshSettings& settings) {
   return settings.host_key_alias.empty() ? settings.host_name : settings.host_key_alias;
 }
 
+int host_key_port(const SshSettings& settings) {
+  return settings.host_key_alias.empty() ? settings.port : 22;
+}
+
 std::string no_certificate_text(const std::vector<TextPlace>& places, bool supported) {
   return fmt::format("{} names an authority for it, but {}", places_text(places),
                      supported ? "it shows no certificate"
@@ -56,7 +60,7 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
                           "host was set up anew: ask its keeper, then remove the old key with "
                           "`ssh-keygen -R '{}'`",
                           shown, places_text(verdict.places),
-                          known_hosts_name(host_key_name(s), s.port))};
+                          known_hosts_name(host_key_name(s), host_key_port(s)))};
     case HostKeyVerdict::Kind::other_type:
       // accept-new means new hosts: a known host that suddenly shows another kind of key is not
       // one.

@@ -25,5 +25,7 @@ std::string no_certificate_text(const std::vector<TextPlace>& places, bool suppo
 
 /// The name a host's keys are filed under: HostKeyAlias, else the name dialled.
 const std::string& host_key_name(const SshSettings& settings);
+/// The port that goes with it: an alias stands for the host whatever its port, as for ssh.
+int host_key_port(const SshSettings& settings);
 
 }  // namespace ds::launcher

@@ -9,8 +9,10 @@
 
 #include "engine/base/text_error.h"
 #include "launcher/transport/base64.h"
+#include "launcher/transport/host_certificate.h"
 #include "launcher/transport/ssh_algorithms.h"
 #include "launcher/transport/ssh_config.h"
+#include "launcher/transport/wire_reader.h"
 
 namespace ds::launcher {
 
@@ -73,8 +75,20 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
         fmt::format("{}:{}: not a host key line; it is left out", place.file, place.line));
     return;
   }
-  entries_.push_back({{std::string(type), std::string(blob)}, place, mark});
+  HostKey key{std::string(type), std::string(blob)};
+  if (mark == Mark::revoked) key = revoked_key(key).value_or(key);
+  entries_.push_back({std::move(key), place, mark});
   index_names(names, entries_.size() - 1, place);
+}
+
+/// The key that is meant, in one spelling: a revoked certificate stands for its key. Empty if it is
+/// none, or not of the type it says.
+std::optional<HostKey> KnownHosts::revoked_key(const HostKey& shown) {
+  const auto bytes = base64_decode(shown.base64);
+  if (!bytes || WireReader(*bytes).string() != shown.type) return std::nullopt;
+  if (!is_certificate_type(shown.type)) return HostKey{shown.type, base64_encode(*bytes)};
+  const auto certificate = parse_host_certificate(shown);
+  return certificate ? std::optional(certificate->key) : std::nullopt;
 }
 
 void KnownHosts::add_revoked(const std::optional<std::string>& text, const std::string& file_name) {
@@ -88,9 +102,15 @@ void KnownHosts::add_revoked(const std::optional<std::string>& text, const std::
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     ++place.line;
-    take_word(line);
-    const std::string_view blob = take_word(line);
-    if (!blob.empty()) revoked_.emplace(blob, place);
+    const std::string_view type = take_word(line);
+    if (!type.empty() && type.front() != '#') {
+      const auto key = revoked_key({std::string(type), std::string(take_word(line))});
+      if (!key) {  // Whoever wrote it meant some key.
+        all_revoked_ = place;
+        return;
+      }
+      revoked_.emplace(key->base64, place);
+    }
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }
@@ -237,6 +257,13 @@ std::string host_key_algorithms(const std::vector<std::string>& known_types,
   add(true);
   add(false);
   return certificates ? with_certificates(all, std::move(list)) : list;
+}
+
+bool takes_plain_key(const std::string& wanted, const std::string& type) {
+  const std::vector<std::string> taken = split_patterns(host_key_algorithms({}, wanted));
+  return std::ranges::any_of(taken, [&](const std::string& algorithm) {
+    return algorithm == type || (type == "ssh-rsa" && algorithm.starts_with("rsa-sha2-"));
+  });
 }
 
 }  // namespace ds::launcher

@@ -74,6 +74,7 @@ class KnownHosts {
 
  private:
   enum class Mark { none, revoked, authority };
+  static std::optional<HostKey> revoked_key(const HostKey& shown);
   struct Entry {
     HostKey key;
     TextPlace place;
@@ -122,5 +123,9 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
 /// plain algorithm of each is in the list too, because libssh compares signatures with it.
 std::string host_key_algorithms(const std::vector<std::string>& known_types,
                                 const std::string& wanted = {}, bool certificates = false);
+
+/// Whether HostKeyAlgorithms, as `wanted` changes its default, lets a host show a key of this type
+/// without a certificate.
+bool takes_plain_key(const std::string& wanted, const std::string& type);
 
 }  // namespace ds::launcher

@@ -31,9 +31,13 @@ std::vector<TextPlace> KnownHosts::authorities(std::string_view host, int port) 
 
 std::optional<TextPlace> KnownHosts::revocation(std::string_view host, int port,
                                                 const HostKey& key) const {
-  const HostKeyVerdict verdict = check(host, port, key);
-  if (verdict.kind != HostKeyVerdict::Kind::revoked) return std::nullopt;
-  return verdict.places.front();
+  // Authorities are taken from both names of the host, so what is revoked is too, whatever other
+  // keys stand under one of them.
+  for (const int at : {port, 22}) {
+    const HostKeyVerdict verdict = check(host, at, key);
+    if (verdict.kind == HostKeyVerdict::Kind::revoked) return verdict.places.front();
+  }
+  return std::nullopt;
 }
 
 HostKeyVerdict KnownHosts::check_certificate(std::string_view host, int port,

@@ -134,8 +134,7 @@ class SettingsReader {
                                                         local_.home + "/.ssh/known_hosts2"});
     s_.global_known_hosts_files =
         paths("globalknownhostsfile", {"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"});
-    const std::vector<std::string> revoked = paths("revokedhostkeys", {});
-    if (!revoked.empty()) s_.revoked_host_keys = revoked.front();
+    s_.revoked_host_keys = paths("revokedhostkeys", {});
   }
 
   void read_keys() {

@@ -58,7 +58,7 @@ struct SshSettings {
   HostKeyChecking host_key_checking = HostKeyChecking::strict;
   std::string host_key_alias;
   bool hash_known_hosts = false;
-  std::string revoked_host_keys;  // a file; empty: none
+  std::vector<std::string> revoked_host_keys;  // files
   std::optional<std::chrono::seconds> connect_timeout;
   int connection_attempts = 1;
   AddressFamily address_family = AddressFamily::any;

@@ -53,8 +53,8 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   login.port = settings.port;
   const std::string& name = host_key_name(settings);
   login.host_key_algorithms = host_key_algorithms(
-      known.types(name, settings.port), settings.algorithms.host_keys,
-      ssh_takes_certificates() && !known.authorities(name, settings.port).empty());
+      known.types(name, host_key_port(settings)), settings.algorithms.host_keys,
+      ssh_takes_certificates() && !known.authorities(name, host_key_port(settings)).empty());
   login.algorithms = settings.algorithms;
   login.identities = std::move(plan.identities);
   login.identities_note = std::move(plan.note);
@@ -87,7 +87,7 @@ SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
   std::string names;
   for (const auto* list : {&settings.known_hosts_files, &settings.global_known_hosts_files})
     for (const std::string& path : *list) names += path + '\n';
-  names += settings.revoked_host_keys;
+  for (const std::string& path : settings.revoked_host_keys) names += path + '\n';
   const auto [it, fresh] = known_files_.try_emplace(names);
   KnownFiles& files = it->second;
   if (!fresh) return files;
@@ -99,8 +99,8 @@ SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
       if (&path == &settings.known_hosts_files.front()) files.own_size = text->size();
     }
   }
-  if (!settings.revoked_host_keys.empty())
-    files.index.add_revoked(read_text_file(settings.revoked_host_keys), settings.revoked_host_keys);
+  for (const std::string& path : settings.revoked_host_keys)
+    files.index.add_revoked(read_text_file(path), path);
   return files;
 }
 
@@ -121,11 +121,13 @@ std::optional<std::string> SshExchange::check_host_key(const SshSettings& settin
     const auto certificate = parse_host_certificate(shown);
     if (!certificate) return "its host certificate cannot be read";
     key = certificate->key;
-    verdict = files.index.check_certificate(name, settings.port, *certificate,
+    verdict = files.index.check_certificate(name, host_key_port(settings), *certificate,
                                             static_cast<std::uint64_t>(std::time(nullptr)));
+  } else if (!takes_plain_key(settings.algorithms.host_keys, shown.type)) {
+    return fmt::format("it shows a plain {} key, which HostKeyAlgorithms leaves out", shown.type);
   } else {
-    verdict = files.index.check(name, settings.port, key);
-    if (const auto places = files.index.authorities(name, settings.port); !places.empty())
+    verdict = files.index.check(name, host_key_port(settings), key);
+    if (const auto places = files.index.authorities(name, host_key_port(settings)); !places.empty())
       verdict.certificate_problem = no_certificate_text(places, ssh_takes_certificates());
   }
   const HostKeyDecision decision = judge_host_key(settings, key, verdict);
@@ -145,7 +147,7 @@ std::optional<std::string> SshExchange::remember(const SshSettings& settings, co
     return "its new host key cannot be written down: UserKnownHostsFile is none";
   const std::string& path = settings.known_hosts_files.front();
   const std::string& name = host_key_name(settings);
-  NewHostKey line{name, settings.port, key, settings.hash_known_hosts};
+  NewHostKey line{name, host_key_port(settings), key, settings.hash_known_hosts};
   for (int tries = 0; tries < 3; ++tries) {
     const AppendedKey done = append_host_key(path, line, files.own_size);
     if (!done.problem.empty()) return "its new host key cannot be written down: " + done.problem;
@@ -153,7 +155,7 @@ std::optional<std::string> SshExchange::remember(const SshSettings& settings, co
     files.own_size += done.read.size();
     if (done.written) return std::nullopt;
     const HostKeyDecision again =
-        judge_host_key(settings, key, files.index.check(name, settings.port, key));
+        judge_host_key(settings, key, files.index.check(name, host_key_port(settings), key));
     if (!again.accept) return again.text;
     if (!again.remember) return std::nullopt;
   }

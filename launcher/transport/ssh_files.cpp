@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -35,7 +36,9 @@ std::optional<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   std::ostringstream text;
-  text << file.rdbuf();
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  // A part of a file is none: what it leaves out might be a revoked key.
+  if (file.bad() || text.fail() || std::filesystem::is_directory(path)) return std::nullopt;
   return std::move(text).str();
 }
 

@@ -44,7 +44,7 @@ EVP_PKEY* __wrap_EVP_PKEY_new_raw_private_key(int type, ENGINE* engine, const un
   return kept.key.get();
 }
 
-/// Padding and cookies of a few bytes, for which OpenSSL's generator takes locks and checks: the
+/// Padding, cookies and curve25519 secrets: a few bytes each, for which OpenSSL's generator takes locks and checks: the
 /// kernel's own generator, which seeds that one, gives them in one call.
 /// Returns: 1, or 0 on trouble, as libssh's own.
 int __wrap_ssh_get_random(void* where, int size, int /*strong*/) {

@@ -24,6 +24,9 @@ trap leave_box EXIT
 cp "$DS_TESTS/become_root" "$work/become_root"
 chmod 4755 "$work/become_root"
 chmod 755 "$work"
+# Where nobody can start them: the tree may lie in a home that is closed to others.
+cp "$probe" "$dslaunch" "$work"
+probe="$work/${probe##*/}" dslaunch="$work/${dslaunch##*/}"
 mkdir -m 1777 "$work/up"
 export DSLAUNCH_RUNTIME_DIR="$work/none"
 

@@ -1,10 +1,10 @@
 // Host certificates made by ssh-keygen: fields, signatures, and every way to be refused.
-// refused.
 #include "launcher/transport/host_certificate.h"
 
 #include <doctest/doctest.h>
 
 #include "launcher/transport/base64.h"
+#include "launcher/transport/ssh_files.h"
 #include "launcher/transport/wire_reader.h"
 #include "support/mutate.h"
 
@@ -157,7 +157,49 @@ TEST_CASE("known_hosts: authorities by name, and what is revoked") {
     KnownHosts revoked = known("@cert-authority * ", kEdCa);
     revoked.add("@revoked * " + key->type + " " + key->base64, "more");
     CHECK(revoked.check_certificate("web7", 22, certificate, kFrom).kind == Kind::revoked);
+    // An authority of the plain name counts for other ports too, and so does what revokes it, even
+    // if another key is filed under the port.
+    revoked.add("[web7]:2222 " + kEcCa.type + " " + kEcCa.base64, "port");
+    revoked.add("[web7]:2222 ssh-ed25519 " + parsed(kUser).authority.base64, "port");
+    CHECK(revoked.check_certificate("web7", 2222, certificate, kFrom).kind == Kind::revoked);
   }
+}
+
+TEST_CASE("a revoked certificate revokes its key") {
+  KnownHosts hosts = known("web7 ", kEdPlain);
+  CHECK(hosts.check("web7", 22, kEdPlain).kind == Kind::match);
+  hosts.add("@revoked * " + kEd.type + " " + kEd.base64, "more");
+  CHECK(hosts.check("web7", 22, kEdPlain).kind == Kind::revoked);
+  KnownHosts list = known("web7 ", kEdPlain);
+  list.add_revoked(kEd.type + " " + kEd.base64 + "\n", "revoked");
+  CHECK(list.check("web7", 22, kEdPlain).kind == Kind::revoked);
+  CHECK(list.check("web7", 22, kEcCa).kind == Kind::other_type);
+}
+
+TEST_CASE("a list of revoked keys that cannot be understood or read takes no key") {
+  const std::string good = "# a remark\n\n" + kEcCa.type + " " + kEcCa.base64 + " comment\n";
+  KnownHosts hosts = known("web7 ", kEdPlain);
+  hosts.add_revoked(good, "revoked");
+  CHECK(hosts.check("web7", 22, kEdPlain).kind == Kind::match);
+  for (const std::string& bad :
+       {good + "web7 " + kEdPlain.type + " " + kEdPlain.base64, good + "ssh-ed25519 AAAA",
+        good + "ssh-ed25519 " + kEcCa.base64, good + kEdPlain.base64}) {
+    KnownHosts none = known("web7 ", kEdPlain);
+    none.add_revoked(bad, "revoked");
+    CHECK(none.check("web7", 22, kEdPlain).kind == Kind::revoked);
+  }
+  KnownHosts unread = known("web7 ", kEdPlain);
+  unread.add_revoked(read_text_file("/"), "/");
+  CHECK(unread.check("web7", 22, kEdPlain).kind == Kind::revoked);
+}
+
+TEST_CASE(
+    "HostKeyAlgorithms of certificates only takes no plain key, though libssh is told of it") {
+  CHECK(takes_plain_key("", "ssh-ed25519"));
+  CHECK(takes_plain_key("", "ssh-rsa"));
+  CHECK_FALSE(takes_plain_key("ssh-ed25519-cert-v01@openssh.com", "ssh-ed25519"));
+  CHECK_FALSE(takes_plain_key("-ssh-ed25519", "ssh-ed25519"));
+  CHECK(takes_plain_key("-ssh-ed25519", "ecdsa-sha2-nistp256"));
 }
 
 TEST_CASE("certificates are asked for first, and the plain algorithm of each is in the list") {
