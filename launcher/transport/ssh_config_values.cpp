@@ -53,11 +53,13 @@ struct Ignored {
 
 const std::vector<Ignored>& ignored_list() {
   static const std::vector<Ignored> list = {
+      {"casignaturealgorithms", {}, "certificates may be signed by ed25519, ecdsa and rsa-sha2"},
       {"canonicalizehostname", {"no"}, "names are taken as they are"},
       {"forwardagent", {"no"}, "no agent is forwarded to the nodes"},
       {"knownhostscommand", {"none"}, "only files are asked for host keys"},
       {"pkcs11provider", {"none"}, "keys on tokens are used through an agent only"},
       {"remotecommand", {"none"}, "nodes run dslaunch"},
+      {"requiredrsasize", {}, "RSA keys of any size are taken"},
       {"verifyhostkeydns", {"no"}, "only known_hosts is asked for host keys"},
       {"proxyusefdpass", {"no"}, "ProxyCommand is a pipe"},
   };
