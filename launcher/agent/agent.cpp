@@ -101,7 +101,7 @@ void AgentLoop::wait() {
   polled_.push_back({probe_.fd(), POLLIN, 0});
   Clock::time_point until =
       std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at()});
-  if (started_) until = std::min(until, next_look_);
+  if (looks()) until = std::min(until, next_look_);
   // Strays come to us without any event.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   if (const auto due = output_.wake_at()) until = std::min(until, *due);

@@ -18,8 +18,12 @@ constexpr std::chrono::milliseconds kHitSpan{1200};
 
 }  // namespace
 
+/// Before ranks start there is nothing to protect, and a remote agent sleeps. One on the launcher's
+/// machine shall not stay behind a launcher that is stopped, or be waited for by nobody.
+bool AgentLoop::looks() const { return started_ || root_.process().pid() != 0; }
+
 void AgentLoop::look_at_neighbours() {
-  if (!started_ || now_ < next_look_) return;  // Before, there is nothing to protect.
+  if (!looks() || now_ < next_look_) return;
   next_look_ = now_ + StopWatch::kPeriod;
   if (guard_.stopped_twice()) tell(LinkLost{"the guard was stopped"});
   if (namespace_.init_stopped())

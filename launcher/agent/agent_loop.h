@@ -70,6 +70,7 @@ class AgentLoop {
   void perform(const Finish& action);
 
   // agent_end.cpp: neighbours, and the last moments.
+  [[nodiscard]] bool looks() const;
   void look_at_neighbours();
   void drain();
   void leave_no_stopped_guard();
