@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kHitSpan{1200};
 }  // namespace
 
 /// Before ranks start there is nothing to protect, and a remote agent sleeps. One on the launcher's
-/// machine shall not stay behind a launcher that is stopped, or be waited for by nobody.
+/// machine must not stay behind a launcher that is stopped.
 bool AgentLoop::looks() const { return started_ || root_.process().pid() != 0; }
 
 void AgentLoop::look_at_neighbours() {

@@ -14,6 +14,7 @@
 #include "launcher/exec/exec_run.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/node_link.h"
+#include "launcher/job/wake_timer.h"
 
 namespace ds::launcher::exec {
 
@@ -64,8 +65,7 @@ class Exec {
   JobIdentity identity_;
   ExecState state_;
   std::vector<std::unique_ptr<NodeLink>> links_;  // by node; nothing before it is opened and after
-  asio::steady_timer timer_;
-  std::optional<Clock::time_point> timer_at_;
+  WakeTimer timer_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   ExecOutput output_;

@@ -37,7 +37,11 @@ Exec::Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
       identity_(new_identity(request_.output.err_fd)),
       state_(names_, request_.policy),
       links_(names_.size()),
-      timer_(io),
+      timer_(io,
+             [this] {
+               if (output_.paused()) feed(OutputSlow{});
+               feed(TimeCame{});
+             }),
       suspend_timer_(io),
       signals_(io),
       output_(io, request_.output, names_,
@@ -101,20 +105,8 @@ void Exec::feed(const Event& event) {
 }
 
 void Exec::arm_timer() {
-  if (state_.finished()) {
-    timer_.cancel();
-    return;
-  }
-  const Clock::time_point at = state_.wake_at();
-  if (at == timer_at_) return;
-  timer_at_ = at;
-  timer_.expires_at(at);
-  timer_.async_wait([this](const asio::error_code& error) {
-    if (error) return;
-    timer_at_.reset();
-    if (output_.paused()) feed(OutputSlow{});
-    feed(TimeCame{});
-  });
+  if (state_.finished()) return timer_.cancel();
+  timer_.arm(state_.wake_at());
 }
 
 void Exec::wait_for_signal() {

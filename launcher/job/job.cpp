@@ -36,7 +36,11 @@ Job::Job(asio::io_context& io, JobRequest request)
       request_(std::move(request)),
       identity_(new_identity(request_.err_fd, request_.job_id)),
       state_(request_.placement, policy_of(request_), request_.spares),
-      timer_(io),
+      timer_(io,
+             [this] {
+               if (output_.still_busy()) feed(OutputHeld{});
+               feed(Tick{});
+             }),
       suspend_timer_(io),
       signals_(io),
       redactor_(request_.secrets),
@@ -102,20 +106,8 @@ void Job::feed(const Event& event) {
 }
 
 void Job::arm_timer() {
-  if (state_.finished()) {
-    timer_.cancel();
-    return;
-  }
-  const Clock::time_point at = state_.wake_at();
-  if (at == timer_at_) return;
-  timer_at_ = at;
-  timer_.expires_at(at);
-  timer_.async_wait([this](const asio::error_code& error) {
-    if (error) return;
-    timer_at_.reset();
-    if (output_.still_busy()) feed(OutputHeld{});
-    feed(Tick{});
-  });
+  if (state_.finished()) return timer_.cancel();
+  timer_.arm(state_.wake_at());
 }
 
 void Job::wait_for_signal() {

@@ -16,6 +16,7 @@
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/verdict_text.h"
+#include "launcher/job/wake_timer.h"
 #include "launcher/logs/redactor.h"
 
 namespace ds::launcher {
@@ -83,8 +84,7 @@ class Job {
   std::vector<Hello> hellos_;                     // by agent
   std::map<int, std::string> error_files_;        // by rank
   std::map<int, int> last_agents_;                // by node: who had its last Spec
-  asio::steady_timer timer_;
-  std::optional<Clock::time_point> timer_at_;
+  WakeTimer timer_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   Redactor redactor_;

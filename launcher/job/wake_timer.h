@@ -1,0 +1,39 @@
+// One timer over a state machine that says when it wants to be woken: armed after every event, set
+// anew only when that time has changed.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "engine/base/deadline.h"
+
+namespace ds::launcher {
+
+/// Threads: the io_context's.   Errors: none. `on_due` may arm it again; it must outlive its calls.
+class WakeTimer {
+ public:
+  WakeTimer(asio::io_context& io, std::function<void()> on_due)
+      : timer_(io), on_due_(std::move(on_due)) {}
+
+  void arm(Clock::time_point at) {
+    if (at == at_) return;
+    at_ = at;
+    timer_.expires_at(at);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (error) return;
+      at_.reset();
+      on_due_();
+    });
+  }
+  void cancel() { timer_.cancel(); }
+
+ private:
+  asio::steady_timer timer_;
+  std::optional<Clock::time_point> at_;
+  std::function<void()> on_due_;
+};
+
+}  // namespace ds::launcher
