@@ -1,9 +1,11 @@
-// Seam 2 of 3: the numeric functions of training, in model terms. One backend per folder beside this file.
+// Seam 2 of 3: the numeric functions of training, in model terms. One backend per folder beside
+// this file.
 //
-// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads, D = C/H, K/N inputs and
-// outputs of a linear layer, V vocabulary. "act" is the activation type: f32 or bf16; weights have the same type.
-// Gradients of parameters are always f32 and accumulate: `accumulate = false` overwrites, true adds.
-// Every result has the same bits for any number of threads: block structures depend on shapes alone.
+// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads, D = C/H, K/N
+// inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32 or bf16;
+// weights have the same type. Gradients of parameters are always f32 and accumulate: `accumulate =
+// false` overwrites, true adds. Every result has the same bits for any number of threads: block
+// structures depend on shapes alone.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +26,8 @@ struct Embed {
   Tensor out;
 };
 
-/// Adds dout to the rows of dwte that the tokens name (in row order, so the same bits always) and to dwpe.
-/// Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
+/// Adds dout to the rows of dwte that the tokens name (in row order, so the same bits always) and
+/// to dwpe. Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
 struct EmbedBackward {
   ConstTensor tokens, dout;
   Tensor dwte, dwpe;
@@ -43,8 +45,8 @@ struct LayerNorm {
 };
 
 /// din = LayerNorm's gradient + dresidual (when given). `in` is what was normalised.
-/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight, dbias (C) f32.
-/// Order:  din may be dresidual's memory.
+/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight,
+/// dbias (C) f32. Order:  din may be dresidual's memory.
 struct LayerNormBackward {
   ConstTensor dout, in, weight, mean, rstd, dresidual{};
   Tensor din, dweight, dbias;
@@ -76,6 +78,13 @@ struct LinearBackwardWeight {
   bool accumulate = false;
 };
 
+/// out = gelu_tanh(in): the bits that Linear's gelu epilogue makes from `pre`. For recomputing.
+/// Shapes: in, out (n) act.   Order: out may be in's memory.
+struct Gelu {
+  ConstTensor in;
+  Tensor out;
+};
+
 /// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may be dout's memory.
 struct GeluBackward {
   ConstTensor pre, dout;
@@ -83,7 +92,8 @@ struct GeluBackward {
 };
 
 /// Causal softmax(q k^T / sqrt(D)) v.
-/// Shapes: qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax denominator.
+/// Shapes: qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax
+/// denominator.
 struct Attention {
   ConstTensor qkv;
   Tensor out, lse;
@@ -97,8 +107,8 @@ struct AttentionBackward {
 
 /// Sum of cross-entropies of softmax(in * weight^T) against targets; targets < 0 do not count.
 /// Works through `chunk_rows` rows at a time, so the full logits never exist.
-/// Shapes: in (rows, C), weight (V, C) act; targets (rows) i32; loss (1) f64, nats, summed; count (1) i64.
-/// Order:  columns from `valid_vocab` on are padding and get probability 0.
+/// Shapes: in (rows, C), weight (V, C) act; targets (rows) i32; loss (1) f64, nats, summed; count
+/// (1) i64. Order:  columns from `valid_vocab` on are padding and get probability 0.
 struct HeadLoss {
   ConstTensor in, weight, targets;
   Tensor loss, count;
@@ -114,7 +124,8 @@ struct HeadLossBackward {
   bool accumulate = false;
 };
 
-/// out = in * weight^T for a few rows, in f32.   Shapes: in (rows, C), weight (V, C) act; out (rows, V) f32.
+/// out = in * weight^T for a few rows, in f32.   Shapes: in (rows, C), weight (V, C) act; out
+/// (rows, V) f32.
 struct Logits {
   ConstTensor in, weight;
   Tensor out;
@@ -126,18 +137,27 @@ struct Add {
   Tensor out;
 };
 
-/// Sum of squares for the gradient norm: leaves of 1024 elements of one logical tensor, each summed in f64 in a
-/// fixed order, then a fixed binary tree over the leaves.
-/// Shapes: in (n) f32; sum (1) f64; non_finite (1) i64 = number of elements that are not finite.
+/// Sum of squares for the gradient norm: leaves of 1024 elements of one logical tensor, each summed
+/// in f64 in a fixed order, then a fixed binary tree over the leaves. Shapes: in (n) f32; sum (1)
+/// f64; non_finite (1) i64 = number of elements that are not finite.
 struct SquaredSum {
   ConstTensor in;
   Tensor sum, non_finite;
 };
 
-/// One pass: unscale, clip, decoupled-decay AdamW in f32 (arithmetic of engine/optim/adamw.h), cast.
-/// Shapes: grad, master, m, v (n) f32; weights (n) act, or empty when the weights are the master.
-/// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
-/// Source: Loshchilov and Hutter, arXiv:1711.05101; PyTorch's torch.optim.AdamW.
+/// The leaves of the gradient norm: for every 1024 elements the sum of squares, in f64 in a fixed
+/// order, and how many elements are not finite. Nothing is summed across leaves, so any split at
+/// leaves gives the same bits. Shapes: in (n) f32; sums (ceil(n / 1024)) f64; non_finite (ceil(n /
+/// 1024)) i64.
+struct LeafSquares {
+  ConstTensor in;
+  Tensor sums, non_finite;
+};
+
+/// One pass: unscale, clip, decoupled-decay AdamW in f32 (arithmetic of engine/optim/adamw.h),
+/// cast. Shapes: grad, master, m, v (n) f32; weights (n) act, or empty when the weights are the
+/// master. Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale). Source:
+/// Loshchilov and Hutter, arXiv:1711.05101; PyTorch's torch.optim.AdamW.
 struct AdamWUpdate {
   ConstTensor grad;
   Tensor master, m, v, weights{};
@@ -172,7 +192,8 @@ class Kernels {
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;
-  /// Gives the scratch, which is part of the arena. Kernels allocate nothing in a step after the first.
+  /// Gives the scratch, which is part of the arena. Kernels allocate nothing in a step after the
+  /// first.
   virtual void set_workspace(std::byte* data, std::size_t bytes) = 0;
 
   virtual void run(const Embed& a, Stream& stream) = 0;
@@ -182,6 +203,7 @@ class Kernels {
   virtual void run(const Linear& a, Stream& stream) = 0;
   virtual void run(const LinearBackwardInput& a, Stream& stream) = 0;
   virtual void run(const LinearBackwardWeight& a, Stream& stream) = 0;
+  virtual void run(const Gelu& a, Stream& stream) = 0;
   virtual void run(const GeluBackward& a, Stream& stream) = 0;
   virtual void run(const Attention& a, Stream& stream) = 0;
   virtual void run(const AttentionBackward& a, Stream& stream) = 0;
@@ -190,14 +212,17 @@ class Kernels {
   virtual void run(const Logits& a, Stream& stream) = 0;
   virtual void run(const Add& a, Stream& stream) = 0;
   virtual void run(const SquaredSum& a, Stream& stream) = 0;
+  virtual void run(const LeafSquares& a, Stream& stream) = 0;
   virtual void run(const AdamWUpdate& a, Stream& stream) = 0;
   virtual void run(const FillNormal& a, Stream& stream) = 0;
   virtual void run(const Cast& a, Stream& stream) = 0;
 
-  /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (about 0.2 s of work).
+  /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (about 0.2 s of
+  /// work).
   virtual double measure_matrix_peak(DType act) = 0;
 
-  /// The library's names of the matrix products made so far, for tests: a slow fallback must be seen.
+  /// The library's names of the matrix products made so far, for tests: a slow fallback must be
+  /// seen.
   [[nodiscard]] virtual std::vector<std::string> product_implementations() const = 0;
 };
 

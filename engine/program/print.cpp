@@ -15,13 +15,14 @@ std::string_view name_of(ValueKind kind) {
 }
 
 std::string_view name_of(OpCode code) {
-  constexpr std::array<std::string_view, 19> kNames{"embed",
+  constexpr std::array<std::string_view, 20> kNames{"embed",
                                                     "embed_backward",
                                                     "layernorm",
                                                     "layernorm_backward",
                                                     "linear",
                                                     "linear_backward_input",
                                                     "linear_backward_weight",
+                                                    "gelu",
                                                     "gelu_backward",
                                                     "attention",
                                                     "attention_backward",

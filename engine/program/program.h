@@ -46,6 +46,7 @@ enum class OpCode : std::uint8_t {
   linear_backward_input,  // in: dout, weight                         out: din
   linear_backward_weight,  // in: in, dout                             out: dweight, dbias?
                            // accumulate
+  gelu,                    // in: pre                                  out: out
   gelu_backward,           // in: pre, dout                            out: din
   attention,               // in: qkv                                  out: out, lse
   attention_backward,      // in: qkv, out, lse, dout                  out: dqkv

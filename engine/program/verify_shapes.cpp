@@ -92,6 +92,11 @@ void check_linear_backward_weight(const Operands& o) {
   DS_ASSERT(!o.has_out(1) || is(o.out(1), DType::f32, {columns(dout)}));
 }
 
+void check_gelu(const Operands& o) {
+  o.count(1, 1);
+  DS_ASSERT(same(o.in(0), o.out(0)));
+}
+
 void check_gelu_backward(const Operands& o) {
   o.count(2, 1);
   DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
@@ -181,6 +186,7 @@ constexpr std::array kChecks{Check{OpCode::embed, check_embed},
                              Check{OpCode::linear, check_linear},
                              Check{OpCode::linear_backward_input, check_linear_backward_input},
                              Check{OpCode::linear_backward_weight, check_linear_backward_weight},
+                             Check{OpCode::gelu, check_gelu},
                              Check{OpCode::gelu_backward, check_gelu_backward},
                              Check{OpCode::attention, check_attention},
                              Check{OpCode::attention_backward, check_attention_backward},

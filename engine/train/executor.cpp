@@ -62,6 +62,7 @@ Executor::Bound Executor::bind(const Op& op) {
     case OpCode::embed:
     case OpCode::layernorm:
     case OpCode::linear:
+    case OpCode::gelu:
     case OpCode::attention:
     case OpCode::head_loss:
     case OpCode::add:
@@ -111,6 +112,8 @@ Executor::Bound Executor::bind_forward(const Op& op) {
                          .out = out(op, 0),
                          .pre = out(op, 1),
                          .epilogue = op.attrs.epilogue});
+    case OpCode::gelu:
+      return call(Gelu{.in = in(op, 0), .out = out(op, 0)});
     case OpCode::attention:
       return call(Attention{.qkv = in(op, 0), .out = out(op, 0), .lse = out(op, 1)});
     case OpCode::head_loss:

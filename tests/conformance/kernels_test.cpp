@@ -61,6 +61,9 @@ TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
                        .epilogue = Linear::Epilogue::gelu});
       check_close("pre", pre, want, act);
       check_close("gelu", out, gelu_of(pre.values()), act);
+      Buffer again_from_pre(act, {s.rows, s.n});
+      bench.run(Gelu{.in = pre.view(), .out = again_from_pre.tensor()});
+      CHECK((again_from_pre.bits() == out.bits()));
 
       bench.run(
           LinearBackwardInput{.dout = dout.view(), .weight = weight.view(), .din = din.tensor()});

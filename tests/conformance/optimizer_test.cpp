@@ -106,6 +106,34 @@ TEST_CASE("the sum of squares follows the documented tree exactly, and counts wh
   }
 }
 
+TEST_CASE("leaf squares: every leaf's sum exactly, and the leaf of what is not finite") {
+  for (const Subject& subject : subjects()) {
+    for (const std::int64_t n : {1, 1023, 1024, 1025, 64 * 1024 + 1, 200 * 1024 + 77}) {
+      CAPTURE(n);
+      Bench bench(subject.options, {});
+      const auto leaves = static_cast<std::size_t>((n + 1023) / 1024);
+      Buffer in = random_buffer(DType::f32, {n}, 1, 7);
+      auto* raw = reinterpret_cast<float*>(in.data());
+      const Values values = in.values();
+      raw[n / 2] = std::numeric_limits<float>::quiet_NaN();
+      raw[n - 1] = -std::numeric_limits<float>::infinity();
+      std::vector<double> sums(leaves, -1);
+      std::vector<std::int64_t> bad(leaves, -1);
+      const Shape shape{static_cast<std::int64_t>(leaves)};
+      bench.run(LeafSquares{.in = in.view(),
+                            .sums = {sums.data(), DType::f64, shape},
+                            .non_finite = {bad.data(), DType::i64, shape}});
+      const auto nan_leaf = static_cast<std::size_t>(n / 2 / 1024);
+      for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+        const std::int64_t want_bad =
+            n == 1 ? 1 : (leaf == nan_leaf ? 1 : 0) + (leaf == leaves - 1 ? 1 : 0);
+        CHECK(bad[leaf] == want_bad);
+        if (want_bad == 0) CHECK(sums[leaf] == leaf_sum(values, leaf * 1024));
+      }
+    }
+  }
+}
+
 TEST_CASE("normal numbers: Philox words, any sharding, and the moments of a normal distribution") {
   for (const Subject& subject : subjects()) {
     Bench bench(subject.options, {});

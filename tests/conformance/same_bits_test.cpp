@@ -57,6 +57,8 @@ class AllOps {
     const std::int64_t n = rows_ * c_.width;
     Buffer a = random_buffer(act_, {n}, 7, 5), b = random_buffer(act_, {n}, 8), out(act_, {n});
     bench_.run(GeluBackward{.pre = a.view(), .dout = b.view(), .din = out.tensor()});
+    report("GELU gradient", out);
+    bench_.run(Gelu{.in = a.view(), .out = out.tensor()});
     report("GELU", out);
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
     report("add", out);

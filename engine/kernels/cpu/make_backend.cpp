@@ -61,6 +61,7 @@ class CpuKernels final : public Kernels {
   void run(const Linear& a, Stream&) override { product(a); }
   void run(const LinearBackwardInput& a, Stream&) override { product(a); }
   void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
+  void run(const Gelu& a, Stream&) override { cpu::run(context_, a); }
   void run(const GeluBackward& a, Stream&) override { cpu::run(context_, a); }
   void run(const Attention& a, Stream&) override { product(a); }
   void run(const AttentionBackward& a, Stream&) override { product(a); }
@@ -69,6 +70,7 @@ class CpuKernels final : public Kernels {
   void run(const Logits& a, Stream&) override { product(a); }
   void run(const Add& a, Stream&) override { cpu::run(context_, a); }
   void run(const SquaredSum& a, Stream&) override { cpu::run(context_, a); }
+  void run(const LeafSquares& a, Stream&) override { cpu::run(context_, a); }
   void run(const AdamWUpdate& a, Stream&) override { cpu::run(context_, a); }
   void run(const FillNormal& a, Stream&) override { cpu::run(context_, a); }
   void run(const Cast& a, Stream&) override { cpu::run(context_, a); }

@@ -43,6 +43,22 @@ void run(const Context& c, const SquaredSum& a) {
   *static_cast<std::int64_t*>(a.non_finite.data) = non_finite;
 }
 
+void run(const Context& c, const LeafSquares& a) {
+  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
+  DS_ASSERT(a.sums.elements() == leaves && a.non_finite.elements() == leaves);
+  const auto* in = static_cast<const float*>(a.in.data);
+  auto* sums = static_cast<double*>(a.sums.data);
+  auto* bad = static_cast<std::int64_t*>(a.non_finite.data);
+  c.pool.parallel_for(ceil_div(leaves, kLeavesPerTask), [&](std::int64_t task, int) {
+    const std::int64_t first = task * kLeavesPerTask;
+    for (std::int64_t leaf = first; leaf < std::min(leaves, first + kLeavesPerTask); ++leaf) {
+      const std::int64_t start = leaf * kLeafElements;
+      bad[leaf] = 0;
+      sums[leaf] = c.vector.square_leaf(in + start, std::min(kLeafElements, n - start), &bad[leaf]);
+    }
+  });
+}
+
 void run(const Context& c, const AdamWUpdate& a) {
   const AdamWCoefficients coefficients =
       adamw_coefficients({.grad_scale = a.grad_scale,

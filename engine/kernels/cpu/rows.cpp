@@ -110,6 +110,14 @@ void run(const Context& c, const LayerNormBackward& a) {
   });
 }
 
+void run(const Context& c, const Gelu& a) {
+  const ActKernels& act = c.act(a.in.dtype);
+  DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
+  in_pieces(c, a.in.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
+    act.gelu(at(a.in.data, a.in.dtype, first), at(a.out.data, a.out.dtype, first), count);
+  });
+}
+
 void run(const Context& c, const GeluBackward& a) {
   const ActKernels& act = c.act(a.pre.dtype);
   in_pieces(c, a.pre.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {

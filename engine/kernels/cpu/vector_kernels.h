@@ -51,6 +51,7 @@ struct ActKernels {
   void (*embed_row)(const void* token_row, const void* position_row, void* out, std::int64_t n);
   void (*layer_norm)(const LayerNormRows& a, std::int64_t row, std::int64_t rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
+  void (*gelu)(const void* in, void* out, std::int64_t n);
   void (*gelu_backward)(const void* pre, const void* dout, void* din, std::int64_t n);
   void (*add)(const void* a, const void* b, void* out, std::int64_t n);
   /// total (f32) += in.

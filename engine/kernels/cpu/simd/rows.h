@@ -35,6 +35,12 @@ struct Rows {
     each(n, [&](auto get, auto put) { put(total, get(total) + get(static_cast<const Act*>(in))); });
   }
 
+  static void gelu_forward(const void* in, void* out, int64_t n) {
+    each(n, [&](auto get, auto put) {
+      put(static_cast<Act*>(out), gelu(get(static_cast<const Act*>(in))));
+    });
+  }
+
   static void gelu_backward(const void* pre, const void* dout, void* din, int64_t n) {
     each(n, [&](auto get, auto put) {
       put(static_cast<Act*>(din),
@@ -229,6 +235,7 @@ struct Rows {
             .embed_row = embed_row,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,
+            .gelu = gelu_forward,
             .gelu_backward = gelu_backward,
             .add = add,
             .add_to = add_to,
