@@ -21,6 +21,16 @@ struct ShardSpec {
 /// in one pass.
 Program differentiate(const Program& forward);
 
+/// What the blocks do not keep for the backward pass but make again. selective: layer norms, GELU
+/// and attention. block: everything; one tensor a block is kept, and the last block, whose values
+/// are needed at once.
+enum class Recompute : std::uint8_t { none, selective, block };
+
+/// Backward ops read clones ("block0.ln1.out~") of what is not kept, made by second runs of forward
+/// ops right before their first use. The same bits: a second run has the first one's operands and
+/// path.
+Program recompute(const Program& differentiated, Recompute policy);
+
 /// Unrolls the step of this rank: its micro-batches in order, the ordered reduction over virtual
 /// ranks by ZeRO stage 0 (exchange, adds, all_gather), gradient norm, control, optimizer. Adds
 /// master and moments. Errors: Error{config} when world_size > virtual_ranks.

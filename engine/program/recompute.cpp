@@ -1,0 +1,161 @@
+// The pass "recompute": what the backward pass can make again is not kept until then.
+//
+// A value is dropped or kept; a backward op that reads a dropped one reads its clone, made by a
+// second run of the forward op right before. Clones are made on demand, so none is made for nobody,
+// and liveness alone ends the first values early. A second run has the first one's path: random
+// numbers, errors and traces agree.
+#include <algorithm>
+#include <array>
+
+#include "engine/program/passes.h"
+
+namespace ds {
+namespace {
+
+bool is_backward(const Op& op) {
+  constexpr std::array kBackward{OpCode::embed_backward,        OpCode::layernorm_backward,
+                                 OpCode::linear_backward_input, OpCode::linear_backward_weight,
+                                 OpCode::gelu_backward,         OpCode::attention_backward,
+                                 OpCode::head_loss_backward};
+  return std::find(kBackward.begin(), kBackward.end(), op.code) != kBackward.end();
+}
+
+class Recomputation {
+ public:
+  explicit Recomputation(const Program& differentiated)
+      : program_(differentiated), ops_(std::move(program_.ops)) {
+    const auto first = std::find_if(ops_.begin(), ops_.end(), is_backward);
+    forward_ops_ = static_cast<std::size_t>(first - ops_.begin());
+    made_by_.assign(program_.values.size(), kNoOp);
+    clones_.assign(program_.values.size(), kNoValue);
+    for (std::size_t i = 0; i < forward_ops_; ++i) {
+      for (const ValueId id : ops_[i].out) {
+        if (id != kNoValue) made_by_[index(id)] = i;
+      }
+    }
+    dropped_.assign(program_.values.size(), false);
+  }
+
+  // Cheap to make again: norms from the kept sums, GELU from its kept argument, attention from
+  // the kept q, k and v.
+  void drop_selected() {
+    for (std::size_t i = 0; i < forward_ops_; ++i) {
+      const Op& op = ops_[i];
+      if (block_of(op) < 0) continue;
+      if (op.code == OpCode::layernorm) drop({op.out[1], op.out[2], op.out[3]});
+      if (op.code == OpCode::attention) drop(op.out);
+      if (is_gelu(op)) drop({op.out[0]});
+    }
+  }
+
+  // Everything a block makes but what enters the next one. Where a block starts with a norm of two
+  // tensors, it is their sum that is kept: one tensor instead of two. The last block's values are
+  // needed right away: making them again would save nothing.
+  void drop_blocks() {
+    int last = -1;
+    for (std::size_t i = 0; i < forward_ops_; ++i) last = std::max(last, block_of(ops_[i]));
+    for (std::size_t i = 0; i < forward_ops_; ++i) {
+      const int block = block_of(ops_[i]);
+      if (block >= 0 && block != last) drop(ops_[i].out);
+    }
+    for (std::size_t i = 0; i < forward_ops_; ++i) keep_what_enters(ops_[i]);
+  }
+
+  Program build() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      Op op = ops_[i];
+      if (i >= forward_ops_) {
+        for (ValueId& id : op.in) id = available(id);
+      }
+      program_.ops.push_back(std::move(op));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  static constexpr std::size_t kNoOp = static_cast<std::size_t>(-1);
+  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+  static bool is_gelu(const Op& op) {
+    return op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu;
+  }
+
+  // The parameter group of a block's op, by the op's path; -1 outside of blocks.
+  [[nodiscard]] int block_of(const Op& op) const {
+    const std::string_view name = std::string_view(op.path).substr(0, op.path.find('.'));
+    if (!name.starts_with("block")) return -1;
+    for (std::size_t g = 0; g < program_.groups.size(); ++g) {
+      if (program_.groups[g].name == name) return static_cast<int>(g);
+    }
+    return -1;
+  }
+
+  void drop(const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) {
+      if (id != kNoValue) dropped_[index(id)] = true;
+    }
+  }
+
+  void keep_what_enters(const Op& op) {
+    const int block = block_of(op);
+    const auto enters = [&](ValueId id) {
+      return id != kNoValue && made_by_[index(id)] != kNoOp &&
+             block_of(ops_[made_by_[index(id)]]) != block;
+    };
+    if (op.code == OpCode::layernorm && op.out[0] != kNoValue && enters(op.in[0]) &&
+        enters(op.in[1])) {
+      dropped_[index(op.out[0])] = false;
+      return;
+    }
+    for (const ValueId id : op.in) {
+      if (enters(id)) dropped_[index(id)] = false;
+    }
+  }
+
+  ValueId available(ValueId id) {
+    if (id == kNoValue || !dropped_[index(id)]) return id;
+    if (clones_[index(id)] == kNoValue) run_again(ops_[made_by_[index(id)]]);
+    return clones_[index(id)];
+  }
+
+  void run_again(Op op) {
+    const auto kept = [&](ValueId id) { return id != kNoValue && !dropped_[index(id)]; };
+    if (op.code == OpCode::layernorm && kept(op.out[0])) {
+      op.in[0] = std::exchange(op.out[0], kNoValue);
+      op.in[1] = kNoValue;
+    } else if (is_gelu(op) && kept(op.out[1])) {
+      op.code = OpCode::gelu;
+      op.in = {op.out[1]};
+      op.out.pop_back();
+      op.attrs = {};
+    }
+    for (ValueId& id : op.in) id = available(id);
+    for (ValueId& id : op.out) {
+      if (id != kNoValue) id = clone(id);
+    }
+    program_.ops.push_back(std::move(op));
+  }
+
+  ValueId clone(ValueId id) {
+    Value again = program_.value(id);
+    again.name += "~";
+    return clones_[index(id)] = program_.add_value(std::move(again));
+  }
+
+  Program program_;
+  const std::vector<Op> ops_;
+  std::size_t forward_ops_ = 0;
+  std::vector<std::size_t> made_by_;  // value -> forward op
+  std::vector<bool> dropped_;         // value -> not kept for the backward pass
+  std::vector<ValueId> clones_;
+};
+
+}  // namespace
+
+Program recompute(const Program& differentiated, Recompute policy) {
+  Recomputation pass(differentiated);
+  if (policy == Recompute::selective) pass.drop_selected();
+  if (policy == Recompute::block) pass.drop_blocks();
+  return pass.build();
+}
+
+}  // namespace ds

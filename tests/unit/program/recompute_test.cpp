@@ -1,0 +1,239 @@
+// Recomputation: which ops run again and where, the same gradients by a symbolic run, and memory.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "engine/program/liveness.h"
+#include "unit/program/machine.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+Program tiny(Recompute policy, std::int64_t layers = 2) {
+  ModelConfig config = tiny_config();
+  config.layers = layers;
+  const Program forward =
+      build_gpt2(config, {.micro = 2, .seq_len = 4, .valid_vocab = 60, .act = DType::f32});
+  return recompute(differentiate(forward), policy);
+}
+
+std::string line_of(const Program& program, const Op& op) {
+  std::string line = op.path + ":";
+  const auto add = [&](const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) line += id == kNoValue ? " -" : " " + program.value(id).name;
+  };
+  add(op.in);
+  line += " ->";
+  add(op.out);
+  return line;
+}
+
+// "path" of every backward op, and the whole line of every op that runs again.
+std::vector<std::string> backward_of(const Program& program) {
+  std::vector<std::string> lines;
+  bool is_backward = false;
+  for (const Op& op : program.ops) {
+    is_backward = is_backward || op.path == "head.grad";
+    if (!is_backward) continue;
+    const bool again = op.path.find(".grad") == std::string::npos;
+    lines.push_back(again ? line_of(program, op) : op.path);
+  }
+  return lines;
+}
+
+// What every value would hold, as a hash of how it was computed. Equal hashes: the same numbers by
+// the kernels' promises (a norm of a kept sum, GELU alone, a second run).
+class Symbolic {
+ public:
+  explicit Symbolic(const Program& program) : program_(program), hashes_(program.values.size()) {
+    for (std::size_t i = 0; i < hashes_.size(); ++i) hashes_[i] = text(program.values[i].name);
+    for (const Op& op : program.ops) run(op);
+  }
+  [[nodiscard]] std::vector<std::size_t> gradients() const {
+    std::vector<std::size_t> all;
+    for (const ParamGroup& group : program_.groups) {
+      for (const ParamTensor& tensor : group.tensors) all.push_back(at(tensor.gradient));
+    }
+    return all;
+  }
+
+ private:
+  static std::size_t text(const std::string& name) { return std::hash<std::string>{}(name); }
+  static std::size_t mix(std::size_t a, std::size_t b) { return a * 1000003U ^ (b + (a >> 7U)); }
+  [[nodiscard]] std::size_t at(ValueId id) const {
+    return id == kNoValue ? 0 : hashes_[static_cast<std::size_t>(id)];
+  }
+  void set(ValueId id, std::size_t hash) {
+    if (id != kNoValue) hashes_[static_cast<std::size_t>(id)] = hash;
+  }
+  [[nodiscard]] std::size_t key(const Op& op, std::size_t part) const {
+    std::size_t hash = mix(text(op.path), part);
+    for (const ValueId id : op.in) hash = mix(hash, at(id));
+    return hash;
+  }
+
+  void run(const Op& op) {
+    if (op.code == OpCode::layernorm) {
+      const std::size_t sum = op.in[1] == kNoValue ? at(op.in[0]) : mix(at(op.in[0]), at(op.in[1]));
+      const std::size_t norm = mix(mix(mix(text(op.path), sum), at(op.in[2])), at(op.in[3]));
+      set(op.out[0], sum);
+      for (std::size_t i = 1; i < 4; ++i) set(op.out[i], mix(norm, i));
+    } else if (op.code == OpCode::linear && op.out[1] != kNoValue) {
+      set(op.out[1], key(op, 1));
+      set(op.out[0], mix(at(op.out[1]), text("gelu")));
+    } else if (op.code == OpCode::gelu) {
+      set(op.out[0], mix(at(op.in[0]), text("gelu")));
+    } else {
+      for (std::size_t i = 0; i < op.out.size(); ++i) {
+        if (op.out[i] == kNoValue) continue;
+        const bool adds = op.attrs.accumulate;
+        set(op.out[i], adds ? mix(at(op.out[i]), key(op, i)) : key(op, i));
+      }
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::size_t> hashes_;
+};
+
+// Most bytes of activations alive at one op.
+std::int64_t peak_of(const Program& program) {
+  const std::vector<Life> lives = lives_of(program);
+  std::int64_t most = 0;
+  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
+    std::int64_t now = 0;
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      const bool counts = program.values[i].kind == ValueKind::activation && lives[i].used();
+      if (counts && lives[i].meets({op, op})) now += bytes_of(program.values[i]);
+    }
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("recompute none changes nothing") {
+  CHECK(print(tiny(Recompute::none)) == print(differentiate(tiny_forward())));
+}
+
+TEST_CASE("selective runs norms, GELU and attention again, each right before its reader") {
+  const std::vector<std::string> expected{
+      "head.grad",
+      "final.ln.grad",
+      "block1.mlp.fc: block1.mlp.fc.pre -> block1.mlp.fc.out~",
+      "block1.mlp.proj.grad.weight",
+      "block1.mlp.proj.grad.in",
+      "block1.mlp.fc.grad.gelu",
+      "block1.ln2: block1.ln2.sum - h.1.ln_2.weight h.1.ln_2.bias -> - block1.ln2.out~ "
+      "block1.ln2.mean~ block1.ln2.rstd~",
+      "block1.mlp.fc.grad.weight",
+      "block1.mlp.fc.grad.in",
+      "block1.ln2.grad",
+      "block1.attn: block1.attn.qkv.out -> block1.attn.out~ block1.attn.lse~",
+      "block1.attn.proj.grad.weight",
+      "block1.attn.proj.grad.in",
+      "block1.attn.grad",
+      "block1.ln1: block1.ln1.sum - h.1.ln_1.weight h.1.ln_1.bias -> - block1.ln1.out~ "
+      "block1.ln1.mean~ block1.ln1.rstd~",
+      "block1.attn.qkv.grad.weight",
+      "block1.attn.qkv.grad.in",
+      "block1.ln1.grad",
+      "block0.mlp.fc: block0.mlp.fc.pre -> block0.mlp.fc.out~"};
+  std::vector<std::string> found = backward_of(tiny(Recompute::selective));
+  REQUIRE(found.size() > expected.size());
+  found.resize(expected.size());
+  CHECK(found == expected);
+}
+
+TEST_CASE("block runs a whole block again, but for its last op, which nobody needs") {
+  const std::vector<std::string> expected{
+      "block1.ln1.grad",
+      "block0.ln1: embed.out - h.0.ln_1.weight h.0.ln_1.bias -> - block0.ln1.out~ "
+      "block0.ln1.mean~ block0.ln1.rstd~",
+      "block0.attn.qkv: block0.ln1.out~ h.0.attn.c_attn.weight h.0.attn.c_attn.bias -> "
+      "block0.attn.qkv.out~ -",
+      "block0.attn: block0.attn.qkv.out~ -> block0.attn.out~ block0.attn.lse~",
+      "block0.attn.proj: block0.attn.out~ h.0.attn.c_proj.weight h.0.attn.c_proj.bias -> "
+      "block0.attn.proj.out~ -",
+      "block0.ln2: embed.out block0.attn.proj.out~ h.0.ln_2.weight h.0.ln_2.bias -> "
+      "block0.ln2.sum~ block0.ln2.out~ block0.ln2.mean~ block0.ln2.rstd~",
+      "block0.mlp.fc: block0.ln2.out~ h.0.mlp.c_fc.weight h.0.mlp.c_fc.bias -> "
+      "block0.mlp.fc.out~ block0.mlp.fc.pre~",
+      "block0.mlp.proj.grad.weight",
+      "block0.mlp.proj.grad.in",
+      "block0.mlp.fc.grad.gelu",
+      "block0.mlp.fc.grad.weight",
+      "block0.mlp.fc.grad.in",
+      "block0.ln2.grad",
+      "block0.attn.proj.grad.weight",
+      "block0.attn.proj.grad.in",
+      "block0.attn.grad",
+      "block0.attn.qkv.grad.weight",
+      "block0.attn.qkv.grad.in",
+      "block0.ln1.grad",
+      "embed.grad"};
+  const std::vector<std::string> all = backward_of(tiny(Recompute::block));
+  const auto first = std::find(all.begin(), all.end(), expected.front());
+  CHECK(std::vector<std::string>(first, all.end()) == expected);
+  // The last block's values are needed at once: they are kept.
+  for (auto line = all.begin(); line != first; ++line) CHECK(line->find('~') == std::string::npos);
+}
+
+TEST_CASE("a block in the middle keeps one tensor for the backward pass") {
+  const Program program = tiny(Recompute::block, 4);
+  const std::vector<Life> lives = lives_of(program);
+  const auto head = std::find_if(program.ops.begin(), program.ops.end(), [](const Op& op) {
+    return op.code == OpCode::head_loss_backward;
+  });
+  const int at = static_cast<int>(head - program.ops.begin());
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    const std::string& name = program.values[i].name;
+    const bool is_earlier = name.starts_with("embed") || name.starts_with("block0") ||
+                            name.starts_with("block1") || name.starts_with("block2");
+    if (is_earlier && lives[i].first < at && lives[i].last > at) kept.push_back(name);
+  }
+  CHECK(kept == std::vector<std::string>{"embed.out", "block1.ln1.sum", "block2.ln1.sum"});
+}
+
+TEST_CASE("every policy gives the same gradients, as far as the program tells") {
+  for (const std::int64_t layers : {1, 2, 5}) {
+    const std::vector<std::size_t> expected = Symbolic(tiny(Recompute::none, layers)).gradients();
+    for (const Recompute policy : {Recompute::selective, Recompute::block}) {
+      const Program program = tiny(policy, layers);
+      verify(program);
+      CHECK(Symbolic(program).gradients() == expected);
+    }
+  }
+  CHECK(Symbolic(tiny(Recompute::none, 2)).gradients() !=
+        Symbolic(tiny(Recompute::none, 3)).gradients());
+}
+
+TEST_CASE("a step of two ranks with recomputation reads nothing that was given away too early") {
+  for (const Recompute policy : {Recompute::selective, Recompute::block}) {
+    const Program program = tiny(policy, 3);
+    const World world(program, spec_of(0, 2, 4, 2, ShardSpec::Order::boundary));
+    CHECK(world.broken_reads() == 0);
+  }
+}
+
+TEST_CASE("recomputation lowers the peak of activations: 16 widths a block, 9, 1") {
+  const auto peak = [](Recompute policy, std::int64_t layers) {
+    return peak_of(tiny(policy, layers));
+  };
+  const std::int64_t width = 8 * 16 * 4;  // rows * C * bytes
+  const auto growth = [&](Recompute policy) {
+    return static_cast<double>(peak(policy, 20) - peak(policy, 10)) /
+           static_cast<double>(10 * width);
+  };
+  // mean, rstd and lse are small: 2 + 2 + 2 numbers a row of 16.
+  CHECK(growth(Recompute::none) == doctest::Approx(16 + 6.0 / 16));
+  CHECK(growth(Recompute::selective) == doctest::Approx(9));
+  CHECK(growth(Recompute::block) == doctest::Approx(1));
+  CHECK(peak(Recompute::selective, 2) < peak(Recompute::none, 2));
+}
