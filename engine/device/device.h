@@ -8,8 +8,10 @@
 
 namespace ds {
 
-/// Where bytes live. The CPU backend's `device` is ordinary memory.
-enum class Tier : std::uint8_t { device, pinned_host, host };
+/// Where bytes live. The CPU backend's `device` is ordinary memory; nvme is files
+/// (engine/storage), never an arena.
+enum class Tier : std::uint8_t { device, pinned_host, host, nvme };
+inline constexpr std::size_t kTiers = 4;
 
 /// One contiguous piece of a tier, given back on destruction. Pages are not touched on allocation.
 class Arena {

@@ -15,7 +15,7 @@ std::string_view name_of(ValueKind kind) {
 }
 
 std::string_view name_of(OpCode code) {
-  constexpr std::array<std::string_view, 20> kNames{"embed",
+  constexpr std::array<std::string_view, 22> kNames{"embed",
                                                     "embed_backward",
                                                     "layernorm",
                                                     "layernorm_backward",
@@ -31,12 +31,25 @@ std::string_view name_of(OpCode code) {
                                                     "add",
                                                     "exchange",
                                                     "all_gather",
+                                                    "copy",
+                                                    "idle",
                                                     "squared_sum",
                                                     "control",
                                                     "adamw",
                                                     "clear"};
   static_assert(kNames.size() == static_cast<std::size_t>(OpCode::clear) + 1);
   return kNames[static_cast<std::size_t>(code)];
+}
+
+std::string_view name_of(Tier tier) {
+  constexpr std::array<std::string_view, kTiers> kNames{"device", "pinned", "host", "nvme"};
+  return kNames[static_cast<std::size_t>(tier)];
+}
+
+std::string_view name_of(StreamId stream) {
+  constexpr std::array<std::string_view, kStreams> kNames{"compute", "gather", "reduce", "fetch",
+                                                          "evict"};
+  return kNames[static_cast<std::size_t>(stream)];
 }
 
 std::string text_of(const Shape& shape) {
@@ -89,6 +102,7 @@ std::string line_of(const Program& program, const Value& value) {
   if (value.base != kNoValue)
     line += fmt::format(" in {} at {}", program.value(value.base).name, value.offset);
   if (value.persistent) line += " persistent";
+  if (value.tier != Tier::device) line += fmt::format(" on {}", name_of(value.tier));
   return line + "\n";
 }
 
@@ -106,8 +120,10 @@ std::string print(const Program& program) {
   for (const Value& value : program.values) text += line_of(program, value);
   for (const Op& op : program.ops) {
     const std::string micro = op.micro < 0 ? std::string() : fmt::format("@{}", op.micro);
-    text += fmt::format("op {}{} {}{} ->{}{}\n", op.path, micro, name_of(op.code),
-                        text_of(program, op.in), text_of(program, op.out), text_of(op.attrs));
+    const bool is_plain = op.stream == StreamId::compute;
+    text += fmt::format("op {}{} {}{} ->{}{}{}{}\n", op.path, micro, name_of(op.code),
+                        text_of(program, op.in), text_of(program, op.out), text_of(op.attrs),
+                        is_plain ? "" : " on ", is_plain ? "" : name_of(op.stream));
   }
   return text;
 }

@@ -29,9 +29,14 @@ struct Value {
   int micro = -1;  // which micro-batch of this rank (Program::micro_batches); -1: one per step
   ValueId base = kNoValue;  // a view: `offset` elements into `base`; views of views are not made
   std::int64_t offset = 0;
-  bool persistent = false;  // keeps its bytes from step to step (weights, master, moments, inputs'
-                            // neighbours do not)
+  bool persistent = false;  // keeps its bytes from step to step (weights, master, moments)
+  Tier tier = Tier::device;
 };
+
+/// Queues of work that run side by side. Each runs its ops in the order of the list; what one needs
+/// from another waits for an event (engine/program/edges.h).
+enum class StreamId : std::uint8_t { compute, gather, reduce, fetch, evict };
+inline constexpr std::size_t kStreams = 5;
 
 /// Inputs and outputs by position. "?" may be kNoValue. Shapes are those of
 /// engine/kernels/kernels.h.
@@ -57,14 +62,18 @@ enum class OpCode : std::uint8_t {
   add,                 // in: a, b                                 out: out (may be a)
   exchange,    // in: root?                                out: staging          comm (all-to-all of
                // slices)
-  all_gather,  // in: -                                    out: full (own slice is filled in)  comm
+  all_gather,  // in: own slice?                           out: full (without in: own slice is
+               // filled in)  comm
+  copy,        // in: from                                 out: to (same type and size; any tiers)
+  idle,        // in: any                                  out: -    another rank's op: uses what it
+               // uses, so that all ranks communicate alike
   squared_sum,  // in: tensor                               out: sum, non_finite
   control,  // in: sums, non_finite (of all tensors)    out: -    all ranks draw the step's decision
   adamw,    // in: gradient, master, m, v               out: master, m, v, weights?      group
   clear     // in: -                                    out: any number of values, set to zero bytes
 };
 
-/// What a communication op moves: flat f32 memory of one parameter group, cut into one slice a
+/// What a communication op moves: flat memory of one parameter group, cut into one slice a
 /// rank. exchange:   rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r];
 /// staging holds, contributor by
 ///             contributor in rank order, this rank's slice: shape (contributors, cuts[rank+1] -
@@ -92,6 +101,7 @@ struct Op {
   int micro = -1;    // as Value::micro
   std::vector<ValueId> in{}, out{};
   OpAttrs attrs{};
+  StreamId stream = StreamId::compute;
 };
 
 /// How a parameter starts. Random numbers are keyed by the tensor's name.

@@ -19,6 +19,7 @@ class Operands {
   [[nodiscard]] bool has_in(std::size_t i) const { return op_.in.at(i) != kNoValue; }
   [[nodiscard]] bool has_out(std::size_t i) const { return op_.out.at(i) != kNoValue; }
   [[nodiscard]] const OpAttrs& attrs() const { return op_.attrs; }
+  [[nodiscard]] const std::vector<ValueId>& ins() const { return op_.in; }
   [[nodiscard]] const std::vector<ValueId>& outs() const { return op_.out; }
 
  private:
@@ -151,9 +152,18 @@ void check_exchange(const Operands& o) {
 }
 
 void check_all_gather(const Operands& o) {
-  o.count(0, 1);
-  DS_ASSERT(is(o.out(0), DType::f32, {o.attrs().comm.cuts.back()}));
+  DS_ASSERT(o.ins().size() <= 1 && o.outs().size() == 1);
+  DS_ASSERT(o.out(0).shape.elements() == o.attrs().comm.cuts.back());
+  DS_ASSERT(o.ins().empty() || o.in(0).dtype == o.out(0).dtype);
 }
+
+void check_copy(const Operands& o) {
+  o.count(1, 1);
+  DS_ASSERT(o.in(0).dtype == o.out(0).dtype);
+  DS_ASSERT(o.in(0).shape.elements() == o.out(0).shape.elements());
+}
+
+void check_idle(const Operands& o) { o.count(o.ins().size(), 0); }
 
 void check_squared_sum(const Operands& o) {
   o.count(1, 2);
@@ -195,6 +205,8 @@ constexpr std::array kChecks{Check{OpCode::embed, check_embed},
                              Check{OpCode::add, check_add},
                              Check{OpCode::exchange, check_exchange},
                              Check{OpCode::all_gather, check_all_gather},
+                             Check{OpCode::copy, check_copy},
+                             Check{OpCode::idle, check_idle},
                              Check{OpCode::squared_sum, check_squared_sum},
                              Check{OpCode::control, check_control},
                              Check{OpCode::adamw, check_adamw},
