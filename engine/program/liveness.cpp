@@ -11,6 +11,43 @@ Home home_of(const Program& program, ValueId id) {
   return {value.base, value.offset * size_of(value.dtype)};
 }
 
+namespace {
+
+// Reductions of one group belong together; others are one move each, and two may be under way.
+bool is_later_work(const Op& op, const Op& later, int moves_between) {
+  if (op.stream == StreamId::reduce) return later.attrs.group != op.attrs.group;
+  return moves_between >= 1;
+}
+
+/// Where in the list each op is taken to be over. What runs beside the compute stream keeps its
+/// bytes until its stream has more to do: whoever gets the bytes next seldom has to wait.
+std::vector<int> ends_of_ops(const Program& program) {
+  const int ops = static_cast<int>(program.ops.size());
+  std::vector<int> ends(program.ops.size());
+  std::vector<std::vector<int>> of_streams(kStreams);
+  for (int i = 0; i < ops; ++i) {
+    ends[static_cast<std::size_t>(i)] = i;
+    const StreamId stream = program.ops[static_cast<std::size_t>(i)].stream;
+    if (stream != StreamId::compute) of_streams[static_cast<std::size_t>(stream)].push_back(i);
+  }
+  for (const std::vector<int>& list : of_streams) {
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      const Op& op = program.ops[static_cast<std::size_t>(list[at])];
+      int end = ops;
+      for (std::size_t next = at + 1; next < list.size(); ++next) {
+        const Op& later = program.ops[static_cast<std::size_t>(list[next])];
+        if (!is_later_work(op, later, static_cast<int>(next - at) - 1)) continue;
+        end = list[next];
+        break;
+      }
+      ends[static_cast<std::size_t>(list[at])] = end;
+    }
+  }
+  return ends;
+}
+
+}  // namespace
+
 std::vector<Life> lives_of(const Program& program) {
   std::vector<Life> lives(program.values.size());
   const auto use = [&](ValueId id, int op) {
@@ -22,10 +59,11 @@ std::vector<Life> lives_of(const Program& program) {
     life.last = std::max(life.last, op);
   };
   const int ops = static_cast<int>(program.ops.size());
+  const std::vector<int> ends = ends_of_ops(program);
   for (int i = 0; i < ops; ++i) {
     const Op& op = program.ops[static_cast<std::size_t>(i)];
-    for (const ValueId id : op.in) use(id, i);
-    for (const ValueId id : op.out) use(id, i);
+    for (const ValueId id : op.in) use(id, i), use(id, ends[static_cast<std::size_t>(i)]);
+    for (const ValueId id : op.out) use(id, i), use(id, ends[static_cast<std::size_t>(i)]);
   }
   const auto keep = [&](ValueId id) {
     if (id == kNoValue) return;

@@ -15,8 +15,9 @@ struct Life {
 };
 
 /// Lives of transient base values, by id; views and persistent values have none. Inputs are written
-/// before the first op; results (losses, counts, the final activation, the groups' gradients) stay
-/// until after the last.
+/// before the first op; what an op of another stream than compute uses lives some ops longer
+/// (places in the list are times only where streams keep step); results (losses, counts, the final
+/// activation, the groups' gradients) stay until after the last.
 std::vector<Life> lives_of(const Program& program);
 
 /// The value whose memory `id` lies in, and where in it, in bytes.

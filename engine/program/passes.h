@@ -1,6 +1,7 @@
 // The passes: pure functions from program to program. Each is printable and tested alone.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -36,17 +37,27 @@ Program recompute(const Program& differentiated, Recompute policy);
 /// master and moments. Errors: Error{config} when world_size > virtual_ranks.
 Program shard(const Program& differentiated, const ShardSpec& spec);
 
-/// Offsets of several programs that share their persistent values (by name) and run one at a time.
-struct PlacementPlan {
-  std::vector<std::vector<std::int64_t>>
-      offsets;  // [program][value] bytes into the arena; views resolved
+/// Bytes of one tier.
+struct TierPlan {
   std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;
   std::int64_t workspace_offset = 0;
   std::int64_t total_bytes = 0;
-  /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gradients,
-  /// activations and inputs as they are at the moment of most bytes alive; holes between those).
-  /// They add up to total_bytes.
+  /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gathered
+  /// weights, gradients, activations, inputs and rings as they are at the moment of most bytes
+  /// alive; holes between those). They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
+};
+
+/// Offsets of several programs that share their persistent values (by name) and run one at a time.
+struct PlacementPlan {
+  std::vector<std::vector<std::int64_t>>
+      offsets;  // [program][value] bytes into the value's tier; views resolved
+  std::array<TierPlan, kTiers> tiers;
+  [[nodiscard]] const TierPlan& of(Tier tier) const {
+    return tiers[static_cast<std::size_t>(tier)];
+  }
+  [[nodiscard]] TierPlan& of(Tier tier) { return tiers[static_cast<std::size_t>(tier)]; }
+  [[nodiscard]] const TierPlan& device() const { return of(Tier::device); }
 };
 
 /// Liveness -> arena offsets: values whose lives do not overlap share bytes. An op's results never

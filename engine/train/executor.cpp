@@ -81,6 +81,10 @@ Executor::Bound Executor::bind(const Op& op) {
       return bind_exchange(op);
     case OpCode::all_gather:
       return bind_all_gather(op);
+    case OpCode::copy:
+      return bind_copy(op);
+    case OpCode::idle:
+      return [](StepContext&) {};
     case OpCode::squared_sum:
     case OpCode::control:
     case OpCode::adamw:
@@ -215,6 +219,12 @@ Executor::Bound Executor::bind_clear(const Op& op) {
       device_.zero(each.data, static_cast<std::size_t>(each.bytes()), stream_);
     }
   };
+}
+
+Executor::Bound Executor::bind_copy(const Op& op) {
+  const std::span<std::byte> from = bytes_of(in(op, 0)), to = bytes_of(out(op, 0));
+  return
+      [this, from, to](StepContext&) { device_.copy(to.data(), from.data(), to.size(), stream_); };
 }
 
 // Slices are cut from the root's own memory: nothing is packed or copied before sending.

@@ -53,6 +53,7 @@ class Executor {
   Bound bind_backward(const Op& op);
   Bound bind_step(const Op& op);
   Bound bind_clear(const Op& op);
+  Bound bind_copy(const Op& op);
   Bound bind_exchange(const Op& op);
   Bound bind_all_gather(const Op& op);
   template <class Args>

@@ -64,7 +64,7 @@ void require_states_fit(const TrainConfig& config, const Device& device, int ran
 }
 
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {
-  require_bytes(plan.total_bytes, "", device, rank);
+  require_bytes(plan.device().total_bytes, "", device, rank);
 }
 
 }  // namespace ds

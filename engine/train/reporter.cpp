@@ -33,7 +33,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   summary_.parameters = trainer.parameters();
   summary_.world_size = world_size;
   summary_.device = device;
-  summary_.planned_bytes = trainer.plan().total_bytes;
+  summary_.planned_bytes = trainer.plan().device().total_bytes;
   summary_.rss_anon_before_arena = trainer.anonymous_bytes_before_arena();
   if (!folder_.note().empty()) progress_.note(folder_.note());
   const ModelConfig& model = config_.model;
@@ -46,7 +46,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                              config_.data.seq_len));
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences a step; {} planned a rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
-                             format_bytes(trainer.plan().total_bytes)));
+                             format_bytes(trainer.plan().device().total_bytes)));
   logged_at_ = Clock::now();
 }
 

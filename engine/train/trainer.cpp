@@ -37,9 +37,9 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
   // Beyond this point all ranks run the same global program.
   require_fit(plan_, *backend.device, world.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.total_bytes));
-  backend.kernels->set_workspace(arena_->data() + plan_.workspace_offset,
-                                 static_cast<std::size_t>(plan_.workspace_bytes));
+  arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.device().total_bytes));
+  backend.kernels->set_workspace(arena_->data() + plan_.device().workspace_offset,
+                                 static_cast<std::size_t>(plan_.device().workspace_bytes));
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
                         std::size_t index) {
     executor.emplace(program, arena_->data(), plan_.offsets[index], backend_, &world_, *stream_);

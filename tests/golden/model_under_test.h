@@ -111,11 +111,12 @@ class ModelUnderTest {
     const auto workspace =
         static_cast<std::int64_t>(backend_.kernels->workspace_bytes(step_.extents));
     const PlacementPlan plan = place({&step_, &forward_}, workspace);
-    arena_ = backend_.device->allocate(Tier::device, static_cast<std::size_t>(plan.total_bytes));
+    arena_ = backend_.device->allocate(Tier::device,
+                                       static_cast<std::size_t>(plan.device().total_bytes));
     // NaN everywhere: what is used before it is written must not pass.
     std::memset(arena_->data(), 0xFF, arena_->bytes());
-    backend_.kernels->set_workspace(arena_->data() + plan.workspace_offset,
-                                    static_cast<std::size_t>(plan.workspace_bytes));
+    backend_.kernels->set_workspace(arena_->data() + plan.device().workspace_offset,
+                                    static_cast<std::size_t>(plan.device().workspace_bytes));
     stream_ = backend_.device->make_stream();
     const auto bind = [&](const Program& program, std::size_t index) {
       return std::make_unique<Executor>(program, arena_->data(), plan.offsets[index], backend_,

@@ -86,7 +86,7 @@ Program random_program(std::uint32_t seed) {
 }
 
 std::int64_t bytes_of_class(const PlacementPlan& plan, std::string_view name) {
-  for (const auto& [known, bytes] : plan.classes) {
+  for (const auto& [known, bytes] : plan.device().classes) {
     if (known == name) return bytes;
   }
   return -1;
@@ -125,7 +125,7 @@ TEST_CASE("sharded steps: values that live together never share bytes; nothing p
       const PlacementPlan plan = place({&program}, 0);
       CHECK(clashes(program, plan, 0) == 0);
       for (std::size_t i = 0; i < program.values.size(); ++i)
-        CHECK(plan.offsets[0][i] + bytes_of(program.values[i]) <= plan.total_bytes);
+        CHECK(plan.offsets[0][i] + bytes_of(program.values[i]) <= plan.device().total_bytes);
     }
   }
 }
@@ -139,7 +139,7 @@ TEST_CASE("two programs share what persists, by name, and the rest of the arena"
     CHECK(plan.offsets[0][static_cast<std::size_t>(train.groups[g].weights)] ==
           plan.offsets[1][static_cast<std::size_t>(check.groups[g].weights)]);
   }
-  CHECK(plan.total_bytes == place({&train}, 4096).total_bytes);
+  CHECK(plan.device().total_bytes == place({&train}, 4096).device().total_bytes);
 }
 
 TEST_CASE("the total is the sum of the parts, and of the classes") {
@@ -147,10 +147,12 @@ TEST_CASE("the total is the sum of the parts, and of the classes") {
       step_of(config_of(4, 256, 4, 256),
               {.micro = 8, .seq_len = 128, .valid_vocab = 256, .act = DType::bf16});
   const PlacementPlan plan = place({&program}, 100000);
-  CHECK(plan.total_bytes == plan.persistent_bytes + plan.workspace_bytes + plan.transient_bytes);
+  CHECK(plan.device().total_bytes == plan.device().persistent_bytes +
+                                         plan.device().workspace_bytes +
+                                         plan.device().transient_bytes);
   std::int64_t sum = 0;
-  for (const auto& [name, bytes] : plan.classes) sum += bytes;
-  CHECK(sum == plan.total_bytes);
+  for (const auto& [name, bytes] : plan.device().classes) sum += bytes;
+  CHECK(sum == plan.device().total_bytes);
   CHECK(bytes_of_class(plan, "moments") == 2 * bytes_of_class(plan, "master"));
 }
 
@@ -160,10 +162,10 @@ TEST_CASE("GPT-2 124 M, B 4, T 256, bf16: memory is what the formulas say") {
       step_of(config_of(layers, width, 12, 50304),
               {.micro = 4, .seq_len = 256, .valid_vocab = 256, .act = DType::bf16});
   const PlacementPlan plan = place({&program}, 0);
-  for (const auto& [name, bytes] : plan.classes) {
+  for (const auto& [name, bytes] : plan.device().classes) {
     MESSAGE(name << " " << bytes / 1048576 << " MiB");
   }
-  MESSAGE("total " << plan.total_bytes / 1048576 << " MiB");
+  MESSAGE("total " << plan.device().total_bytes / 1048576 << " MiB");
   const std::int64_t parameters = 124'475'904 - (1024 - 256) * width;
   const std::int64_t gradients = 4 * parameters;
   const std::int64_t block =
@@ -172,8 +174,8 @@ TEST_CASE("GPT-2 124 M, B 4, T 256, bf16: memory is what the formulas say") {
   // and the head's gradient do. The larger of the two, and little more.
   const std::int64_t head = 4 * 50304 * width;
   const std::int64_t least = std::max(gradients, layers * block + head);
-  CHECK(plan.transient_bytes >= gradients);
-  CHECK(plan.transient_bytes < least * 105 / 100 + (32 << 20));
+  CHECK(plan.device().transient_bytes >= gradients);
+  CHECK(plan.device().transient_bytes < least * 105 / 100 + (32 << 20));
 }
 
 TEST_CASE("virtual ranks on one rank cost accumulators by the depth of the tree") {
@@ -182,7 +184,7 @@ TEST_CASE("virtual ranks on one rank cost accumulators by the depth of the tree"
         step_of(config_of(2, 256, 4, 256),
                 {.micro = 1, .seq_len = 8, .valid_vocab = 256, .act = DType::f32},
                 {.virtual_ranks = virtual_ranks});
-    return place({&program}, 0).transient_bytes;
+    return place({&program}, 0).device().transient_bytes;
   };
   const std::int64_t one = transient(1);
   CHECK(transient(8) <= 4 * one);
