@@ -68,7 +68,7 @@ void ExecOutput::look_at_reader() {
 
 void ExecOutput::on_queue_change() {
   look_at_reader();
-  if (queue_.broken(1) != 0 && !finished_) events_.on_closed();
+  if (queue_.broken(1) != 0) events_.on_closed();
   if (!finished_) return;
   const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
   if (queue_.queued() == 0 || nobody_reads) events_.on_written();

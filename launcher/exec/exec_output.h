@@ -31,7 +31,7 @@ class ExecOutput {
  public:
   struct Events {
     std::function<void(bool)> on_pause;  // the reader is slow: stop, or go on, reading nodes
-    std::function<void()> on_closed;     // nobody reads standard output any more
+    std::function<void()> on_closed;     // nobody reads standard output any more; before on_written
     std::function<void()> on_written;    // after finish(): all is written, or nobody waits for it
   };
   ExecOutput(asio::io_context& io, const ExecOutputSetup& setup, std::vector<std::string> names,

@@ -19,7 +19,10 @@ ExecState::ExecState(std::vector<std::string> names, ExecPolicy policy)
     : names_(std::move(names)), policy_(policy), nodes_(names_.size()), results_(names_.size()) {}
 
 std::vector<Action> ExecState::on(const Event& event, Clock::time_point now) {
-  if (finished_) return {};
+  if (finished_) {
+    output_gone_ |= std::holds_alternative<OutputGone>(event);  // found while the rest was written
+    return {};
+  }
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& known) { handle(known); }, event);

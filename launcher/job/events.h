@@ -63,10 +63,12 @@ struct OutputHeld {
 struct OutputClosed {    // nobody reads standard output any more
   std::string reason{};  // or it cannot be written for another one
 };
-struct Tick {};  // wake_at() has come
-using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
-                           SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
+struct OutputWritten {};  // after FlushOutput: all of it, or nobody waits for it any more
+struct Tick {};           // wake_at() has come
+using Event =
+    std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
+                 AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
+                 SignalReceived, Continued, OutputHeld, OutputClosed, OutputWritten, Tick>;
 
 // Actions. Those without an agent are for every agent that has a Spec and has not said Cleared.
 struct OpenAgent {
@@ -126,11 +128,14 @@ struct Say {  // one or more lines on standard error, without "dslaunch: "
   std::string text{};
   friend bool operator==(const Say&, const Say&) = default;
 };
+struct FlushOutput {  // nothing more comes of the ranks; answered by OutputWritten or OutputClosed
+  friend bool operator==(const FlushOutput&, const FlushOutput&) = default;
+};
 struct Conclude {  // tell the verdict and leave with its code; the last action
   JobVerdict verdict{};
 };
 using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopRanks,
                             KillRanks, SuspendRanks, SuspendSelf, ResumeRanks, SendHeartbeats,
-                            SendSweep, DismissAgent, CloseAgent, Say, Conclude>;
+                            SendSweep, DismissAgent, CloseAgent, Say, FlushOutput, Conclude>;
 
 }  // namespace ds::launcher

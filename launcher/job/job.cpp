@@ -54,6 +54,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                .on_closed = [this](std::string reason) { feed(OutputClosed{std::move(reason)}); },
                .on_written =
                    [this] {
+                     if (!code_) return feed(OutputWritten{});
                      written_ = true;
                      leave_when_over();
                    }}),
@@ -106,7 +107,7 @@ void Job::feed(const Event& event) {
 }
 
 void Job::arm_timer() {
-  if (state_.finished()) return timer_.cancel();
+  if (state_.only_writes()) return timer_.cancel();
   timer_.arm(state_.wake_at());
 }
 
@@ -116,8 +117,9 @@ void Job::wait_for_signal() {
     wait_for_signal();
     if (signo == SIGWINCH) return send_window();
     const bool ends = signo == SIGHUP || signo == SIGINT || signo == SIGTERM;
-    if (code_ && ends) return io_.stop();  // only unread output holds us: leave it
+    const bool leaves = ends && state_.only_writes();  // only unread output holds us: leave it
     feed(SignalReceived{signo});
+    if (leaves) io_.stop();
   });
 }
 

@@ -54,6 +54,7 @@ class Job {
   void perform(const DismissAgent& action);
   void perform(const CloseAgent& action);
   void perform(const Say& action);
+  void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
   [[nodiscard]] std::string root_side();

@@ -33,6 +33,7 @@ std::string_view JobState::phase_name() const {
     case Phase::clearing:
       return "restarting";
     case Phase::stopping:
+    case Phase::writing:
       return "stopping";
     case Phase::finished:
       return "finished";

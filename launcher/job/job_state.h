@@ -23,7 +23,7 @@ namespace ds::launcher {
 ///          bad one is named. The first failure decides: all ranks get TERM once, and KILL a grace
 ///          later. Then either a new epoch starts, with the same ranks in the same places as far as
 ///          their hosts live, or the job ends. Conclude comes exactly once: when every agent has
-///          said Bye or Cleared or is given up.
+///          said Bye or Cleared or is given up, and, where all went well, their output is written.
 /// Threads: one.   Errors: none; an impossible event is a DS_ASSERT, a late one is ignored.
 class JobState {
  public:
@@ -35,6 +35,8 @@ class JobState {
   /// When a Tick is due.
   [[nodiscard]] Clock::time_point wake_at() const;
   [[nodiscard]] bool finished() const { return phase_ == Phase::finished; }
+  /// Nothing runs any more: only output may still wait for its reader.
+  [[nodiscard]] bool only_writes() const { return phase_ >= Phase::writing; }
   [[nodiscard]] const Cause& cause() const { return cause_; }
   /// Of the epoch that runs or is being started.
   [[nodiscard]] const Placement& placement() const { return placement_; }
@@ -67,8 +69,9 @@ class JobState {
   // nodes.
   static constexpr std::chrono::seconds kOwnStall{2};
 
-  // clearing: as stopping, but a new epoch follows.
-  enum class Phase { starting, running, clearing, stopping, finished };
+  // clearing: as stopping, but a new epoch follows. writing: all ended well, if their output can be
+  // written.
+  enum class Phase { starting, running, clearing, stopping, writing, finished };
   using Stage = AgentRecord::Stage;
   struct NodeState {
     int ranks_left = 0;
@@ -112,6 +115,7 @@ class JobState {
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
   void handle(const OutputClosed& event);
+  void handle(const OutputWritten&);
   void fail(Cause cause);
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
   void restart(Cause cause);
@@ -127,6 +131,7 @@ class JobState {
   void drop_sweepers();
   void end_well();
   void finish_when_done();
+  void conclude();
 
   // job_state_clock.cpp: time, and what stops it.
   void handle(const OutputHeld&);

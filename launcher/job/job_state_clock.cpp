@@ -30,9 +30,9 @@ std::chrono::milliseconds JobState::beat_period() const {
 }
 
 void JobState::handle(const Tick&) {
-  if (suspended_) return;
+  if (suspended_ || only_writes()) return;
   const auto due = [this](std::optional<Clock::time_point>& at) {
-    if (phase_ == Phase::finished || !at || now_ < *at) return false;
+    if (only_writes() || !at || now_ < *at) return false;
     at.reset();
     return true;
   };
@@ -70,7 +70,7 @@ void JobState::drop_silent_agents() {
     if (now_ >= at) {
       handle(AgentLost{
           agent, fmt::format("{}: nothing heard for {}", host_name(agent), span_text(limit))});
-      if (phase_ == Phase::finished) return;
+      if (only_writes()) return;
     } else if (at < next_beat_) {
       silent_at_ = std::min(silent_at_.value_or(at), at);
     }

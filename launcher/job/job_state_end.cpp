@@ -196,6 +196,7 @@ void JobState::advance() {
       return restart_when_cleared();
     case Phase::stopping:
       return finish_when_done();
+    case Phase::writing:
     case Phase::finished:
       return;
   }

@@ -151,17 +151,31 @@ void JobState::end_well() {
 
 void JobState::finish_when_done() {
   if (agents_left_ > 0 || phase_ != Phase::stopping) return;
+  verdict_.ran = std::chrono::duration_cast<std::chrono::milliseconds>(now_ - started_at_);
+  if (cause_.kind != Cause::Kind::none) return conclude();
+  phase_ = Phase::writing;
+  act(FlushOutput{});
+}
+
+void JobState::conclude() {
   phase_ = Phase::finished;
   verdict_.placement = placement_;
   verdict_.cause = cause_;
   verdict_.ranks = std::move(ranks_);
   verdict_.began = begun_;
-  verdict_.ran = std::chrono::duration_cast<std::chrono::milliseconds>(now_ - started_at_);
   act(Conclude{std::move(verdict_)});
 }
 
 void JobState::handle(const OutputClosed& event) {
-  if (phase_ != Phase::stopping) stop({.kind = Cause::Kind::output, .reason = event.reason});
+  Cause cause{.kind = Cause::Kind::output, .reason = event.reason};
+  if (phase_ < Phase::stopping) return stop(std::move(cause));
+  // All ranks ended well, and what they wrote is lost.
+  if (cause_.kind == Cause::Kind::none) cause_ = std::move(cause);
+  if (phase_ == Phase::writing) conclude();
+}
+
+void JobState::handle(const OutputWritten&) {
+  if (phase_ == Phase::writing) conclude();
 }
 
 void JobState::handle(const SignalReceived& event) {
@@ -171,11 +185,12 @@ void JobState::handle(const SignalReceived& event) {
     return;
   }
   if (event.signo == SIGTSTP) return suspend();
+  if (phase_ == Phase::writing) return conclude();
   ++signals_;
   if (signals_ >= 3) return give_up();
   if (phase_ != Phase::stopping) return stop({.kind = Cause::Kind::signal, .signo = event.signo});
   drop_sweepers();
-  if (phase_ == Phase::finished || give_up_at_) return;  // all over, or already killing
+  if (only_writes() || give_up_at_) return;  // all over, or already killing
   kill();
 }
 

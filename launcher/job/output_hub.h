@@ -32,7 +32,8 @@ class OutputHub {
  public:
   struct Events {
     std::function<void(int, const Credit&)> on_credit;  // for an agent
-    // Nobody reads standard output any more, or (a reason) it cannot be written.
+    // Nobody reads standard output any more, or (a reason) it cannot be written. Comes again and
+    // again, and always before on_written.
     std::function<void(std::string)> on_closed;
     std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
   };
@@ -79,7 +80,8 @@ class OutputHub {
   void push();
   /// The user has asked for the end: from now on no reader is waited for.
   void leave_slow_reader();
-  /// Nothing more comes; on_written follows.
+  /// Nothing more comes of ranks; on_written follows, and again after each later call: what
+  /// say() has said meanwhile is written too.
   void finish();
 
   /// Output still comes since the last call, or agents hold it back because the reader is slow:

@@ -53,7 +53,7 @@ void OutputHub::on_change() {
   look_at_reader();
   say_problem();
   if (queue_.queued() < OutputQueue::kLow) say_dropped();
-  if (const int error = queue_.broken(1); error != 0 && !finished_)
+  if (const int error = queue_.broken(1); error != 0)
     events_.on_closed(error == EPIPE ? "" : std::generic_category().message(error));
   leave_when_written();
 }
@@ -81,9 +81,9 @@ void OutputHub::leave_slow_reader() {
 }
 
 void OutputHub::finish() {
-  finished_ = true;
+  const bool first = !std::exchange(finished_, true);
   flush_last();
-  if (files_) {
+  if (files_ && first) {
     patience_.expires_after(kFilePatience);
     patience_.async_wait([this](const asio::error_code& error) {
       if (error) return;

@@ -119,6 +119,13 @@ fi
 rc=$?
 expect 141 "standard output on a full disk"
 grep -q 'standard output cannot be written: No space left on device' err || die "a full disk under standard output: why"
+# Also when it is found only after the last rank has ended.
+for _ in $(seq 15); do
+  "$dslaunch" -n 1 -- echo one line >/dev/full 2>err </dev/null
+  rc=$?
+  expect 141 "one line on a full disk"
+  grep -q 'standard output cannot be written: No space left on device' err || die "one line on a full disk: why"
+done
 
 # Many ranks and few open files: the soft limit is the ranks' own; the hard one ends the job with a word, and no rank
 # ever gets the agent's channel as its output.

@@ -70,7 +70,7 @@ TEST_CASE("ranks that run on long after the last other ended are named once") {
   job.on(exited(1, 0), kT0 + 950ms);
   job.on(exited(3, 0), kT0 + 950ms);
   job.on(AgentDone{0}, kT0 + 950ms);
-  CHECK(text_of(job.on(AgentDone{1}, kT0 + 950ms)) == "close 1, finish 0");
+  CHECK(text_of(job.on(AgentDone{1}, kT0 + 950ms)) == "close 1, flush");
 }
 
 TEST_CASE("ranks that run on can be stopped") {

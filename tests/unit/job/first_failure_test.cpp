@@ -118,6 +118,7 @@ TEST_CASE("an earlier failure that allows a restart is what the verdict says abo
   job.on(AgentReady{0, 1}, kT0);
   for (const int rank : {0, 1}) job.on(exited(rank, 0), kT0);
   job.on(AgentCleared{0}, kT0);
-  const auto actions = job.on(AgentDone{0}, kT0);
+  job.on(AgentDone{0}, kT0);
+  const auto actions = job.on(OutputWritten{}, kT0);
   CHECK(std::get<Conclude>(actions.back()).verdict.restarts[0].why == "rank 1 on n0: exited 7");
 }

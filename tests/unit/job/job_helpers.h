@@ -50,6 +50,7 @@ struct ActionText {
   std::string operator()(const DismissAgent& a) const { return fmt::format("dismiss {}", a.agent); }
   std::string operator()(const CloseAgent& a) const { return fmt::format("close {}", a.agent); }
   std::string operator()(const Say& a) const { return fmt::format("say {}", a.text); }
+  std::string operator()(const FlushOutput&) const { return "flush"; }
   std::string operator()(const Conclude& a) const {
     std::string text;
     for (const std::string& paragraph : verdict_paragraphs(a.verdict, {}))

@@ -28,7 +28,7 @@ TEST_CASE("a job whose ranks all end with 0 ends with 0 once every agent has sai
   CHECK(text_of(job.on(exited(1, 0), kT0)).empty());
   CHECK(text_of(job.on(AgentDone{1}, kT0)) == "close 1");
   CHECK(text_of(job.on(exited(0, 0), kT0 + 1s)).empty());
-  CHECK(text_of(job.on(AgentDone{0}, kT0 + 1s)) == "close 0, finish 0");
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 1s)) == "close 0, flush");
   CHECK(text_of(job.on(AgentDone{0}, kT0 + 1s)).empty());
 }
 
@@ -184,12 +184,50 @@ TEST_CASE("output that cannot be written says why") {
         "finish 141");
 }
 
+TEST_CASE("a job that ended well is concluded when its output is written") {
+  JobState job = started_job(1, 1);
+  job.on(exited(0, 0), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0, flush");
+  CHECK(job.only_writes());
+  CHECK(text_of(job.on(Tick{}, kT0 + 90s)).empty());
+  CHECK(text_of(job.on(OutputWritten{}, kT0 + 90s)) == "finish 0");
+}
+
+TEST_CASE("output that turns out to be lost after all ranks ended well is the verdict") {
+  const std::string headline =
+      "say standard output cannot be written: No space left on device, finish 141";
+  JobState before = started_job(1, 1);
+  before.on(exited(0, 0), kT0);
+  CHECK(before.on(OutputClosed{"No space left on device"}, kT0).empty());
+  CHECK(goodbye(before, {0}) == "close 0, say the other ranks: [0] exited 0, " + headline);
+  JobState between = started_job(2, 1);
+  between.on(exited(0, 0), kT0);
+  between.on(exited(1, 0), kT0);
+  between.on(AgentCleared{0}, kT0);
+  between.on(AgentCleared{1}, kT0);
+  CHECK(between.on(OutputClosed{"No space left on device"}, kT0).empty());
+  CHECK(goodbye(between, {0, 1}) == "close 1, say the other ranks: [0-1] exited 0, " + headline);
+  JobState after = started_job(1, 1);
+  after.on(exited(0, 0), kT0);
+  after.on(AgentDone{0}, kT0);
+  CHECK(text_of(after.on(OutputClosed{"No space left on device"}, kT0)) ==
+        "say the other ranks: [0] exited 0, " + headline);
+  CHECK(after.on(OutputWritten{}, kT0).empty());
+}
+
+TEST_CASE("a signal while only unread output holds a job that ended well leaves it so") {
+  JobState job = started_job(1, 1);
+  job.on(exited(0, 0), kT0);
+  job.on(AgentDone{0}, kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "finish 0");
+}
+
 TEST_CASE("ranks that left something behind do not hold the job for ever") {
   JobState job = started_job(1, 1, {.grace = 1s});
   job.on(exited(0, 0), kT0);
   job.on(AgentHeard{0}, kT0 + 3s);
   CHECK(text_of(job.on(Tick{}, kT0 + 3s)) == "beat, kill");
-  CHECK(text_of(job.on(AgentDone{0}, kT0 + 3s)) == "close 0, finish 0");
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 3s)) == "close 0, flush");
 }
 
 TEST_CASE("a slow reader of the output is no reason to kill") {
@@ -200,7 +238,7 @@ TEST_CASE("a slow reader of the output is no reason to kill") {
     job.on(AgentHeard{0}, at);
     CHECK(text_of(job.on(Tick{}, at)) == "beat");
   }
-  CHECK(text_of(job.on(AgentDone{0}, kT0 + 60s)) == "close 0, finish 0");
+  CHECK(text_of(job.on(AgentDone{0}, kT0 + 60s)) == "close 0, flush");
 }
 
 TEST_CASE("a node that falls silent while nobody reads the output is lost all the same") {

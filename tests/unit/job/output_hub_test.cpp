@@ -3,6 +3,7 @@
 #include "launcher/job/output_hub.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <asio/executor_work_guard.hpp>
@@ -35,6 +36,36 @@ std::string read_all(int fd) {
 }
 
 }  // namespace
+
+TEST_CASE("that output was lost is said before all is written, also at the very end") {
+  asio::io_context io(1);
+  const ds::UniqueFd full(::open("/dev/full", O_WRONLY));
+  REQUIRE(full);
+  const LogPolicy policy;
+  const Placement placement = placement_of(1, 1);
+  std::string events;
+  OutputHub hub(io,
+                {.placement = placement,
+                 .policy = policy,
+                 .job_id = "1",
+                 .out_fd = full.get(),
+                 .err_fd = full.get()},
+                {.on_credit = [](int, const Credit&) {},
+                 .on_closed = [&](const std::string& reason) { events += reason + ", "; },
+                 .on_written =
+                     [&] {
+                       events += "written";
+                       io.stop();
+                     }});
+  hub.start(placement, {"host"});
+  const std::string text = "lost\n";
+  hub.take(0, {.rank = 0, .bytes = std::as_bytes(std::span(text))});
+  hub.finish();  // before the queue's thread may have tried
+  const auto work = asio::make_work_guard(io);
+  io.run();
+  CHECK(events.starts_with("No space left on device, "));
+  CHECK(events.ends_with(", written"));
+}
 
 TEST_CASE("output that nobody reads waits as it came, within the credit, and in order") {
   constexpr int kNodes = 64;

@@ -38,7 +38,7 @@ TEST_CASE("a rank that fails restarts all; the agents stay, the ranks keep their
   for (int rank = 0; rank < 4; ++rank) CHECK(job.on(exited(rank, 0), kT0 + 1s).empty());
   CHECK(text_of(job.on(AgentCleared{1}, kT0 + 1s)).empty());
   CHECK(text_of(job.on(AgentCleared{0}, kT0 + 1s)) == "dismiss 0, dismiss 1");
-  CHECK(goodbye(job, {0, 1}) == "close 1, finish 0");
+  CHECK(goodbye(job, {0, 1}) == "close 1, flush");
 }
 
 TEST_CASE("when all restarts are used the failure is the verdict") {
@@ -130,7 +130,8 @@ TEST_CASE("how long a restart took is counted from the failure to the start of t
   job.on(exited(0, 0), kT0 + 2s);
   job.on(exited(1, 0), kT0 + 2s);
   job.on(AgentCleared{0}, kT0 + 2s);
-  const auto actions = job.on(AgentDone{0}, kT0 + 2s);
+  job.on(AgentDone{0}, kT0 + 2s);
+  const auto actions = job.on(OutputWritten{}, kT0 + 9s);
   const auto& verdict = std::get<Conclude>(actions.back()).verdict;
   REQUIRE(verdict.restarts.size() == 1);
   CHECK(verdict.restarts[0].took == 42ms);

@@ -83,8 +83,9 @@ TEST_CASE("a lost node is replaced by a spare in the next epoch, the survivors s
   job.on(AgentLost{4, "n1: no route"}, kT0 + 1s);
   for (const int agent : {0, 2}) job.on(AgentCleared{agent}, kT0 + 1s);
   CHECK(text_of(job.on(AgentCleared{3}, kT0 + 1s)) == "dismiss 0, dismiss 2, dismiss 3");
-  CHECK(goodbye(job, {0, 2, 3}) ==
-        "close 3, say n1 could not be reached again; its agent, if it lives, "
+  CHECK(goodbye(job, {0, 2, 3}) == "close 3, flush");
+  CHECK(text_of(job.on(OutputWritten{}, kT0 + 1s)) ==
+        "say n1 could not be reached again; its agent, if it lives, "
         "ends what runs there, finish 0");
 }
 
@@ -172,5 +173,5 @@ TEST_CASE("agents that were told to end and do not are not waited for") {
   job.on(exited(0, 0), kT0);
   CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
   CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat");
-  CHECK(text_of(job.on(Tick{}, kT0 + 2s)) == "beat, close 0, finish 0");
+  CHECK(text_of(job.on(Tick{}, kT0 + 2s)) == "beat, close 0, flush");
 }

@@ -30,7 +30,7 @@ JobVerdict of(JobState& job, const std::vector<Event>& events) {
 
 TEST_CASE("a job that went well") {
   JobState job = started_job(1, 2);
-  const json seen = parsed(of(job, {exited(0, 0), exited(1, 0), AgentDone{0}}));
+  const json seen = parsed(of(job, {exited(0, 0), exited(1, 0), AgentDone{0}, OutputWritten{}}));
   CHECK(seen["format"] == 1);
   CHECK(seen["job"] == "00ff");
   CHECK(seen["exit_code"] == 0);
@@ -69,11 +69,11 @@ TEST_CASE("a failed rank, its words, and how the others ended") {
 
 TEST_CASE("lost nodes and restarts") {
   JobState job = started_job(2, 1, {.max_restarts = 1});
-  const json seen =
-      parsed(of(job, {AgentLost{1, "n1: reset"}, signaled(0, SIGTERM), AgentCleared{0},
-                      AgentGreeted{2}, AgentSwept{2, 4}, AgentReady{0, 1}, AgentReady{2, 0},
-                      RankStarted{0, 1}, RankStarted{1, 2}, exited(0, 0), exited(1, 0),
-                      AgentCleared{0}, AgentCleared{2}, AgentDone{0}, AgentDone{2}}));
+  const json seen = parsed(
+      of(job, {AgentLost{1, "n1: reset"}, signaled(0, SIGTERM), AgentCleared{0}, AgentGreeted{2},
+               AgentSwept{2, 4}, AgentReady{0, 1}, AgentReady{2, 0}, RankStarted{0, 1},
+               RankStarted{1, 2}, exited(0, 0), exited(1, 0), AgentCleared{0}, AgentCleared{2},
+               AgentDone{0}, AgentDone{2}, OutputWritten{}}));
   CHECK(seen["exit_code"] == 0);
   CHECK(seen["lost_nodes"] == json::parse(R"([{"node": "n1", "node_rank": 1,
       "reason": "n1: reset", "sweep": "done", "killed": 4}])"));
