@@ -2,10 +2,10 @@
 // this file.
 //
 // Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads, D = C/H, K/N
-// inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32 or bf16;
-// weights have the same type. Gradients of parameters are always f32 and accumulate: `accumulate =
-// false` overwrites, true adds. Every result has the same bits for any number of threads: block
-// structures depend on shapes alone.
+// inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32, bf16 or
+// f16; weights have the same type. Gradients of parameters are always f32 and accumulate:
+// `accumulate = false` overwrites, true adds. Every result has the same bits for any number of
+// threads: block structures depend on shapes alone.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ struct EmbedBackward {
 /// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
 /// out = (sum - mean) * rstd * weight + bias over the last axis.
 /// Shapes: in, delta, sum, out (rows, C), weight, bias (C) act; mean, rstd (rows) f32.
-/// Units:  statistics in f32; in bf16 the sum is rounded once and the rounded value is normalised.
+/// Units:  statistics in f32; in 16 bits the sum is rounded once and the rounded value is
+/// normalised.
 struct LayerNorm {
   ConstTensor in, delta{}, weight, bias;
   Tensor sum{}, out, mean, rstd;
@@ -174,7 +175,8 @@ struct FillNormal {
   std::int64_t first_element = 0;
 };
 
-/// out = in, rounded to nearest (bf16: half away from zero, denormals kept).   Shapes: both (n).
+/// out = in, rounded to nearest (bf16: half away from zero; f16: half to even; denormals kept); one
+/// of them is f32.   Shapes: both (n).
 struct Cast {
   ConstTensor in;
   Tensor out;

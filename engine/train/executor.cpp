@@ -178,8 +178,13 @@ Executor::Bound Executor::bind_backward(const Op& op) {
                              .count = out(op, 1),
                              .valid_vocab = op.attrs.valid_vocab,
                              .chunk_rows = op.attrs.chunk_rows};
-      return call(HeadLossBackward{
-          .forward = forward, .din = out(op, 2), .dweight = out(op, 3), .accumulate = accumulate});
+      const HeadLossBackward args{
+          .forward = forward, .din = out(op, 2), .dweight = out(op, 3), .accumulate = accumulate};
+      return [this, args](StepContext& context) {
+        HeadLossBackward now = args;
+        now.loss_scale = context.loss_scale;
+        kernels_.run(now, stream_);
+      };
     }
   }
 }

@@ -24,6 +24,7 @@ struct UpdateScalars {
 /// What one run of a program shares with its owner.
 struct StepContext {
   UpdateScalars update;
+  float loss_scale = 1;  // of the gradients that the backward pass makes
   Clock::duration comm_timeout = std::chrono::minutes(5);
   std::function<void(StepContext&)> on_control;  // called by the control op
   std::uint64_t progress = 0;                    // ops finished since the start of training

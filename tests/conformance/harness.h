@@ -12,6 +12,7 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/tensor/bf16.h"
+#include "engine/tensor/f16.h"
 #include "reference/ops.h"
 
 namespace ds::conformance {
@@ -32,9 +33,12 @@ class Buffer {
     REQUIRE(static_cast<std::size_t>(shape.elements()) == values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const auto x = static_cast<float>(values[i]);
-      const std::uint16_t half = bf16_from_float(x);
-      if (dtype == DType::f32) std::memcpy(buffer.data() + 4 * i, &x, 4);
-      if (dtype == DType::bf16) std::memcpy(buffer.data() + 2 * i, &half, 2);
+      const std::uint16_t half = dtype == DType::bf16 ? bf16_from_float(x) : f16_from_float(x);
+      if (dtype == DType::f32) {
+        std::memcpy(buffer.data() + 4 * i, &x, 4);
+      } else {
+        std::memcpy(buffer.data() + 2 * i, &half, 2);
+      }
     }
     return buffer;
   }
@@ -49,9 +53,13 @@ class Buffer {
     for (std::size_t i = 0; i < out.size(); ++i) {
       float x = 0;
       std::uint16_t half = 0;
-      if (dtype_ == DType::f32) std::memcpy(&x, data() + 4 * i, 4);
-      if (dtype_ == DType::bf16) std::memcpy(&half, data() + 2 * i, 2);
-      out[i] = static_cast<double>(dtype_ == DType::f32 ? x : float_from_bf16(half));
+      if (dtype_ == DType::f32) {
+        std::memcpy(&x, data() + 4 * i, 4);
+      } else {
+        std::memcpy(&half, data() + 2 * i, 2);
+        x = dtype_ == DType::bf16 ? float_from_bf16(half) : float_from_f16(half);
+      }
+      out[i] = static_cast<double>(x);
     }
     return out;
   }
@@ -129,7 +137,14 @@ class Bench {
 /// = 1.1e-3 of its norm;
 ///       softmax probabilities and their gradients are rounded too before they are multiplied, each
 ///       adding as much again in quadrature, and pre-activations pass through GELU's slope: 6e-3.
-inline double tolerance(DType dtype) { return dtype == DType::f32 ? 5e-6 : 6e-3; }
+/// f16:  three bits more than bf16, so an eighth of it: 2^-12 for each rounding. (Results of size
+/// 1:
+///       what lies below 2^-14 has no more bits, but is lost in the norm.)
+inline double tolerance(DType dtype) {
+  return dtype == DType::f32 ? 5e-6 : dtype == DType::bf16 ? 6e-3 : 6e-3 / 8;
+}
+
+inline constexpr DType kActTypes[] = {DType::f32, DType::bf16, DType::f16};
 
 inline double relative_error(const Values& got, const Values& want) {
   REQUIRE(got.size() == want.size());
@@ -152,7 +167,7 @@ inline void check_close(const char* what, Buffer& got, const Values& want, DType
 template <class Body>
 void for_each_subject(Body body) {
   for (const Subject& subject : subjects()) {
-    for (const DType act : {DType::f32, DType::bf16}) {
+    for (const DType act : kActTypes) {
       CAPTURE(subject.name);
       CAPTURE(name_of(act));
       body(subject, act);

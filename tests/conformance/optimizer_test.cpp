@@ -71,8 +71,9 @@ TEST_CASE("AdamW gives exactly the bits of the shared scalar arithmetic, and is 
     const Values low = weights.values();
     int unrounded = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
-      const float want =
-          act == DType::f32 ? as_float(w1[i]) : float_from_bf16(bf16_from_float(as_float(w1[i])));
+      const float want = act == DType::f32    ? as_float(w1[i])
+                         : act == DType::bf16 ? float_from_bf16(bf16_from_float(as_float(w1[i])))
+                                              : float_from_f16(f16_from_float(as_float(w1[i])));
       unrounded += as_float(low[i]) != want;
     }
     CHECK(unrounded == 0);

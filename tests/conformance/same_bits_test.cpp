@@ -228,7 +228,7 @@ TEST_CASE("threads 1, 2, 8 and 16 give the same bits") {
 }
 
 TEST_CASE("width 192 with sums over 16384 rows: the same bits for 1, 2 and 16 threads") {
-  for (const DType act : {DType::f32, DType::bf16}) {
+  for (const DType act : kActTypes) {
     CAPTURE(name_of(act));
     const Results one = run_all({.threads = 1}, kLong, act, true, false);
     for (const int threads : {2, 16}) {
@@ -240,7 +240,7 @@ TEST_CASE("width 192 with sums over 16384 rows: the same bits for 1, 2 and 16 th
 
 TEST_CASE("our own loops give the same bits with every instruction set") {
   const std::vector<Subject> all = subjects();
-  for (const DType act : {DType::f32, DType::bf16}) {
+  for (const DType act : kActTypes) {
     CAPTURE(name_of(act));
     const Results first = run_all(all.front().options, kOdd, act, false, true);
     for (const Subject& subject : all) {

@@ -1,5 +1,5 @@
 // The whole GPT-2 through the program and the executor, against PyTorch's fixtures: logits, loss,
-// every gradient, ten steps of AdamW; bf16 against its fp32 self.
+// every gradient, ten steps of AdamW; bf16 and fp16 against their fp32 self.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,6 +13,15 @@ constexpr double kGradientTolerance = 1e-4;
 constexpr double kLogitsTolerance = 1e-5;
 
 constexpr const char* kCases[] = {"gpt2_tiny", "gpt2_odd"};
+
+struct HalfCase {
+  const char* name;
+  DType act;
+};
+constexpr HalfCase kHalfCases[] = {{"gpt2_tiny", DType::bf16},
+                                   {"gpt2_odd", DType::bf16},
+                                   {"gpt2_tiny", DType::f16},
+                                   {"gpt2_odd", DType::f16}};
 
 Batch batch_of(const Fixture& fixture, std::size_t step) {
   const std::string suffix = step % 2 == 0 ? "0" : "1";
@@ -117,31 +126,35 @@ TEST_CASE("fp32: micro-batches and virtual ranks in both orders add up to PyTorc
   }
 }
 
-// How far bf16 may be from fp32 with the same master weights.
+// How far 16 bits may be from fp32 with the same master weights.
 //
-// Rounding to 8 bits of significand adds a uniform relative error of at most u = 2^-9, with a
-// deviation of u / sqrt(3) = 1.13e-3. Errors of different roundings are independent and add in
-// quadrature. On the longest path of the forward pass lie the roundings of the embedding's sum and,
-// in each block, of ln_1's result, qkv, the probabilities, the attention's result, its projection,
-// the new residual, ln_2's result, the pre-activation, GELU's result, its projection and the new
-// residual (11), and of four weight matrices and two norms' weights (6); then ln_f and its weight,
-// and wte: 4 + 17 L roundings. The reverse path has as many again, and meets the forward's values
-// once more where it multiplies with them (saved activations: 17 L): 8 + 51 L in all.
-// The norm of a gradient tensor is then off by 1.13e-3 * sqrt(8 + 51 L): 1.2e-2 for two layers.
-// Two things amplify it: a norm or softmax subtracts a mean, so that an error relative to its input
-// is one relative to the smaller rest; a sum over rows cancels more in the gradient than in its
-// error (a gradient of N rows with random signs shrinks with the error, one that cancels by more
-// does not). Each is a factor of at most about sqrt(2) at these weights; together 2.
-double gradient_tolerance_bf16(double layers) {
-  return 2 * 0x1p-9 / std::sqrt(3.0) * std::sqrt(8 + 51 * layers);
+// Rounding to 8 (bf16) or 11 (fp16) bits of significand adds a uniform relative error of at most
+// u = 2^-9 or 2^-12, with a deviation of u / sqrt(3) = 1.13e-3 or 1.41e-4. Errors of different
+// roundings are independent and add in quadrature. On the longest path of the forward pass lie the
+// roundings of the embedding's sum and, in each block, of ln_1's result, qkv, the probabilities,
+// the attention's result, its projection, the new residual, ln_2's result, the pre-activation,
+// GELU's result, its projection and the new residual (11), and of four weight matrices and two
+// norms' weights (6); then ln_f and its weight, and wte: 4 + 17 L roundings. The reverse path has
+// as many again, and meets the forward's values once more where it multiplies with them (saved
+// activations: 17 L): 8 + 51 L in all. The norm of a gradient tensor is then off by u / sqrt(3) *
+// sqrt(8 + 51 L): 1.2e-2 for two layers of bf16. Two things amplify it: a norm or softmax subtracts
+// a mean, so that an error relative to its input is one relative to the smaller rest; a sum over
+// rows cancels more in the gradient than in its error (a gradient of N rows with random signs
+// shrinks with the error, one that cancels by more does not). Each is a factor of at most about
+// sqrt(2) at these weights; together 2.
+double rounding_deviation(DType act) {
+  return (act == DType::bf16 ? 0x1p-9 : 0x1p-12) / std::sqrt(3.0);
+}
+double gradient_tolerance(DType act, double layers) {
+  return 2 * rounding_deviation(act) * std::sqrt(8 + 51 * layers);
 }
 
-// The loss: logits are off by e = 1.13e-3 * sqrt(4 + 17 L) of their deviation s over the
+// The loss: logits are off by e = u / sqrt(3) * sqrt(4 + 17 L) of their deviation s over the
 // vocabulary. A row's loss moves by (p - onehot) . error, of size e * s * |p - onehot|, |.| <=
 // sqrt(2); the mean over n rows by that / sqrt(n), as rows' errors are independent but for those of
 // the weights, which n rows share: half of the variance is taken as shared. Three deviations.
-double loss_tolerance_bf16(double layers, double logit_deviation, double rows) {
-  const double e = 0x1p-9 / std::sqrt(3.0) * std::sqrt(4 + 17 * layers);
+double loss_tolerance(DType act, double layers, double logit_deviation, double rows) {
+  const double e = rounding_deviation(act) * std::sqrt(4 + 17 * layers);
   return 3 * e * logit_deviation * std::sqrt(2.0) * std::sqrt(0.5 + 0.5 / rows);
 }
 
@@ -155,50 +168,53 @@ double deviation(const Values& values) {
   return std::sqrt(squares / n - sum * sum / (n * n));
 }
 
-TEST_CASE("bf16 is its fp32 self within the roundings on its path") {
-  for (const char* name : kCases) {
+TEST_CASE("bf16 and fp16 are their fp32 self within the roundings on its path") {
+  for (const auto& [name, act] : kHalfCases) {
     CAPTURE(name);
+    CAPTURE(ds::name_of(act));
     const Fixture fixture(DS_FIXTURES, name);
-    ModelUnderTest full(fixture, DType::f32), half(fixture, DType::bf16);
+    ModelUnderTest full(fixture, DType::f32), half(fixture, act);
     const Batch batch = batch_of(fixture, 0);
     const auto layers = static_cast<double>(fixture.model("layers"));
     const Values logits = full.logits(batch);
     const double logits_error = relative_error(half.logits(batch), logits);
-    CHECK(logits_error <= gradient_tolerance_bf16(layers));
-    CHECK(logits_error > 1e-4);  // It is bf16 indeed.
+    CHECK(logits_error <= gradient_tolerance(act, layers));
+    CHECK(logits_error > (act == DType::bf16 ? 1e-4 : 1e-5));  // It is rounded indeed.
 
     const double loss = full.step(batch, 0).loss;
     const double loss_error = std::abs(half.step(batch, 0).loss - loss);
-    const double loss_tolerance = loss_tolerance_bf16(
-        layers, deviation(logits), fixture.header()["target_tokens"].get<double>());
-    CHECK(loss_error <= loss_tolerance);
+    const double allowed = loss_tolerance(act, layers, deviation(logits),
+                                          fixture.header()["target_tokens"].get<double>());
+    CHECK(loss_error <= allowed);
 
     const auto own = [&](const std::string& parameter) { return full.gradient(parameter); };
-    const double tolerance = gradient_tolerance_bf16(layers);
+    const double tolerance = gradient_tolerance(act, layers);
     const double gradient = worst_gradient(fixture, half, own, tolerance);
     fmt::print(
-        "{}: bf16 against fp32: logits {:.1e}, worst gradient {:.1e} (allowed {:.1e}), loss {:.1e} "
+        "{}: {} against fp32: logits {:.1e}, worst gradient {:.1e} (allowed {:.1e}), loss {:.1e} "
         "nats (allowed {:.1e})\n",
-        name, logits_error, gradient, tolerance, loss_error, loss_tolerance);
+        name, ds::name_of(act), logits_error, gradient, tolerance, loss_error, allowed);
   }
 }
 
-TEST_CASE("bf16: ten steps of AdamW stay near fp32") {
+TEST_CASE("bf16 and fp16: ten steps of AdamW stay near fp32") {
   // AdamW's first steps move every weight by about lr whatever the gradient's size, so a gradient
-  // that bf16 turned around moves the other way: the share of such elements is about the relative
-  // error of the gradient, and the loss's way down is off by no more than that share of it, twice.
-  for (const char* name : kCases) {
+  // that rounding turned around moves the other way: the share of such elements is about the
+  // relative error of the gradient, and the loss's way down is off by no more than that share of
+  // it, twice.
+  for (const auto& [name, act] : kHalfCases) {
     CAPTURE(name);
+    CAPTURE(ds::name_of(act));
     const Fixture fixture(DS_FIXTURES, name);
-    ModelUnderTest half(fixture, DType::bf16);
+    ModelUnderTest half(fixture, act);
     const std::vector<double> losses = fixture.header()["losses_f64"];
     const double lr = fixture.header()["optimizer"]["lr"].get<double>();
     const auto layers = static_cast<double>(fixture.model("layers"));
     const Batch batch = batch_of(fixture, 0);
     ModelUnderTest full(fixture, DType::f32);
-    const double at_start = loss_tolerance_bf16(layers, deviation(full.logits(batch)),
-                                                fixture.header()["target_tokens"].get<double>());
-    const double share = 2 * gradient_tolerance_bf16(layers);
+    const double at_start = loss_tolerance(act, layers, deviation(full.logits(batch)),
+                                           fixture.header()["target_tokens"].get<double>());
+    const double share = 2 * gradient_tolerance(act, layers);
     double worst = 0;
     for (std::size_t i = 0; i < losses.size(); ++i) {
       CAPTURE(i);
@@ -206,7 +222,8 @@ TEST_CASE("bf16: ten steps of AdamW stay near fp32") {
       CHECK(error <= at_start + share * std::abs(losses[i] - losses[0]));
       worst = std::max(worst, error);
     }
-    fmt::print("{}: bf16, ten AdamW steps: worst loss {:.1e} nats off\n", name, worst);
+    fmt::print("{}: {}, ten AdamW steps: worst loss {:.1e} nats off\n", name, ds::name_of(act),
+               worst);
   }
 }
 

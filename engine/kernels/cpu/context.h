@@ -5,7 +5,6 @@
 #include "engine/kernels/cpu/tile_product.h"
 #include "engine/kernels/cpu/vector_kernels.h"
 #include "engine/kernels/cpu/workspace.h"
-#include "engine/tensor/bf16.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds::cpu {
@@ -14,18 +13,19 @@ struct Context {
   ThreadPool& pool;
   const VectorKernels& vector;
   TileProducts& products;
-  bool bf16_products;  // else bf16 operands are converted and multiplied in f32
+  bool bf16_products;  // else bf16 operands are converted and multiplied in f32, as f16 always is
   std::byte* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 
   [[nodiscard]] Scratch scratch() const { return {workspace, workspace_bytes}; }
   [[nodiscard]] const ActKernels& act(DType type) const {
-    DS_ASSERT(type == DType::f32 || type == DType::bf16);
-    return type == DType::f32 ? vector.f32 : vector.bf16;
+    DS_ASSERT(type == DType::f32 || type == DType::bf16 || type == DType::f16);
+    return type == DType::f32 ? vector.f32 : type == DType::bf16 ? vector.bf16 : vector.f16;
   }
   [[nodiscard]] const PackKernels& pack(DType type) const {
-    DS_ASSERT(type == DType::f32 || type == DType::bf16);
+    DS_ASSERT(type == DType::f32 || type == DType::bf16 || type == DType::f16);
     if (type == DType::f32) return vector.f32_as_f32;
+    if (type == DType::f16) return vector.f16_as_f32;
     return bf16_products ? vector.bf16_as_bf16 : vector.bf16_as_f32;
   }
   [[nodiscard]] Operand operand(DType type) const {

@@ -71,11 +71,7 @@ class Chunk {
       const std::int64_t from = task * kElementsPerTask,
                          size = std::min(kElementsPerTask, n - from);
       void* to = at(din, d_.type, first_ * d_.width + from);
-      if (d_.type == DType::f32) {
-        std::memcpy(to, s_.din + from, static_cast<std::size_t>(size) * sizeof(float));
-      } else {
-        c_.vector.f32_to_bf16(s_.din + from, static_cast<std::uint16_t*>(to), size);
-      }
+      act_.from_f32(s_.din + from, to, size);
     });
   }
 
@@ -107,16 +103,11 @@ class Chunk {
     multiply(c_, product, pieces, sink);
   }
   [[nodiscard]] float read(const void* p) const {
-    return d_.type == DType::f32 ? *static_cast<const float*>(p)
-                                 : float_from_bf16(*static_cast<const std::uint16_t*>(p));
+    float value = 0;
+    act_.to_f32(p, &value, 1);
+    return value;
   }
-  void write(void* p, float value) const {
-    if (d_.type == DType::f32) {
-      *static_cast<float*>(p) = value;
-    } else {
-      *static_cast<std::uint16_t*>(p) = bf16_from_float(value);
-    }
-  }
+  void write(void* p, float value) const { act_.from_f32(&value, p, 1); }
 
   void softmax_row(std::int64_t r, float scale) {
     const std::int32_t wanted = target(r);

@@ -8,6 +8,16 @@
 namespace ds::DS_LANES {
 
 using Bf16 = std::uint16_t;
+/// Another type than Bf16, so that loads and stores tell them apart.
+struct F16 {
+  std::uint16_t bits;
+};
+
+DS_LANES_INLINE F32 load(const F16* p) { return load_halves(&p->bits); }
+DS_LANES_INLINE F32 load(const F16* p, int n) { return load_halves(&p->bits, n); }
+DS_LANES_INLINE void store(F16* p, F32 a) { store_halves(&p->bits, a); }
+DS_LANES_INLINE void store(F16* p, F32 a, int n) { store_halves(&p->bits, a, n); }
+DS_LANES_INLINE F32 rounded_as(const F16*, F32 a) { return rounded_to_half(a); }
 
 DS_LANES_INLINE F32 load(const Bf16* p) { return from_bits(shift_left<16>(load_words(p))); }
 DS_LANES_INLINE F32 load(const Bf16* p, int n) {

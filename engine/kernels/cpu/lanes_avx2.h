@@ -143,6 +143,32 @@ DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a, int n) {
   store_words(words, a);
   for (int i = 0; i < n; ++i) p[i] = words[i];
 }
+/// Sixteen halves. Rounding is to nearest even whatever MXCSR says; denormals are kept.
+DS_LANES_INLINE F32 load_halves(const std::uint16_t* p) {
+  return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
+          _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
+}
+DS_LANES_INLINE F32 load_halves(const std::uint16_t* p, int n) {
+  std::uint16_t words[16] = {};
+  for (int i = 0; i < n; ++i) words[i] = p[i];
+  return load_halves(words);
+}
+DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.low, kNearest));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(a.high, kNearest));
+}
+DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a, int n) {
+  std::uint16_t words[16];
+  store_halves(words, a);
+  for (int i = 0; i < n; ++i) p[i] = words[i];
+}
+/// What store_halves and load_halves would give.
+DS_LANES_INLINE F32 rounded_to_half(F32 a) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  return {_mm256_cvtph_ps(_mm256_cvtps_ph(a.low, kNearest)),
+          _mm256_cvtph_ps(_mm256_cvtps_ph(a.high, kNearest))};
+}
 /// a is not a number ? x : y.
 DS_LANES_INLINE U32 select_nan(F32 a, U32 x, U32 y) {
   const __m256i low = _mm256_castps_si256(_mm256_cmp_ps(a.low, a.low, _CMP_UNORD_Q));

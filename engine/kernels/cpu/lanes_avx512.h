@@ -86,6 +86,24 @@ DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a) {
 DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a, int n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_cvtepi32_epi16(a.v));
 }
+/// Sixteen halves. Rounding is to nearest even whatever MXCSR says; denormals are kept.
+DS_LANES_INLINE F32 load_halves(const std::uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+DS_LANES_INLINE F32 load_halves(const std::uint16_t* p, int n) {
+  return {_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(n), p))};
+}
+DS_LANES_INLINE __m256i halves_of(F32 a) {
+  return _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves_of(a));
+}
+DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a, int n) {
+  _mm256_mask_storeu_epi16(p, first_lanes(n), halves_of(a));
+}
+/// What store_halves and load_halves would give.
+DS_LANES_INLINE F32 rounded_to_half(F32 a) { return {_mm512_cvtph_ps(halves_of(a))}; }
 /// a is not a number ? x : y.
 DS_LANES_INLINE U32 select_nan(F32 a, U32 x, U32 y) {
   return {_mm512_mask_blend_epi32(_mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q), y.v, x.v)};

@@ -18,7 +18,8 @@ struct InstructionSet {
 InstructionSet pick_instruction_set(const std::string& wanted) {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("f16c");
   if (wanted != "auto" && wanted != "avx512" && wanted != "avx2") {
     throw Error(ErrorKind::config, fmt::format("unknown instruction set \"{}\"", wanted),
                 "use auto, avx512 or avx2");
@@ -27,7 +28,8 @@ InstructionSet pick_instruction_set(const std::string& wanted) {
     throw Error(ErrorKind::config, "this CPU has no AVX-512 (F, BW, VL, DQ)",
                 "use isa auto or avx2");
   }
-  if (!avx2) throw Error(ErrorKind::config, "this CPU has neither AVX2 with FMA nor AVX-512");
+  if (!avx2)
+    throw Error(ErrorKind::config, "this CPU has neither AVX2 with FMA and F16C nor AVX-512");
   if (avx512 && wanted != "avx2") return {&avx512::vector_kernels(), "AVX-512"};
   return {&avx2::vector_kernels(), "AVX2"};
 }

@@ -72,16 +72,15 @@ void run(const Context& c, const AdamWUpdate& a) {
   const std::int64_t n = a.grad.elements();
   DS_ASSERT(a.master.elements() == n && a.m.elements() == n && a.v.elements() == n);
   DS_ASSERT(!a.weights || a.weights.elements() == n);
-  const bool bf16 = a.weights && a.weights.dtype == DType::bf16;
+  const ActKernels& act = c.act(a.weights ? a.weights.dtype : DType::f32);
   const std::int64_t weight_bytes = a.weights ? size_of(a.weights.dtype) : 0;
   c.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
     const std::int64_t first = task * kElementsPerTask;
-    c.vector.adamw(
-        coefficients, static_cast<const float*>(a.grad.data) + first,
-        static_cast<float*>(a.master.data) + first, static_cast<float*>(a.m.data) + first,
-        static_cast<float*>(a.v.data) + first,
-        a.weights ? static_cast<std::byte*>(a.weights.data) + first * weight_bytes : nullptr, bf16,
-        std::min(kElementsPerTask, n - first));
+    act.adamw(coefficients, static_cast<const float*>(a.grad.data) + first,
+              static_cast<float*>(a.master.data) + first, static_cast<float*>(a.m.data) + first,
+              static_cast<float*>(a.v.data) + first,
+              a.weights ? static_cast<std::byte*>(a.weights.data) + first * weight_bytes : nullptr,
+              std::min(kElementsPerTask, n - first));
   });
 }
 

@@ -140,11 +140,11 @@ void run(const Context& c, const Cast& a) {
     void* to = at(a.out.data, a.out.dtype, first);
     if (a.in.dtype == a.out.dtype) {
       std::memmove(to, from, static_cast<std::size_t>(count * size_of(a.in.dtype)));
-    } else if (a.in.dtype == DType::f32 && a.out.dtype == DType::bf16) {
-      c.vector.f32_to_bf16(static_cast<const float*>(from), static_cast<std::uint16_t*>(to), count);
+    } else if (a.in.dtype == DType::f32) {
+      c.act(a.out.dtype).from_f32(static_cast<const float*>(from), to, count);
     } else {
-      DS_ASSERT(a.in.dtype == DType::bf16 && a.out.dtype == DType::f32);
-      c.vector.bf16_to_f32(static_cast<const std::uint16_t*>(from), static_cast<float*>(to), count);
+      DS_ASSERT(a.out.dtype == DType::f32);
+      c.act(a.in.dtype).to_f32(from, static_cast<float*>(to), count);
     }
   });
 }

@@ -67,6 +67,11 @@ struct ActKernels {
                      float* largest, float* sum);
   /// logits = e^(logits - lse) * scale; the caller then corrects the target's element.
   void (*logits_gradient)(void* logits, std::int64_t n, float lse, float scale);
+  void (*from_f32)(const float* in, void* out, std::int64_t n);
+  void (*to_f32)(const void* in, float* out, std::int64_t n);
+  /// Source: adamw.h. `weights` are of this type, or null.
+  void (*adamw)(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
+                void* weights, std::int64_t n);
 };
 
 /// Backward of the softmax, as tiles of 64 columns. p = e^(s * scale - lse), ds = p * (dp - delta)
@@ -107,18 +112,13 @@ struct PackKernels {
 };
 
 struct VectorKernels {
-  ActKernels f32, bf16;
-  PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16;
-  /// Source: adamw.h. `weights` may be null; else bf16 when `bf16_weights`, f32 otherwise.
-  void (*adamw)(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
-                void* weights, bool bf16_weights, std::int64_t n);
+  ActKernels f32, bf16, f16;
+  PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16, f16_as_f32;
   /// Sum of squares of at most 1024 elements; adds to *non_finite.
   double (*square_leaf)(const float* in, std::int64_t n, std::int64_t* non_finite);
   /// 64 normal numbers: elements 64 * block ... of the logical tensor.
   void (*normal_block)(std::uint64_t block, std::uint64_t seed, std::uint64_t key, float mean,
                        float deviation, float* out);
-  void (*f32_to_bf16)(const float* in, std::uint16_t* out, std::int64_t n);
-  void (*bf16_to_f32)(const std::uint16_t* in, float* out, std::int64_t n);
   /// out (+)= tile, for gradients. `tile` is (rows, kPanel).
   void (*add_tile)(const float* tile, std::int64_t rows, std::int64_t columns, float* out,
                    std::int64_t stride, bool accumulate);

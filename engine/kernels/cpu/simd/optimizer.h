@@ -16,8 +16,8 @@ struct LaneMath {
 };
 
 template <class Weight>
-void adamw_of(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
-              Weight* weights, int64_t n) {
+void adamw(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
+           void* weights, int64_t n) {
   each(n, [&](auto get, auto put) {
     F32 w = get(static_cast<const float*>(master)), first = get(static_cast<const float*>(m)),
         second = get(static_cast<const float*>(v));
@@ -25,17 +25,8 @@ void adamw_of(const AdamWCoefficients& c, const float* grad, float* master, floa
     put(master, w);
     put(m, first);
     put(v, second);
-    if (weights != nullptr) put(weights, w);
+    if (weights != nullptr) put(static_cast<Weight*>(weights), w);
   });
-}
-
-inline void adamw(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
-                  void* weights, bool bf16_weights, int64_t n) {
-  if (bf16_weights) {
-    adamw_of(c, grad, master, m, v, static_cast<Bf16*>(weights), n);
-  } else {
-    adamw_of(c, grad, master, m, v, static_cast<float*>(weights), n);
-  }
 }
 
 /// Sixteen sums in f64, lane i taking elements i, i + 16, ...; then lane i takes i + 8, i + 4, i +
@@ -56,13 +47,6 @@ inline double square_leaf(const float* in, int64_t n, int64_t* non_finite) {
   }
   *non_finite += static_cast<int64_t>(sum(bad));
   return lanes[0];
-}
-
-inline void f32_to_bf16(const float* in, std::uint16_t* out, int64_t n) {
-  each(n, [&](auto get, auto put) { put(out, get(in)); });
-}
-inline void bf16_to_f32(const std::uint16_t* in, float* out, int64_t n) {
-  each(n, [&](auto get, auto put) { put(out, get(in)); });
 }
 
 inline void sum_parts(const float* in, int64_t parts, int64_t n, int64_t first, int64_t count,

@@ -230,6 +230,13 @@ struct Rows {
     });
   }
 
+  static void from_f32(const float* in, void* out, int64_t n) {
+    each(n, [&](auto get, auto put) { put(static_cast<Act*>(out), get(in)); });
+  }
+  static void to_f32(const void* in, float* out, int64_t n) {
+    each(n, [&](auto get, auto put) { put(out, get(static_cast<const Act*>(in))); });
+  }
+
   static constexpr cpu::ActKernels table() {
     return {.store_tile = store_tile<Act>,
             .embed_row = embed_row,
@@ -242,7 +249,10 @@ struct Rows {
             .add_column_sums = add_column_sums,
             .dot = dot,
             .logits_row = logits_row,
-            .logits_gradient = logits_gradient};
+            .logits_gradient = logits_gradient,
+            .from_f32 = from_f32,
+            .to_f32 = to_f32,
+            .adamw = nullptr};  // optimizer.h adds it
   }
 };
 

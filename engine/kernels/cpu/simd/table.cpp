@@ -6,18 +6,24 @@
 
 namespace ds::DS_LANES {
 
+template <class Act>
+constexpr cpu::ActKernels act_kernels() {
+  cpu::ActKernels table = Rows<Act>::table();
+  table.adamw = adamw<Act>;
+  return table;
+}
+
 const cpu::VectorKernels& vector_kernels() {
   static constexpr cpu::VectorKernels kTable = {
-      .f32 = Rows<float>::table(),
-      .bf16 = Rows<Bf16>::table(),
+      .f32 = act_kernels<float>(),
+      .bf16 = act_kernels<Bf16>(),
+      .f16 = act_kernels<F16>(),
       .f32_as_f32 = Packer<float, float>::table(),
       .bf16_as_f32 = Packer<Bf16, float>::table(),
       .bf16_as_bf16 = Packer<Bf16, Bf16>::table(),
-      .adamw = adamw,
+      .f16_as_f32 = Packer<F16, float>::table(),
       .square_leaf = square_leaf,
       .normal_block = normal_block,
-      .f32_to_bf16 = f32_to_bf16,
-      .bf16_to_f32 = bf16_to_f32,
       .add_tile = add_tile,
       .sum_parts = sum_parts,
       .add_f32 = [](const float* a, const float* b, float* out, int64_t n) {
