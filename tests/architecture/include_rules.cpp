@@ -24,6 +24,7 @@ const std::vector<Direction> kDirections = {
     {"runner/contract.h", {"engine/base/"}},
     {"runner/", {"runner/", "engine/"}},
     {"engine/base/", {"engine/base/"}},
+    {"engine/storage/", {"engine/storage/", "engine/base/"}},
     {"engine/", {"engine/"}},
 };
 
@@ -46,6 +47,7 @@ const std::vector<Library> kLibraries = {
     {"OpenSSL", {"openssl/"}, {"launcher/", "runner/", "engine/comm/"}},
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
     {"xxHash", {"xxhash"}, {"engine/"}},
+    {"io_uring", {"linux/io_uring", "liburing"}, {"engine/storage/"}},
 };
 
 struct Include {

@@ -1,0 +1,180 @@
+// O_TMPFILE where the file system has it, otherwise a file whose name is removed at once; then
+// fallocate; then one block is written and read as later ones will be.
+#include "engine/storage/reserved_files.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/base/units.h"
+#include "engine/storage/stripes.h"
+
+namespace ds {
+namespace {
+
+std::string text_of(int error_number) { return std::generic_category().message(error_number); }
+
+[[noreturn]] void refuse(const std::string& folder, std::string_view why, std::string hint) {
+  throw Error(ErrorKind::config, fmt::format("folder {}: {}", folder, why), std::move(hint));
+}
+
+[[noreturn]] void refuse_open(const std::string& folder, int error_number) {
+  const bool is_there = ::access(folder.c_str(), F_OK) == 0;
+  switch (is_there && error_number == ENOENT ? EOPNOTSUPP : error_number) {
+    case ENOENT:
+      refuse(folder, "does not exist", "make it on every node (mkdir -p), on a fast local disk");
+    case ENOTDIR:
+      refuse(folder, "is no folder", "name a folder on a fast local disk");
+    case EACCES:
+    case EPERM:
+      refuse(folder, "no file can be made there: " + text_of(error_number),
+             "give this user the right to write there");
+    case EROFS:
+      refuse(folder, "its file system is read-only", "name a folder that can be written");
+    default:
+      refuse(folder, "no file can be made there: " + text_of(error_number),
+             "name a folder on a fast local disk");
+  }
+}
+
+/// A name that exists for a moment, for file systems without O_TMPFILE.
+int open_and_unlink(const std::string& folder, int flags) {
+  std::string path = folder + "/dsrunner-tiles-XXXXXX";
+  const int file = ::mkostemp(path.data(), flags);
+  const int error = errno;
+  ::unlink(path.c_str());  // also after a failure: O_DIRECT is refused when the file is there
+  errno = error;
+  return file;
+}
+
+UniqueFd open_nameless(const std::string& folder, int flags) {
+  const int file =
+      ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
+  if (file >= 0) return UniqueFd(file);
+  const bool no_tmpfile = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
+  return UniqueFd(no_tmpfile ? open_and_unlink(folder, O_CLOEXEC | flags) : -1);
+}
+
+using AlignedBytes = std::unique_ptr<std::byte, decltype(&std::free)>;
+
+AlignedBytes aligned_zeros(std::size_t size) {
+  AlignedBytes bytes(
+      static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(kTileAlignment), size)),
+      &std::free);
+  if (!bytes) throw std::bad_alloc();
+  std::fill_n(bytes.get(), size, std::byte{0});
+  return bytes;
+}
+
+/// 0, or the errno with which a page cannot be written and read (EINVAL: no O_DIRECT after all).
+int try_page(int file) {
+  const auto size = static_cast<std::size_t>(kTileAlignment);
+  const AlignedBytes page = aligned_zeros(size);
+  for (const bool writes : {true, false}) {
+    const ssize_t moved =
+        writes ? ::pwrite(file, page.get(), size, 0) : ::pread(file, page.get(), size, 0);
+    if (moved < 0) return errno;
+  }
+  return 0;
+}
+
+/// Takes the space by writing it; for file systems that know no fallocate.
+int write_zeros(int file, std::int64_t bytes) {
+  constexpr std::int64_t kChunk = 1 << 20;
+  const AlignedBytes zeros = aligned_zeros(static_cast<std::size_t>(kChunk));
+  for (std::int64_t at = 0; at < bytes;) {
+    const auto size = static_cast<std::size_t>(std::min(kChunk, bytes - at));
+    const ssize_t moved = ::pwrite(file, zeros.get(), size, at);
+    if (moved < 0 && errno != EINTR) return errno;
+    if (moved > 0) at += moved;
+  }
+  return 0;
+}
+
+int take_space(int file, std::int64_t bytes) {
+  int error = 0;
+  do {
+    error = ::fallocate(file, 0, 0, bytes) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  return error == EOPNOTSUPP ? write_zeros(file, bytes) : error;
+}
+
+/// Going past this limit would be a signal (SIGXFSZ), which ends the process without a word.
+void check_size_limit(const std::string& folder, std::int64_t bytes) {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (static_cast<std::uint64_t>(bytes) <= limit.rlim_cur) return;
+  refuse(folder,
+         fmt::format("needs a file of {}, but this process may make files of {} at most",
+                     format_bytes(bytes), format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+         "raise the limit (ulimit -f unlimited), or name more folders");
+}
+
+[[noreturn]] void refuse_space(const std::string& folder, int file, std::int64_t bytes, int error) {
+  std::string free = "an unknown number of";
+  struct statfs system {};
+  if (::fstatfs(file, &system) == 0) {
+    free = format_bytes(static_cast<std::int64_t>(system.f_bavail) * system.f_bsize);
+  }
+  const std::string why = error == ENOSPC ? "" : fmt::format(" ({})", text_of(error));
+  refuse(folder,
+         fmt::format("needs {} for this rank, has {} free{}", format_bytes(bytes), free, why),
+         "free some space, name more folders or larger ones, or offload less");
+}
+
+/// The file, and in `remark` why it is not read and written as a disk should be.
+UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& remark) {
+  UniqueFd file = open_nameless(folder, O_DIRECT);
+  const bool direct = static_cast<bool>(file);
+  if (!direct && errno == EINVAL) file = open_nameless(folder, 0);
+  if (!file) refuse_open(folder, errno);
+  check_size_limit(folder, bytes);
+  if (bytes == 0) return file;
+  if (const int error = take_space(file.get(), bytes); error != 0) {
+    // fallocate takes what there is before it fails; that belongs to what is free.
+    [[maybe_unused]] const int cut = ::ftruncate(file.get(), 0);
+    refuse_space(folder, file.get(), bytes, error);
+  }
+  bool buffered = !direct;
+  int error = try_page(file.get());
+  if (error == EINVAL && direct) {
+    ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_DIRECT);
+    buffered = true;
+    error = try_page(file.get());
+  }
+  if (error != 0) refuse(folder, "a trial write failed: " + text_of(error), "use another folder");
+  struct statfs system {};
+  if (::fstatfs(file.get(), &system) == 0 && system.f_type == TMPFS_MAGIC) {
+    remark = folder + " is in memory (tmpfs), not on a disk";
+  } else if (buffered) {
+    remark = "through the page cache (the file system of " + folder + " has no O_DIRECT)";
+  }
+  return file;
+}
+
+}  // namespace
+
+ReservedFiles reserve_files(const TileFilesSpec& spec) {
+  const Stripes stripes{.files = static_cast<int>(spec.folders.size()), .block = spec.block};
+  ReservedFiles result;
+  for (int i = 0; i < stripes.files; ++i) {
+    const std::string& folder = spec.folders[static_cast<std::size_t>(i)];
+    result.open.files.push_back(
+        open_one(folder, stripes.bytes_of_file(spec.bytes, i), result.remark));
+    result.open.folders.push_back(folder);
+  }
+  if (result.remark.empty()) result.remark = "O_DIRECT";
+  return result;
+}
+
+}  // namespace ds

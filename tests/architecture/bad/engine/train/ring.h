@@ -1,0 +1,3 @@
+// Only engine/storage talks to io_uring.
+#pragma once
+#include <linux/io_uring.h>
