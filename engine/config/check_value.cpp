@@ -1,5 +1,6 @@
 // Types and ranges of single values, with the words for what is wrong.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -48,16 +49,23 @@ std::optional<double> as_number(const ConfigValue& value) {
 /// In range and no NaN.
 bool fits(const Key& key, double number) { return number >= key.min && number <= key.max; }
 
+bool is_choice(const Key& key, const ConfigValue& value) {
+  const auto* word = std::get_if<std::string>(&value.held);
+  const std::vector<std::string_view> words = split_words(key.choices);
+  return word != nullptr && std::ranges::find(words, *word) != words.end();
+}
+
 ConfigValue check_choice(const Key& key, const Entry& entry) {
+  if (is_choice(key, entry.value)) return entry.value;
   const auto* word = std::get_if<std::string>(&entry.value.held);
   if (word == nullptr) wrong(key, entry);
-  const std::vector<std::string_view> words = split_words(key.choices);
-  if (std::ranges::find(words, *word) != words.end()) return entry.value;
+  const std::string built = built_choices(key);
+  const std::vector<std::string_view> words = split_words(built);
   const std::vector<std::string_view> later = split_words(key.later);
   if (key.later == "*" || std::ranges::find(later, *word) != later.end()) {
     throw entry_error(entry.place, Point::value,
                       fmt::format("{} = \"{}\" is reserved: not built yet", key.name, *word),
-                      fmt::format("built so far: {}", joined(key.choices)));
+                      fmt::format("built so far: {}", joined(built)));
   }
   const std::string near = nearest_word(*word, words);
   wrong(key, entry, near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
@@ -79,7 +87,8 @@ ConfigValue check_globs(const Key& key, const Entry& entry) {
   ConfigValue::List list;
   if (std::holds_alternative<std::string>(entry.value.held)) list.push_back(entry.value);
   if (const auto* given = std::get_if<ConfigValue::List>(&entry.value.held)) list = *given;
-  if (list.empty()) wrong(key, entry);
+  const bool none = entry.value == ConfigValue{ConfigValue::List{}};
+  if (none ? key.kind != KeyKind::folders : list.empty()) wrong(key, entry);
   for (ConfigValue& element : list) {
     auto* pattern = std::get_if<std::string>(&element.held);
     if (pattern == nullptr || pattern->empty()) wrong(key, entry);
@@ -106,6 +115,79 @@ ConfigValue check_number(const Key& key, const Entry& entry) {
   return {*number};
 }
 
+/// A double that is a whole number counts as an integer: 5e8.
+std::optional<std::int64_t> as_whole(const ConfigValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value.held)) return *integer;
+  const auto* number = std::get_if<double>(&value.held);
+  if (number == nullptr || std::abs(*number) > kUnlimited || *number != std::floor(*number)) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(*number);
+}
+
+/// "8G", "1.5 GiB", "512M": powers of 1024.
+std::optional<std::int64_t> as_bytes(const ConfigValue& value) {
+  const auto* text = std::get_if<std::string>(&value.held);
+  if (text == nullptr) return as_whole(value);
+  double number = 0;
+  const auto [end, status] = std::from_chars(text->data(), text->data() + text->size(), number);
+  std::string_view unit(end, static_cast<std::size_t>(text->data() + text->size() - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit.empty() ? kUnits.size() : kUnits.find(unit[0]);
+  const bool known = power < kUnits.size() && (unit.size() == 1 || unit.substr(1) == "iB");
+  const double bytes = std::floor(std::ldexp(number, 10 * (static_cast<int>(power) + 1)));
+  if (status != std::errc() || !known || !(bytes >= 0 && bytes < kUnlimited)) return std::nullopt;
+  return static_cast<std::int64_t>(bytes);
+}
+
+ConfigValue check_whole(const Key& key, const Entry& entry) {
+  if (is_choice(key, entry.value)) return entry.value;
+  const std::optional<std::int64_t> number =
+      key.kind == KeyKind::bytes ? as_bytes(entry.value) : as_whole(entry.value);
+  if (!number || !fits(key, static_cast<double>(*number))) wrong(key, entry);
+  return {*number};
+}
+
+ConfigValue check_kind(const Key& key, const Entry& entry) {
+  const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
+  const auto* text = std::get_if<std::string>(&entry.value.held);
+  switch (key.kind) {
+    case KeyKind::integer:
+      if (integer == nullptr || !fits(key, static_cast<double>(*integer))) wrong(key, entry);
+      return entry.value;
+    case KeyKind::count:
+    case KeyKind::bytes:
+      return check_whole(key, entry);
+    case KeyKind::number:
+      return check_number(key, entry);
+    case KeyKind::choice:
+      return check_choice(key, entry);
+    case KeyKind::flag:
+      if (!std::holds_alternative<bool>(entry.value.held)) wrong(key, entry);
+      return entry.value;
+    case KeyKind::text:
+      if (text == nullptr) wrong(key, entry, "put the text in quotes");
+      return entry.value;
+    case KeyKind::path:
+      if (text == nullptr) wrong(key, entry, "put the path in quotes");
+      return {absolute_path(*text, entry.base_dir)};
+    case KeyKind::globs:
+    case KeyKind::folders:
+      return check_globs(key, entry);
+    case KeyKind::validation:
+      return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
+    case KeyKind::betas:
+      return check_betas(key, entry);
+  }
+  return entry.value;
+}
+
+std::string or_words(const Key& key) {
+  const std::string words = joined(key.choices);
+  return words.empty() ? words : " or " + words;
+}
+
 }  // namespace
 
 std::string describe_range(const Key& key) {
@@ -115,7 +197,15 @@ std::string describe_range(const Key& key) {
     case KeyKind::number:
       return fmt::format("a number, {}", limits(key));
     case KeyKind::choice:
-      return joined(key.choices);
+      return joined(built_choices(key));
+    case KeyKind::count:
+      return fmt::format("an integer, {}{}", limits(key), or_words(key));
+    case KeyKind::bytes:
+      return fmt::format("bytes, {}, as an integer or as \"8G\"{}", limits(key), or_words(key));
+    case KeyKind::flag:
+      return "true or false";
+    case KeyKind::folders:
+      return "a folder or a list of folders";
     case KeyKind::text:
       return "a string";
     case KeyKind::path:
@@ -131,30 +221,13 @@ std::string describe_range(const Key& key) {
 }
 
 ConfigValue check_value(const Key& key, const Entry& entry) {
-  const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
-  const auto* text = std::get_if<std::string>(&entry.value.held);
-  switch (key.kind) {
-    case KeyKind::integer:
-      if (integer == nullptr || !fits(key, static_cast<double>(*integer))) wrong(key, entry);
-      return entry.value;
-    case KeyKind::number:
-      return check_number(key, entry);
-    case KeyKind::choice:
-      return check_choice(key, entry);
-    case KeyKind::text:
-      if (text == nullptr) wrong(key, entry, "put the text in quotes");
-      return entry.value;
-    case KeyKind::path:
-      if (text == nullptr) wrong(key, entry, "put the path in quotes");
-      return {absolute_path(*text, entry.base_dir)};
-    case KeyKind::globs:
-      return check_globs(key, entry);
-    case KeyKind::validation:
-      return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
-    case KeyKind::betas:
-      return check_betas(key, entry);
-  }
-  return entry.value;
+  ConfigValue value = check_kind(key, entry);
+  if (is_built(key, value)) return value;
+  const std::string built = built_choices(key);
+  const bool words = key.kind == KeyKind::choice;
+  throw entry_error(entry.place, Point::value,
+                    fmt::format("{} = {} is reserved: not built yet", key.name, to_toml(value)),
+                    fmt::format("built so far: {}", words ? joined(built) : built));
 }
 
 }  // namespace ds

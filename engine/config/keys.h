@@ -21,7 +21,11 @@ enum class KeyKind : std::uint8_t {
   path,        // relative to the TOML file's folder
   globs,       // one pattern or a list of them, relative as a path
   validation,  // globs, or a fraction
-  betas        // two numbers
+  betas,       // two numbers
+  flag,        // true or false
+  count,       // an integer, also written as 5e8; or a word of `choices`
+  bytes,       // an integer or "8G"; or a word of `choices`
+  folders      // a list of paths, which may be empty
 };
 
 struct Key {
@@ -39,12 +43,24 @@ struct Key {
 };
 
 std::span<const Key> all_keys();
+/// Its four parts.
+std::span<const Key> model_keys();
+std::span<const Key> optim_keys();
+std::span<const Key> memory_keys();
+std::span<const Key> run_keys();
 /// The key of that name, or null.
 const Key* find_key(std::string_view name);
 /// Names (keys and whole sections) that have a meaning planned and are refused until it is built.
 bool is_reserved(std::string_view name);
 /// "fp32|bf16" to its words.
 std::vector<std::string_view> split_words(std::string_view words);
+
+/// Values that have a key and a meaning and are refused until they are built.
+bool is_built(const Key& key, const ConfigValue& value);
+/// The choices of a key that are built, as `choices`.
+std::string built_choices(const Key& key);
+/// True when only the default is built: the key is accepted and not documented yet.
+bool only_default_built(const Key& key);
 
 /// For people: "integer, 1 to 65536", "fp32 or bf16".
 std::string describe_range(const Key& key);

@@ -8,8 +8,9 @@
 namespace ds {
 namespace {
 
-std::string_view section_of(const Key& key) { return key.name.substr(0, key.name.find('.')); }
-std::string_view field_of(const Key& key) { return key.name.substr(key.name.find('.') + 1); }
+/// "offload.optimizer" of "offload.optimizer.device".
+std::string_view section_of(const Key& key) { return key.name.substr(0, key.name.rfind('.')); }
+std::string_view field_of(const Key& key) { return key.name.substr(key.name.rfind('.') + 1); }
 
 /// A choice that was not made has no TOML word; it is left out.
 bool is_unset(const Key& key, const ConfigValue& value) {
@@ -55,7 +56,8 @@ std::string arithmetic_list(const TrainConfig& config, const ArithmeticFacts& fa
 std::string config_reference() {
   std::string text =
       "# train.toml\n\n"
-      "Every key of `train.toml`, made from the table in `engine/config/keys.cpp` (a test compares "
+      "Every key of `train.toml`, made from the tables in `engine/config/keys_*.cpp` (a test "
+      "compares "
       "the two).\n"
       "The same names work as overrides: `dslaunch ... train.toml train.steps=20 "
       "data.seq_len=128`.\n"
@@ -64,6 +66,7 @@ std::string config_reference() {
       "the home folder. *Arithmetic* keys decide the bits of the result; the others never do.\n";
   std::string_view section;
   for (const Key& key : all_keys()) {
+    if (only_default_built(key)) continue;
     if (section_of(key) != section) {
       section = section_of(key);
       text += fmt::format(

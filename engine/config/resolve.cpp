@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/config/presets.h"
+#include "engine/config/resolve_sections.h"
 
 namespace ds {
 namespace {
@@ -34,11 +35,6 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
                       "leave model.vocab out");
   }
   model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
-  if (model.dropout != 0) {
-    throw given.error({"model.dropout"},
-                      fmt::format("model.dropout = {} is reserved: not built yet", model.dropout),
-                      "use 0");
-  }
 }
 
 void resolve_data(const DataConfig& data, const GivenKeys& given) {
@@ -98,32 +94,7 @@ void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKe
   }
 }
 
-void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
-  if (config.train.steps == 0) {
-    throw given.error({}, "missing key train.steps", "write steps = 1000 under [train]");
-  }
-  ScheduleConfig& schedule = config.schedule;
-  if (schedule.total == 0) schedule.total = config.train.steps;
-  if (schedule.warmup > schedule.total) {
-    throw given.error({"schedule.warmup", "schedule.total"},
-                      fmt::format("schedule.warmup = {} is longer than schedule.total = {}",
-                                  schedule.warmup, schedule.total),
-                      "the warm-up is a part of the total");
-  }
-  if (schedule.min_lr > config.optimizer.lr) {
-    throw given.error({"schedule.min_lr", "optimizer.lr"},
-                      fmt::format("schedule.min_lr = {} is above optimizer.lr = {}",
-                                  schedule.min_lr, config.optimizer.lr),
-                      "optimizer.lr is the peak");
-  }
-}
-
-void resolve_zero_and_order(TrainConfig& config, const GivenKeys& given) {
-  if (config.zero.stage != 0) {
-    throw given.error({"zero.stage"},
-                      fmt::format("zero.stage = {} is reserved: not built yet", config.zero.stage),
-                      "built so far: 0");
-  }
+void resolve_order(TrainConfig& config) {
   if (config.determinism.order == ReduceOrder::automatic) {
     config.determinism.order = config.zero.stage <= 1 ? ReduceOrder::boundary : ReduceOrder::step;
   }
@@ -156,12 +127,13 @@ Error GivenKeys::error(std::initializer_list<std::string_view> keys, std::string
 
 void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_size) {
   DS_ASSERT(world_size >= 1);
-  resolve_zero_and_order(config, given);
+  resolve_order(config);
   resolve_model(config.model, given);
   resolve_data(config.data, given);
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
-  resolve_schedule(config, given);
+  resolve_optim(config, given);
+  resolve_memory(config, given);
   if (config.sample.top_k > config.model.vocab) {
     throw given.error({"sample.top_k"},
                       fmt::format("sample.top_k = {} is more than model.vocab = {}",

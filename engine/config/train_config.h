@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/config/memory_config.h"
+#include "engine/config/optim_config.h"
+
 namespace ds {
 
-enum class Precision : std::uint8_t { fp32, bf16 };
 enum class ReduceOrder : std::uint8_t { automatic, boundary, step };
-enum class ScheduleType : std::uint8_t { constant, linear, cosine };
 
 struct ModelConfig {
   std::string arch = "gpt2";
@@ -43,34 +44,6 @@ struct BatchConfig {
   std::int64_t accum = 0;   // Micro-batches per optimizer step.
   std::int64_t global = 0;  // Sequences per optimizer step.
   friend bool operator==(const BatchConfig&, const BatchConfig&) = default;
-};
-
-struct OptimizerConfig {
-  std::string type = "adamw";
-  double lr = 1e-3;
-  std::array<double, 2> betas{0.9, 0.95};
-  double eps = 1e-8;
-  double weight_decay = 0.1;
-  double clip = 1.0;  // Of the global gradient norm; 0 = off.
-  friend bool operator==(const OptimizerConfig&, const OptimizerConfig&) = default;
-};
-
-struct ScheduleConfig {
-  ScheduleType type = ScheduleType::cosine;
-  std::int64_t warmup = 0;  // Steps.
-  std::int64_t total = 0;   // Steps; resolved: train.steps unless given.
-  double min_lr = 0.0;
-  friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
-};
-
-struct PrecisionConfig {
-  Precision dtype = Precision::fp32;
-  friend bool operator==(const PrecisionConfig&, const PrecisionConfig&) = default;
-};
-
-struct ZeroConfig {
-  std::int64_t stage = 0;
-  friend bool operator==(const ZeroConfig&, const ZeroConfig&) = default;
 };
 
 struct DeterminismConfig {
@@ -106,6 +79,8 @@ struct DeviceConfig {
   std::string backend = "auto";
   std::int64_t threads = 0;  // 0 = this rank's share of the node's cores.
   std::string isa = "auto";
+  std::int64_t memory = 0;       // Bytes of the device's tier that a rank may use; 0 = auto.
+  std::int64_t host_memory = 0;  // The same of the host's.
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 
@@ -117,6 +92,8 @@ struct TrainConfig {
   ScheduleConfig schedule;
   PrecisionConfig precision;
   ZeroConfig zero;
+  OffloadConfig offload;
+  RecomputeConfig recompute;
   DeterminismConfig determinism;
   RunConfig train;
   SampleConfig sample;

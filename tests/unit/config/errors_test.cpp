@@ -58,7 +58,8 @@ TEST_CASE("what is not TOML is shown with its place") {
   CHECK(has(error_of("\xff\xfe"), "not TOML"));
   CHECK(has(error_with({"steps"}), "override 1: the string \"steps\" is not key=value"));
   CHECK(has(error_with({"=3"}), "is not key=value"));
-  CHECK(has(error_with({"sample.prompt=a\xe9"}), "override 1: the value of sample.prompt is not UTF-8"));
+  CHECK(has(error_with({"sample.prompt=a\xe9"}),
+            "override 1: the value of sample.prompt is not UTF-8"));
   CHECK(has(error_with({"train.steps=3", "data.train=[\"a"}),
             "override 2: the string \"[\\\"a\" is not a TOML value"));
 }

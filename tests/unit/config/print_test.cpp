@@ -28,9 +28,18 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
     case ds::KeyKind::number:
       return name + "=" + std::to_string(key.min + 1e-3 * static_cast<double>(random() % 900));
     case ds::KeyKind::choice: {
-      const auto words = ds::split_words(key.choices);
+      const std::string built = ds::built_choices(key);
+      const auto words = ds::split_words(built);
       return name + "=" + std::string(words[random() % words.size()]);
     }
+    case ds::KeyKind::flag:
+      return name + (random() % 2 == 0 ? "=true" : "=false");
+    case ds::KeyKind::count:
+    case ds::KeyKind::bytes:
+      if (!key.choices.empty() && random() % 3 == 0) return name + "=auto";
+      return name + "=" + std::to_string(static_cast<std::int64_t>(key.min) * (1 + random() % 3));
+    case ds::KeyKind::folders:
+      return name + (random() % 3 == 0 ? "=[]" : "=[\"f\", \"g\"]");
     case ds::KeyKind::text:
       return name + "=\"a\\u0007 \\\"quoted\\\" \\n\\t\\\\ \u00e9 " + std::to_string(random()) +
              "\"";
@@ -54,7 +63,8 @@ TEST_CASE("to_toml reads back to an equal config, for random good configs") {
   for (int round = 0; round < 2000; ++round) {
     std::vector<std::string> overrides;
     for (const ds::Key& key : ds::all_keys()) {
-      if (random() % 6 == 0) overrides.push_back(random_override(key, random));
+      if (!ds::only_default_built(key) && random() % 12 == 0)
+        overrides.push_back(random_override(key, random));
     }
     ds::TrainConfig config;
     try {

@@ -1,0 +1,128 @@
+// The one list of values that have a key and are refused until they are built: who builds one
+// removes its line here.
+#include <algorithm>
+
+#include "engine/config/keys.h"
+
+namespace ds {
+namespace {
+
+struct NotBuilt {
+  std::string_view key;
+  std::string_view words;  // "*": every value but the default.
+};
+
+constexpr NotBuilt kNotBuilt[] = {
+    {"model.dropout", "*"},
+    {"optimizer.type", "adam_l2|sgd|lion"},
+    {"optimizer.momentum", "*"},
+    {"optimizer.nesterov", "*"},
+    {"schedule.type", "wsd|warmup|warmup_decay|warmup_cosine|onecycle|range_test"},
+    {"schedule.origin", "*"},
+    {"schedule.warmup_type", "*"},
+    {"schedule.warmup_min_ratio", "*"},
+    {"schedule.cos_min_ratio", "*"},
+    {"schedule.decay", "*"},
+    {"schedule.tail", "*"},
+    {"schedule.first_steps", "*"},
+    {"schedule.second_steps", "*"},
+    {"schedule.first_stairs", "*"},
+    {"schedule.second_stairs", "*"},
+    {"schedule.decay_steps", "*"},
+    {"schedule.decay_lr_rate", "*"},
+    {"schedule.cycle_momentum", "*"},
+    {"schedule.min_momentum", "*"},
+    {"schedule.max_momentum", "*"},
+    {"schedule.decay_momentum_rate", "*"},
+    {"schedule.range_steps", "*"},
+    {"schedule.range_rate", "*"},
+    {"schedule.range_staircase", "*"},
+    {"precision.dtype", "fp16"},
+    {"precision.master", "split16"},
+    {"precision.on_nonfinite", "skip"},
+    {"precision.loss_scale.static", "*"},
+    {"precision.loss_scale.init_power", "*"},
+    {"precision.loss_scale.window", "*"},
+    {"precision.loss_scale.hysteresis", "*"},
+    {"precision.loss_scale.consecutive", "*"},
+    {"precision.loss_scale.min", "*"},
+    {"precision.loss_scale.at_min", "*"},
+    {"zero.stage", "1|2|3"},
+    {"zero.gather_bucket", "*"},
+    {"zero.reduce_bucket", "*"},
+    {"zero.prefetch", "*"},
+    {"zero.max_live", "*"},
+    {"zero.reuse_distance", "*"},
+    {"zero.persist_below", "*"},
+    {"zero.overlap", "*"},
+    {"zero.shards", "tensor"},
+    {"offload.optimizer.device", "cpu|nvme"},
+    {"offload.optimizer.paths", "*"},
+    {"offload.optimizer.pin", "*"},
+    {"offload.optimizer.buffers", "*"},
+    {"offload.optimizer.tile", "*"},
+    {"offload.optimizer.update", "forward|backward"},
+    {"offload.param.device", "cpu|nvme"},
+    {"offload.param.paths", "*"},
+    {"offload.param.pin", "*"},
+    {"offload.param.buffers", "*"},
+    {"offload.grad.device", "cpu|nvme"},
+    {"offload.grad.paths", "*"},
+    {"offload.activation.device", "cpu"},
+    {"offload.io.engine", "uring|threads"},
+    {"offload.io.block", "*"},
+    {"offload.io.depth", "*"},
+    {"offload.io.checksum", "*"},
+    {"recompute.policy", "selective|block|auto"},
+    {"device.memory", "*"},
+    {"device.host_memory", "*"},
+};
+
+std::string_view not_built_words(const Key& key) {
+  const auto* found = std::ranges::find(kNotBuilt, key.name, &NotBuilt::key);
+  return found == std::end(kNotBuilt) ? std::string_view() : found->words;
+}
+
+bool contains(std::string_view words, std::string_view word) {
+  const std::vector<std::string_view> all = split_words(words);
+  return std::ranges::find(all, word) != all.end();
+}
+
+std::string bare(const ConfigValue& value) {
+  const auto* text = std::get_if<std::string>(&value.held);
+  return text == nullptr ? to_toml(value) : *text;
+}
+
+void append(std::string& words, std::string_view word) {
+  if (!words.empty()) words += '|';
+  words += word;
+}
+
+}  // namespace
+
+bool is_built(const Key& key, const ConfigValue& value) {
+  const std::string_view words = not_built_words(key);
+  if (words == "*") return value == key.get(TrainConfig{});
+  return !contains(words, bare(value));
+}
+
+bool only_default_built(const Key& key) { return not_built_words(key) == "*"; }
+
+std::string built_choices(const Key& key) {
+  if (only_default_built(key)) return bare(key.get(TrainConfig{}));
+  std::string built;
+  const std::string_view missing = not_built_words(key);
+  if (key.kind == KeyKind::integer) {
+    for (auto n = static_cast<std::int64_t>(key.min); n <= static_cast<std::int64_t>(key.max);
+         ++n) {
+      if (!contains(missing, std::to_string(n))) append(built, std::to_string(n));
+    }
+  } else {
+    for (const std::string_view word : split_words(key.choices)) {
+      if (!contains(missing, word)) append(built, word);
+    }
+  }
+  return built;
+}
+
+}  // namespace ds

@@ -1,0 +1,78 @@
+// How the key table reads and writes members of TrainConfig.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/config/keys.h"
+
+namespace ds::key_access {
+
+template <class T>
+void take(T& field, const ConfigValue& value) {
+  field = std::get<T>(value.held);
+}
+inline void take(std::vector<std::string>& field, const ConfigValue& value) {
+  field.clear();
+  for (const ConfigValue& element : std::get<ConfigValue::List>(value.held)) {
+    field.push_back(std::get<std::string>(element.held));
+  }
+}
+inline void take(std::array<double, 2>& field, const ConfigValue& value) {
+  const auto& list = std::get<ConfigValue::List>(value.held);
+  field = {std::get<double>(list[0].held), std::get<double>(list[1].held)};
+}
+
+template <class T>
+ConfigValue give(const T& field) {
+  return {field};
+}
+inline ConfigValue give(const std::vector<std::string>& field) {
+  ConfigValue::List list;
+  for (const std::string& text : field) list.push_back({text});
+  return {std::move(list)};
+}
+inline ConfigValue give(const std::array<double, 2>& field) {
+  return {ConfigValue::List{{field[0]}, {field[1]}}};
+}
+
+/// An enum's numbers are the places of its words.
+template <class E>
+void take_word(E& field, std::string_view words, const ConfigValue& value) {
+  const std::vector<std::string_view> all = split_words(words);
+  const auto found = std::ranges::find(all, std::get<std::string>(value.held));
+  field = static_cast<E>(found - all.begin());
+}
+template <class E>
+ConfigValue give_word(E field, std::string_view words) {
+  return {std::string(split_words(words)[static_cast<std::size_t>(field)])};
+}
+
+/// A number, or the word "auto" for the value `automatic`.
+inline void take_or_auto(std::int64_t& field, std::int64_t automatic, const ConfigValue& value) {
+  const auto* number = std::get_if<std::int64_t>(&value.held);
+  field = number == nullptr ? automatic : *number;
+}
+inline ConfigValue give_or_auto(std::int64_t field, std::int64_t automatic) {
+  return field == automatic ? ConfigValue{std::string("auto")} : ConfigValue{field};
+}
+
+}  // namespace ds::key_access
+
+// The two accessors of one line of the table: both need the member's path.
+#define DS_FIELD(path)                                                                         \
+  [](TrainConfig& config, const ConfigValue& value) { key_access::take(config.path, value); }, \
+      [](const TrainConfig& config) { return key_access::give(config.path); }
+#define DS_WORD(path, words)                          \
+  [](TrainConfig& config, const ConfigValue& value) { \
+    key_access::take_word(config.path, words, value); \
+  },                                                  \
+      [](const TrainConfig& config) { return key_access::give_word(config.path, words); }
+#define DS_OR_AUTO(path, automatic)                          \
+  [](TrainConfig& config, const ConfigValue& value) {        \
+    key_access::take_or_auto(config.path, automatic, value); \
+  },                                                         \
+      [](const TrainConfig& config) { return key_access::give_or_auto(config.path, automatic); }

@@ -1,0 +1,116 @@
+// Keys of [optimizer], [schedule] and [precision].
+#include "engine/config/key_access.h"
+
+namespace ds {
+namespace {
+
+constexpr double kAny = 9.3e18;  // Beyond every int64.
+constexpr std::string_view kOptimizers = "adamw|adam_l2|sgd|lion";
+constexpr std::string_view kSchedules =
+    "constant|linear|cosine|wsd|warmup|warmup_decay|warmup_cosine|onecycle|range_test";
+constexpr std::string_view kOrigins = "clean|deepspeed";
+constexpr std::string_view kWarmups = "log|linear";
+constexpr std::string_view kTails = "linear|sqrt|cosine";
+constexpr std::string_view kPrecisions = "fp32|bf16|fp16";
+constexpr std::string_view kMasters = "fp32|split16";
+constexpr std::string_view kOnNonfinite = "auto|skip|abort";
+constexpr std::string_view kAtMin = "abort|continue";
+
+using K = KeyKind;
+// clang-format off
+const Key kOptimKeys[] = {
+    {"optimizer.type", K::choice, true, 0, 0, kOptimizers, "*", "\"adamw\"",
+     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: the sign of a mean. Decay is on matrices only.", DS_WORD(optimizer.type, kOptimizers)},
+    {"optimizer.lr", K::number, true, 0, 1e3, "", "", "0.001",
+     "Peak learning rate.", DS_FIELD(optimizer.lr)},
+    {"optimizer.betas", K::betas, true, 0, 0.999999, "", "", "[0.9, 0.95]",
+     "Decay of the two moments.", DS_FIELD(optimizer.betas)},
+    {"optimizer.eps", K::number, true, 1e-30, 1, "", "", "1e-08",
+     "Added to the root of the second moment.", DS_FIELD(optimizer.eps)},
+    {"optimizer.momentum", K::number, true, 0, 0.999999, "", "", "0.9",
+     "Of sgd; 0 = plain.", DS_FIELD(optimizer.momentum)},
+    {"optimizer.nesterov", K::flag, true, 0, 0, "", "", "false",
+     "Of sgd: the gradient is taken ahead of the momentum.", DS_FIELD(optimizer.nesterov)},
+    {"optimizer.weight_decay", K::number, true, 0, 1e3, "", "", "0.1",
+     "Times the learning rate (adam_l2 and sgd: times the weight, added to the gradient).", DS_FIELD(optimizer.weight_decay)},
+    {"optimizer.clip", K::number, true, 0, 1e9, "", "", "1.0",
+     "Largest L2 norm of the whole gradient; 0 = off.", DS_FIELD(optimizer.clip)},
+
+    {"schedule.type", K::choice, true, 0, 0, kSchedules, "", "\"cosine\"",
+     "Course of the learning rate.", DS_WORD(schedule.type, kSchedules)},
+    {"schedule.origin", K::choice, true, 0, 0, kOrigins, "", "\"clean\"",
+     "Numbering of steps. clean: step t is at position t. deepspeed (the last five types): its scheduler moves after the step, so step 1 uses the initial value and step t the position t - 2.", DS_WORD(schedule.origin, kOrigins)},
+    {"schedule.warmup", K::integer, true, 0, kAny, "", "", "1000 for warmup, warmup_decay, warmup_cosine, else 0",
+     "Steps of rise.", DS_FIELD(schedule.warmup)},
+    {"schedule.total", K::integer, true, 1, kAny, "", "", "train.steps",
+     "The step at which the lowest rate is reached.", DS_FIELD(schedule.total)},
+    {"schedule.min_lr", K::number, true, 0, 1e3, "", "", "0.0",
+     "Lowest rate: at the end (constant, linear, cosine, wsd), at the start (warmup), at both (warmup_decay, onecycle).", DS_FIELD(schedule.min_lr)},
+    {"schedule.warmup_type", K::choice, true, 0, 0, kWarmups, "", "\"log\"",
+     "Shape of the rise of warmup, warmup_decay and warmup_cosine; other types rise linearly.", DS_WORD(schedule.warmup_type, kWarmups)},
+    {"schedule.warmup_min_ratio", K::number, true, 0, 1, "", "", "0.0",
+     "Of warmup_cosine: the rate at the start, as a part of optimizer.lr.", DS_FIELD(schedule.warmup_min_ratio)},
+    {"schedule.cos_min_ratio", K::number, true, 0, 1, "", "", "0.0001",
+     "Of warmup_cosine: the rate at the end, as a part of optimizer.lr.", DS_FIELD(schedule.cos_min_ratio)},
+    {"schedule.decay", K::integer, true, 0, kAny, "", "", "a tenth of total",
+     "Of wsd: steps of the fall at the end.", DS_FIELD(schedule.decay)},
+    {"schedule.tail", K::choice, true, 0, 0, kTails, "", "\"linear\"",
+     "Of wsd: shape of the fall; sqrt: 1 - sqrt(x).", DS_WORD(schedule.tail, kTails)},
+    {"schedule.first_steps", K::integer, true, 1, kAny, "", "", "2000",
+     "Of onecycle: steps from min_lr up to optimizer.lr.", DS_FIELD(schedule.first_steps)},
+    {"schedule.second_steps", K::integer, true, 0, kAny, "", "", "first_steps",
+     "Of onecycle: steps back down.", DS_FIELD(schedule.second_steps)},
+    {"schedule.first_stairs", K::integer, true, 0, kAny, "", "", "0",
+     "Of onecycle: stairs of the rise; 0 = smooth.", DS_FIELD(schedule.first_stairs)},
+    {"schedule.second_stairs", K::integer, true, -1, kAny, "", "", "-1",
+     "Of onecycle: stairs of the fall; -1 = as first_stairs.", DS_FIELD(schedule.second_stairs)},
+    {"schedule.decay_steps", K::integer, true, 0, kAny, "", "", "0",
+     "Of onecycle: the rates of decay below are per so many steps after the cycle; 0 = no decay.", DS_FIELD(schedule.decay_steps)},
+    {"schedule.decay_lr_rate", K::number, true, 0, 1e6, "", "", "0.0",
+     "Of onecycle: lr = min_lr / (1 + rate * steps / decay_steps) after the cycle.", DS_FIELD(schedule.decay_lr_rate)},
+    {"schedule.cycle_momentum", K::flag, true, 0, 0, "", "", "true",
+     "Of onecycle: beta1 (or sgd's momentum) falls while the rate rises; origin = deepspeed also sets beta2 to 0.99.", DS_FIELD(schedule.cycle_momentum)},
+    {"schedule.min_momentum", K::number, true, 0, 0.999999, "", "", "0.8",
+     "Of onecycle: at the highest rate.", DS_FIELD(schedule.min_momentum)},
+    {"schedule.max_momentum", K::number, true, 0, 0.999999, "", "", "0.9",
+     "Of onecycle: at the lowest rate.", DS_FIELD(schedule.max_momentum)},
+    {"schedule.decay_momentum_rate", K::number, true, 0, 1e6, "", "", "0.0",
+     "Of onecycle: max_momentum * (1 + rate * steps / decay_steps) after the cycle, below 1 at most.", DS_FIELD(schedule.decay_momentum_rate)},
+    {"schedule.range_steps", K::integer, true, 1, kAny, "", "", "2000",
+     "Of range_test: lr = optimizer.lr * (1 + range_rate * t / range_steps).", DS_FIELD(schedule.range_steps)},
+    {"schedule.range_rate", K::number, true, 0, 1e6, "", "", "1.0",
+     "Of range_test.", DS_FIELD(schedule.range_rate)},
+    {"schedule.range_staircase", K::flag, true, 0, 0, "", "", "false",
+     "Of range_test: t / range_steps is rounded down.", DS_FIELD(schedule.range_staircase)},
+
+    {"precision.dtype", K::choice, true, 0, 0, kPrecisions, "", "\"fp32\"",
+     "Of weights and activations; sums of gradients are fp32.", DS_WORD(precision.dtype, kPrecisions)},
+    {"precision.master", K::choice, false, 0, 0, kMasters, "", "\"fp32\"",
+     "Master weights. split16 (bf16 only): the lower 16 bits beside the bf16 weights; the same numbers in 2 bytes less each.", DS_WORD(precision.master, kMasters)},
+    {"precision.grad_accum", K::choice, true, 0, 0, "fp32", "bf16|fp16", "\"fp32\"",
+     "Sums of gradients.", DS_FIELD(precision.grad_accum)},
+    {"precision.on_nonfinite", K::choice, true, 0, 0, kOnNonfinite, "", "\"auto\"",
+     "A gradient that is not finite: skip leaves the step out, abort ends the job naming tensor and layer; auto: skip for fp16, abort otherwise.", DS_WORD(precision.on_nonfinite, kOnNonfinite)},
+
+    {"precision.loss_scale.static", K::number, true, 0, 1e30, "", "", "0.0",
+     "A fixed scale of the loss (fp16); 0 = dynamic.", DS_FIELD(precision.loss_scale.fixed)},
+    {"precision.loss_scale.init_power", K::integer, true, 0, 30, "", "", "16",
+     "The dynamic scale starts at 2 to this power.", DS_FIELD(precision.loss_scale.init_power)},
+    {"precision.loss_scale.window", K::integer, true, 1, kAny, "", "", "1000",
+     "Steps without overflow before the scale doubles.", DS_FIELD(precision.loss_scale.window)},
+    {"precision.loss_scale.hysteresis", K::integer, true, 1, 1 << 20, "", "", "2",
+     "Overflows until the scale halves.", DS_FIELD(precision.loss_scale.hysteresis)},
+    {"precision.loss_scale.consecutive", K::flag, true, 0, 0, "", "", "false",
+     "Every step without overflow restores the hysteresis, not only every window.", DS_FIELD(precision.loss_scale.consecutive)},
+    {"precision.loss_scale.min", K::number, true, 1e-30, 1e30, "", "", "1.0",
+     "Lowest dynamic scale.", DS_FIELD(precision.loss_scale.min)},
+    {"precision.loss_scale.at_min", K::choice, true, 0, 0, kAtMin, "", "\"abort\"",
+     "An overflow at the lowest scale.", DS_WORD(precision.loss_scale.at_min, kAtMin)},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Key> optim_keys() { return kOptimKeys; }
+
+}  // namespace ds

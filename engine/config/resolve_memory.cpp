@@ -1,0 +1,71 @@
+// Defaults and contradictions of [zero] and [offload.*].
+#include "engine/config/resolve_sections.h"
+
+namespace ds {
+namespace {
+
+constexpr std::int64_t kDirectBlock = 4096;  // What O_DIRECT asks for.
+
+std::string_view word(OffloadDevice device) {
+  return device == OffloadDevice::nvme ? "nvme" : "cpu";
+}
+
+void need_stage_3(std::string_view key, OffloadDevice device, const ZeroConfig& zero,
+                  const GivenKeys& given) {
+  if (device == OffloadDevice::none || zero.stage == 3) return;
+  throw given.error(
+      {key, "zero.stage"},
+      fmt::format("{} = \"{}\" needs zero.stage = 3, not {}", key, word(device), zero.stage),
+      "below stage 3 every rank computes with whole weights and gradients; set zero.stage = 3, or "
+      "offload the optimizer only");
+}
+
+void need_paths(std::string_view section, OffloadDevice device,
+                const std::vector<std::string>& paths, const GivenKeys& given) {
+  if (device != OffloadDevice::nvme || !paths.empty()) return;
+  throw given.error({fmt::format("{}.device", section)},
+                    fmt::format("{0}.device = \"nvme\" needs {0}.paths", section),
+                    "name a folder on every NVMe drive: paths = [\"/mnt/nvme0/offload\"]");
+}
+
+/// The optimizer's folders serve the other sections too.
+void share_paths(std::vector<std::string>& paths, OffloadDevice device,
+                 const OptimizerOffload& optimizer) {
+  if (device == OffloadDevice::nvme && paths.empty()) paths = optimizer.paths;
+}
+
+void resolve_update(OptimizerOffload& optimizer, const GivenKeys& given) {
+  const bool offloaded = optimizer.device != OffloadDevice::none;
+  if (optimizer.update == UpdateTime::automatic) {
+    optimizer.update = offloaded ? UpdateTime::forward : UpdateTime::after;
+  }
+  if (!offloaded && optimizer.update != UpdateTime::after) {
+    throw given.error({"offload.optimizer.update"},
+                      fmt::format("offload.optimizer.update = \"{}\" needs "
+                                  "offload.optimizer.device = \"cpu\" or \"nvme\"",
+                                  optimizer.update == UpdateTime::forward ? "forward" : "backward"),
+                      "set the device, or leave update out");
+  }
+}
+
+}  // namespace
+
+void resolve_memory(TrainConfig& config, const GivenKeys& given) {
+  OffloadConfig& offload = config.offload;
+  need_stage_3("offload.param.device", offload.param.device, config.zero, given);
+  need_stage_3("offload.grad.device", offload.grad.device, config.zero, given);
+  share_paths(offload.param.paths, offload.param.device, offload.optimizer);
+  share_paths(offload.grad.paths, offload.grad.device, offload.optimizer);
+  need_paths("offload.optimizer", offload.optimizer.device, offload.optimizer.paths, given);
+  need_paths("offload.param", offload.param.device, offload.param.paths, given);
+  need_paths("offload.grad", offload.grad.device, offload.grad.paths, given);
+  resolve_update(offload.optimizer, given);
+  if (offload.io.block % kDirectBlock != 0) {
+    throw given.error({"offload.io.block"},
+                      fmt::format("offload.io.block = {} is not a multiple of {}", offload.io.block,
+                                  kDirectBlock),
+                      "files are read and written past the page cache, in whole blocks");
+  }
+}
+
+}  // namespace ds
