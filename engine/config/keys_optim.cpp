@@ -40,7 +40,7 @@ const Key kOptimKeys[] = {
      "Course of the learning rate.", DS_WORD(schedule.type, kSchedules)},
     {"schedule.origin", K::choice, true, 0, 0, kOrigins, "", "\"clean\"",
      "Numbering of steps. clean: step t is at position t. deepspeed (the last five types): its scheduler moves after the step, so step 1 uses the initial value and step t the position t - 2.", DS_WORD(schedule.origin, kOrigins)},
-    {"schedule.warmup", K::integer, true, 0, kAny, "", "", "1000 for warmup, warmup_decay, warmup_cosine, else 0",
+    {"schedule.warmup", K::integer, true, 0, kAny, "", "", "by type: 1000 for warmup, warmup_decay, warmup_cosine, else 0",
      "Steps of rise.", DS_FIELD(schedule.warmup)},
     {"schedule.total", K::integer, true, 1, kAny, "", "", "train.steps",
      "The step at which the lowest rate is reached.", DS_FIELD(schedule.total)},
