@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/comm/pieces.h"
 
 namespace ds {
 namespace {
@@ -36,7 +37,8 @@ void require_agreement(Group& group, const std::string& what, const std::string&
   std::byte* own = all.data() + static_cast<std::size_t>(group.rank()) * kRecord;
   own[0] = static_cast<std::byte>(length);
   std::memcpy(own + 1, digest.data(), length);
-  group.all_gather(all, std::vector<std::size_t>(size, kRecord), deadline);
+  group.about("agreement on " + what);
+  group.all_gather(cut_pieces(std::span(all), size), deadline);
 
   std::vector<std::string> values;
   for (std::size_t i = 0; i < size; ++i) values.push_back(text_of(all.data() + i * kRecord));

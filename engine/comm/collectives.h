@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -20,11 +21,18 @@ struct GroupSpec {
   std::vector<int> ranks;  // position in this list = rank in the group
 };
 
+/// A piece per rank of the group, each anywhere in memory; empty ones move nothing.
+using SendPieces = std::span<const std::span<const std::byte>>;
+using ReceivePieces = std::span<const std::span<std::byte>>;
+
 /// One group, as this process sees it. All members issue the same operations in the same order.
 /// Errors: Error{comm} naming rank, operation and group when a peer is gone or the deadline passes;
 /// the group is
 ///         unusable afterwards: destroy it.
-/// Threads: one at a time; abort() from any.
+/// Threads: one at a time; abort() from any. Several groups, of the same ranks too, may be used by
+///         several threads at once.
+/// Memory: pieces are read and written where they lie; nothing is packed, and no operation
+///         allocates what grows with its bytes.
 class Group {
  public:
   virtual ~Group() = default;
@@ -32,16 +40,16 @@ class Group {
   [[nodiscard]] virtual int size() const = 0;
   [[nodiscard]] virtual const GroupSpec& spec() const = 0;
 
-  /// Piece i of `send` goes to rank i; piece i of `receive` comes from rank i. Sizes in bytes, per
-  /// rank; what rank a sends to b must be as long as what b expects from a. Pieces lie one after
-  /// the other.
-  virtual void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
-                          std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
-                          Deadline deadline) = 0;
-  /// `all` holds every rank's piece one after the other (sizes in bytes, per rank); this rank's own
-  /// is filled in.
-  virtual void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                          Deadline deadline) = 0;
+  /// What the collectives from now on are for, the path of an op for instance: the same on every
+  /// rank. It is compared between ranks, and named in errors.
+  virtual void about(std::string_view path) = 0;
+
+  /// Piece i of `send` goes to rank i; piece i of `receive` comes from rank i. What rank a sends to
+  /// b must be as long as what b expects from a. The own piece is copied, unless both are the same
+  /// memory.
+  virtual void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) = 0;
+  /// Piece i comes from rank i; this rank's own is filled in.
+  virtual void all_gather(ReceivePieces pieces, Deadline deadline) = 0;
   virtual void broadcast(std::span<std::byte> data, int root, Deadline deadline) = 0;
   virtual void send(std::span<const std::byte> data, int to, Deadline deadline) = 0;
   virtual void receive(std::span<std::byte> data, int from, Deadline deadline) = 0;

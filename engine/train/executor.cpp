@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "engine/comm/pieces.h"
+
 namespace ds {
 namespace {
 
@@ -248,13 +250,13 @@ Executor::Bound Executor::bind_exchange(const Op& op) {
     if (comm.contributes[me]) send[peer] = slice_bytes(peer);
     if (comm.contributes[peer]) receive[peer] = slice_bytes(me);
   }
-  const std::span<std::byte> root =
+  const std::span<const std::byte> root =
       comm.contributes[me] ? bytes_of(in(op, 0)) : std::span<std::byte>{};
-  const std::span<std::byte> staging = bytes_of(out(op, 0));
-  return [this, root, staging, send = std::move(send),
-          receive = std::move(receive)](StepContext& context) {
+  return [this, path = op.path, from = cut_pieces(root, send),
+          into = cut_pieces(bytes_of(out(op, 0)), receive)](StepContext& context) {
     stream_.synchronize();
-    world_->all_to_all(root, send, staging, receive, Deadline::after(context.comm_timeout));
+    world_->about(path);
+    world_->all_to_all(from, into, Deadline::after(context.comm_timeout));
   };
 }
 
@@ -266,10 +268,11 @@ Executor::Bound Executor::bind_all_gather(const Op& op) {
         static_cast<std::size_t>(op.attrs.comm.cuts[rank + 1] - op.attrs.comm.cuts[rank]) *
         sizeof(float));
   }
-  const std::span<std::byte> full = bytes_of(out(op, 0));
-  return [this, full, bytes = std::move(bytes)](StepContext& context) {
+  return [this, path = op.path,
+          pieces = cut_pieces(bytes_of(out(op, 0)), bytes)](StepContext& context) {
     stream_.synchronize();
-    world_->all_gather(full, bytes, Deadline::after(context.comm_timeout));
+    world_->about(path);
+    world_->all_gather(pieces, Deadline::after(context.comm_timeout));
   };
 }
 

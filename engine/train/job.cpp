@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/base/units.h"
+#include "engine/comm/pieces.h"
 #include "engine/config/load.h"
 #include "engine/data/corpus.h"
 #include "engine/monitor/memory_status.h"
@@ -40,8 +41,8 @@ GroupSpec whole_world(const Rendezvous& rendezvous) {
 std::vector<double> gather_figures(Group& world, double own) {
   std::vector<double> all(static_cast<std::size_t>(world.size()));
   all[static_cast<std::size_t>(world.rank())] = own;
-  const std::vector<std::size_t> bytes(all.size(), sizeof(double));
-  world.all_gather(std::as_writable_bytes(std::span(all)), bytes, Deadline::after(kGroupTimeout));
+  world.all_gather(cut_pieces(std::as_writable_bytes(std::span(all)), all.size()),
+                   Deadline::after(kGroupTimeout));
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/comm/agree.h"
+#include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
 #include "engine/monitor/memory_status.h"
@@ -31,13 +32,14 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
              .virtual_ranks = config.determinism.virtual_ranks},
       offsets_(static_cast<std::size_t>(config.batch.micro)),
       words_(static_cast<std::size_t>(world.size()) * kControlWordBytes),
-      word_bytes_(static_cast<std::size_t>(world.size()), kControlWordBytes),
+      word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world.size()))),
       decoded_(static_cast<std::size_t>(world.size())) {
   agree();
   // Beyond this point all ranks run the same global program.
   require_fit(plan_, *backend.device, world.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  arena_ = backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.device().total_bytes));
+  arena_ =
+      backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.device().total_bytes));
   backend.kernels->set_workspace(arena_->data() + plan_.device().workspace_offset,
                                  static_cast<std::size_t>(plan_.device().workspace_bytes));
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
@@ -122,7 +124,8 @@ StepDecision Trainer::exchange(const ControlWord& word) {
   const EncodedControlWord encoded = encode(word);
   const auto own = static_cast<std::size_t>(world_.rank()) * kControlWordBytes;
   std::copy(encoded.begin(), encoded.end(), words_.begin() + static_cast<std::ptrdiff_t>(own));
-  world_.all_gather(words_, word_bytes_, Deadline::after(context_.comm_timeout));
+  world_.about("control");
+  world_.all_gather(word_pieces_, Deadline::after(context_.comm_timeout));
   for (std::size_t rank = 0; rank < decoded_.size(); ++rank) {
     decoded_[rank] = decode_control_word(
         std::span(words_).subspan(rank * kControlWordBytes).first<kControlWordBytes>());

@@ -78,9 +78,9 @@ class Trainer {
   std::int64_t step_ = 0;  // finished steps
   bool wish_stop_ = false;
   StepDecision decision_;
-  std::vector<std::int64_t> offsets_;  // of one micro-batch's samples
-  std::vector<std::byte> words_;       // all ranks' encoded control words
-  std::vector<std::size_t> word_bytes_;
+  std::vector<std::int64_t> offsets_;              // of one micro-batch's samples
+  std::vector<std::byte> words_;                   // all ranks' encoded control words
+  std::vector<std::span<std::byte>> word_pieces_;  // of words_
   std::vector<ControlWord> decoded_;
 };
 

@@ -15,6 +15,7 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/gloo/socket.h"
+#include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
 
 using namespace ds;
@@ -82,12 +83,13 @@ void run_rank(int rank, int port, UniqueFd plain_socket, const Bench& bench) {
   const auto group = collectives->make_group({"world", 0, {0, 1}}, soon());
   const std::size_t bytes = bench.bytes;
   std::vector<std::byte> out(kRanks * bytes, std::byte{1}), in(kRanks * bytes, std::byte{2});
-  const std::vector<std::size_t> pieces(kRanks, bytes);
+  const auto sent = cut_pieces(std::span<const std::byte>(out), kRanks);
+  const auto pieces = cut_pieces(std::span(in), kRanks);
   std::vector<Row> rows;
   rows.push_back(
       {"plain socket, 2 threads", [&] { plain_exchange(plain_socket.get(), out, in, bytes); }});
-  rows.push_back({"all_gather", [&] { group->all_gather(in, pieces, soon()); }});
-  rows.push_back({"all_to_all", [&] { group->all_to_all(out, pieces, in, pieces, soon()); }});
+  rows.push_back({"all_gather", [&] { group->all_gather(pieces, soon()); }});
+  rows.push_back({"all_to_all", [&] { group->all_to_all(sent, pieces, soon()); }});
   rows.push_back({"send + receive (one way)", [&] {
                     const std::span<std::byte> data = std::span(out).first(bytes);
                     rank == 0 ? group->send(data, 1, soon()) : group->receive(data, 0, soon());

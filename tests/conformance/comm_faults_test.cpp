@@ -11,6 +11,7 @@
 #include "conformance/comm_worlds.h"
 #include "engine/base/error.h"
 #include "engine/comm/agree.h"
+#include "engine/comm/pieces.h"
 
 using namespace ds;
 using namespace ds::test;
@@ -44,7 +45,7 @@ Rendezvous rendezvous_of(const HeldPort& port, int rank, int size) {
 void gather_bytes(Group& group, Deadline deadline) {
   const auto size = static_cast<std::size_t>(group.size());
   std::vector<std::byte> all(size * 1000);
-  group.all_gather(all, std::vector<std::size_t>(size, 1000), deadline);
+  group.all_gather(cut_pieces(std::span(all), size), deadline);
 }
 
 }  // namespace

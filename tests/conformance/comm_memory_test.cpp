@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/comm_worlds.h"
+#include "engine/comm/pieces.h"
 
 using namespace ds;
 using namespace ds::test;
@@ -47,10 +48,13 @@ TEST_CASE("steady operations allocate small blocks only, and give them all back"
   std::vector<long> at_begin(3), at_end(3);
   const auto errors = run_world(backends()[1], 3, [&](Collectives&, Group& group) {
     std::vector<std::byte> out(3 * kPiece), in(3 * kPiece);
-    const std::vector<std::size_t> pieces(3, kPiece);
+    const auto pieces = cut_pieces(std::span(in), 3);
+    const auto sent = cut_pieces(std::span<const std::byte>(out), 3);
     const auto round = [&] {
-      group.all_to_all(out, pieces, in, pieces, soon());
-      group.all_gather(in, pieces, soon());
+      group.about("block3.attn.qkv.weight.reduce");
+      group.all_to_all(sent, pieces, soon());
+      group.about("block3.attn.qkv.weight.gather");
+      group.all_gather(pieces, soon());
       group.broadcast(in, 1, soon());
       if (group.rank() == 0) group.send(out, 1, soon());
       if (group.rank() == 1) group.receive(in, 0, soon());

@@ -33,11 +33,19 @@ std::size_t bytes_of(int round, int from, int to) {
   return kSizes[static_cast<std::size_t>(round + from * 2 + to * 3) % std::size(kSizes)];
 }
 
-std::size_t sum(const std::vector<std::size_t>& sizes) {
-  std::size_t total = 0;
-  for (const std::size_t size : sizes) total += size;
-  return total;
-}
+// A piece per peer, each in memory of its own and at an odd address.
+struct Scattered {
+  explicit Scattered(const std::vector<std::size_t>& sizes) {
+    for (const std::size_t bytes : sizes) memory.emplace_back(bytes + 1, std::byte{0xee});
+    for (std::vector<std::byte>& each : memory) {
+      pieces.push_back(std::span(each).subspan(1));
+      sent.push_back(pieces.back());
+    }
+  }
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::span<std::byte>> pieces;
+  std::vector<std::span<const std::byte>> sent;
+};
 
 // doctest's macros are for one thread: ranks throw instead.
 void expect(bool holds, const char* what) {
@@ -50,39 +58,25 @@ void check_all_to_all(Group& group, int round) {
     out.push_back(bytes_of(round, group.rank(), peer));
     in.push_back(bytes_of(round, peer, group.rank()));
   }
-  std::vector<std::byte> send(sum(out)), receive(sum(in), std::byte{0xee});
-  std::size_t at = 0;
+  const Scattered send(out), receive(in);
+  for (int peer = 0; peer < group.size(); ++peer)
+    fill(send.pieces[static_cast<std::size_t>(peer)], group.rank(), peer);
+  group.all_to_all(send.sent, receive.pieces, soon());
   for (int peer = 0; peer < group.size(); ++peer) {
-    const std::size_t bytes = out[static_cast<std::size_t>(peer)];
-    fill(std::span(send).subspan(at, bytes), group.rank(), peer);
-    at += bytes;
-  }
-  group.all_to_all(send, out, receive, in, soon());
-  at = 0;
-  for (int peer = 0; peer < group.size(); ++peer) {
-    const std::size_t bytes = in[static_cast<std::size_t>(peer)];
-    expect(count_wrong(std::span(receive).subspan(at, bytes), peer, group.rank()) == 0,
+    expect(count_wrong(receive.pieces[static_cast<std::size_t>(peer)], peer, group.rank()) == 0,
            "all_to_all: wrong bytes");
-    at += bytes;
   }
 }
 
 void check_all_gather(Group& group, int round) {
   std::vector<std::size_t> sizes;
   for (int peer = 0; peer < group.size(); ++peer) sizes.push_back(bytes_of(round, peer, 0));
-  std::vector<std::byte> all(sum(sizes), std::byte{0xee});
-  std::size_t at = 0;
+  const Scattered all(sizes);
+  fill(all.pieces[static_cast<std::size_t>(group.rank())], group.rank(), 0);
+  group.all_gather(all.pieces, soon());
   for (int peer = 0; peer < group.size(); ++peer) {
-    const std::size_t bytes = sizes[static_cast<std::size_t>(peer)];
-    if (peer == group.rank()) fill(std::span(all).subspan(at, bytes), peer, 0);
-    at += bytes;
-  }
-  group.all_gather(all, sizes, soon());
-  at = 0;
-  for (int peer = 0; peer < group.size(); ++peer) {
-    const std::size_t bytes = sizes[static_cast<std::size_t>(peer)];
-    expect(count_wrong(std::span(all).subspan(at, bytes), peer, 0) == 0, "all_gather: wrong bytes");
-    at += bytes;
+    expect(count_wrong(all.pieces[static_cast<std::size_t>(peer)], peer, 0) == 0,
+           "all_gather: wrong bytes");
   }
 }
 
@@ -173,8 +167,9 @@ TEST_CASE("all_to_all in place: the own piece may be the same memory") {
     const auto errors = run_world(backend, 1, [](Collectives&, Group& group) {
       std::vector<std::byte> data(100);
       fill(data, 0, 0);
-      const std::vector<std::size_t> sizes{100};
-      group.all_to_all(data, sizes, data, sizes, soon());
+      const std::span<const std::byte> from = data;
+      const std::span<std::byte> into = data;
+      group.all_to_all({&from, 1}, {&into, 1}, soon());
       expect(count_wrong(data, 0, 0) == 0, "unchanged");
     });
     CHECK(errors == std::vector<std::string>(1));

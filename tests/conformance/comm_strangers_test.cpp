@@ -9,6 +9,7 @@
 
 #include "conformance/comm_worlds.h"
 #include "engine/comm/gloo/gloo_group.h"
+#include "engine/comm/pieces.h"
 
 using namespace ds;
 using namespace ds::test;
@@ -70,7 +71,7 @@ TEST_CASE("strangers at the store and at every door do not spoil the mesh") {
       const auto group = collectives.make_group(world_of(3), soon());
       for (int i = 0; i < 20; ++i) {
         std::vector<std::byte> all(30'000, static_cast<std::byte>(rank));
-        group->all_gather(all, std::vector<std::size_t>(3, 10'000), soon());
+        group->all_gather(cut_pieces(std::span(all), 3), soon());
         for (std::size_t at = 0; at < all.size(); ++at) {
           if (all[at] != static_cast<std::byte>(at / 10'000))
             throw std::runtime_error("wrong bytes");
@@ -119,7 +120,7 @@ TEST_CASE("messages longer than the wire's limit are split, and put together in 
       const auto me = static_cast<std::size_t>(rank);
       for (std::size_t i = 0; i < bytes; ++i)
         all[me][me * bytes + i] = static_cast<std::byte>(i * 7 + me);
-      groups[me]->all_gather(all[me], std::vector<std::size_t>(2, bytes), soon());
+      groups[me]->all_gather(cut_pieces(std::span(all[me]), 2), soon());
     });
     CHECK(errors == std::vector<std::string>(2));
     CHECK(all[0] == all[1]);

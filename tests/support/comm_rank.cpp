@@ -14,6 +14,7 @@
 #include "engine/comm/agree.h"
 #include "engine/comm/control_word.h"
 #include "engine/comm/gloo/socket.h"
+#include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
 #include "runner/contract.h"
 #include "runner/rank_env.h"
@@ -38,7 +39,7 @@ std::int64_t exchange_words(Group& group, std::int64_t step, Deadline deadline) 
   const EncodedControlWord encoded = encode(own);
   std::memcpy(all.data() + static_cast<std::size_t>(group.rank()) * kControlWordBytes,
               encoded.data(), encoded.size());
-  group.all_gather(all, std::vector<std::size_t>(size, kControlWordBytes), deadline);
+  group.all_gather(cut_pieces(std::span(all), size), deadline);
   std::vector<ControlWord> words;
   for (std::size_t i = 0; i < size; ++i) {
     words.push_back(decode_control_word(std::span<const std::byte, kControlWordBytes>(
@@ -53,7 +54,7 @@ void exchange_bytes(Group& group, Deadline deadline) {
   std::vector<std::byte> all(size * kBytes);
   std::memset(all.data() + static_cast<std::size_t>(group.rank()) * kBytes, group.rank() + 1,
               kBytes);
-  group.all_gather(all, std::vector<std::size_t>(size, kBytes), deadline);
+  group.all_gather(cut_pieces(std::span(all), size), deadline);
   for (std::size_t i = 0; i < all.size(); ++i) {
     DS_ASSERT(all[i] == static_cast<std::byte>(i / kBytes + 1), "every rank's bytes arrived");
   }

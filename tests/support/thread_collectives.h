@@ -24,18 +24,21 @@ class ThreadMeeting {
   const GroupSpec& spec() const { return spec_; }
 
   struct Loan {
-    std::span<const std::byte> data;
-    std::span<const std::size_t> sizes;
+    const char* name = "";
+    std::string about{};
+    SendPieces pieces{};
   };
   /// Everyone lends, everyone copies what it needs by `copy(loans)`, everyone leaves. Throws
-  /// Error{comm}.
+  /// Error{comm}, also when not all are in the same operation.
   template <class Copy>
-  void exchange(int rank, const char* name, Loan loan, Deadline deadline, const Copy& copy) {
+  void exchange(int rank, Loan loan, Deadline deadline, const Copy& copy) {
+    const char* name = loan.name;
     const auto me = static_cast<std::size_t>(rank);
     std::unique_lock lock(mutex_);
     loans_.resize(at_.size());
-    loans_[me] = loan;
+    loans_[me] = std::move(loan);
     arrive(lock, rank, name, deadline);
+    compare(rank);
     lock.unlock();
     copy(std::as_const(loans_));
     lock.lock();
@@ -89,6 +92,18 @@ class ThreadMeeting {
         lock, rank, name, deadline, [&] { return missing().empty(); }, missing);
   }
 
+  void compare(int rank) {
+    const Loan& own = loans_[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < loans_.size(); ++i) {
+      const Loan& other = loans_[i];
+      if (other.about == own.about && std::strcmp(other.name, own.name) == 0) continue;
+      throw Error(
+          ErrorKind::comm,
+          fmt::format("{} (of group {}): {} {}, but {} is in {} {}", name_of(rank), spec_.name,
+                      own.name, own.about, name_of(static_cast<int>(i)), other.name, other.about));
+    }
+  }
+
   template <class Done, class Missing>
   void wait(std::unique_lock<std::mutex>& lock, int rank, const char* name, Deadline deadline,
             const Done& done, const Missing& missing) {
@@ -136,42 +151,26 @@ class ThreadGroup final : public Group {
   int size() const override { return static_cast<int>(spec().ranks.size()); }
   const GroupSpec& spec() const override { return meeting_->spec(); }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
-                  std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
-                  Deadline deadline) override {
+  void about(std::string_view path) override { about_ = path; }
+  void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override {
     const auto me = static_cast<std::size_t>(rank_);
-    meeting_->exchange(rank_, "all_to_all", {send, send_bytes}, deadline, [&](const auto& loans) {
-      std::byte* to = receive.data();
-      for (std::size_t from = 0; from < loans.size(); ++from) {
-        const std::byte* piece = loans[from].data.data();
-        for (std::size_t i = 0; i < me; ++i) piece += loans[from].sizes[i];
-        DS_ASSERT(loans[from].sizes[me] == receive_bytes[from]);
-        if (to != piece && receive_bytes[from] > 0) std::memcpy(to, piece, receive_bytes[from]);
-        to += receive_bytes[from];
-      }
+    exchange("all_to_all", send, deadline, [&](const auto& loans) {
+      for (std::size_t from = 0; from < loans.size(); ++from)
+        copy(loans[from].pieces[me], receive[from]);
     });
   }
-  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                  Deadline deadline) override {
-    std::size_t before = 0;
-    for (int i = 0; i < rank_; ++i) before += bytes[static_cast<std::size_t>(i)];
-    const auto own =
-        std::span<const std::byte>(all).subspan(before, bytes[static_cast<std::size_t>(rank_)]);
-    meeting_->exchange(rank_, "all_gather", {own, bytes}, deadline, [&](const auto& loans) {
-      std::byte* to = all.data();
-      for (std::size_t from = 0; from < loans.size(); ++from) {
-        DS_ASSERT(loans[from].data.size() == bytes[from]);
-        if (from != static_cast<std::size_t>(rank_) && bytes[from] > 0)
-          std::memcpy(to, loans[from].data.data(), bytes[from]);
-        to += bytes[from];
-      }
+  void all_gather(ReceivePieces pieces, Deadline deadline) override {
+    const auto me = static_cast<std::size_t>(rank_);
+    const std::span<const std::byte> own = pieces[me];
+    exchange("all_gather", {&own, 1}, deadline, [&](const auto& loans) {
+      for (std::size_t from = 0; from < loans.size(); ++from)
+        copy(loans[from].pieces[0], pieces[from]);
     });
   }
   void broadcast(std::span<std::byte> data, int root, Deadline deadline) override {
-    meeting_->exchange(rank_, "broadcast", {data, {}}, deadline, [&](const auto& loans) {
-      const std::span<const std::byte> from = loans[static_cast<std::size_t>(root)].data;
-      DS_ASSERT(from.size() == data.size());
-      if (rank_ != root && !data.empty()) std::memcpy(data.data(), from.data(), data.size());
+    const std::span<const std::byte> own = data;
+    exchange("broadcast", {&own, 1}, deadline, [&](const auto& loans) {
+      copy(loans[static_cast<std::size_t>(root)].pieces[0], data);
     });
   }
   void send(std::span<const std::byte> data, int to, Deadline deadline) override {
@@ -181,13 +180,23 @@ class ThreadGroup final : public Group {
     meeting_->receive(from, rank_, data, deadline);
   }
   void barrier(Deadline deadline) override {
-    meeting_->exchange(rank_, "barrier", {}, deadline, [](const auto&) {});
+    exchange("barrier", {}, deadline, [](const auto&) {});
   }
   void abort() override { meeting_->abort(); }
 
  private:
+  template <class Copy>
+  void exchange(const char* name, SendPieces pieces, Deadline deadline, const Copy& copy) {
+    meeting_->exchange(rank_, {name, about_, pieces}, deadline, copy);
+  }
+  static void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+    DS_ASSERT(from.size() == to.size());
+    if (!to.empty() && to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
+  }
+
   const std::shared_ptr<ThreadMeeting> meeting_;
   const int rank_;
+  std::string about_;
 };
 
 /// What the ranks of one world share; make one, then one ThreadCollectives per thread.

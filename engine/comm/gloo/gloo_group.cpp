@@ -2,7 +2,6 @@
 #include "engine/comm/gloo/gloo_group.h"
 
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -13,14 +12,6 @@ namespace {
 
 // Below this a broadcast goes straight from its root to everyone.
 constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
-
-std::size_t at(std::span<const std::size_t> sizes, int index) {
-  return sizes[static_cast<std::size_t>(index)];
-}
-
-std::size_t total(std::span<const std::size_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-}
 
 }  // namespace
 
@@ -49,43 +40,38 @@ GlooGroup::~GlooGroup() {
   context_->say_goodbye();
 }
 
-void GlooGroup::all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
-                           std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
-                           Deadline deadline) {
-  DS_ASSERT(std::ssize(send_bytes) == size() && std::ssize(receive_bytes) == size());
-  DS_ASSERT(total(send_bytes) == send.size() && total(receive_bytes) == receive.size());
-  DS_ASSERT(at(send_bytes, rank_) == at(receive_bytes, rank_));
+void GlooGroup::about(std::string_view path) { about_ = path; }
+
+void GlooGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
+  DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
+  const std::span<const std::byte> own_from = send[static_cast<std::size_t>(rank_)];
+  const std::span<std::byte> own = receive[static_cast<std::size_t>(rank_)];
+  DS_ASSERT(own.size() == own_from.size());
   Operation operation(*this, "all_to_all", deadline);
   const std::uint64_t slot = next_slot(Kind::all_to_all);
-  std::span<std::byte> own;
-  for (int peer = 0; peer < size(); ++peer) {
-    const std::span<std::byte> piece = receive.first(at(receive_bytes, peer));
-    receive = receive.subspan(piece.size());
-    peer == rank_ ? void(own = piece) : operation.receive(peer, piece, slot);
+  // Each begins with its right neighbour, so that not all send to the same rank at once.
+  for (int step = 1; step < size(); ++step) {
+    const auto from = static_cast<std::size_t>((rank_ + size() - step) % size());
+    operation.receive(static_cast<int>(from), receive[from], slot);
   }
-  std::span<const std::byte> own_from;
-  for (int peer = 0; peer < size(); ++peer) {
-    const std::span<const std::byte> piece = send.first(at(send_bytes, peer));
-    send = send.subspan(piece.size());
-    peer == rank_ ? void(own_from = piece) : operation.send(peer, piece, slot);
+  for (int step = 1; step < size(); ++step) {
+    const auto to = static_cast<std::size_t>((rank_ + step) % size());
+    operation.send(static_cast<int>(to), send[to], slot);
   }
   if (!own.empty() && own.data() != own_from.data())
     std::memcpy(own.data(), own_from.data(), own.size());
   operation.finish();
 }
 
-void GlooGroup::all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                           Deadline deadline) {
-  DS_ASSERT(std::ssize(bytes) == size() && total(bytes) == all.size());
+void GlooGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
+  DS_ASSERT(std::ssize(pieces) == size());
   Operation operation(*this, "all_gather", deadline);
   const std::uint64_t slot = next_slot(Kind::all_gather);
-  std::span<const std::byte> own;
-  for (int peer = 0; peer < size(); ++peer) {
-    const std::span<std::byte> piece = all.first(at(bytes, peer));
-    all = all.subspan(piece.size());
-    peer == rank_ ? void(own = piece) : operation.receive(peer, piece, slot);
+  const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
+  for (int step = 1; step < size(); ++step) {
+    const auto from = static_cast<std::size_t>((rank_ + size() - step) % size());
+    operation.receive(static_cast<int>(from), pieces[from], slot);
   }
-  // Each begins with its right neighbour, so that not all send to the same rank at once.
   for (int step = 1; step < size(); ++step) operation.send((rank_ + step) % size(), own, slot);
   operation.finish();
 }

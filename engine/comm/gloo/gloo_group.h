@@ -39,11 +39,9 @@ class GlooGroup final : public Group {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(spec_.ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
-                  std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
-                  Deadline deadline) override;
-  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                  Deadline deadline) override;
+  void about(std::string_view path) override;
+  void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
+  void all_gather(ReceivePieces pieces, Deadline deadline) override;
   void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
   void send(std::span<const std::byte> data, int to, Deadline deadline) override;
   void receive(std::span<std::byte> data, int from, Deadline deadline) override;
@@ -104,7 +102,8 @@ class GlooGroup final : public Group {
   bool failed_ = false;
   std::vector<Message>
       messages_;  // storage of the operation under way, kept so that no operation allocates
-  std::vector<std::byte> marks_;                // what a barrier sends: one byte per member
+  std::vector<std::byte> marks_;  // what a barrier sends: one byte per member
+  std::string about_;
   std::uint64_t sequence_ = 0;                  // of collectives
   std::vector<std::uint64_t> sent_, received_;  // point to point, per peer
   std::shared_ptr<LinkContext> context_;        // last: its end stops Gloo's calls

@@ -13,21 +13,16 @@ void SingleGroup::check(const char* operation) const {
                                            spec_.ranks.front(), spec_.name, operation));
 }
 
-void SingleGroup::all_to_all(std::span<const std::byte> send,
-                             std::span<const std::size_t> send_bytes, std::span<std::byte> receive,
-                             std::span<const std::size_t> receive_bytes, Deadline) {
+void SingleGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline) {
   check("all_to_all");
-  DS_ASSERT(send_bytes.size() == 1 && receive_bytes.size() == 1 &&
-            send_bytes[0] == receive_bytes[0]);
-  DS_ASSERT(send.size() == send_bytes[0] && receive.size() == receive_bytes[0]);
-  if (!send.empty() && receive.data() != send.data())
-    std::memcpy(receive.data(), send.data(), send.size());
+  DS_ASSERT(send.size() == 1 && receive.size() == 1 && send[0].size() == receive[0].size());
+  if (!send[0].empty() && receive[0].data() != send[0].data())
+    std::memcpy(receive[0].data(), send[0].data(), send[0].size());
 }
 
-void SingleGroup::all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                             Deadline) {
+void SingleGroup::all_gather(ReceivePieces pieces, Deadline) {
   check("all_gather");
-  DS_ASSERT(bytes.size() == 1 && bytes[0] == all.size());
+  DS_ASSERT(pieces.size() == 1);
 }
 
 void SingleGroup::broadcast(std::span<std::byte>, int root, Deadline) {

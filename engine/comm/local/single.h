@@ -14,11 +14,9 @@ class SingleGroup final : public Group {
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 1; }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void all_to_all(std::span<const std::byte> send, std::span<const std::size_t> send_bytes,
-                  std::span<std::byte> receive, std::span<const std::size_t> receive_bytes,
-                  Deadline deadline) override;
-  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bytes,
-                  Deadline deadline) override;
+  void about(std::string_view) override {}  // nobody to compare it with
+  void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
+  void all_gather(ReceivePieces pieces, Deadline deadline) override;
   void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
   void send(std::span<const std::byte> data, int to, Deadline deadline) override;
   void receive(std::span<std::byte> data, int from, Deadline deadline) override;
