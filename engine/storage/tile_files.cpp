@@ -1,15 +1,15 @@
-// Puts together files, lanes and checksums; chooses the step of the ladder.
+// Puts together reserved files, the ladder and the probe.
 #include "engine/storage/tile_files.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/units.h"
-#include "engine/storage/block_lane.h"
-#include "engine/storage/checksums.h"
 #include "engine/storage/disk_probe.h"
+#include "engine/storage/ladder.h"
 #include "engine/storage/reserved_files.h"
-#include "engine/storage/thread_queue.h"
 
 namespace ds {
 namespace {
@@ -20,58 +20,54 @@ void check_spec(const TileFilesSpec& spec) {
   DS_ASSERT(spec.bytes >= 0 && is_aligned(spec.bytes));
   DS_ASSERT(spec.block > 0 && is_aligned(spec.block));
   DS_ASSERT(spec.depth > 0);
-  const auto refuse = [](const std::string& what, const char* hint) {
-    throw Error(ErrorKind::config, what, hint);
-  };
-  if (spec.folders.empty()) refuse("no folder for files is given", "name one on a fast local disk");
-  if (spec.engine != "auto" && spec.engine != "threads") {
-    refuse(fmt::format("engine \"{}\" for files does not exist", spec.engine),
-           "one of \"auto\", \"threads\"");
+  if (spec.folders.empty()) {
+    throw Error(ErrorKind::config, "no folder for files is given", "name one on a fast local disk");
+  }
+  constexpr std::array kEngines = {"auto", "io_uring", "threads"};
+  if (std::find(kEngines.begin(), kEngines.end(), spec.engine) == kEngines.end()) {
+    throw Error(ErrorKind::config, fmt::format("engine \"{}\" for files is unknown", spec.engine),
+                "one of \"auto\", \"io_uring\", \"threads\"");
   }
 }
 
 class StripedFiles final : public TileFiles {
  public:
-  explicit StripedFiles(const TileFilesSpec& spec) : spec_(spec) {
-    ReservedFiles reserved = reserve_files(spec);
-    remark_ = std::move(reserved.remark);
-    files_ = std::make_shared<OpenFiles>(std::move(reserved.open));
-    reader_ = make_lane(Direction::read);
-    writer_ = make_lane(Direction::write);
-    description_ = fmt::format("threads with pread and pwrite, {}, {} folder{}, blocks of {}",
-                               remark_, spec_.folders.size(), spec_.folders.size() == 1 ? "" : "s",
-                               format_bytes(spec_.block));
+  StripedFiles(const TileFilesSpec& spec, ReservedFiles reserved, const UringCalls& calls)
+      : spec_(spec),
+        remark_(std::move(reserved.remark)),
+        ladder_(spec, std::make_shared<OpenFiles>(std::move(reserved.open)), calls) {
+    describe();
   }
 
   void read(std::int64_t offset, std::span<std::byte> into) override {
-    move(*reader_, offset, into.data(), into.size());
+    move(ladder_.reader(), offset, into.data(), into.size());
   }
 
   void write(std::int64_t offset, std::span<const std::byte> from) override {
-    // The queue's blocks are of one kind for both directions; this lane only reads the memory.
-    move(*writer_, offset, const_cast<std::byte*>(from.data()), from.size());
+    // Blocks are of one kind for both directions; the writing lane only reads the memory.
+    move(ladder_.writer(), offset, const_cast<std::byte*>(from.data()), from.size());
   }
 
-  void register_memory(std::span<std::byte>) override {}
+  void register_memory(std::span<std::byte> arena) override {
+    arenas_.push_back(arena);
+    ladder_.register_memory(arenas_);
+    describe();
+  }
 
   [[nodiscard]] const std::string& description() const override { return description_; }
 
   DiskRates probe() override {
     const DiskRates rates = measure_disk(*this, spec_.bytes, spec_.block * spec_.depth);
-    checksums_.clear();
+    ladder_.checksums().clear();
     return rates;
   }
 
  private:
-  std::unique_ptr<BlockLane> make_lane(Direction direction) {
-    return std::make_unique<BlockLane>(
-        BlockLane::Parts{
-            .direction = direction,
-            .stripes = {.files = static_cast<int>(spec_.folders.size()), .block = spec_.block},
-            .files = files_,
-            .queue = make_thread_queue(files_, direction, spec_.depth),
-            .checksums = spec_.checksum ? &checksums_ : nullptr},
-        spec_);
+  void describe() {
+    const std::size_t folders = spec_.folders.size();
+    description_ =
+        fmt::format("{}; {}; {} folder{}, blocks of {}, {} at once", ladder_.step(), remark_,
+                    folders, folders == 1 ? "" : "s", format_bytes(spec_.block), spec_.depth);
   }
 
   void move(BlockLane& lane, std::int64_t offset, std::byte* memory, std::size_t size) const {
@@ -84,17 +80,20 @@ class StripedFiles final : public TileFiles {
 
   TileFilesSpec spec_;
   std::string remark_;
+  Ladder ladder_;
+  std::vector<std::span<std::byte>> arenas_;
   std::string description_;
-  std::shared_ptr<const OpenFiles> files_;
-  Checksums checksums_;
-  std::unique_ptr<BlockLane> reader_, writer_;
 };
 
 }  // namespace
 
-std::unique_ptr<TileFiles> TileFiles::open(const TileFilesSpec& spec) {
+std::unique_ptr<TileFiles> open_tile_files(const TileFilesSpec& spec, const UringCalls& calls) {
   check_spec(spec);
-  return std::make_unique<StripedFiles>(spec);
+  return std::make_unique<StripedFiles>(spec, reserve_files(spec), calls);
+}
+
+std::unique_ptr<TileFiles> TileFiles::open(const TileFilesSpec& spec) {
+  return open_tile_files(spec, kernel_uring_calls());
 }
 
 }  // namespace ds

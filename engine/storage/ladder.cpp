@@ -1,0 +1,96 @@
+// From the top downwards; each refusal becomes a part of the description.
+#include "engine/storage/ladder.h"
+
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/storage/thread_queue.h"
+
+namespace ds {
+
+Ladder::Ladder(const TileFilesSpec& spec, std::shared_ptr<const OpenFiles> files,
+               const UringCalls& calls)
+    : spec_(spec), files_(std::move(files)) {
+  if (spec_.engine == "threads") {
+    stay_with_threads();
+    step_ = "threads with pread and pwrite, as configured";
+    return;
+  }
+  std::string why_not;
+  if (climb_to_uring(calls, why_not)) {
+    step_ = "io_uring without registered buffers";
+    return;
+  }
+  if (spec_.engine == "io_uring") {
+    throw Error(ErrorKind::config, "engine = \"io_uring\" for files: " + why_not,
+                "allow it (seccomp profile of the container, sysctl kernel.io_uring_disabled), or "
+                "use engine = \"auto\"");
+  }
+  stay_with_threads();
+  step_ = fmt::format("threads with pread and pwrite ({})", why_not);
+}
+
+bool Ladder::climb_to_uring(const UringCalls& calls, std::string& why_not) {
+  auto reads = make_uring_queue(files_, Direction::read, spec_.depth, calls, why_not);
+  if (!reads) return false;
+  auto writes = make_uring_queue(files_, Direction::write, spec_.depth, calls, why_not);
+  if (!writes) return false;
+  read_ring_ = reads.get();
+  write_ring_ = writes.get();
+  make_lanes(std::move(reads), std::move(writes));
+  try {
+    try_page();
+  } catch (const Error& error) {
+    why_not = fmt::format("io_uring fails: {}", error.what());
+    read_ring_ = nullptr;
+    write_ring_ = nullptr;
+    return false;
+  }
+  return true;
+}
+
+void Ladder::stay_with_threads() {
+  make_lanes(make_thread_queue(files_, Direction::read, spec_.depth),
+             make_thread_queue(files_, Direction::write, spec_.depth));
+}
+
+void Ladder::make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes) {
+  const auto lane = [&](Direction direction, std::unique_ptr<BlockQueue> queue) {
+    const Stripes stripes{.files = static_cast<int>(spec_.folders.size()), .block = spec_.block};
+    return std::make_unique<BlockLane>(
+        BlockLane::Parts{.direction = direction,
+                         .stripes = stripes,
+                         .files = files_,
+                         .queue = std::move(queue),
+                         .checksums = spec_.checksum ? &checksums_ : nullptr},
+        spec_);
+  };
+  reader_ = lane(Direction::read, std::move(reads));
+  writer_ = lane(Direction::write, std::move(writes));
+}
+
+void Ladder::try_page() {
+  if (spec_.bytes == 0) return;
+  alignas(kTileAlignment) std::array<std::byte, kTileAlignment> page{};
+  writer_->run(0, page.data(), kTileAlignment);
+  reader_->run(0, page.data(), kTileAlignment);
+  checksums_.clear();
+}
+
+void Ladder::register_memory(std::span<const std::span<std::byte>> arenas) {
+  if (read_ring_ == nullptr) return;
+  int error = read_ring_->register_memory(arenas);
+  if (error == 0) error = write_ring_->register_memory(arenas);
+  if (error == 0) {
+    step_ = "io_uring with registered buffers";
+    return;
+  }
+  read_ring_->register_memory({});
+  step_ =
+      fmt::format("io_uring without registered buffers ({}{})",
+                  std::generic_category().message(error), error == ENOMEM ? ": see ulimit -l" : "");
+}
+
+}  // namespace ds

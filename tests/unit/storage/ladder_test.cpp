@@ -1,0 +1,209 @@
+// Every step of the ladder: each refusal of the kernel leads to the next one, says so, and moves
+// the same bytes.
+#include "engine/storage/ladder.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "engine/base/error.h"
+#include "unit/storage/tile_helpers.h"
+
+using namespace ds;
+using namespace ds::test;
+
+namespace {
+
+int refuse_setup(unsigned, io_uring_params*) {
+  errno = EPERM;
+  return -1;
+}
+
+int refuse_enter(int, unsigned, unsigned, unsigned, const void*, std::size_t) {
+  errno = ENOSYS;
+  return -1;
+}
+
+/// As with a small limit of locked memory.
+int refuse_buffers(int ring, unsigned what, const void* argument, unsigned count) {
+  if (what != IORING_REGISTER_BUFFERS) {
+    return kernel_uring_calls().enroll(ring, what, argument, count);
+  }
+  errno = ENOMEM;
+  return -1;
+}
+
+/// The second ring finds the limit used up by the first.
+int refuse_second_buffers(int ring, unsigned what, const void* argument, unsigned count) {
+  thread_local int calls = 0;
+  if (what == IORING_REGISTER_BUFFERS && ++calls % 2 == 0) {
+    return refuse_buffers(ring, what, argument, count);
+  }
+  return kernel_uring_calls().enroll(ring, what, argument, count);
+}
+
+int refuse_files(int ring, unsigned what, const void* argument, unsigned count) {
+  if (what != IORING_REGISTER_FILES) {
+    return kernel_uring_calls().enroll(ring, what, argument, count);
+  }
+  errno = EMFILE;
+  return -1;
+}
+
+int old_kernel(unsigned entries, io_uring_params* params) {
+  const int ring = kernel_uring_calls().setup(entries, params);
+  params->features &= ~IORING_FEAT_EXT_ARG;
+  return ring;
+}
+
+/// Every call but the third of a kind is put off.
+int shaky_enter(int ring, unsigned submit, unsigned complete, unsigned flags, const void* argument,
+                std::size_t size) {
+  thread_local int calls = 0;
+  switch (++calls % 3) {
+    case 0:
+      return kernel_uring_calls().enter(ring, submit, complete, flags, argument, size);
+    case 1:
+      errno = EINTR;
+      return -1;
+    default:
+      errno = EAGAIN;
+      return -1;
+  }
+}
+
+struct Step {
+  const char* name;
+  UringCalls calls;
+  const char* says;  // the front of the description once memory is offered
+};
+
+/// All steps that this machine has; the lower ones are everywhere.
+const std::vector<Step>& steps() {
+  static const std::vector<Step> all = [] {
+    const UringCalls real = kernel_uring_calls();
+    std::vector<Step> result = {
+        {"setup forbidden",
+         {refuse_setup, real.enter, real.enroll},
+         "threads with pread and pwrite (io_uring is refused: Operation not permitted); "}};
+    io_uring_params params{};
+    if (!UniqueFd(real.setup(4, &params))) {
+      MESSAGE("skipped here: the steps with io_uring, which this machine forbids");
+      return result;
+    }
+    result.insert(
+        result.end(),
+        {{"registered", real, "io_uring with registered buffers; "},
+         {"files not registered",
+          {real.setup, real.enter, refuse_files},
+          "io_uring with registered buffers; "},
+         {"put off", {real.setup, shaky_enter, real.enroll}, "io_uring with registered buffers; "},
+         {"plain",
+          {real.setup, real.enter, refuse_buffers},
+          "io_uring without registered buffers (Cannot allocate memory: see ulimit -l); "},
+         {"half plain",
+          {real.setup, real.enter, refuse_second_buffers},
+          "io_uring without registered buffers (Cannot allocate memory: see ulimit -l); "},
+         {"enter forbidden",
+          {real.setup, refuse_enter, real.enroll},
+          "threads with pread and pwrite (io_uring fails: io_uring_enter: Function not "
+          "implemented); "},
+         {"old kernel",
+          {old_kernel, real.enter, real.enroll},
+          "threads with pread and pwrite (io_uring is refused: Function not implemented); "}});
+    return result;
+  }();
+  return all;
+}
+
+std::unique_ptr<TileFiles> open_on(const Step& step, TileFilesSpec spec) {
+  spec.engine = "auto";
+  return open_tile_files(spec, step.calls);
+}
+
+}  // namespace
+
+TEST_CASE("tiles come back as written, from one folder and from three, on every step") {
+  const Folder a, b, c;
+  for (const Step& step : steps())
+    for (const auto& folders : {std::vector{a.path()}, std::vector{a.path(), b.path(), c.path()}}) {
+      CAPTURE(step.name);
+      const auto files = open_on(step, spec_in(folders, 4 * kMiB + 4096));
+      Memory out(4 * kMiB + 4096), in(4 * kMiB + 4096);
+      files->register_memory(out.all());
+      files->register_memory(in.part(0, kMiB));  // a piece may also lie in both kinds of memory
+      CHECK(has(files->description(), step.says));
+      out.fill(1);
+      files->write(0, out.all());
+      files->read(0, in.all());
+      CHECK(same(out.all(), in.all()));
+      out.fill(2);
+      files->write(kMiB + 4096, out.part(kMiB + 4096, 300 * 4096));
+      files->read(kMiB + 4096, in.part(kMiB + 4096, 300 * 4096));
+      CHECK(same(out.part(kMiB + 4096, 300 * 4096), in.part(kMiB + 4096, 300 * 4096)));
+      files->read(kMiB, in.part(kMiB, 4096));  // a part of a tile
+      CHECK_FALSE(same(out.part(kMiB, 4096), in.part(kMiB, 4096)));
+    }
+}
+
+TEST_CASE("one thread reads while another writes") {
+  for (const Step& step : steps()) {
+    CAPTURE(step.name);
+    const Folder folder;
+    const auto files = open_on(step, spec_in({folder.path()}, 8 * kMiB));
+    Memory first(4 * kMiB), second(4 * kMiB), in(4 * kMiB);
+    first.fill(1);
+    second.fill(2);
+    files->write(0, first.all());
+    std::thread writer([&] {
+      for (int i = 0; i < 8; ++i) files->write(4 * kMiB, second.all());
+    });
+    for (int i = 0; i < 8; ++i) files->read(0, in.all());
+    writer.join();
+    CHECK(same(first.all(), in.all()));
+    files->read(4 * kMiB, in.all());
+    CHECK(same(second.all(), in.all()));
+  }
+}
+
+TEST_CASE("a wrong byte is found on every step") {
+  for (const Step& step : steps()) {
+    CAPTURE(step.name);
+    const Folder folder;
+    const auto files = open_on(step, spec_in({folder.path()}, kMiB));
+    Memory memory(kMiB);
+    files->register_memory(memory.all());
+    memory.fill(1);
+    files->write(0, memory.all());
+    flip_byte(folder.path(), 99'999);
+    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("not what was written"));
+  }
+}
+
+TEST_CASE("a file that shrinks is an error on every step") {
+  for (const Step& step : steps()) {
+    CAPTURE(step.name);
+    const Folder folder;
+    const auto files = open_on(step, spec_in({folder.path()}, kMiB));
+    Memory memory(kMiB);
+    REQUIRE(::truncate(file_in(folder.path()).c_str(), 100 * 4096) == 0);
+    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends there"));
+  }
+}
+
+TEST_CASE("the configured engine is kept to") {
+  const Folder folder;
+  TileFilesSpec spec = spec_in({folder.path()}, kMiB);
+  CHECK(has(TileFiles::open(spec)->description(), "threads with pread and pwrite, as configured"));
+  spec.engine = "io_uring";
+  const UringCalls forbidden{refuse_setup, refuse_enter, refuse_files};
+  try {
+    open_tile_files(spec, forbidden);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    CHECK(
+        has(error.for_people(), "io_uring is refused: Operation not permitted\n  hint: allow it"));
+  }
+}
