@@ -2,6 +2,7 @@
 #include "engine/program/liveness.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ds {
 
@@ -9,6 +10,14 @@ Home home_of(const Program& program, ValueId id) {
   const Value& value = program.value(id);
   if (value.base == kNoValue) return {id, 0};
   return {value.base, value.offset * size_of(value.dtype)};
+}
+
+bool is_backward(const Op& op) {
+  constexpr std::array kBackward{OpCode::embed_backward,        OpCode::layernorm_backward,
+                                 OpCode::linear_backward_input, OpCode::linear_backward_weight,
+                                 OpCode::gelu_backward,         OpCode::attention_backward,
+                                 OpCode::head_loss_backward};
+  return std::find(kBackward.begin(), kBackward.end(), op.code) != kBackward.end();
 }
 
 namespace {

@@ -27,6 +27,10 @@ struct Home {
 };
 Home home_of(const Program& program, ValueId id);
 
+/// Whether the op belongs to the reverse of the model: what comes first of these ends the forward
+/// pass of a differentiated program.
+bool is_backward(const Op& op);
+
 inline std::int64_t bytes_of(const Value& value) {
   return value.shape.elements() * size_of(value.dtype);
 }

@@ -32,6 +32,15 @@ enum class Recompute : std::uint8_t { none, selective, block };
 /// path.
 Program recompute(const Program& differentiated, Recompute policy);
 
+struct ActivationOffloadSpec {
+  int ahead = 12;  // ops between a copy back and its first reader: about a block's backward pass
+};
+
+/// Activations that the backward pass reads much later go to host memory ("x.host") and come back
+/// ("x.back") `ahead` ops before their first reader there. Small ones (statistics), and those that
+/// are read soon, stay.
+Program offload_activations(const Program& differentiated, const ActivationOffloadSpec& spec);
+
 /// Unrolls the step of this rank: its micro-batches in order, the ordered reduction over virtual
 /// ranks by ZeRO stage 0 (exchange, adds, all_gather), gradient norm, control, optimizer. Adds
 /// master and moments. Errors: Error{config} when world_size > virtual_ranks.

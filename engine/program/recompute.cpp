@@ -5,20 +5,12 @@
 // and liveness alone ends the first values early. A second run has the first one's path: random
 // numbers, errors and traces agree.
 #include <algorithm>
-#include <array>
 
+#include "engine/program/liveness.h"
 #include "engine/program/passes.h"
 
 namespace ds {
 namespace {
-
-bool is_backward(const Op& op) {
-  constexpr std::array kBackward{OpCode::embed_backward,        OpCode::layernorm_backward,
-                                 OpCode::linear_backward_input, OpCode::linear_backward_weight,
-                                 OpCode::gelu_backward,         OpCode::attention_backward,
-                                 OpCode::head_loss_backward};
-  return std::find(kBackward.begin(), kBackward.end(), op.code) != kBackward.end();
-}
 
 class Recomputation {
  public:

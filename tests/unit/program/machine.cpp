@@ -85,7 +85,8 @@ std::vector<float> random_gradient(const std::string& path, std::size_t operand,
 Machine::Machine(Program program) : program_(std::move(program)) {
   verify(program_);
   plan_ = place({&program_}, 1000);
-  arena_.assign(static_cast<std::size_t>(plan_.device().total_bytes), kGarbage);
+  for (std::size_t tier = 0; tier < kTiers; ++tier)
+    arenas_[tier].assign(static_cast<std::size_t>(plan_.tiers[tier].total_bytes), kGarbage);
   for (std::size_t i = 0; i < program_.values.size(); ++i) {
     const Value& value = program_.values[i];
     if (value.base == kNoValue && (value.persistent || value.kind == ValueKind::input))
@@ -95,9 +96,10 @@ Machine::Machine(Program program) : program_(std::move(program)) {
 
 std::byte* Machine::data(ValueId id) {
   const std::int64_t offset = plan_.offsets[0][static_cast<std::size_t>(id)];
+  const Tier tier = program_.value(id).tier;
   REQUIRE(offset >= 0);
-  REQUIRE(offset + bytes_of(program_.value(id)) <= plan_.device().total_bytes);
-  return arena_.data() + offset;
+  REQUIRE(offset + bytes_of(program_.value(id)) <= plan_.of(tier).total_bytes);
+  return arenas_[static_cast<std::size_t>(tier)].data() + offset;
 }
 
 float* Machine::floats(ValueId id) { return reinterpret_cast<float*>(data(id)); }

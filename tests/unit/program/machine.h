@@ -1,10 +1,11 @@
-// A tiny interpreter of sharded programs on their placed arenas, all ranks in one process.
+// A tiny interpreter of sharded programs on their placed memory, all ranks in one process.
 //
 // Sums and moves are done in float; a backward op writes random numbers that depend on its path,
 // virtual rank and micro-step alone; every other result is a pattern that is checked at each read,
 // so bytes that were given to somebody else too early are seen.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Machine {
 
   Program program_;
   PlacementPlan plan_;
-  std::vector<std::byte> arena_;
+  std::array<std::vector<std::byte>, kTiers> arenas_;
   std::size_t next_ = 0;
   int broken_reads_ = 0;
 };

@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "engine/program/liveness.h"
 #include "unit/program/machine.h"
+#include "unit/program/symbolic.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -43,76 +43,6 @@ std::vector<std::string> backward_of(const Program& program) {
     lines.push_back(again ? line_of(program, op) : op.path);
   }
   return lines;
-}
-
-// What every value would hold, as a hash of how it was computed. Equal hashes: the same numbers by
-// the kernels' promises (a norm of a kept sum, GELU alone, a second run).
-class Symbolic {
- public:
-  explicit Symbolic(const Program& program) : program_(program), hashes_(program.values.size()) {
-    for (std::size_t i = 0; i < hashes_.size(); ++i) hashes_[i] = text(program.values[i].name);
-    for (const Op& op : program.ops) run(op);
-  }
-  [[nodiscard]] std::vector<std::size_t> gradients() const {
-    std::vector<std::size_t> all;
-    for (const ParamGroup& group : program_.groups) {
-      for (const ParamTensor& tensor : group.tensors) all.push_back(at(tensor.gradient));
-    }
-    return all;
-  }
-
- private:
-  static std::size_t text(const std::string& name) { return std::hash<std::string>{}(name); }
-  static std::size_t mix(std::size_t a, std::size_t b) { return a * 1000003U ^ (b + (a >> 7U)); }
-  [[nodiscard]] std::size_t at(ValueId id) const {
-    return id == kNoValue ? 0 : hashes_[static_cast<std::size_t>(id)];
-  }
-  void set(ValueId id, std::size_t hash) {
-    if (id != kNoValue) hashes_[static_cast<std::size_t>(id)] = hash;
-  }
-  [[nodiscard]] std::size_t key(const Op& op, std::size_t part) const {
-    std::size_t hash = mix(text(op.path), part);
-    for (const ValueId id : op.in) hash = mix(hash, at(id));
-    return hash;
-  }
-
-  void run(const Op& op) {
-    if (op.code == OpCode::layernorm) {
-      const std::size_t sum = op.in[1] == kNoValue ? at(op.in[0]) : mix(at(op.in[0]), at(op.in[1]));
-      const std::size_t norm = mix(mix(mix(text(op.path), sum), at(op.in[2])), at(op.in[3]));
-      set(op.out[0], sum);
-      for (std::size_t i = 1; i < 4; ++i) set(op.out[i], mix(norm, i));
-    } else if (op.code == OpCode::linear && op.out[1] != kNoValue) {
-      set(op.out[1], key(op, 1));
-      set(op.out[0], mix(at(op.out[1]), text("gelu")));
-    } else if (op.code == OpCode::gelu) {
-      set(op.out[0], mix(at(op.in[0]), text("gelu")));
-    } else {
-      for (std::size_t i = 0; i < op.out.size(); ++i) {
-        if (op.out[i] == kNoValue) continue;
-        const bool adds = op.attrs.accumulate;
-        set(op.out[i], adds ? mix(at(op.out[i]), key(op, i)) : key(op, i));
-      }
-    }
-  }
-
-  const Program& program_;
-  std::vector<std::size_t> hashes_;
-};
-
-// Most bytes of activations alive at one op.
-std::int64_t peak_of(const Program& program) {
-  const std::vector<Life> lives = lives_of(program);
-  std::int64_t most = 0;
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    std::int64_t now = 0;
-    for (std::size_t i = 0; i < lives.size(); ++i) {
-      const bool counts = program.values[i].kind == ValueKind::activation && lives[i].used();
-      if (counts && lives[i].meets({op, op})) now += bytes_of(program.values[i]);
-    }
-    most = std::max(most, now);
-  }
-  return most;
 }
 
 }  // namespace
@@ -224,7 +154,7 @@ TEST_CASE("a step of two ranks with recomputation reads nothing that was given a
 
 TEST_CASE("recomputation lowers the peak of activations: 16 widths a block, 9, 1") {
   const auto peak = [](Recompute policy, std::int64_t layers) {
-    return peak_of(tiny(policy, layers));
+    return peak_of(tiny(policy, layers), Tier::device);
   };
   const std::int64_t width = 8 * 16 * 4;  // rows * C * bytes
   const auto growth = [&](Recompute policy) {
