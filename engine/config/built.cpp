@@ -73,7 +73,7 @@ constexpr NotBuilt kNotBuilt[] = {
     {"offload.io.block", "*"},
     {"offload.io.depth", "*"},
     {"offload.io.checksum", "*"},
-    {"recompute.policy", "selective|block|auto"},
+    {"recompute.policy", "auto"},
     {"device.memory", "*"},
     {"device.host_memory", "*"},
 };

@@ -15,6 +15,21 @@ Program without_head(Program program) {
   return program;
 }
 
+Recompute recompute_of(RecomputePolicy policy) {
+  switch (policy) {
+    case RecomputePolicy::none:
+      return Recompute::none;
+    case RecomputePolicy::selective:
+      return Recompute::selective;
+    case RecomputePolicy::block:
+      return Recompute::block;
+    case RecomputePolicy::automatic:
+      break;
+  }
+  DS_ASSERT(false, "an automatic policy is chosen before programs are made");
+  return Recompute::none;
+}
+
 void require_bytes(std::int64_t bytes, std::string_view about, const Device& device, int rank) {
   const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
   if (bytes <= available) return;
@@ -45,9 +60,10 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size)
   TrainPrograms programs;
   programs.validation = build_gpt2(config.model, shape);
   programs.trunk = without_head(build_gpt2(config.model, one));
-  const Program differentiated = differentiate(programs.validation);
-  programs.step = shard(differentiated, spec);
-  programs.digest = hash_of_global_program(differentiated, spec);
+  const Program whole =
+      recompute(differentiate(programs.validation), recompute_of(config.recompute.policy));
+  programs.step = shard(whole, spec);
+  programs.digest = hash_of_global_program(whole, spec);
   verify(programs.step);
   return programs;
 }

@@ -17,7 +17,7 @@ struct TrainPrograms {
   std::string digest;  // of the global program: equal on all ranks
 };
 
-/// build -> differentiate -> shard. Pure.
+/// build -> differentiate -> recompute -> shard. Pure.
 /// Errors: Error{config} when the job has more ranks than virtual ranks.
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size);
 
