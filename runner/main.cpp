@@ -10,6 +10,7 @@
 
 #include "engine/train/job.h"
 #include "runner/contract.h"
+#include "runner/plan_command.h"
 #include "runner/rank_env.h"
 
 namespace {
@@ -20,6 +21,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job; dslaunch starts it, and so can torchrun, mpirun, srun or a person.
 
   dsrunner [--check] train.toml [key=value ...]
+  dsrunner plan [options] train.toml [key=value ...]     as dslaunch plan --help says
 
   --check     check configuration, data and memory; print nothing when all is well;
               --check=config: only the configuration, for a job that runs elsewhere
@@ -115,6 +117,10 @@ int main(int argc, char** argv) {
   int local_rank = 0;
   bool joined = false;
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "plan") {
+      ds::run_plan(ds::parse_plan_options({argv + 2, argv + argc}));
+      return 0;
+    }
     const ds::RankEnv env = ds::parse_rank_env([](const char* name) { return std::getenv(name); });
     local_rank = env.local_rank;
     return run(argc, argv, env, started, joined);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -19,6 +20,28 @@ std::string format_bytes(std::int64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || !std::isfinite(number)) return std::nullopt;
+  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (unit.ends_with("iB")) {
+    unit.remove_suffix(2);
+    if (unit.empty()) return std::nullopt;
+  }
+  constexpr std::string_view kPrefixes = "KMGTPE";
+  if (unit.size() > 1) return std::nullopt;
+  if (!unit.empty()) {
+    const std::size_t prefix = kPrefixes.find(unit.front() == 'k' ? 'K' : unit.front());
+    if (prefix == std::string_view::npos) return std::nullopt;
+    number = std::ldexp(number, 10 * static_cast<int>(prefix + 1));
+  }
+  if (!(number >= 1) || number >= 9.2e18) return std::nullopt;
+  return static_cast<std::int64_t>(number);
 }
 
 std::string format_count(double count) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/base/nearest_word.h"
+#include "engine/base/units.h"
 #include "engine/config/keys.h"
 
 namespace ds {
@@ -129,16 +130,8 @@ std::optional<std::int64_t> as_whole(const ConfigValue& value) {
 std::optional<std::int64_t> as_bytes(const ConfigValue& value) {
   const auto* text = std::get_if<std::string>(&value.held);
   if (text == nullptr) return as_whole(value);
-  double number = 0;
-  const auto [end, status] = std::from_chars(text->data(), text->data() + text->size(), number);
-  std::string_view unit(end, static_cast<std::size_t>(text->data() + text->size() - end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  constexpr std::string_view kUnits = "KMGT";
-  const std::size_t power = unit.empty() ? kUnits.size() : kUnits.find(unit[0]);
-  const bool known = power < kUnits.size() && (unit.size() == 1 || unit.substr(1) == "iB");
-  const double bytes = std::floor(std::ldexp(number, 10 * (static_cast<int>(power) + 1)));
-  if (status != std::errc() || !known || !(bytes >= 0 && bytes < kUnlimited)) return std::nullopt;
-  return static_cast<std::int64_t>(bytes);
+  const bool has_unit = !text->empty() && (text->back() < '0' || text->back() > '9');
+  return has_unit ? parse_bytes(*text) : std::nullopt;
 }
 
 ConfigValue check_whole(const Key& key, const Entry& entry) {

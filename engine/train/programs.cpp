@@ -42,7 +42,17 @@ void require_bytes(std::int64_t bytes, std::string_view about, const Device& dev
 
 }  // namespace
 
-TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size) {
+ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
+  return {.rank = rank,
+          .world_size = world_size,
+          .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
+          .accum = static_cast<int>(config.batch.accum),
+          .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
+                                                                 : ShardSpec::Order::boundary};
+}
+
+TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
+                            const PassSeen& seen) {
   const ModelShape shape{
       .micro = config.batch.micro,
       .seq_len = config.data.seq_len,
@@ -50,19 +60,20 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size)
       .act = config.precision.dtype == Precision::bf16 ? DType::bf16 : DType::f32};
   ModelShape one = shape;
   one.micro = 1;
-  const ShardSpec spec{.rank = rank,
-                       .world_size = world_size,
-                       .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
-                       .accum = static_cast<int>(config.batch.accum),
-                       .order = config.determinism.order == ReduceOrder::step
-                                    ? ShardSpec::Order::step
-                                    : ShardSpec::Order::boundary};
+  const ShardSpec spec = shard_spec(config, rank, world_size);
+  const auto show = [&](const char* pass, const Program& program) {
+    if (seen) seen(pass, program);
+  };
   TrainPrograms programs;
   programs.validation = build_gpt2(config.model, shape);
+  show("build", programs.validation);
   programs.trunk = without_head(build_gpt2(config.model, one));
-  const Program whole =
-      recompute(differentiate(programs.validation), recompute_of(config.recompute.policy));
+  const Program differentiated = differentiate(programs.validation);
+  show("differentiate", differentiated);
+  const Program whole = recompute(differentiated, recompute_of(config.recompute.policy));
+  show("recompute", whole);
   programs.step = shard(whole, spec);
+  show("shard", programs.step);
   programs.digest = hash_of_global_program(whole, spec);
   verify(programs.step);
   return programs;

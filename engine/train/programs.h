@@ -2,7 +2,9 @@
 // sampling trunk.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "engine/config/train_config.h"
 #include "engine/kernels/kernels.h"
@@ -17,9 +19,16 @@ struct TrainPrograms {
   std::string digest;  // of the global program: equal on all ranks
 };
 
+/// Sees the step's program after each pass, by the pass's name.
+using PassSeen = std::function<void(std::string_view pass, const Program& program)>;
+
 /// build -> differentiate -> recompute -> shard. Pure.
 /// Errors: Error{config} when the job has more ranks than virtual ranks.
-TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size);
+TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
+                            const PassSeen& seen = {});
+
+/// Who a rank is for the pass "shard".
+ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size);
 
 /// Offsets for all three in one arena.
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);

@@ -12,6 +12,7 @@
 #include "launcher/exec/exec_command.h"
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
+#include "launcher/plan/plan_command.h"
 
 namespace ds::launcher {
 
@@ -26,6 +27,7 @@ int run_agent(int argc, char**) {
 const Command kCommands[] = {
     kExecCommand,
     kDoctorCommand,
+    kPlanCommand,
     kPsCommand,
     kTailCommand,
     kAttachCommand,

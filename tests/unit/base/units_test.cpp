@@ -32,3 +32,16 @@ TEST_CASE("durations") {
   CHECK(ds::format_duration(std::numeric_limits<double>::infinity()) == "?");
   CHECK(ds::format_duration(std::numeric_limits<double>::quiet_NaN()) == "?");
 }
+
+TEST_CASE("sizes are read with binary prefixes") {
+  CHECK(ds::parse_bytes("80G") == std::int64_t{80} << 30);
+  CHECK(ds::parse_bytes("1.5TiB") == std::int64_t{3} << 39);
+  CHECK(ds::parse_bytes("512 M") == std::int64_t{512} << 20);
+  CHECK(ds::parse_bytes("2k") == 2048);
+  CHECK(ds::parse_bytes("4096") == 4096);
+  for (const char* text :
+       {"", "G", "80Q", "80GG", "-1G", "0", "0.1", "nan", "inf", "1e30G", "8iB", "8GB"}) {
+    CAPTURE(text);
+    CHECK_FALSE(ds::parse_bytes(text).has_value());
+  }
+}

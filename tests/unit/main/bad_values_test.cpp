@@ -73,10 +73,11 @@ Values nonsense_for_name(std::string_view name) {
   return {};
 }
 
-/// The kinds of argument that are any text: only an empty one makes no sense.
+/// The kinds of argument that are any text: only an empty one makes no sense. RATES and PASS are
+/// checked by dsrunner, which knows them (tests/e2e/plan.sh).
 bool is_any_text(std::string_view argument) {
-  constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",    "USER",
-                                         "HOSTS", "GROUP", "PATTERN", "TEXT"};
+  constexpr std::string_view kKinds[] = {"FILE",  "DIR",     "PATH", "USER",  "HOSTS",
+                                         "GROUP", "PATTERN", "TEXT", "RATES", "PASS"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 

@@ -1,0 +1,62 @@
+// From built programs to figures.
+#include "engine/plan/job_plan.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/plan/work.h"
+
+namespace ds {
+namespace {
+
+constexpr int kAllRanksUpTo = 16;
+
+TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
+  const TierPlan& plan = placement.of(tier);
+  TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes};
+  for (const auto& entry : plan.classes)
+    if (entry.second != 0) made.classes.push_back(entry);
+  return made;
+}
+
+}  // namespace
+
+std::string_view name_of(Tier tier) {
+  constexpr std::array<std::string_view, kTiers> kNames{"device", "pinned host", "host", "nvme"};
+  return kNames[static_cast<std::size_t>(tier)];
+}
+
+RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
+                   const BuildRank& build) {
+  const BuiltRank built = build(config, rank, cluster.world_size());
+  RankPlan plan{.rank = rank, .tiers = {}, .work = {}};
+  for (std::size_t tier = 0; tier < kTiers; ++tier)
+    plan.tiers[tier] = bytes_of(built.placement, static_cast<Tier>(tier));
+  plan.work = {.flops = flops_of(built.step),
+               .traffic = traffic_of(built.step, built.spec, cluster.slots)};
+  return plan;
+}
+
+std::vector<RankPlan> plan_ranks(const TrainConfig& config, const Cluster& cluster,
+                                 const BuildRank& build) {
+  const int world = cluster.world_size();
+  std::vector<int> ranks;
+  if (world <= kAllRanksUpTo) {
+    for (int rank = 0; rank < world; ++rank) ranks.push_back(rank);
+  } else {
+    ranks = {0, world / 2, world - 1};
+  }
+  std::vector<RankPlan> plans;
+  for (const int rank : ranks) plans.push_back(plan_rank(config, cluster, rank, build));
+  return plans;
+}
+
+const RankPlan& heaviest(const std::vector<RankPlan>& ranks) {
+  const auto lighter = [](const RankPlan& a, const RankPlan& b) {
+    return std::tuple(a.device_bytes(), a.host_bytes(), a.nvme_bytes()) <
+           std::tuple(b.device_bytes(), b.host_bytes(), b.nvme_bytes());
+  };
+  return *std::max_element(ranks.begin(), ranks.end(), lighter);
+}
+
+}  // namespace ds

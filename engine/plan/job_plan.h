@@ -1,0 +1,65 @@
+// What a job needs, from the very programs that it would run: bytes by tier, traffic, work.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/config/train_config.h"
+#include "engine/plan/rates.h"
+
+namespace ds {
+
+/// How many ranks, and how they are dealt.
+struct Cluster {
+  int nodes = 1, slots = 1;
+  [[nodiscard]] int world_size() const { return nodes * slots; }
+};
+
+/// What the trainer builds for one rank.
+struct BuiltRank {
+  Program step;
+  ShardSpec spec;
+  PlacementPlan placement;
+};
+/// Errors: Error{config} as make_programs (engine/train/programs.h).
+using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;
+
+/// Bytes of one tier, class by class; classes of no bytes are left out.
+struct TierBytes {
+  Tier tier = Tier::device;
+  std::vector<std::pair<std::string, std::int64_t>> classes;
+  std::int64_t total = 0;
+};
+
+std::string_view name_of(Tier tier);
+
+struct RankPlan {
+  int rank = 0;
+  std::array<TierBytes, kTiers> tiers;  // in the order of Tier
+  StepWork work;
+
+  [[nodiscard]] std::int64_t device_bytes() const { return bytes(Tier::device); }
+  [[nodiscard]] std::int64_t host_bytes() const {
+    return bytes(Tier::pinned_host) + bytes(Tier::host);
+  }
+  [[nodiscard]] std::int64_t nvme_bytes() const { return bytes(Tier::nvme); }
+  [[nodiscard]] std::int64_t bytes(Tier tier) const {
+    return tiers[static_cast<std::size_t>(tier)].total;
+  }
+};
+
+RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
+                   const BuildRank& build);
+
+/// The ranks of the job (all of a small one, else the first, the middle and the last): their number
+/// of virtual ranks and the lengths of their slices differ.
+std::vector<RankPlan> plan_ranks(const TrainConfig& config, const Cluster& cluster,
+                                 const BuildRank& build);
+
+/// The one with the most bytes on the device, then on the host.
+const RankPlan& heaviest(const std::vector<RankPlan>& ranks);
+
+}  // namespace ds

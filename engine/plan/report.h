@@ -1,0 +1,29 @@
+// A plan as text and as JSON.
+#pragma once
+
+#include <string>
+
+#include "engine/plan/deepspeed_estimate.h"
+#include "engine/plan/solve.h"
+
+namespace ds {
+
+/// Everything that `dslaunch plan` shows.
+struct PlanReport {
+  const SolveRequest& request;
+  std::string name;         // "gpt2_124m.toml"
+  std::string limits_from;  // where the limits come from; empty: there are none
+  std::string device;       // what the scratch is sized for: "CPU, 2 threads, AVX-512 + bf16"
+  double parameters = 0;
+  std::vector<RankPlan> ranks;
+  /// The heaviest rank's plan by the order that the config does not name, too: {name, plan}.
+  std::vector<std::pair<std::string, RankPlan>> orders;
+  std::vector<Candidate> candidates;
+  std::vector<Estimate> estimates;  // empty: not asked for
+  double largest_layer = 0;         // that the estimates were made with
+};
+
+std::string plan_text(const PlanReport& report);
+std::string plan_json(const PlanReport& report);
+
+}  // namespace ds

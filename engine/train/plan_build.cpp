@@ -1,0 +1,44 @@
+// One call of make_programs each.
+#include "engine/train/plan_build.h"
+
+namespace ds {
+namespace {
+
+std::string places(const Program& program, const std::vector<std::int64_t>& offsets) {
+  std::string text;
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    text += fmt::format("place {} {} at {}\n", program.values[i].name,
+                        name_of(program.values[i].tier), offsets[i]);
+  return text;
+}
+
+}  // namespace
+
+BuildRank rank_builder(const Kernels& kernels) {
+  return [&kernels](const TrainConfig& config, int rank, int world_size) {
+    TrainPrograms programs = make_programs(config, rank, world_size);
+    PlacementPlan placement = place_programs(programs, kernels);
+    return BuiltRank{.step = std::move(programs.step),
+                     .spec = shard_spec(config, rank, world_size),
+                     .placement = std::move(placement)};
+  };
+}
+
+std::string program_after(std::string_view pass, const TrainConfig& config, int rank,
+                          int world_size, const Kernels& kernels) {
+  std::string text, known;
+  const TrainPrograms programs =
+      make_programs(config, rank, world_size, [&](std::string_view name, const Program& program) {
+        known += fmt::format("{}, ", name);
+        if (name == pass) text = print(program);
+      });
+  if (pass == "place")
+    return print(programs.step) +
+           places(programs.step, place_programs(programs, kernels).offsets.front());
+  if (text.empty())
+    throw Error(ErrorKind::usage, fmt::format("--print: there is no pass '{}'", pass),
+                known + "place");
+  return text;
+}
+
+}  // namespace ds

@@ -1,0 +1,18 @@
+// What the planner (engine/plan) asks of the trainer: its programs and their places.
+#pragma once
+
+#include "engine/plan/job_plan.h"
+#include "engine/train/programs.h"
+
+namespace ds {
+
+/// Builds as the trainer does. `kernels` says how much scratch is needed, and must outlive it.
+BuildRank rank_builder(const Kernels& kernels);
+
+/// The step's program of one rank after a pass ("build", "differentiate", "recompute", "shard"), as
+/// text; after "place" with the offset of every value. Errors: Error{usage} naming the passes when
+/// there is no such pass.
+std::string program_after(std::string_view pass, const TrainConfig& config, int rank,
+                          int world_size, const Kernels& kernels);
+
+}  // namespace ds

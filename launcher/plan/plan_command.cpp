@@ -1,0 +1,128 @@
+// Becomes `dsrunner plan` with the same words: the launcher itself knows nothing of training.
+#include "launcher/plan/plan_command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <span>
+
+#include "engine/base/error.h"
+#include "engine/base/units.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/cli/train_command.h"
+
+namespace ds::launcher {
+namespace {
+
+/// Words for dsrunner, which checks the values.
+struct PlanWords {
+  std::vector<std::string> words;
+};
+
+constexpr int kMostNodes = 100'000, kMostSlots = 1024, kMostRanks = 999'999;
+
+void pass_on(PlanWords& plan, const GivenOption& given) {
+  plan.words.push_back(given.value.empty() ? given.name : given.name + "=" + given.value);
+}
+void pass_text_on(PlanWords& plan, const GivenOption& given) {
+  text_value(given);
+  pass_on(plan, given);
+}
+
+/// Numbers and bytes are checked here as well: what is wrong on the command line is said by the
+/// program that was called.
+template <int most>
+void pass_number_on(PlanWords& plan, const GivenOption& given) {
+  number_value(given, most == kMostRanks ? 0 : 1, most);
+  pass_on(plan, given);
+}
+void pass_size_on(PlanWords& plan, const GivenOption& given) {
+  if (!parse_bytes(given.value) || given.value.find(' ') != std::string::npos)
+    usage_error(fmt::format("{} takes bytes as 80G or 512GiB, not '{}'", given.name, given.value));
+  pass_on(plan, given);
+}
+
+using Def = OptionDef<PlanWords>;
+
+constexpr Def kJob[] = {
+    {{"--nodes", "N", "nodes of the job (default: 1)"}, pass_number_on<kMostNodes>},
+    {{"--slots", "N", "ranks on each node (default: 1)"}, pass_number_on<kMostSlots>},
+};
+
+constexpr Def kLimits[] = {
+    {{"--device-memory", "SIZE",
+      "what a rank may take of its device, as 80G; without it the device's\n"
+      "memory is the node's, as on a CPU"},
+     pass_size_on},
+    {{"--host-memory", "SIZE",
+      "what the ranks of a node may take of its memory, as 512G (default\n"
+      "for one node: what is free here, limits of cgroups counted)"},
+     pass_size_on},
+};
+
+constexpr Def kTimes[] = {
+    {{"--rates", "RATES",
+      "for the least time of a step: flops=800T (a rank), link=400G (a rank\n"
+      "to others on its node), net=50G (a node to others), pcie=55G (a\n"
+      "rank), host=200G and nvme=12G/6G (a node), bytes a second each way"},
+     pass_text_on},
+    {{"--measure", "", "measure flops and host on this machine, unless --rates has them"}, pass_on},
+};
+
+constexpr Def kOutput[] = {
+    {{"--print", "PASS",
+      "print the program of one rank after a pass: build, differentiate,\n"
+      "recompute, shard, place; or config: every key with its value"},
+     pass_text_on},
+    {{"--rank", "R", "whose program --print shows (default: 0)"}, pass_number_on<kMostRanks>},
+    {{"--deepspeed-estimate", "", "what DeepSpeed's memory estimators say, beside the plan"},
+     pass_on},
+    {{"--json", "", "the plan as JSON"}, pass_on},
+};
+
+OptionTable plan_table(PlanWords& plan) {
+  OptionTable table;
+  table.add("The job", std::span<const Def>(kJob), plan);
+  table.add("Limits", std::span<const Def>(kLimits), plan);
+  table.add("Times", std::span<const Def>(kTimes), plan);
+  table.add("Output", std::span<const Def>(kOutput), plan);
+  return table;
+}
+
+OptionTable plan_options() {
+  static PlanWords shown;
+  return plan_table(shown);
+}
+
+int run_plan(int argc, char** argv) {
+  PlanWords plan;
+  const auto words = read_command(kPlanCommand, plan_table(plan), argc, argv, Words::mixed);
+  if (!words) return 0;
+  if (words->empty()) usage_error("no train.toml given", "dslaunch plan train.toml");
+  std::vector<std::string> command =
+      train_command({.config = words->front(), .overrides = {words->begin() + 1, words->end()}});
+  plan.words.insert(plan.words.begin(), "plan");
+  command.insert(command.begin() + 1, plan.words.begin(), plan.words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(arguments.front(), arguments.data());
+  throw Error(
+      ErrorKind::config,
+      fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(errno)),
+      "dsrunner, which plans, belongs beside dslaunch");
+}
+
+}  // namespace
+
+constinit const Command kPlanCommand = {
+    .name = "plan",
+    .summary = "say what a training job needs, without a cluster: memory, traffic, time",
+    .run = run_plan,
+    .synopsis = "train.toml [key=value ...] [options]",
+    .details =
+        "Exit code 65 when it does not fit, with what to change; docs/plan.md explains the output.",
+    .options = plan_options,
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# dslaunch plan: figures, refusals, programs as text, wrong words; needs no data.
+set -u
+. "$DS_SOURCE/tests/support/launch.sh"
+cat >train.toml <<'END'
+[model]
+preset = "gpt-tiny"
+[data]
+train = "no/such/text"
+seq_len = 32
+[batch]
+micro = 2
+accum = 2
+[train]
+steps = 10
+[device]
+threads = 1
+END
+# json KEY: the first number of that name
+json() { sed -n "s/^ *\"$1\": \([0-9.e+]*\),\{0,1\}$/\1/p" out | head -1; }
+
+run plan train.toml --nodes 2 --slots 2
+expect 0 "a plan without data"
+grep -q '^plan  *train.toml: .* 2 nodes x 2 slots' out || die "the job"
+grep -q '^limits  *none given' out || die "no limits for machines that nobody knows"
+for word in weights master moments gradients scratch "in the node" "between nodes" boundary step cheapest; do
+  [ "$word" = master ] || grep -q "$word" out || die "the line of $word"
+done
+run plan --json train.toml --slots 2 precision.dtype=bf16
+expect 0 "JSON"
+grep -q '"fits": true' out || die "fits"
+[ "$(json master)" -gt 0 ] || die "bytes of the master weights in bf16"
+
+# The classes add up to the tier.
+run plan train.toml
+expect 0 "one rank"
+awk '/^  device/ {total = $2} /^    / {sum += $(NF - 2)} /^one step/ {exit} END {exit sum != total}' out ||
+  die "the classes add up"
+grep -q 'free on this machine' out || die "this machine's limits for a job of one node"
+
+# Too large: the plan is printed, then what to change.
+run plan train.toml --device-memory 1M
+expect 65 "a device that is too small"
+grep -q '^dsrunner: the plan needs .* of device memory a rank, the limit is 1.0 MiB' err || die "both numbers"
+grep -q '^  hint: ' err || die "a hint"
+grep -q '^cheapest\|none of them fits' out || die "the plan itself"
+run plan train.toml --host-memory 1M --slots 4
+expect 65 "a node that is too small"
+grep -q 'memory a node' err || die "the node's memory"
+run plan train.toml --host-memory 10G --slots 4
+expect 0 "a node that is large enough"
+
+# Rates.
+run plan train.toml --rates flops=1T,link=1G --slots 2
+expect 0 "rates"
+grep -q 'all at the same time' out || die "the least time"
+run plan train.toml --measure
+expect 0 "measured rates"
+grep -q '^  optimizer .* s$' out || die "the time of the optimizer"
+
+run plan train.toml --deepspeed-estimate
+expect 0 "DeepSpeed's estimate"
+[ "$(grep -c 'zero_init' out)" = 3 ] || die "stage 3 without zero_init"
+
+# Programs as text.
+for pass in build differentiate recompute shard place; do
+  run plan train.toml --print "$pass" --slots 2 --rank 1
+  expect 0 "--print $pass"
+  grep -q '^op ' out || die "ops after $pass"
+done
+grep -q '^place .* device at [0-9]' out || die "offsets"
+run plan train.toml --print config train.steps=77
+expect 0 "--print config"
+grep -q '^steps = 77' out || die "the resolved file"
+
+# Wrong words.
+run plan
+expect 64 "no file"
+run plan train.toml --nodes zero
+expect 64 "a count that is none"
+grep -q "takes\|whole number" err || die "what is accepted"
+run plan train.toml --device-memory lots
+expect 64 "bytes that are none"
+run plan train.toml --rates flops=fast
+expect 64 "a rate that is none"
+run plan train.toml --print nonsense
+expect 64 "a pass that is none"
+grep -q 'build, differentiate' err || die "the passes"
+run plan train.toml --rank 1
+expect 64 "a rank that is none"
+run plan train.toml --nodse 2
+expect 64 "an option that is none"
+run plan nowhere.toml
+expect 65 "a file that is none"
+run plan train.toml train.stepz=2
+expect 65 "a key that is none"
+run plan --help
+expect 0 "help"
+grep -q -- '--device-memory' out || die "the options"
+echo "ok"

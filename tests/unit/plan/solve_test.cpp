@@ -1,0 +1,101 @@
+// Limits, the cheapest choice, and what is said when nothing fits: with ranks of chosen size.
+#include <doctest/doctest.h>
+
+#include "engine/plan/report.h"
+
+using namespace ds;  // NOLINT: the tests of one file
+
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+RankPlan rank_of(std::int64_t device, std::int64_t host = 0, std::int64_t nvme = 0) {
+  RankPlan plan;
+  for (std::size_t tier = 0; tier < kTiers; ++tier) plan.tiers[tier].tier = static_cast<Tier>(tier);
+  plan.tiers[static_cast<std::size_t>(Tier::device)].total = device;
+  plan.tiers[static_cast<std::size_t>(Tier::host)].total = host;
+  plan.tiers[static_cast<std::size_t>(Tier::nvme)].total = nvme;
+  return plan;
+}
+
+/// A GiB of activations for each sequence of the micro-batch, 8 GiB besides.
+BuiltRank build_by_micro(const TrainConfig& config, int rank, int world) {
+  BuiltRank built;
+  built.spec = {.rank = rank, .world_size = world};
+  built.placement.of(Tier::device).total_bytes = (8 + config.batch.micro) * kGiB;
+  built.placement.of(Tier::device).classes = {
+      {"weights", 8 * kGiB}, {"activations", config.batch.micro * kGiB}, {"holes", 0}};
+  return built;
+}
+
+TrainConfig config_of(std::int64_t micro) {
+  TrainConfig config;
+  config.batch.micro = micro;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a plan fits when every limit holds") {
+  const RankPlan rank = rank_of(10 * kGiB, 20 * kGiB, 30 * kGiB);
+  CHECK(excess(rank, {}, 4).empty());
+  CHECK(excess(rank, {.device = 10 * kGiB, .host = 80 * kGiB, .nvme = 120 * kGiB}, 4).empty());
+  CHECK(excess(rank, {.device = 10 * kGiB - 1}, 4) ==
+        "10.0 GiB of device memory a rank, the limit is 10.0 GiB");
+  CHECK(excess(rank, {.host = 79 * kGiB}, 4) == "80.0 GiB of memory a node, the limit is 79.0 GiB");
+  CHECK(excess(rank, {.nvme = 119 * kGiB}, 4) ==
+        "120.0 GiB of NVMe a node, the limit is 119.0 GiB");
+}
+
+TEST_CASE("a device that is the host's memory counts against the node") {
+  const RankPlan rank = rank_of(10 * kGiB, 20 * kGiB);
+  CHECK(excess(rank, {.host = 60 * kGiB, .device_is_host = true}, 2).empty());
+  CHECK_FALSE(excess(rank, {.host = 59 * kGiB, .device_is_host = true}, 2).empty());
+}
+
+TEST_CASE("the cheapest: least time, then least traffic on the slowest link, then least memory") {
+  std::vector<Candidate> all(3);
+  for (Candidate& candidate : all) candidate.plan = rank_of(5);
+  all[0].plan.work.traffic.nvme_read = 1;
+  all[1].plan.work.traffic.sent_in_node = 1000;
+  all[2].plan.work.traffic.sent_in_node = 1000;
+  all[2].plan.tiers[0].total = 4;
+  CHECK(cheapest(all) == &all[2]);
+  all[2].fits = false;
+  CHECK(cheapest(all) == &all[1]);
+  all[0].bound.in_turn = 1;
+  all[1].bound.in_turn = 2;
+  CHECK(cheapest(all) == &all[0]);
+  all[0].fits = all[1].fits = false;
+  CHECK(cheapest(all) == nullptr);
+}
+
+TEST_CASE("a small job is planned rank by rank, a large one by some") {
+  std::vector<int> seen;
+  const BuildRank build = [&](const TrainConfig& config, int rank, int world) {
+    seen.push_back(rank);
+    BuiltRank built = build_by_micro(config, rank, world);
+    built.placement.of(Tier::device).total_bytes += rank == world / 2 ? 1 : 0;
+    return built;
+  };
+  CHECK(heaviest(plan_ranks(config_of(1), {.nodes = 2, .slots = 2}, build)).rank == 2);
+  CHECK(seen == std::vector<int>{0, 1, 2, 3});
+  seen.clear();
+  CHECK(heaviest(plan_ranks(config_of(1), {.nodes = 8, .slots = 8}, build)).rank == 32);
+  CHECK(seen == std::vector<int>{0, 32, 63});
+}
+
+TEST_CASE("what does not fit is named with a smaller micro-batch that does") {
+  const TrainConfig config = config_of(12);
+  const auto message = [&](std::int64_t limit) {
+    const SolveRequest request{.config = config, .limits = {.device = limit}, .rates = {}};
+    return does_not_fit(request, plan_rank(config, {}, 0, build_by_micro),
+                        plan_choices(request, build_by_micro), build_by_micro);
+  };
+  const Error some = message(15 * kGiB);
+  CHECK(some.kind() == ErrorKind::config);
+  CHECK(std::string(some.what())
+            .starts_with("the plan needs 20.0 GiB of device memory a rank, the limit is 15.0 GiB"));
+  CHECK(some.hint().starts_with("batch.micro=6 fits"));  // 7 would, but does not divide 12
+  CHECK(message(8 * kGiB).hint().find("batch.micro") == std::string::npos);
+}
