@@ -28,13 +28,10 @@ inline AdamWCoefficients adamw_coefficients(const AdamWHyper& h) {
           .inverse_sqrt_correction2 = 1.0F / std::sqrt(h.bias_correction2)};
 }
 
-/// One element, or one vector of them. `Math` gives broadcast(float), fma(a, b, c), mul, sub, div
-/// and sqrt, each correctly rounded, so that every width and device gives the same bits. Source:
-/// Loshchilov and Hutter, arXiv:1711.05101, in the order of operations of torch.optim.AdamW.
+/// The update from an unscaled gradient, shared with Adam-L2 (adam_l2.h).
 template <class Math, class Number>
-constexpr __attribute__((always_inline)) void adamw_element(const AdamWCoefficients& c, Number grad,
-                                                         Number& weight, Number& m, Number& v) {
-  const Number g = Math::mul(grad, Math::broadcast(c.grad_scale));
+constexpr __attribute__((always_inline)) void adam_update(const AdamWCoefficients& c, Number g,
+                                                          Number& weight, Number& m, Number& v) {
   m = Math::fma(Math::sub(g, m), Math::broadcast(c.one_minus_beta1), m);
   v = Math::fma(Math::mul(g, Math::broadcast(c.one_minus_beta2)), g,
                 Math::mul(v, Math::broadcast(c.beta2)));
@@ -45,6 +42,15 @@ constexpr __attribute__((always_inline)) void adamw_element(const AdamWCoefficie
                      Math::mul(weight, Math::broadcast(c.decay)));
 }
 
+/// One element, or one vector of them. `Math` gives broadcast(float), fma(a, b, c), mul, sub, div
+/// and sqrt, each correctly rounded, so that every width and device gives the same bits. Source:
+/// Loshchilov and Hutter, arXiv:1711.05101, in the order of operations of torch.optim.AdamW.
+template <class Math, class Number>
+constexpr __attribute__((always_inline)) void adamw_element(const AdamWCoefficients& c, Number grad,
+                                                            Number& weight, Number& m, Number& v) {
+  adam_update<Math>(c, Math::mul(grad, Math::broadcast(c.grad_scale)), weight, m, v);
+}
+
 /// The scalar Math of the host.
 struct ScalarMath {
   static float broadcast(float x) { return x; }
@@ -53,6 +59,7 @@ struct ScalarMath {
   static float sub(float a, float b) { return a - b; }
   static float div(float a, float b) { return a / b; }
   static float sqrt(float a) { return std::sqrt(a); }
+  static float sign(float a) { return static_cast<float>(a > 0.0F) - static_cast<float>(a < 0.0F); }
 };
 
 }  // namespace ds

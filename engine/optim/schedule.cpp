@@ -1,4 +1,4 @@
-// Warm-up, then constant, linear or cosine.
+// Warm-up, then constant, linear, cosine or a stable part with a tail.
 #include "engine/optim/schedule.h"
 
 #include <cmath>
@@ -7,8 +7,34 @@
 #include "engine/base/error.h"
 
 namespace ds {
+namespace {
+
+/// What is left of the way from min_lr to the peak, at `x` of the tail.
+double tail_left(TailType tail, double x) {
+  switch (tail) {
+    case TailType::linear:
+      return 1.0 - x;
+    case TailType::sqrt:
+      return 1.0 - std::sqrt(x);
+    case TailType::cosine:
+      return (1.0 + std::cos(std::numbers::pi * x)) / 2.0;
+  }
+  return 0.0;
+}
+
+double wsd_left(const ScheduleConfig& schedule, std::int64_t step) {
+  const std::int64_t stable_end = schedule.total - schedule.decay;
+  if (step <= stable_end) return 1.0;
+  return tail_left(schedule.tail,
+                   static_cast<double>(step - stable_end) / static_cast<double>(schedule.decay));
+}
+
+bool is_deepspeed(ScheduleType type) { return type >= ScheduleType::warmup; }
+
+}  // namespace
 
 double learning_rate(const ScheduleConfig& schedule, double peak, std::int64_t step) {
+  if (is_deepspeed(schedule.type)) return deepspeed_lr(schedule, peak, step);
   DS_ASSERT(step >= 1 && schedule.warmup <= schedule.total);
   if (step <= schedule.warmup) {
     return peak * static_cast<double>(step) / static_cast<double>(schedule.warmup);
@@ -18,7 +44,8 @@ double learning_rate(const ScheduleConfig& schedule, double peak, std::int64_t s
     return schedule.min_lr;  // Also when the warm-up is the whole schedule.
   const double progress = static_cast<double>(step - schedule.warmup) /
                           static_cast<double>(schedule.total - schedule.warmup);
-  const double left = schedule.type == ScheduleType::linear
+  const double left = schedule.type == ScheduleType::wsd ? wsd_left(schedule, step)
+                      : schedule.type == ScheduleType::linear
                           ? 1.0 - progress
                           : (1.0 + std::cos(std::numbers::pi * progress)) / 2.0;
   return schedule.min_lr + (peak - schedule.min_lr) * left;

@@ -1,0 +1,30 @@
+// Adam with weight decay in the gradient, once, for every backend.
+#pragma once
+
+#include "engine/optim/adamw.h"
+
+namespace ds {
+
+struct AdamL2Coefficients {
+  AdamWCoefficients adam;  // decay = 1
+  float weight_decay;
+};
+
+inline AdamL2Coefficients adam_l2_coefficients(AdamWHyper h) {
+  const float weight_decay = h.weight_decay;
+  h.weight_decay = 0.0F;
+  return {.adam = adamw_coefficients(h), .weight_decay = weight_decay};
+}
+
+/// As adamw_element(); the moments see gradient + weight_decay * weight. Source: Kingma and Ba,
+/// arXiv:1412.6980, in the order of operations of torch.optim.Adam.
+template <class Math, class Number>
+constexpr __attribute__((always_inline)) void adam_l2_element(const AdamL2Coefficients& c,
+                                                              Number grad, Number& weight,
+                                                              Number& m, Number& v) {
+  const Number g = Math::fma(weight, Math::broadcast(c.weight_decay),
+                             Math::mul(grad, Math::broadcast(c.adam.grad_scale)));
+  adam_update<Math>(c.adam, g, weight, m, v);
+}
+
+}  // namespace ds

@@ -1,0 +1,214 @@
+// Equal bits after 20 steps: random cells of the matrix, or all of it.
+//
+//   equality_matrix [--cells N] [--seed S]   N random cells and the hard ones (what CI runs)
+//   equality_matrix --only dtype=bf16,world=3,...   one cell; axes left out are at their plainest
+//   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "e2e/equality/train_cell.h"
+#include "engine/base/error.h"
+
+namespace {
+
+using namespace ds;        // NOLINT: a test program
+using namespace ds::test;  // NOLINT
+
+// What is most likely to break, in every run: all that can be on at once, at an odd world size.
+constexpr const char* kHardCells[] = {
+    "dtype=bf16,order=step,recompute=block,world=3,threads=2",
+};
+
+struct Options {
+  int cells = 12;
+  unsigned seed = 0;
+  bool all = false;
+  std::string only, table;
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string path = std::filesystem::temp_directory_path() / "equality-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) throw_errno("cannot make " + path, errno);
+    path_ = path;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+class Matrix {
+ public:
+  Matrix() { write_job(folder_.path()); }
+
+  void check(const Cell& cell) {
+    const std::string& expected = reference(cell);
+    if (cell == reference_of(cell)) return;
+    const std::string hash = run(cell);
+    ++cells_;
+    const bool same = !hash.empty() && hash == expected;
+    if (!same) failures_.push_back(cell);
+    fmt::print("{}  {}  {}\n", hash.empty() ? std::string(32, '-') : hash,
+               same ? "same   " : "DIFFERS", name_of(cell));
+    std::fflush(stdout);
+  }
+
+  // A check that could not fail proves nothing: other arithmetic must give other weights.
+  void check_references() {
+    std::set<std::string> hashes;
+    for (const auto& [cell, hash] : references_) {
+      if (hashes.insert(hash).second) continue;
+      fmt::print("FAILED: other arithmetic, the same weights: {}\n", name_of(cell));
+      failures_.push_back(cell);
+    }
+  }
+
+  int report() const {
+    for (const Cell& cell : failures_)
+      fmt::print("FAILED: equality_matrix --only {}\n", name_of(cell));
+    if (cells_ == 0) fmt::print("FAILED: no cell was compared\n");
+    if (failures_.empty() && cells_ > 0)
+      fmt::print("equal bits: {} cells, {} references\n", cells_, references_.size());
+    return failures_.empty() && cells_ > 0 ? 0 : 1;
+  }
+
+  [[nodiscard]] const std::map<Cell, std::string>& references() const { return references_; }
+  [[nodiscard]] const std::vector<Cell>& failures() const { return failures_; }
+
+ private:
+  const std::string& reference(const Cell& cell) {
+    const Cell plain = reference_of(cell);
+    const auto known = references_.find(plain);
+    if (known != references_.end()) return known->second;
+    const std::string hash = run(plain);
+    if (hash.empty()) failures_.push_back(plain);
+    fmt::print("{}  first    {}\n", hash, name_of(plain));
+    return references_[plain] = hash;
+  }
+
+  // Empty: the run failed, and why was said.
+  std::string run(const Cell& cell) {
+    try {
+      return train_cell(folder_.path(), cell);
+    } catch (const Error& error) {
+      fmt::print("FAILED: {}: {}\n", name_of(cell), error.for_people());
+      return {};
+    }
+  }
+
+  Folder folder_;
+  std::map<Cell, std::string> references_;
+  std::vector<Cell> failures_;
+  int cells_ = 0;
+};
+
+void check_random(Matrix& matrix, const Options& options) {
+  fmt::print("--cells {} --seed {}\n", options.cells, options.seed);
+  std::mt19937 random(options.seed);
+  for (const char* hard : kHardCells) matrix.check(cell_of(hard));
+  for (int i = 0; i < options.cells; ++i) {
+    Cell cell;
+    for (const Axis& axis : axes()) cell.push_back(random() % axis.choices.size());
+    matrix.check(cell);
+  }
+}
+
+// One row an arithmetic, one column a choice of each other axis: cells that agree of all.
+void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const std::string& path) {
+  std::ofstream file(path);
+  file << "# Equal bits: the whole matrix\n\n"
+       << fmt::format(
+              "Made by `equality_matrix --all --table FILE`: {} runs of {} steps "
+              "with\naccumulation, "
+              "{} virtual ranks, tied head, clipping. All cells of a row must have its "
+              "weights_hash.\n",
+              cells.size(), kEqualitySteps, kVirtualRanks);
+  for (std::size_t a = 0; a < axes().size(); ++a) {
+    const Axis& axis = axes()[a];
+    if (axis.arithmetic) continue;
+    file << fmt::format("\n| arithmetic | weights_hash |");
+    for (const Choice& choice : axis.choices)
+      file << fmt::format(" {} {} |", axis.name, choice.name);
+    file << "\n|---|---|" + std::string(axis.choices.size() * 4, '-') + "\n";
+    for (const auto& [reference, hash] : matrix.references()) {
+      std::string arithmetic;
+      for (std::size_t b = 0; b < axes().size(); ++b) {
+        if (axes()[b].arithmetic)
+          arithmetic += fmt::format("{} ", axes()[b].choices[reference[b]].name);
+      }
+      file << fmt::format("| {}| {} |", arithmetic, hash);
+      for (std::size_t c = 0; c < axis.choices.size(); ++c) {
+        const auto belongs = [&, a = a, c = c](const Cell& cell) {
+          return cell[a] == c && reference_of(cell) == reference;
+        };
+        const auto all = std::count_if(cells.begin(), cells.end(), belongs);
+        const auto bad = std::count_if(matrix.failures().begin(), matrix.failures().end(), belongs);
+        file << fmt::format(" {} of {} |", all - bad, all);
+      }
+      file << "\n";
+    }
+  }
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  options.seed = std::random_device()();
+  const auto next = [&](int& i) -> std::string {
+    if (i + 1 >= argc) throw Error(ErrorKind::usage, fmt::format("{} wants a value", argv[i]));
+    return argv[++i];
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--cells") {
+      options.cells = std::stoi(next(i));
+    } else if (option == "--seed") {
+      options.seed = static_cast<unsigned>(std::stoul(next(i)));
+    } else if (option == "--only") {
+      options.only = next(i);
+    } else if (option == "--table") {
+      options.table = next(i);
+    } else if (option == "--all") {
+      options.all = true;
+    } else {
+      throw Error(ErrorKind::usage, fmt::format("unknown option {}", option));
+    }
+  }
+  return options;
+}
+
+int run(const Options& options) {
+  Matrix matrix;
+  const std::vector<Cell> cells = options.all ? all_cells() : std::vector<Cell>();
+  for (const Cell& cell : cells) matrix.check(cell);
+  if (!options.only.empty()) {
+    matrix.check(cell_of(options.only));
+  } else if (!options.all) {
+    check_random(matrix, options);
+  }
+  matrix.check_references();
+  if (!options.table.empty()) write_table(matrix, cells, options.table);
+  return matrix.report();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse(argc, argv));
+  } catch (const Error& error) {
+    fmt::print(stderr, "equality_matrix: {}\n", error.for_people());
+    return 64;
+  }
+}

@@ -1,0 +1,142 @@
+// Ranks as threads: the product's trainer, collectives over shared memory.
+#include "e2e/equality/train_cell.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <thread>
+
+#include "engine/base/error.h"
+#include "engine/config/load.h"
+#include "engine/data/corpus.h"
+#include "engine/train/trainer.h"
+#include "support/thread_collectives.h"
+
+namespace ds::test {
+namespace {
+
+constexpr auto kTimeout = std::chrono::seconds(120);
+
+// Three blocks, so that one is neither first nor last; slices of several leaves at every world
+// size; the embedding is tied to the head; clipping is on, for it needs the norm of all.
+constexpr const char* kJob = R"([model]
+layers = 3
+hidden = 48
+heads = 3
+[data]
+train = "text"
+validation = 0
+seq_len = 16
+[batch]
+micro = 2
+accum = 2
+[optimizer]
+lr = 3e-3
+weight_decay = 0.1
+clip = 0.5
+[determinism]
+virtual_ranks = 4
+[train]
+steps = 20
+seed = 7
+)";
+
+class Rank {
+ public:
+  Rank(const std::string& folder, const Cell& cell, int rank, std::shared_ptr<ThreadWorld> world)
+      : folder_(folder), cell_(cell), collectives_(std::move(world), rank) {}
+
+  void run() {
+    try {
+      train();
+    } catch (...) {
+      error_ = std::current_exception();
+      if (group_ != nullptr) group_->abort();
+    }
+  }
+  [[nodiscard]] const std::string& hash() const { return hash_; }
+  [[nodiscard]] const std::exception_ptr& error() const { return error_; }
+
+ private:
+  void train() {
+    const int size = collectives_.world_size();
+    std::vector<int> ranks(static_cast<std::size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    group_ = collectives_.make_group({.name = "world", .epoch = 0, .ranks = ranks},
+                                     Deadline::after(kTimeout));
+    const TrainConfig config = load_train_config(
+        {.path = folder_ + "/train.toml", .overrides = keys(), .world_size = size});
+    const DataSet data = open_data(config.data);
+    Backend backend = make_cpu_backend(
+        {.threads = static_cast<int>(config.device.threads), .isa = config.device.isa});
+    Trainer trainer(config, backend, *group_, data);
+    for (int step = 0; step < kEqualitySteps; ++step) trainer.step(false);
+    hash_ = trainer.weights_hash();
+  }
+
+  [[nodiscard]] std::vector<std::string> keys() const {
+    std::vector<std::string> keys = keys_of(cell_);
+    for (std::string& key : keys) {
+      const std::size_t at = key.find("{paths}");
+      if (at != std::string::npos) key.replace(at, 7, folder_);
+    }
+    return keys;
+  }
+
+  const std::string& folder_;
+  const Cell& cell_;
+  ThreadCollectives collectives_;
+  std::unique_ptr<Group> group_;
+  std::string hash_;
+  std::exception_ptr error_;
+};
+
+// A failing rank takes others with it: who failed first is the one with something to say.
+[[noreturn]] void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
+  for (const std::exception_ptr& each : errors) {
+    try {
+      std::rethrow_exception(each);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::comm) throw;
+    }
+  }
+  std::rethrow_exception(errors.front());
+}
+
+}  // namespace
+
+void write_job(const std::string& folder) {
+  std::ofstream(folder + "/train.toml") << kJob;
+  std::ofstream text(folder + "/text");
+  std::uint32_t state = 1;
+  for (int i = 0; i < 20000;
+       ++i) {  // letters that follow each other unevenly: there is much to learn
+    state = state * 1664525U + 1013904223U;
+    text << static_cast<char>('a' + (state >> 24U) % (2 + i % 7));
+  }
+}
+
+std::string train_cell(const std::string& folder, const Cell& cell) {
+  const auto world = std::make_shared<ThreadWorld>(world_of(cell));
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world->size(); ++rank)
+    ranks.push_back(std::make_unique<Rank>(folder, cell, rank, world));
+  for (const auto& rank : ranks) threads.emplace_back([&rank] { rank->run(); });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::exception_ptr> errors;
+  for (const auto& rank : ranks) {
+    if (rank->error()) errors.push_back(rank->error());
+  }
+  if (!errors.empty()) rethrow_cause(errors);
+  for (const auto& rank : ranks) {
+    if (rank->hash() != ranks[0]->hash())
+      throw Error(ErrorKind::bug, "ranks of one job have different weights");
+  }
+  return ranks[0]->hash();
+}
+
+}  // namespace ds::test

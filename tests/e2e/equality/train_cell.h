@@ -1,0 +1,19 @@
+// One cell of the equality matrix: a whole training run, ranks as threads of this process.
+#pragma once
+
+#include <string>
+
+#include "e2e/equality/cells.h"
+
+namespace ds::test {
+
+inline constexpr int kEqualitySteps = 20, kVirtualRanks = 4;
+
+/// Writes the text and the train.toml that all cells share into `folder`.
+void write_job(const std::string& folder);
+
+/// The hash of the weights after kEqualitySteps steps; all ranks must agree. Errors: Error of the
+/// first rank that failed; a setting that is not built is one.
+std::string train_cell(const std::string& folder, const Cell& cell);
+
+}  // namespace ds::test
