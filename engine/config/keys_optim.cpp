@@ -20,7 +20,7 @@ using K = KeyKind;
 // clang-format off
 const Key kOptimKeys[] = {
     {"optimizer.type", K::choice, true, 0, 0, kOptimizers, "*", "\"adamw\"",
-     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: the sign of a mean. Decay is on matrices only.", DS_WORD(optimizer.type, kOptimizers)},
+     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: the sign of a mean. Decay is on every weight.", DS_WORD(optimizer.type, kOptimizers)},
     {"optimizer.lr", K::number, true, 0, 1e3, "", "", "0.001",
      "Peak learning rate.", DS_FIELD(optimizer.lr)},
     {"optimizer.betas", K::betas, true, 0, 0.999999, "", "", "[0.9, 0.95]",
