@@ -38,11 +38,15 @@ class ThreadMeeting {
     loans_.resize(at_.size());
     loans_[me] = std::move(loan);
     arrive(lock, rank, name, deadline);
-    compare(rank);
+    const std::string difference = difference_of(rank);
     lock.unlock();
-    copy(std::as_const(loans_));
+    if (difference.empty()) copy(std::as_const(loans_));
     lock.lock();
-    arrive(lock, rank, name, deadline);
+    // Others may still read what we have lent; none of them can fail before it gets here.
+    const std::size_t round = ++at_[me];
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return missing(round).empty(); });
+    if (!difference.empty()) throw Error(ErrorKind::comm, difference);
   }
 
   void send(int from, int to, std::span<const std::byte> data, Deadline deadline) {
@@ -81,27 +85,35 @@ class ThreadMeeting {
   void arrive(std::unique_lock<std::mutex>& lock, int rank, const char* name, Deadline deadline) {
     const std::size_t round = ++at_[static_cast<std::size_t>(rank)];
     changed_.notify_all();
-    const auto missing = [&] {
-      std::vector<int> ranks;
-      for (std::size_t i = 0; i < at_.size(); ++i) {
-        if (at_[i] < round) ranks.push_back(static_cast<int>(i));
-      }
-      return ranks;
-    };
-    wait(
-        lock, rank, name, deadline, [&] { return missing().empty(); }, missing);
+    try {
+      wait(
+          lock, rank, name, deadline, [&] { return missing(round).empty(); },
+          [&] { return missing(round); });
+    } catch (...) {
+      --at_[static_cast<std::size_t>(rank)];  // nobody may take what it has lent
+      throw;
+    }
   }
 
-  void compare(int rank) {
+  std::vector<int> missing(std::size_t round) const {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (at_[i] < round) ranks.push_back(static_cast<int>(i));
+    }
+    return ranks;
+  }
+
+  // Empty when all are in the same operation.
+  std::string difference_of(int rank) const {
     const Loan& own = loans_[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < loans_.size(); ++i) {
       const Loan& other = loans_[i];
       if (other.about == own.about && std::strcmp(other.name, own.name) == 0) continue;
-      throw Error(
-          ErrorKind::comm,
-          fmt::format("{} (of group {}): {} {}, but {} is in {} {}", name_of(rank), spec_.name,
-                      own.name, own.about, name_of(static_cast<int>(i)), other.name, other.about));
+      return fmt::format("{} (of group {}): {} {}, but {} is in {} {}", name_of(rank), spec_.name,
+                         own.name, own.about, name_of(static_cast<int>(i)), other.name,
+                         other.about);
     }
+    return {};
   }
 
   template <class Done, class Missing>
