@@ -90,7 +90,7 @@ void Ladder::register_memory(std::span<const std::span<std::byte>> arenas) {
   read_ring_->register_memory({});
   step_ =
       fmt::format("io_uring without registered buffers ({}{})",
-                  std::generic_category().message(error), error == ENOMEM ? ": see ulimit -l" : "");
+                  std::generic_category().message(error), error == ENOMEM ? ", see ulimit -l" : "");
 }
 
 }  // namespace ds

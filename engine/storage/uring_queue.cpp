@@ -139,7 +139,8 @@ std::unique_ptr<UringQueue> make_uring_queue(std::shared_ptr<const OpenFiles> fi
   auto queue = std::make_unique<KernelQueue>(std::move(files), direction, calls);
   if (queue->open(depth)) return queue;
   const int error = errno;
-  why_not = fmt::format("io_uring is refused: {}", std::generic_category().message(error));
+  why_not = fmt::format("io_uring is refused: {}{}", std::generic_category().message(error),
+                        error == ENOMEM ? ", see ulimit -l" : "");
   return nullptr;
 }
 

@@ -101,10 +101,10 @@ const std::vector<Step>& steps() {
          {"put off", {real.setup, shaky_enter, real.enroll}, "io_uring with registered buffers; "},
          {"plain",
           {real.setup, real.enter, refuse_buffers},
-          "io_uring without registered buffers (Cannot allocate memory: see ulimit -l); "},
+          "io_uring without registered buffers (Cannot allocate memory, see ulimit -l); "},
          {"half plain",
           {real.setup, real.enter, refuse_second_buffers},
-          "io_uring without registered buffers (Cannot allocate memory: see ulimit -l); "},
+          "io_uring without registered buffers (Cannot allocate memory, see ulimit -l); "},
          {"enter forbidden",
           {real.setup, refuse_enter, real.enroll},
           "threads with pread and pwrite (io_uring fails: io_uring_enter: Function not "

@@ -1,0 +1,69 @@
+// Preloaded (LD_PRELOAD): the pread and pwrite of files opened with O_DIRECT fail as DS_IO_FAULT
+// says, from the N-th call on. Other files are left alone.
+//   short:N     a third of the bytes is moved       eintr:N   every second call is interrupted
+//   error:N:E   errno E                             hang:N    never returns
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+struct Fault {
+  std::string_view kind;
+  int from = 0;
+  int error = 0;
+};
+
+Fault read_fault() {
+  const char* const text = std::getenv("DS_IO_FAULT");
+  Fault fault;
+  if (text == nullptr) return fault;
+  const std::string_view all = text;
+  fault.kind = all.substr(0, all.find(':'));
+  std::sscanf(text + fault.kind.size(), ":%d:%d", &fault.from, &fault.error);
+  return fault;
+}
+
+/// Calls `real` with what the fault leaves of `size`.
+template <typename Real>
+ssize_t with_fault(Real real, int file, std::size_t size) {
+  static const Fault fault = read_fault();
+  static std::atomic<int> calls{0};
+  const bool ours = (::fcntl(file, F_GETFL) & O_DIRECT) != 0 && size > 4096;
+  const int call = ours ? ++calls : 0;
+  if (!ours || fault.kind.empty() || call < fault.from) return real(size);
+  if (fault.kind == "short") return real(size / 3 / 4096 * 4096 + 4096);
+  if (fault.kind == "eintr" && call % 2 == 1) {
+    errno = EINTR;
+    return -1;
+  }
+  if (fault.kind == "error") {
+    errno = fault.error;
+    return -1;
+  }
+  while (fault.kind == "hang") ::pause();
+  return real(size);
+}
+
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" ssize_t pread(int file, void* into, std::size_t size, off_t offset) {
+  static auto* const real = next<ssize_t(int, void*, std::size_t, off_t)>("pread");
+  return with_fault([&](std::size_t left) { return real(file, into, left, offset); }, file, size);
+}
+
+extern "C" ssize_t pwrite(int file, const void* from, std::size_t size, off_t offset) {
+  static auto* const real = next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite");
+  return with_fault([&](std::size_t left) { return real(file, from, left, offset); }, file, size);
+}
