@@ -1,4 +1,4 @@
-// Lines by fmt: no JSON tree for eight numbers, and nothing allocated.
+// Lines by fmt: no JSON tree for ten numbers, and nothing allocated.
 #include "engine/monitor/metrics_writer.h"
 
 #include <fcntl.h>
@@ -24,6 +24,8 @@ Line metrics_line(const StepMetrics& m) {
   add_number(line, "loss", m.loss);
   add_number(line, "lr", m.learning_rate);
   add_number(line, "grad_norm", m.grad_norm);
+  add_number(line, "loss_scale", m.loss_scale);
+  line.add(",\"skipped_steps\":{}", m.skipped);
   line.add(",\"tokens\":{}", m.tokens);
   add_number(line, "tokens_per_s", m.tokens_per_s);
   add_number(line, "elapsed_s", m.elapsed_s);

@@ -14,8 +14,10 @@ struct StepMetrics {
   std::int64_t step = 0;  // From 1.
   double loss = 0.0;      // Nats per token, mean over the step's tokens.
   double learning_rate = 0.0;
-  double grad_norm = 0.0;   // Before clipping.
-  std::int64_t tokens = 0;  // Seen since the start, all ranks.
+  double grad_norm = 0.0;    // Before clipping.
+  double loss_scale = 1.0;   // Of this step's backward pass.
+  std::int64_t skipped = 0;  // Steps left out since the start: gradients that were not finite.
+  std::int64_t tokens = 0;   // Seen since the start, all ranks.
   double tokens_per_s = 0.0;
   double elapsed_s = 0.0;
 };

@@ -31,10 +31,11 @@ int digits(std::int64_t number) { return number < 10 ? 1 : 1 + digits(number / 1
 }  // namespace
 
 Line progress_line(const Progress& p, int width) {
-  const std::array<Line, 6> fields{
+  const std::array<Line, 7> fields{
       Line::of("step {:>{}}/{}", p.step, digits(p.total_steps), p.total_steps),
       loss_text(p.loss),
       Line::of("lr {:.1e}", p.learning_rate),
+      p.skipped > 0 ? Line::of("{} skipped", p.skipped) : Line(),
       Line::of("{} tokens/s", format_count(p.tokens_per_s)),
       p.peak_fraction > 0 ? Line::of("{:.0f} % of peak", 100 * p.peak_fraction) : Line(),
       Line::of("{} left", format_duration(p.seconds_left))};

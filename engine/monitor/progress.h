@@ -12,6 +12,7 @@ struct Progress {
   std::int64_t step = 0, total_steps = 0;
   double loss = 0.0;
   double learning_rate = 0.0;
+  std::int64_t skipped = 0;    // Steps left out since the start; 0 is not shown.
   double tokens_per_s = 0.0;   // Of all ranks together.
   double peak_fraction = 0.0;  // Share of the measured matrix peak of all ranks; 0 = not measured.
   double seconds_left = 0.0;

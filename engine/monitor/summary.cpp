@@ -19,6 +19,8 @@ std::string summary_json(const Summary& summary) {
   nlohmann::ordered_json json;
   json["steps"] = summary.steps;
   json["train_loss"] = or_null(summary.train_loss);
+  json["skipped_steps"] = summary.skipped_steps;
+  json["loss_scale"] = summary.loss_scale;
   json["validation_loss"] = or_null(summary.validation_loss);
   json["median_tokens_per_s"] = or_null(summary.median_tokens_per_s);
   json["peak_memory_bytes"] = summary.peak_memory_bytes;

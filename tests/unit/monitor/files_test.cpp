@@ -108,6 +108,8 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
                                  .loss = 5.5451774444,
                                  .learning_rate = 1e-3,
                                  .grad_norm = std::nan(""),
+                                 .loss_scale = 65536,
+                                 .skipped = 3,
                                  .tokens = 20480,
                                  .tokens_per_s = 18400.5,
                                  .elapsed_s = 1.25}));
@@ -121,6 +123,8 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
   CHECK(step["loss"] == 5.5451774444);
   CHECK(step["lr"] == 1e-3);
   CHECK(step["grad_norm"].is_null());
+  CHECK(step["loss_scale"] == 65536);
+  CHECK(step["skipped_steps"] == 3);
   CHECK(step["tokens"] == 20480);
   CHECK(step["tokens_per_s"] == 18400.5);
   CHECK(step["elapsed_s"] == 1.25);
@@ -131,12 +135,16 @@ TEST_CASE("the summary is JSON; what is missing is null") {
   ds::Summary summary;
   summary.steps = 20;
   summary.train_loss = 1.5;
+  summary.skipped_steps = 4;
+  summary.loss_scale = 0.5;
   summary.median_tokens_per_s = 100.5;
   summary.peak_memory_bytes = 7;
   summary.weights_hash = "ab";
   const auto json = nlohmann::json::parse(ds::summary_json(summary));
   CHECK(json["steps"] == 20);
   CHECK(json["train_loss"] == 1.5);
+  CHECK(json["skipped_steps"] == 4);
+  CHECK(json["loss_scale"] == 0.5);
   CHECK(json["validation_loss"].is_null());
   CHECK(json["median_tokens_per_s"] == 100.5);
   CHECK(json["peak_memory_bytes"] == 7);

@@ -48,6 +48,12 @@ TEST_CASE("a wide line says everything; a narrow one drops whole fields from the
   CHECK(ds::progress_line(kProgress, 1) == "step  120/6000");
 }
 
+TEST_CASE("skipped steps are shown once there are any") {
+  ds::Progress progress = kProgress;
+  progress.skipped = 2;
+  CHECK(ds::progress_line(progress, 50) == "step  120/6000  loss 1.842  lr 9.1e-04  2 skipped");
+}
+
 TEST_CASE("what is unknown or not finite is said or left out") {
   ds::Progress progress = kProgress;
   progress.loss = std::nan("");
