@@ -13,7 +13,6 @@ struct NotBuilt {
 };
 
 constexpr NotBuilt kNotBuilt[] = {
-    {"model.dropout", "*"},
     {"optimizer.type", "adam_l2|sgd|lion"},
     {"optimizer.momentum", "*"},
     {"optimizer.nesterov", "*"},

@@ -92,18 +92,40 @@ struct GeluBackward {
   Tensor din;
 };
 
-/// Causal softmax(q k^T / sqrt(D)) v.
-/// Shapes: qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax
-/// denominator.
+/// Which elements a dropout keeps: a pure function of (seed, key, step, sample, element) by Philox,
+/// so that threads, micro-batches, world size and recomputing cannot change it, and no mask is ever
+/// stored. Element e of a sample has word e / 16 % 4 of counter e / 64 * 16 + e % 16; it is dropped
+/// when the word's upper 24 bits, as a fraction, are below `rate`, else scaled by 1 / (1 - rate).
+/// Shapes: samples (B) i64: the sequences' numbers in the whole training.
+struct DropoutDraw {
+  ConstTensor samples{};
+  float rate = 0;  // 0: nothing is dropped, and nothing scaled
+  std::uint64_t seed = 0, key = 0, step = 0;
+};
+
+/// out = in with elements dropped and the rest scaled. Its own gradient: the same draw on dout.
+/// Shapes: in, out (n) act, n / B elements a sample.   Order: out may be in's memory.
+struct Dropout {
+  ConstTensor in;
+  DropoutDraw draw;
+  Tensor out;
+};
+
+/// Causal softmax(q k^T / sqrt(D)) v, with a dropout of the probabilities if wanted: query q and
+/// key k of head h have element (h * T + q) * P + k of the sample, P = T rounded up to 64. Shapes:
+/// qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax denominator,
+/// before the dropout.
 struct Attention {
   ConstTensor qkv;
   Tensor out, lse;
+  DropoutDraw dropout{};
 };
 
 /// Shapes: qkv (3, B, H, T, D), out, dout (B*T, H*D) act; lse (B, H, T) f32; dqkv (B*T, 3*H*D) act.
 struct AttentionBackward {
   ConstTensor qkv, out, lse, dout;
   Tensor dqkv;
+  DropoutDraw dropout{};
 };
 
 /// Sum of cross-entropies of softmax(in * weight^T) against targets; targets < 0 do not count.
@@ -207,6 +229,7 @@ class Kernels {
   virtual void run(const LinearBackwardWeight& a, Stream& stream) = 0;
   virtual void run(const Gelu& a, Stream& stream) = 0;
   virtual void run(const GeluBackward& a, Stream& stream) = 0;
+  virtual void run(const Dropout& a, Stream& stream) = 0;
   virtual void run(const Attention& a, Stream& stream) = 0;
   virtual void run(const AttentionBackward& a, Stream& stream) = 0;
   virtual void run(const HeadLoss& a, Stream& stream) = 0;

@@ -1,6 +1,8 @@
 // GPT-2's forward pass as ops: every residual add is fused into the layer norm that follows it.
 #include "engine/models/gpt2.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -71,6 +73,7 @@ class Gpt2 {
     batch.targets = add("targets", ValueKind::input, DType::i32, {rows_});
     batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
     batch.count = add("count", ValueKind::activation, DType::i64, {1});
+    if (shape_.dropout > 0) batch.samples = add("samples", ValueKind::input, DType::i64, {batch_});
     program_.micro_batches.push_back(batch);
   }
 
@@ -139,7 +142,7 @@ class Gpt2 {
     wte_ = wte;
     const ValueId out = activation("embed.out", {rows_, width_});
     emit(OpCode::embed, "embed", {program_.micro_batches[0].tokens, wte, wpe}, {out});
-    return out;
+    return dropout("embed.dropout", out);
   }
 
   /// residual += delta (if any), then the norm of it. The sum is the new residual.
@@ -176,10 +179,27 @@ class Gpt2 {
     return out;
   }
 
+  [[nodiscard]] OpAttrs draw(const std::string& path) const {
+    return {.dropout = {.rate = static_cast<float>(shape_.dropout),
+                        .key = XXH3_64bits(path.data(), path.size())}};
+  }
+
+  ValueId dropout(const std::string& path, ValueId in) {
+    if (shape_.dropout == 0) return in;
+    const ValueId out = activation(path + ".out", program_.value(in).shape);
+    emit(OpCode::dropout, path, {in, program_.micro_batches[0].samples}, {out}, draw(path));
+    return out;
+  }
+
   ValueId attention(const std::string& path, ValueId qkv) {
     const ValueId out = activation(path + ".out", {rows_, width_});
     const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions_});
-    emit(OpCode::attention, path, {qkv}, {out, lse});
+    if (shape_.dropout == 0) {
+      emit(OpCode::attention, path, {qkv}, {out, lse});
+    } else {
+      emit(OpCode::attention, path, {qkv, program_.micro_batches[0].samples}, {out, lse},
+           draw(path));
+    }
     return out;
   }
 
@@ -195,10 +215,10 @@ class Gpt2 {
 
     ValueId x = layernorm(path + ".ln1", ln1, residual, delta);
     x = attention(path + ".attn", linear_heads(path + ".attn.qkv", qkv, x));
-    x = linear(path + ".attn.proj", proj, x);
+    x = dropout(path + ".attn.dropout", linear(path + ".attn.proj", proj, x));
     x = layernorm(path + ".ln2", ln2, residual, x);
     x = linear_gelu(path + ".mlp.fc", fc, x);
-    delta = linear(path + ".mlp.proj", down, x);
+    delta = dropout(path + ".mlp.dropout", linear(path + ".mlp.proj", down, x));
   }
 
   void final_norm_and_head(ValueId residual, ValueId delta) {

@@ -72,6 +72,17 @@ void reverse_linear(Reverse& reverse, const Op& op) {
   reverse.contribute(in, din);
 }
 
+// The same numbers drop the same elements: nothing is kept for it.
+void reverse_dropout(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], samples = op.in[1];
+  const ValueId dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const ValueId din = gradient_like(reverse, op, "in", in);
+  reverse.emit(
+      reverse_op(OpCode::dropout, op, "", {dout, samples}, {din}, {.dropout = op.attrs.dropout}));
+  reverse.contribute(in, din);
+}
+
 // dqkv has the layout that the linear layer before it reads, (rows, 3C), not that of qkv.
 void reverse_attention(Reverse& reverse, const Op& op) {
   const ValueId qkv = op.in[0], out = op.out[0], lse = op.out[1];
@@ -80,7 +91,10 @@ void reverse_attention(Reverse& reverse, const Op& op) {
   const Shape shape = reverse.value(out).shape;
   const ValueId dqkv =
       reverse.activation(op.path + ".grad.qkv", reverse.value(qkv).dtype, {shape[0], 3 * shape[1]});
-  reverse.emit(reverse_op(OpCode::attention_backward, op, "", {qkv, out, lse, dout}, {dqkv}));
+  std::vector<ValueId> in{qkv, out, lse, dout};
+  if (op.attrs.dropout.rate != 0) in.push_back(op.in[1]);
+  reverse.emit(reverse_op(OpCode::attention_backward, op, "", std::move(in), {dqkv},
+                          {.dropout = op.attrs.dropout}));
   reverse.contribute(qkv, dqkv);
 }
 
@@ -108,10 +122,13 @@ struct Rule {
   OpCode forward;
   void (*emit)(Reverse&, const Op&);
 };
-constexpr std::array kRules{
-    Rule{OpCode::embed, reverse_embed},         Rule{OpCode::layernorm, reverse_layernorm},
-    Rule{OpCode::linear, reverse_linear},       Rule{OpCode::attention, reverse_attention},
-    Rule{OpCode::head_loss, reverse_head_loss}, Rule{OpCode::add, reverse_add}};
+constexpr std::array kRules{Rule{OpCode::embed, reverse_embed},
+                            Rule{OpCode::layernorm, reverse_layernorm},
+                            Rule{OpCode::linear, reverse_linear},
+                            Rule{OpCode::dropout, reverse_dropout},
+                            Rule{OpCode::attention, reverse_attention},
+                            Rule{OpCode::head_loss, reverse_head_loss},
+                            Rule{OpCode::add, reverse_add}};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ std::string_view name_of(ValueKind kind) {
 }
 
 std::string_view name_of(OpCode code) {
-  constexpr std::array<std::string_view, 22> kNames{"embed",
+  constexpr std::array<std::string_view, 23> kNames{"embed",
                                                     "embed_backward",
                                                     "layernorm",
                                                     "layernorm_backward",
@@ -24,6 +24,7 @@ std::string_view name_of(OpCode code) {
                                                     "linear_backward_weight",
                                                     "gelu",
                                                     "gelu_backward",
+                                                    "dropout",
                                                     "attention",
                                                     "attention_backward",
                                                     "head_loss",
@@ -88,6 +89,8 @@ std::string text_of(const OpAttrs& attrs) {
   if (attrs.eps != OpAttrs{}.eps) text += fmt::format(" eps={}", attrs.eps);
   if (attrs.valid_vocab != 0) text += fmt::format(" valid_vocab={}", attrs.valid_vocab);
   if (attrs.chunk_rows != 0) text += fmt::format(" chunk_rows={}", attrs.chunk_rows);
+  if (attrs.dropout.rate != 0)
+    text += fmt::format(" dropout={} key={:016x}", attrs.dropout.rate, attrs.dropout.key);
   if (!attrs.comm.cuts.empty()) text += fmt::format(" cuts={}", fmt::join(attrs.comm.cuts, ","));
   if (!attrs.comm.contributes.empty()) {
     text += " from=";

@@ -53,8 +53,9 @@ enum class OpCode : std::uint8_t {
                            // accumulate
   gelu,                    // in: pre                                  out: out
   gelu_backward,           // in: pre, dout                            out: din
-  attention,               // in: qkv                                  out: out, lse
-  attention_backward,      // in: qkv, out, lse, dout                  out: dqkv
+  dropout,                 // in: in, samples                         out: out        dropout
+  attention,               // in: qkv, samples?                       out: out, lse   dropout
+  attention_backward,      // in: qkv, out, lse, dout, samples?       out: dqkv       dropout
   head_loss,  // in: in, weight, targets                  out: loss, count      valid_vocab,
               // chunk_rows
   head_loss_backward,  // in: in, weight, targets                  out: loss, count, din, dweight +
@@ -85,6 +86,12 @@ struct CommAttrs {
   std::vector<bool> contributes{};  // exchange only
 };
 
+/// Random numbers are keyed by the op's path, so a second run or a backward op carries the key on.
+struct DropoutAttrs {
+  float rate = 0;
+  std::uint64_t key = 0;  // XXH3 of the path in the forward program
+};
+
 struct OpAttrs {
   bool accumulate = false, accumulate2 = false;
   Linear::Epilogue epilogue = Linear::Epilogue::none;
@@ -92,6 +99,7 @@ struct OpAttrs {
   std::int64_t valid_vocab = 0, chunk_rows = 0;
   int group = -1;  // parameter group, for ops that belong to one
   CommAttrs comm{};
+  DropoutAttrs dropout{};
 };
 
 struct Op {
@@ -141,6 +149,7 @@ struct MicroBatch {
   int micro_step = 0;
   ValueId tokens = kNoValue, targets = kNoValue;  // inputs, (rows) i32
   ValueId loss = kNoValue, count = kNoValue;      // (1) f64, (1) i64
+  ValueId samples = kNoValue;  // input, (B) i64: numbers of the sequences; for dropout only
 };
 
 struct Program {

@@ -81,12 +81,14 @@ class Unroll {
     ids_ = shared_;
     if (turn.fresh) leaves_.assign(leaves_.size(), {});
     const MicroBatch& batch = template_.micro_batches.at(0);
-    step_.program.micro_batches.push_back({.virtual_rank = turn.virtual_rank,
-                                           .micro_step = turn.micro_step,
-                                           .tokens = instance(batch.tokens),
-                                           .targets = instance(batch.targets),
-                                           .loss = instance(batch.loss),
-                                           .count = instance(batch.count)});
+    step_.program.micro_batches.push_back(
+        {.virtual_rank = turn.virtual_rank,
+         .micro_step = turn.micro_step,
+         .tokens = instance(batch.tokens),
+         .targets = instance(batch.targets),
+         .loss = instance(batch.loss),
+         .count = instance(batch.count),
+         .samples = batch.samples == kNoValue ? kNoValue : instance(batch.samples)});
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
       emit(template_.ops[i], turn);
       const auto [first, last] = completions_.equal_range(i);

@@ -103,8 +103,25 @@ void check_gelu_backward(const Operands& o) {
   DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
 }
 
+// A dropout has the numbers of its samples as operand `at`, the last one.
+bool check_draw(const Operands& o, std::size_t at) {
+  const float rate = o.attrs().dropout.rate;
+  if (rate == 0) return false;
+  DS_ASSERT(rate > 0 && rate <= 1);
+  DS_ASSERT(o.in(at).dtype == DType::i64 && o.in(at).shape.axes() == 1);
+  return true;
+}
+
+void check_dropout(const Operands& o) {
+  o.count(2, 1);
+  DS_ASSERT(same(o.in(0), o.out(0)) && check_draw(o, 1));
+  DS_ASSERT(rows(o.in(0)) % rows(o.in(1)) == 0);
+}
+
 void check_attention(const Operands& o) {
-  o.count(1, 2);
+  const bool drops = check_draw(o, 1);
+  o.count(drops ? 2 : 1, 2);
+  DS_ASSERT(!drops || rows(o.in(1)) == o.in(0).shape[1]);
   const Value &qkv = o.in(0), &out = o.out(0);
   const Shape& s = qkv.shape;
   DS_ASSERT(s.axes() == 5 && s[0] == 3 && is(out, qkv.dtype, {s[1] * s[3], s[2] * s[4]}));
@@ -112,7 +129,9 @@ void check_attention(const Operands& o) {
 }
 
 void check_attention_backward(const Operands& o) {
-  o.count(4, 1);
+  const bool drops = check_draw(o, 4);
+  o.count(drops ? 5 : 4, 1);
+  DS_ASSERT(!drops || rows(o.in(4)) == o.in(0).shape[1]);
   const Value &qkv = o.in(0), &out = o.in(1);
   DS_ASSERT(same(out, o.in(3)) && qkv.shape.elements() == 3 * out.shape.elements());
   DS_ASSERT(is(o.out(0), qkv.dtype, {rows(out), 3 * columns(out)}));
@@ -198,6 +217,7 @@ constexpr std::array kChecks{Check{OpCode::embed, check_embed},
                              Check{OpCode::linear_backward_weight, check_linear_backward_weight},
                              Check{OpCode::gelu, check_gelu},
                              Check{OpCode::gelu_backward, check_gelu_backward},
+                             Check{OpCode::dropout, check_dropout},
                              Check{OpCode::attention, check_attention},
                              Check{OpCode::attention_backward, check_attention_backward},
                              Check{OpCode::head_loss, check_head_loss},

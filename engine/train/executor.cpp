@@ -60,6 +60,7 @@ Executor::Bound Executor::call(Args args) {
 }
 
 Executor::Bound Executor::bind(const Op& op) {
+  if (op.attrs.dropout.rate != 0) return bind_dropout(op);
   switch (op.code) {
     case OpCode::embed:
     case OpCode::layernorm:
@@ -77,6 +78,8 @@ Executor::Bound Executor::bind(const Op& op) {
     case OpCode::attention_backward:
     case OpCode::head_loss_backward:
       return bind_backward(op);
+    case OpCode::dropout:
+      return bind_dropout(op);
     case OpCode::clear:
       return bind_clear(op);
     case OpCode::exchange:

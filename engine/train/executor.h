@@ -24,7 +24,8 @@ struct UpdateScalars {
 /// What one run of a program shares with its owner.
 struct StepContext {
   UpdateScalars update;
-  float loss_scale = 1;  // of the gradients that the backward pass makes
+  float loss_scale = 1;              // of the gradients that the backward pass makes
+  std::uint64_t seed = 0, step = 0;  // what dropouts draw by
   Clock::duration comm_timeout = std::chrono::minutes(5);
   std::function<void(StepContext&)> on_control;  // called by the control op
   std::uint64_t progress = 0;                    // ops finished since the start of training
@@ -52,6 +53,7 @@ class Executor {
   Bound bind(const Op& op);
   Bound bind_forward(const Op& op);
   Bound bind_backward(const Op& op);
+  Bound bind_dropout(const Op& op);
   Bound bind_step(const Op& op);
   Bound bind_clear(const Op& op);
   Bound bind_copy(const Op& op);

@@ -58,17 +58,19 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       .seq_len = config.data.seq_len,
       .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
       .act = config.precision.dtype == Precision::bf16 ? DType::bf16 : DType::f32};
-  ModelShape one = shape;
+  ModelShape one = shape, training = shape;
   one.micro = 1;
+  training.dropout = config.model.dropout;
   const ShardSpec spec = shard_spec(config, rank, world_size);
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
   };
   TrainPrograms programs;
   programs.validation = build_gpt2(config.model, shape);
-  show("build", programs.validation);
   programs.trunk = without_head(build_gpt2(config.model, one));
-  const Program differentiated = differentiate(programs.validation);
+  const Program forward = build_gpt2(config.model, training);
+  show("build", forward);
+  const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
   const Program whole = recompute(differentiated, recompute_of(config.recompute.policy));
   show("recompute", whole);

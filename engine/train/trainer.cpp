@@ -69,12 +69,19 @@ StepReport Trainer::step(bool wish_stop) {
   wish_stop_ = wish_stop;
   for (std::size_t micro = 0; micro < programs_.step.micro_batches.size(); ++micro) {
     const MicroBatch& place = programs_.step.micro_batches[micro];
+    auto* samples = place.samples == kNoValue
+                        ? nullptr
+                        : static_cast<std::int64_t*>(step_executor_->tensor(place.samples).data);
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
-      offsets_[b] = sampler_.offset(
-          batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b)));
+      const std::int64_t sample =
+          batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b));
+      offsets_[b] = sampler_.offset(sample);
+      if (samples != nullptr) samples[b] = sample;
     }
     load_batch(*step_executor_, programs_.step, micro, data_.train);
   }
+  context_.seed = static_cast<std::uint64_t>(config_.train.seed);
+  context_.step = static_cast<std::uint64_t>(step_);
   step_executor_->run(context_);
   ++step_;
   const double tokens = static_cast<double>(std::max<std::int64_t>(decision_.tokens, 1));

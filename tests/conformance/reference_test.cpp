@@ -95,9 +95,12 @@ TEST_CASE("reference attention: dq, dk, dv") {
   const reference::AttentionShape s{2, 2, 6, 3};
   const Values qkv = random_values(3 * 2 * 2 * 6 * 3, 1, 1.5),
                dout = random_values(2 * 6 * 2 * 3, 2);
+  Values factors(s.batch * s.heads * s.time * s.time, 1.25);  // as a dropout of a fifth would make
+  for (Index i = 0; i < factors.size(); i += 5) factors[i] = 0;
   const Values by_difference = differences(
-      [&](const Values& x) { return weighted_sum(dout, reference::attention(x, s).out); }, qkv);
-  const Values gradient = reference::attention_backward(qkv, dout, s);
+      [&](const Values& x) { return weighted_sum(dout, reference::attention(x, s, factors).out); },
+      qkv);
+  const Values gradient = reference::attention_backward(qkv, dout, s, factors);
   Values moved(qkv.size());  // from (B*T, 3*H*D) to the order of qkv
   for (Index part = 0; part < 3; ++part) {
     for (Index b = 0; b < s.batch; ++b) {

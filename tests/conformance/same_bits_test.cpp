@@ -60,6 +60,8 @@ class AllOps {
     report("GELU gradient", out);
     bench_.run(Gelu{.in = a.view(), .out = out.tensor()});
     report("GELU", out);
+    bench_.run(Dropout{.in = a.view(), .draw = some_draw(), .out = out.tensor()});
+    report("dropout", out);
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
     report("add", out);
     embedding();
@@ -82,6 +84,26 @@ class AllOps {
                                  .dout = out.view(),
                                  .dqkv = dqkv.tensor()});
     report("attention backward", dqkv);
+    const DropoutDraw draw = some_draw();
+    bench_.run(
+        Attention{.qkv = qkv.view(), .out = out.tensor(), .lse = lse.tensor(), .dropout = draw});
+    report("attention with dropout", out);
+    bench_.run(AttentionBackward{.qkv = qkv.view(),
+                                 .out = out.view(),
+                                 .lse = lse.view(),
+                                 .dout = out.view(),
+                                 .dqkv = dqkv.tensor(),
+                                 .dropout = draw});
+    report("attention backward with dropout", dqkv);
+  }
+
+  DropoutDraw some_draw() {
+    for (std::int64_t b = 0; b < c_.batch; ++b) samples_.push_back(1000 + 7 * b);
+    return {.samples = {samples_.data(), DType::i64, {c_.batch}},
+            .rate = 0.3F,
+            .seed = 5,
+            .key = 6,
+            .step = 7};
   }
 
   void head(Buffer& in) {
@@ -183,6 +205,7 @@ class AllOps {
   DType act_;
   Record record_;
   std::int64_t rows_;
+  std::vector<std::int64_t> samples_;
 };
 
 using Results = std::vector<std::pair<std::string, std::string>>;

@@ -141,7 +141,14 @@ inline Values attention_row(const Values& qkv, const AttentionShape& s, Index b,
   return p;
 }
 
-inline AttentionResult attention(const Values& qkv, const AttentionShape& s) {
+/// Dropout's factor of one probability; `factors` is (B, H, T, T), or empty: 1.
+inline double factor_of(const Values& factors, const AttentionShape& s, Index b, Index h, Index t,
+                        Index j) {
+  return factors.empty() ? 1 : factors[((b * s.heads + h) * s.time + t) * s.time + j];
+}
+
+inline AttentionResult attention(const Values& qkv, const AttentionShape& s,
+                                 const Values& factors = {}) {
   AttentionResult r{Values(s.batch * s.time * s.heads * s.depth),
                     Values(s.batch * s.heads * s.time)};
   for (Index b = 0; b < s.batch; ++b) {
@@ -149,8 +156,9 @@ inline AttentionResult attention(const Values& qkv, const AttentionShape& s) {
       for (Index t = 0; t < s.time; ++t) {
         const Values p = attention_row(qkv, s, b, h, t, &r.lse[(b * s.heads + h) * s.time + t]);
         for (Index j = 0; j <= t; ++j) {
+          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
           for (Index d = 0; d < s.depth; ++d) {
-            r.out[s.out(b, h, t) + d] += p[j] * qkv[s.qkv(2, b, h, j) + d];
+            r.out[s.out(b, h, t) + d] += kept * qkv[s.qkv(2, b, h, j) + d];
           }
         }
       }
@@ -159,7 +167,8 @@ inline AttentionResult attention(const Values& qkv, const AttentionShape& s) {
   return r;
 }
 
-inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s) {
+inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s,
+                                 const Values& factors = {}) {
   Values dqkv(s.batch * s.time * 3 * s.heads * s.depth);
   const double scale = 1 / std::sqrt(static_cast<double>(s.depth));
   for (Index b = 0; b < s.batch; ++b) {
@@ -169,15 +178,17 @@ inline Values attention_backward(const Values& qkv, const Values& dout, const At
         Values dp(t + 1);
         double delta = 0;
         for (Index j = 0; j <= t; ++j) {
-          dp[j] = dot(&dout[s.out(b, h, t)], &qkv[s.qkv(2, b, h, j)], s.depth);
+          dp[j] = dot(&dout[s.out(b, h, t)], &qkv[s.qkv(2, b, h, j)], s.depth) *
+                  factor_of(factors, s, b, h, t, j);
           delta += p[j] * dp[j];
         }
         for (Index j = 0; j <= t; ++j) {
           const double ds = p[j] * (dp[j] - delta) * scale;
+          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
           for (Index d = 0; d < s.depth; ++d) {
             dqkv[s.dqkv(0, b, h, t) + d] += ds * qkv[s.qkv(1, b, h, j) + d];
             dqkv[s.dqkv(1, b, h, j) + d] += ds * qkv[s.qkv(0, b, h, t) + d];
-            dqkv[s.dqkv(2, b, h, j) + d] += p[j] * dout[s.out(b, h, t) + d];
+            dqkv[s.dqkv(2, b, h, j) + d] += kept * dout[s.out(b, h, t) + d];
           }
         }
       }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "engine/kernels/cpu/attention_layout.h"
+#include "engine/kernels/cpu/dropout.h"
 #include "engine/kernels/cpu/ops.h"
 
 namespace ds::cpu {
@@ -14,6 +15,7 @@ class Head {
       : c_(c), s_(s), w_(pieces), thread_(thread), act_(c.act(s.type)) {}
 
   void forward(const Attention& a, std::int64_t b, std::int64_t h) {
+    draw(a.dropout, b, h);
     const auto [q, k, v] = inputs(a.qkv.data, b, h);
     const std::byte* q_rows = rows(q, s_.depth, w_.q_rows);
     pack_by_time(k, s_.depth, w_.k_by_time);
@@ -32,7 +34,10 @@ class Head {
                                  .first_valid = i * kAttentionBlock + 1,
                                  .scale = scale(),
                                  .out = w_.p,
-                                 .lse = lse + i * kAttentionBlock});
+                                 .lse = lse + i * kAttentionBlock,
+                                 .dropout = drops_ ? &dropout_ : nullptr,
+                                 .group = group(i, 0),
+                                 .groups_per_row = s_.blocks()});
       by_depth(
           w_.p, count, seen, w_.v_by_depth, 0,
           at(a.out.data, s_.type, ((b * s_.time + i * kAttentionBlock) * s_.heads + h) * s_.depth),
@@ -41,6 +46,7 @@ class Head {
   }
 
   void backward(const AttentionBackward& a, std::int64_t b, std::int64_t h) {
+    draw(a.dropout, b, h);
     const auto [q, k, v] = inputs(a.qkv.data, b, h);
     const std::int64_t stride = s_.heads * s_.depth,
                        first = (b * s_.time * s_.heads + h) * s_.depth;
@@ -81,6 +87,7 @@ class Head {
       by_time(w_.dout_rows, i, w_.v_by_time, j, w_.dp);
       s_.pack.softmax_backward({.scores = w_.scores,
                                 .dp = w_.dp,
+                                .factors = factors(i, j, false),
                                 .lse = lse + i * kAttentionBlock,
                                 .delta = w_.delta + i * kAttentionBlock,
                                 .p = nullptr,
@@ -107,6 +114,7 @@ class Head {
       const std::int64_t column = (i - j) * kAttentionBlock;
       s_.pack.softmax_backward({.scores = w_.scores,
                                 .dp = w_.dp,
+                                .factors = factors(i, j, true),
                                 .lse = lse + i * kAttentionBlock,
                                 .delta = w_.delta + i * kAttentionBlock,
                                 .p = element(w_.p, column),
@@ -122,6 +130,29 @@ class Head {
     clear_padding(w_.ds, count, seen, padded);
     by_depth(w_.p, count, padded, w_.dout_by_depth, first, dv, 3 * s_.heads * s_.depth);
     by_depth(w_.ds, count, padded, w_.q_by_depth, first, dk, 3 * s_.heads * s_.depth);
+  }
+
+  void draw(const DropoutDraw& draw, std::int64_t b, std::int64_t h) {
+    drops_ = draw.rate != 0;
+    if (!drops_) return;
+    DS_ASSERT(draw.samples.elements() == s_.batch);
+    dropout_ = dropout_key(draw, b);
+    first_group_ = static_cast<std::uint64_t>(h * s_.time * s_.blocks());
+  }
+  /// Dropout's 64 elements of the first query of block i and the keys of block j.
+  [[nodiscard]] std::uint64_t group(std::int64_t i, std::int64_t j) const {
+    return first_group_ + static_cast<std::uint64_t>(i * kAttentionBlock * s_.blocks() + j);
+  }
+  /// Dropout's factors of the queries of block i and the keys of block j.
+  const float* factors(std::int64_t i, std::int64_t j, bool by_column) {
+    if (!drops_) return nullptr;
+    c_.vector.dropout_tile({.key = &dropout_,
+                            .group = group(i, j),
+                            .groups_per_query = s_.blocks(),
+                            .queries = s_.rows_of(i),
+                            .by_column = by_column,
+                            .out = w_.factors});
+    return w_.factors;
   }
 
   [[nodiscard]] float scale() const { return 1.0F / __builtin_sqrtf(static_cast<float>(s_.depth)); }
@@ -194,6 +225,9 @@ class Head {
   const AttentionPieces& w_;
   int thread_;
   const ActKernels& act_;
+  bool drops_ = false;
+  DropoutKey dropout_{};
+  std::uint64_t first_group_ = 0;
 };
 
 /// Every product that a head will ask for.

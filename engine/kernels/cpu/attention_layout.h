@@ -56,7 +56,7 @@ struct AttentionPieces {
   std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
   std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
   std::byte *p, *ds;
-  float *scores, *dp, *tile, *delta;
+  float *scores, *dp, *factors, *tile, *delta;
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {
@@ -81,6 +81,7 @@ struct AttentionPieces {
     ds = bytes(backward, operand_rows);
     scores = scratch.take<float>(kAttentionBlock * kPanel * (backward ? 1 : s.blocks()));
     dp = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
+    factors = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
     tile = scratch.take<float>(kAttentionBlock * kPanel);
     delta = scratch.take<float>(backward ? s.time : 0);
   }

@@ -65,6 +65,7 @@ class CpuKernels final : public Kernels {
   void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
   void run(const Gelu& a, Stream&) override { cpu::run(context_, a); }
   void run(const GeluBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const Dropout& a, Stream&) override { cpu::run(context_, a); }
   void run(const Attention& a, Stream&) override { product(a); }
   void run(const AttentionBackward& a, Stream&) override { product(a); }
   void run(const HeadLoss& a, Stream&) override { product(a); }

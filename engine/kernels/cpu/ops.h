@@ -15,6 +15,7 @@ void run(const Context& c, const LinearBackwardInput& a);
 void run(const Context& c, const LinearBackwardWeight& a);
 void run(const Context& c, const Gelu& a);
 void run(const Context& c, const GeluBackward& a);
+void run(const Context& c, const Dropout& a);
 void run(const Context& c, const Attention& a);
 void run(const Context& c, const AttentionBackward& a);
 void run(const Context& c, const HeadLoss& a);

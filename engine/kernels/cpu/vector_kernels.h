@@ -36,12 +36,32 @@ struct LayerNormBackwardRows {
   std::int64_t width;
 };
 
+/// The random numbers of one sample's dropout, as dropout_words() and drop() use them.
+struct DropoutKey {
+  std::uint32_t philox[2];
+  std::uint64_t sample;
+  float threshold;  // rate * 2^24: elements whose 24 bits are below it are dropped
+  float scale;      // 1 / (1 - rate)
+};
+
 struct SoftmaxRows {
   float* in;
   std::int64_t in_stride, rows, columns, first_valid;
   float scale;
   void* out;
   float* lse;
+  const DropoutKey* dropout = nullptr;  // of the probabilities, when given
+  std::uint64_t group = 0;              // 64 elements each: where row 0 starts, and row to row
+  std::int64_t groups_per_row = 0;
+};
+
+/// What dropout makes of probabilities: 0 or 1 / (1 - rate), for 64 keys and some queries.
+struct DropoutTile {
+  const DropoutKey* key;
+  std::uint64_t group;  // of query 0 and these keys; `groups_per_query` further for each query
+  std::int64_t groups_per_query, queries;
+  bool by_column;  // false: out (queries, kPanel keys); true: out (64 keys, kPanel queries)
+  float* out;      // kPanel rows of kPanel are written over if need be
 };
 
 /// Loops whose element type is `act`. `tile` is a product: (rows, kPanel) f32.
@@ -67,6 +87,9 @@ struct ActKernels {
                      float* largest, float* sum);
   /// logits = e^(logits - lse) * scale; the caller then corrects the target's element.
   void (*logits_gradient)(void* logits, std::int64_t n, float lse, float scale);
+  /// out = in where kept, times key.scale; elements first ... of one sample, first % 64 == 0.
+  void (*dropout)(const DropoutKey& key, std::int64_t first, const void* in, void* out,
+                  std::int64_t n);
   void (*from_f32)(const float* in, void* out, std::int64_t n);
   void (*to_f32)(const void* in, float* out, std::int64_t n);
   /// Source: adamw.h. `weights` are of this type, or null.
@@ -75,9 +98,10 @@ struct ActKernels {
 };
 
 /// Backward of the softmax, as tiles of 64 columns. p = e^(s * scale - lse), ds = p * (dp - delta)
-/// * scale.
+/// * scale; with dropout's factors f: ds = p * (f * dp - delta) * scale, and then p *= f.
 struct SoftmaxBackwardTile {
   const float *scores, *dp;  // (rows, kPanel)
+  const float* factors;      // (rows, kPanel) of a dropout, or null
   const float *lse, *delta;  // per row, or per column when `by_column`
   void *p, *ds;              // at the tile's first element; p may be null
   std::int64_t stride;       // of p and ds
@@ -125,6 +149,7 @@ struct VectorKernels {
   /// out = sum over parts of in[part * n + i], in order; added to what is there when `accumulate`.
   void (*sum_parts)(const float* in, std::int64_t parts, std::int64_t n, std::int64_t first,
                     std::int64_t count, float* out, bool accumulate);
+  void (*dropout_tile)(const DropoutTile& a);
   void (*add_f32)(const float* a, const float* b, float* out, std::int64_t n);
 };
 

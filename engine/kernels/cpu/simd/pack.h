@@ -81,8 +81,9 @@ struct Packer {
     }
   }
 
-  /// Blocks of k that stay in cache; inside a block each output row is written in one run. (Row by row of the
-  /// input, sixteen or more output streams a power of two apart fight for the same cache sets: half as fast.)
+  /// Blocks of k that stay in cache; inside a block each output row is written in one run. (Row by
+  /// row of the input, sixteen or more output streams a power of two apart fight for the same cache
+  /// sets: half as fast.)
   static void transpose_operand(const void* from, int64_t stride, int64_t m, int64_t k, void* to,
                                 int64_t to_stride) {
     constexpr int64_t kBlock = 256;
@@ -97,8 +98,9 @@ struct Packer {
     }
   }
 
-  static DS_LANES_INLINE void transpose_square(const From* from, int64_t stride, int64_t columns_left,
-                                               int64_t row, int64_t k, To* to, int64_t to_stride) {
+  static DS_LANES_INLINE void transpose_square(const From* from, int64_t stride,
+                                               int64_t columns_left, int64_t row, int64_t k, To* to,
+                                               int64_t to_stride) {
     const int count = static_cast<int>(columns_left < 16 ? columns_left : 16);
     U32 square[16];
     for (int64_t i = 0; i < 16; ++i) {
@@ -136,12 +138,19 @@ struct Packer {
         const float border = static_cast<float>(a.by_column ? r - a.diagonal : r + a.diagonal);
         p = a.by_column ? select_less(column, broadcast(border), broadcast(0.0F), p)
                         : select_less(broadcast(border), column, broadcast(0.0F), p);
-        const F32 ds = p * (load(a.dp + r * cpu::kPanel + c) - delta) * broadcast(a.scale);
+        F32 dp = load(a.dp + r * cpu::kPanel + c);
+        F32 kept = p;
+        if (a.factors != nullptr) {
+          const F32 factor = load(a.factors + r * cpu::kPanel + c);
+          dp = dp * factor;
+          kept = p * factor;
+        }
+        const F32 ds = p * (dp - delta) * broadcast(a.scale);
         if (n == 16) {
-          if (p_row != nullptr) store(p_row + c, p);
+          if (p_row != nullptr) store(p_row + c, kept);
           store(ds_row + c, ds);
         } else {
-          if (p_row != nullptr) store(p_row + c, p, n);
+          if (p_row != nullptr) store(p_row + c, kept, n);
           store(ds_row + c, ds, n);
         }
       }

@@ -1,7 +1,7 @@
 // Layer norm, embedding, GELU's gradient, sums and softmaxes: loops over rows of activations.
 #pragma once
 
-#include "engine/kernels/cpu/simd/tile.h"
+#include "engine/kernels/cpu/simd/random.h"
 
 namespace ds::DS_LANES {
 
@@ -163,8 +163,17 @@ struct Rows {
       const float denominator = sum(total);
       const F32 inverse = broadcast(1.0F / denominator);
       Act* out = static_cast<Act*>(a.out) + r * a.columns;
+      U32 words[4] = {};
       for_panels(a, r, a.columns, [&](float* p, int64_t c, int n) {
-        const F32 x = c < valid ? load(p) * inverse : broadcast(0.0F);
+        F32 x = c < valid ? load(p) * inverse : broadcast(0.0F);
+        if (a.dropout != nullptr && c < valid) {
+          if (c % 64 == 0) {
+            dropout_words(*a.dropout,
+                          a.group + static_cast<std::uint64_t>(r * a.groups_per_row + c / 64),
+                          words);
+          }
+          x = drop(*a.dropout, words[c / 16 % 4], x);
+        }
         n == 16 ? store(out + c, x) : store(out + c, x, n);
       });
       store(a.lse + r, log(broadcast(denominator)) + broadcast(largest_score * a.scale), 1);
@@ -230,6 +239,19 @@ struct Rows {
     });
   }
 
+  /// Elements [first, first + n) of one sample; first is a multiple of 64.
+  static void dropout(const cpu::DropoutKey& key, int64_t first, const void* in, void* out,
+                      int64_t n) {
+    U32 words[4] = {};
+    int64_t word = 0;
+    each(n, [&](auto get, auto put) {
+      if (word % 4 == 0)
+        dropout_words(key, static_cast<std::uint64_t>(first / 64 + word / 4), words);
+      put(static_cast<Act*>(out), drop(key, words[word % 4], get(static_cast<const Act*>(in))));
+      ++word;
+    });
+  }
+
   static void from_f32(const float* in, void* out, int64_t n) {
     each(n, [&](auto get, auto put) { put(static_cast<Act*>(out), get(in)); });
   }
@@ -250,6 +272,7 @@ struct Rows {
             .dot = dot,
             .logits_row = logits_row,
             .logits_gradient = logits_gradient,
+            .dropout = dropout,
             .from_f32 = from_f32,
             .to_f32 = to_f32,
             .adamw = nullptr};  // optimizer.h adds it

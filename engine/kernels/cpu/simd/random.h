@@ -1,0 +1,112 @@
+// Random numbers: Philox in lanes, normal numbers, and which elements a dropout keeps.
+#pragma once
+
+#include "engine/kernels/cpu/simd/tile.h"
+#include "engine/tensor/philox.h"
+
+namespace ds::DS_LANES {
+
+inline void philox_lanes(U32 (&counter)[4], std::uint32_t key0, std::uint32_t key1) {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    U32 high0, low0, high1, low1;
+    multiply(counter[0], broadcast(kPhiloxMultiplier0), high0, low0);
+    multiply(counter[2], broadcast(kPhiloxMultiplier1), high1, low1);
+    counter[0] = high1 ^ counter[1] ^ broadcast(key0);
+    counter[1] = low1;
+    counter[2] = high0 ^ counter[3] ^ broadcast(key1);
+    counter[3] = low0;
+    key0 += kPhiloxWeyl0;
+    key1 += kPhiloxWeyl1;
+  }
+}
+
+/// Box and Muller: 24 random bits each for radius and angle. The angle is a quadrant (2 bits) plus
+/// a part of
+/// [-pi/4, pi/4), so that no argument reduction is needed.
+inline void normal_pair(U32 radius_bits, U32 angle_bits, F32& first, F32& second) {
+  const F32 unit = broadcast(0x1p-24F);
+  const F32 u = fma(to_f32(shift_right<8>(radius_bits)), unit, unit);  // (0, 1]
+  const F32 radius = sqrt(log(u) * broadcast(-2.0F) + broadcast(0.0F));
+  const F32 part = fma(to_f32(shift_right<8>(shift_left<2>(angle_bits))), unit, broadcast(-0.5F));
+  const F32 angle = part * broadcast(1.57079633F);
+  const U32 s = bits_of(sine(angle)), c = bits_of(cosine(angle));
+  const U32 quadrant = shift_right<30>(angle_bits);
+  const U32 odd = broadcast(0U) - (quadrant & broadcast(1U));  // all ones in quadrants 1 and 3
+  const U32 swap = (s ^ c) & odd;
+  const U32 cosine_sign = shift_left<30>((quadrant + broadcast(1U)) & broadcast(2U));
+  const U32 sine_sign = shift_left<30>(quadrant & broadcast(2U));
+  first = radius * from_bits((c ^ swap) ^ cosine_sign);
+  second = radius * from_bits((s ^ swap) ^ sine_sign);
+}
+
+inline void normal_block(std::uint64_t block, std::uint64_t seed, std::uint64_t key, float mean,
+                         float deviation, float* out) {
+  static constexpr std::uint32_t kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                               8, 9, 10, 11, 12, 13, 14, 15};
+  const std::uint64_t first = block * 16;
+  U32 words[4] = {broadcast(static_cast<std::uint32_t>(first)) + load(kIndex),
+                  broadcast(static_cast<std::uint32_t>(first >> 32)),
+                  broadcast(static_cast<std::uint32_t>(key)),
+                  broadcast(static_cast<std::uint32_t>(key >> 32))};
+  philox_lanes(words, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+  F32 normal[4];
+  normal_pair(words[0], words[1], normal[0], normal[1]);
+  normal_pair(words[2], words[3], normal[2], normal[3]);
+  alignas(64) float columns[4][16];
+  for (int j = 0; j < 4; ++j) {
+    store(columns[j], fma(normal[j], broadcast(deviation), broadcast(mean)));
+  }
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 4; ++j) out[4 * i + j] = columns[j][i];
+  }
+}
+
+/// The random words of a dropout's elements 64 * group ... 64 * group + 63: lane i of words[j] is
+/// of element 64 * group + 16 * j + i.
+DS_LANES_INLINE void dropout_words(const cpu::DropoutKey& key, std::uint64_t group,
+                                   U32 (&words)[4]) {
+  static constexpr std::uint32_t kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                               8, 9, 10, 11, 12, 13, 14, 15};
+  const std::uint64_t first = group * 16;
+  words[0] = broadcast(static_cast<std::uint32_t>(first)) + load(kIndex);
+  words[1] = broadcast(static_cast<std::uint32_t>(first >> 32));
+  words[2] = broadcast(static_cast<std::uint32_t>(key.sample));
+  words[3] = broadcast(static_cast<std::uint32_t>(key.sample >> 32));
+  philox_lanes(words, key.philox[0], key.philox[1]);
+}
+/// x scaled where its word's upper 24 bits reach the threshold, else 0 (also if x is not finite).
+DS_LANES_INLINE F32 drop(const cpu::DropoutKey& key, U32 words, F32 x) {
+  return select_less(to_f32(shift_right<8>(words)), broadcast(key.threshold), broadcast(0.0F),
+                     x * broadcast(key.scale));
+}
+
+/// As vector_kernels.h says: factors of 64 keys for some queries, in the order of the scores' tile.
+inline void dropout_tile(const cpu::DropoutTile& a) {
+  const F32 one = broadcast(1.0F);
+  U32 words[4];
+  if (!a.by_column) {
+    for (int64_t q = 0; q < a.queries; ++q) {
+      dropout_words(*a.key, a.group + static_cast<std::uint64_t>(q * a.groups_per_query), words);
+      for (int64_t j = 0; j < 4; ++j) {
+        store(a.out + q * cpu::kPanel + 16 * j, drop(*a.key, words[j], one));
+      }
+    }
+    return;
+  }
+  for (int64_t first = 0; first < a.queries; first += 16) {
+    U32 square[4][16];  // queries, then keys
+    for (int64_t q = 0; q < 16; ++q) {
+      dropout_words(*a.key, a.group + static_cast<std::uint64_t>((first + q) * a.groups_per_query),
+                    words);
+      for (int64_t j = 0; j < 4; ++j) square[j][q] = words[j];
+    }
+    for (int64_t j = 0; j < 4; ++j) {
+      transpose(square[j]);
+      for (int64_t k = 0; k < 16; ++k) {
+        store(a.out + (16 * j + k) * cpu::kPanel + first, drop(*a.key, square[j][k], one));
+      }
+    }
+  }
+}
+
+}  // namespace ds::DS_LANES

@@ -1,0 +1,36 @@
+// Binding of the ops that draw random numbers: what they draw by changes from step to step.
+#include "engine/train/executor.h"
+
+namespace ds {
+
+Executor::Bound Executor::bind_dropout(const Op& op) {
+  const bool is_backward = op.code == OpCode::attention_backward;
+  const DropoutDraw draw{.samples = in(op, is_backward ? 4 : 1),
+                         .rate = op.attrs.dropout.rate,
+                         .key = op.attrs.dropout.key};
+  const auto with_draw = [this](auto args, DropoutDraw decltype(args)::*member) -> Bound {
+    return [this, args, member](StepContext& context) {
+      auto now = args;
+      (now.*member).seed = context.seed;
+      (now.*member).step = context.step;
+      kernels_.run(now, stream_);
+    };
+  };
+  if (op.code == OpCode::dropout) {
+    return with_draw(Dropout{.in = in(op, 0), .draw = draw, .out = out(op, 0)}, &Dropout::draw);
+  }
+  if (op.code == OpCode::attention) {
+    return with_draw(
+        Attention{.qkv = in(op, 0), .out = out(op, 0), .lse = out(op, 1), .dropout = draw},
+        &Attention::dropout);
+  }
+  return with_draw(AttentionBackward{.qkv = in(op, 0),
+                                     .out = in(op, 1),
+                                     .lse = in(op, 2),
+                                     .dout = in(op, 3),
+                                     .dqkv = out(op, 0),
+                                     .dropout = draw},
+                   &AttentionBackward::dropout);
+}
+
+}  // namespace ds
