@@ -49,11 +49,22 @@ for dtype in fp32 bf16; do
   seen+=("$group_hash")
 done
 
+# Dropout draws by sample numbers, not by where and how often something runs.
+begin_group
+for world in 1 2 3 4; do
+  job $world "dropout-world$world" model.dropout=0.2 determinism.virtual_ranks=4 batch.accum=2 device.threads=$world
+done
+for policy in selective block; do
+  job 2 "dropout-$policy" model.dropout=0.2 determinism.virtual_ranks=4 batch.accum=2 recompute.policy=$policy
+done
+dropout=$group_hash
+
 # The check can fail: one number of the arithmetic list changes the weights.
 run_job 1 other-seed determinism.virtual_ranks=4 batch.accum=2 determinism.order=boundary train.seed=2
 other=$(summary_of other-seed weights_hash)
 printf '%-34s world 1  %s  another seed\n' other-seed "$other"
 [ -n "$other" ] && [ "$other" != "${seen[0]}" ] || fail "another seed gives the same weights"
+[ "$dropout" != "${seen[0]}" ] || fail "dropout changes nothing"
 [ "${seen[0]}" != "${seen[4]}" ] || fail "bf16 gives the weights of fp32"
 
 [ $failures = 0 ] && echo "equal bits: all as promised"
