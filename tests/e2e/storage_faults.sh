@@ -87,7 +87,10 @@ files=$(nameless_files "$held" "$disk")
 [ "$(echo "$files" | wc -w)" = 1 ] || fail "one nameless file was expected: '$files'"
 [ "$(stat -Lc '%b * %B' $files)" = "16384 * 512" ] || fail "8 MiB should be taken: $(stat -Lc '%b * %B' $files)"
 [ -z "$(ls -A "$disk")" ] || fail "files with names: $(ls -A "$disk")"
-{ kill -9 "$held"; released; } 2>/dev/null
+kill -9 "$held"
+rc=0
+wait "$held" 2>/dev/null || rc=$?
+exec 7>&-
 [ "$rc" = 137 ] || fail "kill -9 gave $rc"
 [ -z "$(ls -A "$disk")" ] || fail "files after kill -9: $(ls -A "$disk")"
 
