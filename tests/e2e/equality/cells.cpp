@@ -13,6 +13,7 @@ const std::vector<Axis>& axes() {
       {"order",
        true,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},
+      {"dropout", true, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
       {"recompute",
        false,
        {{"none", {"recompute.policy=none"}},
