@@ -21,18 +21,29 @@ class Arena {
   [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
-/// An ordered queue of work. On the CPU it only orders: work is done when the call returns.
+/// An ordered queue of work.
 class Stream {
  public:
+  /// Host code with a number; it must not throw.
+  struct Work {
+    void (*call)(void* self, std::size_t item) = nullptr;
+    void* self = nullptr;
+    std::size_t item = 0;
+  };
   virtual ~Stream() = default;
+  /// Runs `work` after what was submitted before. A stream beside the caller's (make_side_stream)
+  /// runs it in a thread of its own; the caller's own runs it at once.
+  virtual void submit(const Work& work) = 0;
+  /// Returns when all that was submitted is done.
   virtual void synchronize() = 0;
 };
 
-/// A point in a stream that another stream can wait for.
+/// A point in a stream that others can wait for. Used again and again: the last record counts.
 class Event {
  public:
   virtual ~Event() = default;
   virtual void record(Stream& stream) = 0;
+  /// What is submitted to `stream` from now on runs after the last recorded point.
   virtual void make_wait(Stream& stream) = 0;
 };
 
@@ -46,6 +57,7 @@ class Device {
   /// Errors: Error{config} when the tier cannot hold `bytes`, naming both numbers.
   virtual std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Stream> make_side_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Order: runs on `stream`; source and destination must stay until it has passed.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;

@@ -9,11 +9,24 @@
 
 namespace ds {
 
-/// Who this rank is, and what fixes the order of sums (ARCHITECTURE.md, "Same bits").
+/// Who this rank is, what fixes the order of sums (ARCHITECTURE.md, "Same bits"), and what ZeRO
+/// splits among ranks (Rajbhandari et al., arXiv:1910.02054). Only the first five decide bits.
 struct ShardSpec {
   int rank = 0, world_size = 1;
   int virtual_ranks = 1, accum = 1;
   enum class Order : std::uint8_t { boundary, step } order = Order::boundary;
+  int stage = 0;
+  bool overlap = false;        // communication on its own streams, gathers ahead of their use
+  bool whole_tensors = false;  // ranks own whole tensors, not ranges
+  std::int64_t gather_bucket = INT64_MAX;  // most elements of a group that one collective moves
+  std::int64_t reduce_bucket = INT64_MAX;
+  std::int64_t prefetch = 1;            // elements to gather ahead of use: at least one group
+                                        // unless 0
+  std::int64_t max_live = INT64_MAX;    // elements gathered at the same time, where it can be
+  std::int64_t reuse_distance = 0;      // a group used again after gathering no more than that
+                                        // stays
+  std::int64_t persist_below = 0;       // groups of fewer elements stay whole at stage 3
+  std::int64_t state_tile = INT64_MAX;  // elements of optimizer state that are kept as one
 };
 
 /// Appends the reverse of every op, last first, for one micro-batch. Gradients of parameters go to
@@ -42,9 +55,19 @@ struct ActivationOffloadSpec {
 Program offload_activations(const Program& differentiated, const ActivationOffloadSpec& spec);
 
 /// Unrolls the step of this rank: its micro-batches in order, the ordered reduction over virtual
-/// ranks by ZeRO stage 0 (exchange, adds, all_gather), gradient norm, control, optimizer. Adds
-/// master and moments. Errors: Error{config} when world_size > virtual_ranks.
+/// ranks, gradient norm, control, optimizer on what this rank owns. Adds master and moments.
+/// Stage 0: all is whole on all ranks. 1: master and moments are this rank's slice. 2: the reduced
+/// gradient too. 3: weights too; they are gathered for each stretch of uses.
+/// Errors: Error{config} when world_size > virtual_ranks.
 Program shard(const Program& differentiated, const ShardSpec& spec);
+
+/// The last part of shard(): the split groups' weights become copies that are gathered from all
+/// ranks' slices for each stretch of uses, `prefetch` elements ahead. Adds the slices.
+Program gather_weights(Program program, const ShardSpec& spec);
+
+/// The same for a program without a step (validation, sampling): at stage 3 its weights are
+/// gathered from the slices.
+Program shard_forward(const Program& forward, const ShardSpec& spec);
 
 /// Bytes of one tier.
 struct TierPlan {

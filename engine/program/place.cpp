@@ -13,7 +13,10 @@ namespace {
 constexpr std::array<Tier, 3> kUsedTiers{Tier::device, Tier::host, Tier::nvme};
 
 std::string_view class_of(const Program& program, ValueId id) {
-  const auto is_master = [&](const ParamGroup& group) { return group.master == id; };
+  const auto is_master = [&](const ParamGroup& group) {
+    return std::any_of(group.states.begin(), group.states.end(),
+                       [&](const StateTile& tile) { return tile.master == id; });
+  };
   const Value& value = program.value(id);
   switch (value.kind) {
     case ValueKind::parameter:

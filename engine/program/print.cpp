@@ -34,7 +34,7 @@ std::string_view name_of(OpCode code) {
                                                     "all_gather",
                                                     "copy",
                                                     "idle",
-                                                    "squared_sum",
+                                                    "leaf_squares",
                                                     "control",
                                                     "adamw",
                                                     "clear"};
@@ -92,6 +92,8 @@ std::string text_of(const OpAttrs& attrs) {
   if (attrs.dropout.rate != 0)
     text += fmt::format(" dropout={} key={:016x}", attrs.dropout.rate, attrs.dropout.key);
   if (!attrs.comm.cuts.empty()) text += fmt::format(" cuts={}", fmt::join(attrs.comm.cuts, ","));
+  if (attrs.comm.length != INT64_MAX)
+    text += fmt::format(" bucket={}+{}", attrs.comm.from, attrs.comm.length);
   if (!attrs.comm.contributes.empty()) {
     text += " from=";
     for (const bool one : attrs.comm.contributes) text += one ? '1' : '0';

@@ -68,8 +68,8 @@ enum class OpCode : std::uint8_t {
   copy,        // in: from                                 out: to (same type and size; any tiers)
   idle,        // in: any                                  out: -    another rank's op: uses what it
                // uses, so that all ranks communicate alike
-  squared_sum,  // in: tensor                               out: sum, non_finite
-  control,  // in: sums, non_finite (of all tensors)    out: -    all ranks draw the step's decision
+  leaf_squares,  // in: flat                                out: sums, non_finite (of each leaf)
+  control,  // in: sums, non_finite of every group      out: -    all ranks draw the step's decision
   adamw,    // in: gradient, master, m, v               out: master, m, v, weights?      group
   clear     // in: -                                    out: any number of values, set to zero bytes
 };
@@ -80,10 +80,12 @@ enum class OpCode : std::uint8_t {
 ///             contributor in rank order, this rank's slice: shape (contributors, cuts[rank+1] -
 ///             cuts[rank]).
 /// all_gather: every rank's slice of `full` goes to all.
+/// Of every slice only [from, from + length) moves: a bucket.
 struct CommAttrs {
   std::vector<std::int64_t>
       cuts{};  // elements; world size + 1 entries, multiples of 1024 but for the last
   std::vector<bool> contributes{};  // exchange only
+  std::int64_t from = 0, length = INT64_MAX;
 };
 
 /// Random numbers are keyed by the op's path, so a second run or a backward op carries the key on.
@@ -129,15 +131,25 @@ struct ParamTensor {
   ValueId gradient = kNoValue;  // view into the group's gradient (f32), once differentiated
 };
 
+/// The optimizer's state of elements [first, first + elements) of a group: f32, persistent. The
+/// master may be the weights' own memory.
+struct StateTile {
+  std::int64_t first = 0, elements = 0;
+  ValueId master = kNoValue, moment1 = kNoValue, moment2 = kNoValue;
+};
+
 /// Parameters that are gathered, reduced and updated together: one per block, one for embeddings,
-/// one for the end. All flat values have `elements` elements; gaps between tensors stay zero.
+/// one for the end. Whole flat values have `elements` elements; gaps between tensors stay zero.
 struct ParamGroup {
   std::string name;
-  std::vector<ParamTensor> tensors;
+  std::vector<ParamTensor> tensors{};
   std::int64_t elements = 0;   // a multiple of kLeaf
-  ValueId weights = kNoValue;  // act type; the same value as master when act is f32
-  ValueId master = kNoValue, moment1 = kNoValue, moment2 = kNoValue;  // f32, persistent
-  ValueId gradient = kNoValue;                                        // f32, the step's reduced sum
+  ValueId weights = kNoValue;  // act type, whole; kNoValue where they are gathered from slices
+  ValueId slice = kNoValue;    // act type: this rank's slice of weights that are not kept whole
+  // Of this rank, once sharded:
+  ValueId gradient = kNoValue;  // f32, the step's reduced sum: whole, or this rank's slice
+  std::int64_t state_first = 0, state_elements = 0;  // what it updates
+  std::vector<StateTile> states{};                   // of exactly that, in order
 };
 
 /// Tensors are aligned to it, shards are cut at it, the gradient norm sums by it.

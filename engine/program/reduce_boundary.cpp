@@ -1,5 +1,7 @@
 // Order "boundary": a virtual rank sums its micro-batches in order, then one tree over virtual
 // ranks. A rank holds contiguous virtual ranks, so it forms most of the tree alone.
+#include <algorithm>
+
 #include "engine/comm/ordered_tree.h"
 #include "engine/program/step_builder.h"
 
@@ -13,6 +15,12 @@ class BoundaryReduction : public Reduction {
     for (int rank = 0; rank < step.spec.world_size; ++rank)
       roots_.push_back(maximal_subtrees(first_of(rank), first_of(rank + 1), leaves_));
     const int last = first_of(step.spec.rank + 1);
+    // Where weights are gathered all ranks take part in every turn: idle ones come first, so that
+    // the last turns, which reduce, are the same everywhere.
+    for (int idle = most_leaves() - (last - first_); idle > 0 && step.gathers_weights(); --idle) {
+      for (int s = 0; s < step.spec.accum; ++s)
+        turns_.push_back({.virtual_rank = -1, .micro_step = s});
+    }
     for (int leaf = first_; leaf < last; ++leaf) {
       for (int s = 0; s < step.spec.accum; ++s)
         turns_.push_back({.virtual_rank = leaf, .micro_step = s, .fresh = s == 0});
@@ -27,10 +35,12 @@ class BoundaryReduction : public Reduction {
   [[nodiscard]] const std::vector<Turn>& turns() const override { return turns_; }
 
   void on_complete(std::size_t turn, int g, ValueId leaf) override {
-    if (turns_[turn].micro_step + 1 < step_.spec.accum) return;
+    if (turns_[turn].virtual_rank < 0 || turns_[turn].micro_step + 1 < step_.spec.accum) return;
     merge(turns_[turn].virtual_rank, g, leaf);
     const bool is_last = turn + 1 == turns_.size();
-    if (is_last && !step_.alone()) finish(g);
+    if (!is_last) return;
+    if (!step_.alone()) exchange_and_sum(g);
+    step_.finish_reduction(g);
   }
 
  private:
@@ -38,6 +48,13 @@ class BoundaryReduction : public Reduction {
 
   [[nodiscard]] int first_of(int rank) const {
     return static_cast<int>(std::int64_t{rank} * leaves_ / step_.spec.world_size);
+  }
+
+  [[nodiscard]] int most_leaves() const {
+    int most = 0;
+    for (int rank = 0; rank < step_.spec.world_size; ++rank)
+      most = std::max(most, first_of(rank + 1) - first_of(rank));
+    return most;
   }
 
   // Subtrees merge as soon as they are equal: the accumulators alive are as many as the tree is
@@ -53,7 +70,7 @@ class BoundaryReduction : public Reduction {
   }
 
   // The k-th root of every rank that has one goes to the owners, who finish the tree.
-  void finish(int g) {
+  void exchange_and_sum(int g) {
     const Stack& stack = stacks_[static_cast<std::size_t>(g)];
     std::vector<Stack> rows_of_ranks(roots_.size());
     for (std::size_t k = 0;; ++k) {
@@ -75,7 +92,6 @@ class BoundaryReduction : public Reduction {
     Stack all;
     for (const Stack& rows : rows_of_ranks) all.insert(all.end(), rows.begin(), rows.end());
     sum(g, all);
-    step_.all_gather(g);
   }
 
   void sum(int g, Stack& pieces) {
@@ -85,7 +101,8 @@ class BoundaryReduction : public Reduction {
       Piece& left = pieces[static_cast<std::size_t>(m.dst)];
       const Piece& right = pieces[static_cast<std::size_t>(m.src)];
       const bool is_last = &m == &plan.merges.back();
-      left = is_last ? step_.add_last(g, left, right) : step_.add(g, left, right);
+      left = is_last ? step_.add_last(g, left, right)
+                     : step_.add(g, left, right, step_.reduce_stream());
     }
   }
 

@@ -35,8 +35,8 @@ class StepReduction : public Reduction {
     } else {
       std::vector<bool> contributes;
       for (int rank = 0; rank < world_; ++rank) contributes.push_back(first + rank < leaves_);
-      const std::vector<ValueId> rows = step_.exchange(g, leaf, std::move(contributes),
-                                                       fmt::format(".s{}.r{}", micro_step, round));
+      const std::vector<ValueId> rows =
+          step_.exchange(g, leaf, contributes, fmt::format(".s{}.r{}", micro_step, round));
       for (int i = first; i < last; ++i)
         arrive(i, micro_step, g, {rows[static_cast<std::size_t>(i - first)], false});
     }
@@ -59,7 +59,7 @@ class StepReduction : public Reduction {
       // The tree's last sum is the step's last when nothing is accumulated after it.
       const bool ends_tree = leaf + 1 == leaves_ && &m == &arrival.merges.back();
       const bool is_last = ends_tree && step_.spec.accum == 1 && micro_step == 0;
-      left = is_last ? step_.add_last(g, left, right) : step_.add(g, left, right);
+      left = is_last ? step_.add_last(g, left, right) : step_.add(g, left, right, stream());
     }
   }
 
@@ -72,10 +72,12 @@ class StepReduction : public Reduction {
     } else if (is_last) {
       state.sum = step_.add_last(g, state.sum, root);
     } else {
-      state.sum = step_.add(g, state.sum, root);
+      state.sum = step_.add(g, state.sum, root, stream());
     }
-    if (is_last && !step_.alone()) step_.all_gather(g);
+    if (is_last) step_.finish_reduction(g);
   }
+
+  [[nodiscard]] StreamId stream() const { return step_.reduce_stream(); }
 
   StepBuilder& step_;
   int leaves_, world_, rounds_ = 0;

@@ -1,5 +1,5 @@
 // The pass "shard": this rank's micro-batches one after the other, each group reduced as soon as
-// its gradient is complete, then norm, control and optimizer.
+// its gradient is complete, then control and optimizer; gathers of split weights last.
 #include <map>
 
 #include "engine/program/step_builder.h"
@@ -24,13 +24,13 @@ class Unroll {
     const std::vector<Turn>& turns = reduction_->turns();
     for (std::size_t turn = 0; turn < turns.size(); ++turn) {
       if (turns[turn].virtual_rank < 0) {
-        for (const auto& [op, g] : completions_) reduction_->on_complete(turn, g, kNoValue);
+        run_idle_turn(turn);
       } else {
         run_turn(turn, turns[turn]);
       }
     }
     append_update(step_);
-    return std::move(step_.program);
+    return gather_weights(std::move(step_.program), step_.spec);
   }
 
  private:
@@ -94,6 +94,23 @@ class Unroll {
       const auto [first, last] = completions_.equal_range(i);
       for (auto done = first; done != last; ++done)
         reduction_->on_complete(index, done->second, leaf(done->second, turn).flat);
+    }
+  }
+
+  // Others compute; this rank uses the weights that they use, and takes part in their reductions.
+  void run_idle_turn(std::size_t index) {
+    for (std::size_t i = 0; i < template_.ops.size(); ++i) {
+      const Op& op = template_.ops[i];
+      std::vector<ValueId> weights;
+      for (const ValueId id : op.in) {
+        if (id != kNoValue && shared_[static_cast<std::size_t>(id)] != kNoValue)
+          weights.push_back(shared_[static_cast<std::size_t>(id)]);
+      }
+      if (!weights.empty() && step_.gathers_weights())
+        step_.program.ops.push_back({.code = OpCode::idle, .path = op.path, .in = weights});
+      const auto [first, last] = completions_.equal_range(i);
+      for (auto done = first; done != last; ++done)
+        reduction_->on_complete(index, done->second, kNoValue);
     }
   }
 

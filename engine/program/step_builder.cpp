@@ -1,6 +1,8 @@
 // The step of one rank while the pass "shard" adds to it: names, views, adds and moves.
 #include "engine/program/step_builder.h"
 
+#include <algorithm>
+
 namespace ds {
 
 StepBuilder::StepBuilder(const Program& differentiated, const ShardSpec& spec_)
@@ -11,12 +13,13 @@ StepBuilder::StepBuilder(const Program& differentiated, const ShardSpec& spec_)
   program.extents = differentiated.extents;
 }
 
+bool StepBuilder::gathers_weights() const {
+  return std::any_of(program.groups.begin(), program.groups.end(),
+                     [&](const ParamGroup& group) { return splits_weights(group, spec); });
+}
+
 std::vector<std::int64_t> StepBuilder::cuts(int g) const {
-  const std::int64_t leaves = program.groups[static_cast<std::size_t>(g)].elements / kLeaf;
-  std::vector<std::int64_t> cuts;
-  for (std::int64_t rank = 0; rank <= spec.world_size; ++rank)
-    cuts.push_back(leaves * rank / spec.world_size * kLeaf);
-  return cuts;
+  return cuts_of(program.groups[static_cast<std::size_t>(g)], spec);
 }
 
 std::int64_t StepBuilder::slice_elements(int g) const {
@@ -78,7 +81,12 @@ void StepBuilder::set_reduced(int g, FlatGradient gradient) {
 
 ValueId StepBuilder::reduced_slice(int g) {
   ValueId& slice = reduced_slices_[static_cast<std::size_t>(g)];
-  if (slice == kNoValue) {
+  if (slice != kNoValue) return slice;
+  if (splits_states()) {
+    slice = make_slice(g, group(g).name + ".grad");
+    group(g).gradient = slice;
+    for (ParamTensor& tensor : group(g).tensors) tensor.gradient = kNoValue;
+  } else {
     const std::int64_t from = cuts(g)[static_cast<std::size_t>(spec.rank)];
     slice = view(reduced(g).flat, from, {slice_elements(g)}, group(g).name + ".grad.own");
   }
@@ -94,29 +102,31 @@ void StepBuilder::clear(int g, const FlatGradient& gradient) {
                          .attrs = {.group = g}});
 }
 
-void StepBuilder::emit_add(int g, ValueId left, ValueId right, ValueId out) {
+void StepBuilder::emit_add(int g, ValueId left, ValueId right, ValueId out, StreamId stream) {
   if (program.value(out).shape.elements() == 0) return;
   program.ops.push_back({.code = OpCode::add,
                          .path = fmt::format("reduce.{}.add{}", group(g).name, made_++),
                          .in = {left, right},
                          .out = {out},
-                         .attrs = {.group = g}});
+                         .attrs = {.group = g},
+                         .stream = stream});
 }
 
-Piece StepBuilder::add(int g, const Piece& left, const Piece& right) {
+Piece StepBuilder::add(int g, const Piece& left, const Piece& right, StreamId stream) {
   ValueId out = left.value;
   if (!left.owned) out = make_slice(g, fmt::format("{}.grad.sum{}", group(g).name, made_++));
-  emit_add(g, left.value, right.value, out);
+  emit_add(g, left.value, right.value, out, stream);
   return {out, true};
 }
 
 Piece StepBuilder::add_last(int g, const Piece& left, const Piece& right) {
   if (alone()) return add(g, left, right);
-  emit_add(g, left.value, right.value, reduced_slice(g));
+  emit_add(g, left.value, right.value, reduced_slice(g), reduce_stream());
   return {reduced_slice(g), true};
 }
 
-std::vector<ValueId> StepBuilder::exchange(int g, ValueId root, std::vector<bool> contributes,
+std::vector<ValueId> StepBuilder::exchange(int g, ValueId root,
+                                           const std::vector<bool>& contributes,
                                            const std::string& suffix) {
   std::int64_t rows = 0;
   for (const bool one : contributes) rows += one ? 1 : 0;
@@ -124,23 +134,57 @@ std::vector<ValueId> StepBuilder::exchange(int g, ValueId root, std::vector<bool
   const std::string name = group(g).name + ".staging" + suffix;
   const ValueId staging = program.add_value(
       {.name = name, .kind = ValueKind::gradient, .dtype = DType::f32, .shape = {rows, length}});
-  program.ops.push_back(
-      {.code = OpCode::exchange,
-       .path = fmt::format("exchange.{}{}", group(g).name, suffix),
-       .in = {root},
-       .out = {staging},
-       .attrs = {.group = g, .comm = {.cuts = cuts(g), .contributes = std::move(contributes)}}});
+  for (const BucketRange& bucket : buckets_of(cuts(g), spec.reduce_bucket)) {
+    program.ops.push_back({.code = OpCode::exchange,
+                           .path = fmt::format("exchange.{}{}", group(g).name, suffix),
+                           .in = {root},
+                           .out = {staging},
+                           .attrs = {.group = g,
+                                     .comm = {.cuts = cuts(g),
+                                              .contributes = contributes,
+                                              .from = bucket.from,
+                                              .length = bucket.length}},
+                           .stream = reduce_stream()});
+  }
   std::vector<ValueId> views;
   for (std::int64_t row = 0; row < rows; ++row)
     views.push_back(view(staging, row * length, {length}, fmt::format("{}.row{}", name, row)));
   return views;
 }
 
-void StepBuilder::all_gather(int g) {
-  program.ops.push_back({.code = OpCode::all_gather,
-                         .path = "gather." + group(g).name,
-                         .out = {reduced(g).flat},
-                         .attrs = {.group = g, .comm = {.cuts = cuts(g), .contributes = {}}}});
+// Every rank sums its own slice's leaves, at every stage: the parts of the norm are the same.
+void StepBuilder::finish_reduction(int g) {
+  const std::int64_t leaves = slice_elements(g) / kLeaf;
+  if (leaves > 0) {
+    const std::string& name = group(g).name;
+    const ValueId sums =
+        program.add_value({.name = "norm.sums." + name, .dtype = DType::f64, .shape = {leaves}});
+    const ValueId bad = program.add_value(
+        {.name = "norm.non_finite." + name, .dtype = DType::i64, .shape = {leaves}});
+    program.ops.push_back({.code = OpCode::leaf_squares,
+                           .path = "norm." + name,
+                           .in = {reduced_slice(g)},
+                           .out = {sums, bad},
+                           .attrs = {.group = g},
+                           .stream = reduce_stream()});
+    norm_parts_.insert(norm_parts_.end(), {sums, bad});
+  }
+  if (alone() || splits_states()) return;
+  all_gather(g, reduced(g).flat, "gather." + group(g).name + ".grad", reduce_stream());
+}
+
+void StepBuilder::all_gather(int g, ValueId full, const std::string& path, StreamId stream) {
+  for (const BucketRange& bucket : buckets_of(cuts(g), spec.gather_bucket)) {
+    program.ops.push_back({.code = OpCode::all_gather,
+                           .path = path,
+                           .out = {full},
+                           .attrs = {.group = g,
+                                     .comm = {.cuts = cuts(g),
+                                              .contributes = {},
+                                              .from = bucket.from,
+                                              .length = bucket.length}},
+                           .stream = stream});
+  }
 }
 
 }  // namespace ds

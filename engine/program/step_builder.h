@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/program/passes.h"
+#include "engine/program/slices.h"
 
 namespace ds {
 
@@ -31,6 +32,17 @@ class StepBuilder {
   [[nodiscard]] int groups() const { return static_cast<int>(program.groups.size()); }
   [[nodiscard]] ParamGroup& group(int g) { return program.groups[static_cast<std::size_t>(g)]; }
   [[nodiscard]] bool alone() const { return spec.world_size == 1; }
+  /// Of the states (stage 1), the reduced gradient (2, and 1 as well: nobody needs it whole) and
+  /// the weights (3) only this rank's slice is kept.
+  [[nodiscard]] bool splits_states() const { return !alone() && spec.stage >= 1; }
+  /// Whether some group's weights are gathered for their uses, which all ranks do together.
+  [[nodiscard]] bool gathers_weights() const;
+  [[nodiscard]] StreamId reduce_stream() const {
+    return spec.overlap && !alone() ? StreamId::reduce : StreamId::compute;
+  }
+  [[nodiscard]] StreamId gather_stream() const {
+    return spec.overlap && !alone() ? StreamId::gather : StreamId::compute;
+  }
   /// Element at which each rank's slice of the group starts, and the end.
   [[nodiscard]] std::vector<std::int64_t> cuts(int g) const;
   /// Length of this rank's slice.
@@ -42,24 +54,31 @@ class StepBuilder {
   /// The group's reduced gradient: made at the first call; alone, it is the first leaf itself.
   const FlatGradient& reduced(int g);
   void set_reduced(int g, FlatGradient gradient);
-  /// This rank's slice of reduced(g), as a view.
+  /// This rank's slice of the reduced gradient: all there is of it when states are split.
   ValueId reduced_slice(int g);
 
   void clear(int g, const FlatGradient& gradient);
-  /// left += right, into left's memory if it is owned, else into a new slice.
-  Piece add(int g, const Piece& left, const Piece& right);
+  /// left += right, into left's memory if it is owned, else into a new slice. Sums of what came
+  /// from others run on the reduce stream.
+  Piece add(int g, const Piece& left, const Piece& right, StreamId stream = StreamId::compute);
   /// The group's last sum: lands in this rank's slice of the reduced gradient.
   Piece add_last(int g, const Piece& left, const Piece& right);
   /// Returns a view of staging for each contributor, in rank order.
-  std::vector<ValueId> exchange(int g, ValueId root, std::vector<bool> contributes,
+  std::vector<ValueId> exchange(int g, ValueId root, const std::vector<bool>& contributes,
                                 const std::string& suffix);
-  void all_gather(int g);
+  /// The group's reduced gradient is there: its norm, and the whole of it for everybody where
+  /// states are not split.
+  void finish_reduction(int g);
+  void all_gather(int g, ValueId full, const std::string& path, StreamId stream);
+  /// What finish_reduction() made, in pairs: sums and counts of what is not finite.
+  [[nodiscard]] const std::vector<ValueId>& norm_parts() const { return norm_parts_; }
 
  private:
-  void emit_add(int g, ValueId left, ValueId right, ValueId out);
+  void emit_add(int g, ValueId left, ValueId right, ValueId out, StreamId stream);
 
   std::vector<FlatGradient> reduced_;
   std::vector<ValueId> reduced_slices_;
+  std::vector<ValueId> norm_parts_;
   int made_ = 0;  // numbers names of temporaries
 };
 

@@ -1,62 +1,60 @@
-// The end of the step: gradient norm by logical tensor, control, AdamW by group.
+// The end of the step: control, then the optimizer on what this rank owns of each group.
 #include "engine/program/step_builder.h"
 
 namespace ds {
 namespace {
 
-void append_norm_and_control(StepBuilder& step) {
-  Program& program = step.program;
-  std::int64_t tensors = 0;
-  for (const ParamGroup& group : program.groups)
-    tensors += static_cast<std::int64_t>(group.tensors.size());
-  const auto make = [&](const char* name, DType dtype) {
-    return program.add_value(
-        {.name = name, .kind = ValueKind::activation, .dtype = dtype, .shape = {tensors}});
-  };
-  const ValueId sums = make("norm.sums", DType::f64);
-  const ValueId non_finite = make("norm.non_finite", DType::i64);
-  std::int64_t index = 0;
-  for (int g = 0; g < step.groups(); ++g) {
-    for (const ParamTensor& tensor : step.group(g).tensors) {
-      const ValueId sum = step.view(sums, index, {1}, tensor.name + ".sum");
-      const ValueId bad = step.view(non_finite, index, {1}, tensor.name + ".non_finite");
-      program.ops.push_back({.code = OpCode::squared_sum,
-                             .path = "norm." + tensor.name,
-                             .in = {tensor.gradient},
-                             .out = {sum, bad},
-                             .attrs = {.group = g}});
-      ++index;
-    }
-  }
-  program.ops.push_back({.code = OpCode::control, .path = "control", .in = {sums, non_finite}});
-}
-
 ValueId add_state(StepBuilder& step, const ParamGroup& group, const char* name) {
   return step.program.add_value({.name = group.name + name,
                                  .kind = ValueKind::state,
                                  .dtype = DType::f32,
-                                 .shape = {group.elements},
+                                 .shape = {group.state_elements},
                                  .persistent = true});
+}
+
+/// The weights that this rank's part of the update writes.
+ValueId updated_weights(StepBuilder& step, int g) {
+  ParamGroup& group = step.group(g);
+  if (splits_weights(group, step.spec)) {
+    group.slice = add_weight_slice(step.program, group, step.spec);
+    return group.slice;
+  }
+  if (!step.splits_states()) return group.weights;
+  return step.view(group.weights, group.state_first, {group.state_elements},
+                   group.name + ".weights.own");
 }
 
 void append_adamw(StepBuilder& step, int g) {
   ParamGroup& group = step.group(g);
-  const bool is_own_master = step.program.value(group.weights).dtype == DType::f32;
-  group.master = is_own_master ? group.weights : add_state(step, group, ".master");
-  group.moment1 = add_state(step, group, ".moment1");
-  group.moment2 = add_state(step, group, ".moment2");
-  const ValueId weights = is_own_master ? kNoValue : group.weights;
-  step.program.ops.push_back({.code = OpCode::adamw,
-                              .path = "adamw." + group.name,
-                              .in = {group.gradient, group.master, group.moment1, group.moment2},
-                              .out = {group.master, group.moment1, group.moment2, weights},
-                              .attrs = {.group = g}});
+  group.state_elements = group.elements;
+  if (step.splits_states()) {
+    group.state_first = step.cuts(g)[static_cast<std::size_t>(step.spec.rank)];
+    group.state_elements = step.slice_elements(g);
+  }
+  const ValueId weights = updated_weights(step, g);
+  const bool is_own_master = step.program.value(weights).dtype == DType::f32;
+  if (group.state_elements > 0) {
+    const StateTile all{.first = group.state_first,
+                        .elements = group.state_elements,
+                        .master = is_own_master ? weights : add_state(step, group, ".master"),
+                        .moment1 = add_state(step, group, ".moment1"),
+                        .moment2 = add_state(step, group, ".moment2")};
+    group.states = {all};
+    step.program.ops.push_back(
+        {.code = OpCode::adamw,
+         .path = "adamw." + group.name,
+         .in = {group.gradient, all.master, all.moment1, all.moment2},
+         .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
+         .attrs = {.group = g}});
+  }
+  if (step.splits_states() && !splits_weights(group, step.spec))
+    step.all_gather(g, group.weights, "gather." + group.name, step.gather_stream());
 }
 
 }  // namespace
 
 void append_update(StepBuilder& step) {
-  append_norm_and_control(step);
+  step.program.ops.push_back({.code = OpCode::control, .path = "control", .in = step.norm_parts()});
   for (int g = 0; g < step.groups(); ++g) append_adamw(step, g);
 }
 

@@ -184,15 +184,17 @@ void check_copy(const Operands& o) {
 
 void check_idle(const Operands& o) { o.count(o.ins().size(), 0); }
 
-void check_squared_sum(const Operands& o) {
+void check_leaf_squares(const Operands& o) {
   o.count(1, 2);
+  const std::int64_t leaves = (o.in(0).shape.elements() + kLeaf - 1) / kLeaf;
   DS_ASSERT(o.in(0).dtype == DType::f32);
-  DS_ASSERT(is(o.out(0), DType::f64, {1}) && is(o.out(1), DType::i64, {1}));
+  DS_ASSERT(is(o.out(0), DType::f64, {leaves}) && is(o.out(1), DType::i64, {leaves}));
 }
 
 void check_control(const Operands& o) {
-  o.count(2, 0);
-  DS_ASSERT(o.in(0).dtype == DType::f64 && o.in(1).dtype == DType::i64);
+  DS_ASSERT(o.ins().size() % 2 == 0 && o.outs().empty());
+  for (std::size_t i = 0; i < o.ins().size(); i += 2)
+    DS_ASSERT(o.in(i).dtype == DType::f64 && o.in(i + 1).dtype == DType::i64);
 }
 
 void check_adamw(const Operands& o) {
@@ -227,7 +229,7 @@ constexpr std::array kChecks{Check{OpCode::embed, check_embed},
                              Check{OpCode::all_gather, check_all_gather},
                              Check{OpCode::copy, check_copy},
                              Check{OpCode::idle, check_idle},
-                             Check{OpCode::squared_sum, check_squared_sum},
+                             Check{OpCode::leaf_squares, check_leaf_squares},
                              Check{OpCode::control, check_control},
                              Check{OpCode::adamw, check_adamw},
                              Check{OpCode::clear, check_clear}};

@@ -1,17 +1,24 @@
-// Walks a program's list of ops. It knows nothing of ZeRO, of accumulation or of the model: passes
-// did that.
+// Issues a program's list of ops to streams. It knows nothing of ZeRO, of accumulation, of offload
+// or of the model: passes did that.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/comm/collectives.h"
 #include "engine/kernels/kernels.h"
+#include "engine/program/edges.h"
 #include "engine/program/program.h"
+#include "engine/storage/tile_files.h"
 
 namespace ds {
 
@@ -31,22 +38,36 @@ struct StepContext {
   std::uint64_t progress = 0;                    // ops finished since the start of training
 };
 
+/// Where a program runs: by tier, by stream. All of it outlives the executor.
+struct Workplace {
+  std::array<std::byte*, kTiers> memory{};  // arenas; nvme has none
+  TileFiles* files = nullptr;               // of Tier::nvme
+  std::array<Stream*, kStreams> streams{};  // those that the program uses; compute: the caller's
+  std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
+};
+/// One arena, one stream, one group.
+Workplace make_workplace(std::byte* arena, Group* world, Stream& stream);
+
 class Executor {
  public:
-  /// Binds every value of `program` to `arena + offsets[value]` and every op to its kernel, once:
-  /// run() allocates nothing. `world` may be null for a program without communication. All
-  /// references must outlive the executor.
-  Executor(const Program& program, std::byte* arena, std::span<const std::int64_t> offsets,
-           Backend& backend, Group* world, Stream& stream);
+  /// Binds every value of `program` to its tier's memory + offsets[value] and every op to its
+  /// kernel, once: run() allocates nothing. `edges` as of edges_of() for the same offsets.
+  Executor(const Program& program, std::span<const std::int64_t> offsets, const Edges& edges,
+           Backend& backend, const Workplace& workplace);
 
   Executor(const Executor&) = delete;  // Bound ops point at this executor.
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs all ops in order. Errors: Error{comm} with the op's path in front.
+  /// Runs all ops; returns when all streams are done. Errors: Error{comm, system, deadline} with
+  /// the op's path in front; the first of several.
   void run(StepContext& context);
 
-  /// The memory of a value.
+  /// The memory of a value that lies in an arena; no data for one in files.
   [[nodiscard]] Tensor tensor(ValueId id) const;
+  /// Where a value lies in its tier, in bytes.
+  [[nodiscard]] std::int64_t offset(ValueId id) const {
+    return offsets_[static_cast<std::size_t>(id)];
+  }
 
  private:
   using Bound = std::function<void(StepContext&)>;
@@ -60,18 +81,27 @@ class Executor {
   Bound bind_exchange(const Op& op);
   Bound bind_all_gather(const Op& op);
   template <class Args>
-  Bound call(Args args);
+  Bound call(const Op& op, Args args);
+  void run_op(std::size_t index);
+  void fail(std::size_t index);
+  [[nodiscard]] Stream& stream_of(const Op& op) const;
+  [[nodiscard]] Group& group_of(const Op& op) const;
   [[nodiscard]] Tensor in(const Op& op, std::size_t index) const;
   [[nodiscard]] Tensor out(const Op& op, std::size_t index) const;
 
   const Program& program_;
-  std::byte* arena_;
   std::vector<std::int64_t> offsets_;
   Device& device_;
   Kernels& kernels_;
-  Group* world_;
-  Stream& stream_;
+  Workplace at_;
   std::vector<Bound> bound_;
+  std::vector<std::vector<Event*>> waits_;      // by op
+  std::vector<std::unique_ptr<Event>> events_;  // by op; null: nobody waits for it
+  StepContext* context_ = nullptr;
+  std::mutex mutex_;  // of error_
+  std::exception_ptr error_;
+  std::atomic<bool> stopped_{false};  // an error: nothing more is issued
+  std::atomic<bool> broken_{false};   // communication ended: what was issued is left out too
 };
 
 }  // namespace ds

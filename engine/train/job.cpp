@@ -30,8 +30,8 @@ Backend make_backend(const DeviceConfig& device) {
   return make_cpu_backend({.threads = static_cast<int>(device.threads), .isa = device.isa});
 }
 
-GroupSpec whole_world(const Rendezvous& rendezvous) {
-  GroupSpec spec{.name = "world", .epoch = rendezvous.epoch, .ranks = {}};
+GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
+  GroupSpec spec{.name = name, .epoch = rendezvous.epoch, .ranks = {}};
   spec.ranks.resize(static_cast<std::size_t>(rendezvous.world_size));
   std::iota(spec.ranks.begin(), spec.ranks.end(), 0);
   return spec;
@@ -82,13 +82,20 @@ bool run_training(const JobRequest& request) {
   const TrainConfig config = load(request);
   const DataSet data = open_data(config.data);
   Backend backend = make_backend(config.device);
-  require_states_fit(config, *backend.device, request.rendezvous.rank);
+  require_states_fit(config, *backend.device, request.rendezvous.rank,
+                     request.rendezvous.world_size);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
   const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
-  const std::unique_ptr<Group> world = collectives->make_group(
-      whole_world(request.rendezvous), Deadline::after(request.rendezvous.timeout));
-  Trainer trainer(config, backend, *world, data);
+  const auto make_group = [&](const char* name) {
+    return collectives->make_group(whole_world(request.rendezvous, name),
+                                   Deadline::after(request.rendezvous.timeout));
+  };
+  const std::unique_ptr<Group> world = make_group("world");
+  const bool side_by_side = config.zero.overlap && world->size() > 1;
+  const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;
+  const std::unique_ptr<Group> reduce = side_by_side ? make_group("reduce") : nullptr;
+  Trainer trainer(config, backend, {world.get(), gather.get(), reduce.get()}, data);
   // Beyond this point all memory is taken.
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {
@@ -98,12 +105,15 @@ bool run_training(const JobRequest& request) {
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
   const bool complete = run_steps(config, request, backend, *world, trainer, reports);
-  if (reports != nullptr && complete && config.sample.tokens > 0) reports->sample(trainer.sample());
+  if (complete && config.sample.tokens > 0) {
+    const std::string text = trainer.sample();
+    if (reports != nullptr) reports->sample(text);
+  }
+  const std::string hash = trainer.weights_hash();
   const std::vector<double> peaks =
       gather_figures(*world, static_cast<double>(read_memory_status().peak_bytes));
   if (reports != nullptr) {
-    reports->finish(trainer,
-                    static_cast<std::int64_t>(*std::max_element(peaks.begin(), peaks.end())),
+    reports->finish(hash, static_cast<std::int64_t>(*std::max_element(peaks.begin(), peaks.end())),
                     !complete);
   }
   world->barrier(Deadline::after(kGroupTimeout));
@@ -119,7 +129,8 @@ void check_training(const JobRequest& request) {
   const TrainConfig config = load(request);
   const DataSet data = open_data(config.data);
   Backend backend = make_backend(config.device);
-  require_states_fit(config, *backend.device, request.rendezvous.rank);
+  require_states_fit(config, *backend.device, request.rendezvous.rank,
+                     request.rendezvous.world_size);
   const TrainPrograms programs =
       make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
   const PlacementPlan plan = place_programs(programs, *backend.kernels);

@@ -1,6 +1,8 @@
 // Building the programs.
 #include "engine/train/programs.h"
 
+#include <algorithm>
+
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/gpt2.h"
@@ -9,9 +11,13 @@
 namespace ds {
 namespace {
 
-// Sampling wants the logits of one position only, so its program ends before the head.
+// Sampling wants the logits of one position only, so its program ends before the head; the head's
+// weights are there at its end.
 Program without_head(Program program) {
-  std::erase_if(program.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
+  for (Op& op : program.ops) {
+    if (op.code == OpCode::head_loss)
+      op = {.code = OpCode::idle, .path = op.path, .in = {op.in[0], op.in[1]}};
+  }
   return program;
 }
 
@@ -42,13 +48,30 @@ void require_bytes(std::int64_t bytes, std::string_view about, const Device& dev
 
 }  // namespace
 
+namespace {
+
+std::int64_t given(std::int64_t value, std::int64_t otherwise) {
+  return value == kAuto ? otherwise : value;
+}
+
+}  // namespace
+
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
   return {.rank = rank,
           .world_size = world_size,
           .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
           .accum = static_cast<int>(config.batch.accum),
           .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
-                                                                 : ShardSpec::Order::boundary};
+                                                                 : ShardSpec::Order::boundary,
+          .stage = static_cast<int>(config.zero.stage),
+          .overlap = config.zero.overlap,
+          .whole_tensors = config.zero.shards == ShardLayout::tensor,
+          .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
+          .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
+          .prefetch = given(config.zero.prefetch, 1),
+          .max_live = config.zero.max_live,
+          .reuse_distance = config.zero.reuse_distance,
+          .persist_below = config.zero.persist_below};
 }
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
@@ -61,13 +84,14 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   ModelShape one = shape, training = shape;
   one.micro = 1;
   training.dropout = config.model.dropout;
-  const ShardSpec spec = shard_spec(config, rank, world_size);
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
   };
   TrainPrograms programs;
-  programs.validation = build_gpt2(config.model, shape);
-  programs.trunk = without_head(build_gpt2(config.model, one));
+  programs.spec = shard_spec(config, rank, world_size);
+  const ShardSpec& spec = programs.spec;
+  programs.validation = shard_forward(build_gpt2(config.model, shape), spec);
+  programs.trunk = shard_forward(without_head(build_gpt2(config.model, one)), spec);
   const Program forward = build_gpt2(config.model, training);
   show("build", forward);
   const Program differentiated = differentiate(forward);
@@ -77,7 +101,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   programs.step = shard(whole, spec);
   show("shard", programs.step);
   programs.digest = hash_of_global_program(whole, spec);
-  verify(programs.step);
+  for (const Program* program : {&programs.step, &programs.validation, &programs.trunk})
+    verify(*program);
   return programs;
 }
 
@@ -86,9 +111,15 @@ PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kerne
   return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
 }
 
-void require_states_fit(const TrainConfig& config, const Device& device, int rank) {
+void require_states_fit(const TrainConfig& config, const Device& device, int rank, int world_size) {
   const double parameters = total_parameters(config.model, config.data.seq_len);
-  const double bytes_each = config.precision.dtype == Precision::bf16 ? 18 : 16;
+  const double weights = config.precision.dtype == Precision::fp32 ? 0 : 2, states = 12,
+               gradient = 4;
+  const auto ranks = static_cast<double>(std::max(world_size, 1));
+  const double bytes_each = config.zero.stage == 0 ? weights + states + gradient
+                            : config.zero.stage < 3
+                                ? (weights > 0 ? weights : 4) + (states + gradient) / ranks
+                                : (weights + states + gradient) / ranks;
   require_bytes(static_cast<std::int64_t>(parameters * bytes_each), "at least ", device, rank);
 }
 

@@ -17,6 +17,7 @@ struct TrainPrograms {
   Program validation;  // forward and loss of one micro-batch
   Program trunk;       // forward of one sequence without the head, for sampling
   std::string digest;  // of the global program: equal on all ranks
+  ShardSpec spec;
 };
 
 /// Sees the step's program after each pass, by the pass's name.
@@ -35,7 +36,7 @@ PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kerne
 
 /// The same for weights, gradients and optimizer states alone: a model that is far too large is
 /// refused before its programs are built.
-void require_states_fit(const TrainConfig& config, const Device& device, int rank);
+void require_states_fit(const TrainConfig& config, const Device& device, int rank, int world_size);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.
 void require_fit(const PlacementPlan& plan, const Device& device, int rank);

@@ -102,8 +102,9 @@ void Reporter::sample(const std::string& text) {
   progress_.note("sample:\n" + text);
 }
 
-void Reporter::finish(const Trainer& trainer, std::int64_t peak_memory_bytes, bool stopped) {
-  summary_.weights_hash = trainer.weights_hash();
+void Reporter::finish(const std::string& weights_hash, std::int64_t peak_memory_bytes,
+                      bool stopped) {
+  summary_.weights_hash = weights_hash;
   summary_.median_tokens_per_s = tokens_per_s_.median();
   const double fraction = peak_fraction_.median();
   if (fraction > 0) summary_.peak_fraction = fraction;

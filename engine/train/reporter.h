@@ -36,7 +36,7 @@ class Reporter {
     summary_.rss_anon_step2 = anonymous_bytes;
   }
   void sample(const std::string& text);
-  void finish(const Trainer& trainer, std::int64_t peak_memory_bytes, bool stopped);
+  void finish(const std::string& weights_hash, std::int64_t peak_memory_bytes, bool stopped);
 
  private:
   [[nodiscard]] double elapsed() const;

@@ -11,19 +11,20 @@
 #include "engine/data/batch.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/optim/schedule.h"
+#include "engine/program/slices.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
 #include "engine/train/weights.h"
 
 namespace ds {
 
-Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, const DataSet& data)
+Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
+                 const DataSet& data)
     : config_(config),
       backend_(backend),
-      world_(world),
+      world_(*groups.world),
       data_(data),
-      stream_(backend.device->make_stream()),
-      programs_(make_programs(config, world.rank(), world.size())),
+      programs_(make_programs(config, world_.rank(), world_.size())),
       plan_(place_programs(programs_, *backend.kernels)),
       sampler_(data.train.size(), config.data.seq_len,
                static_cast<std::uint64_t>(config.train.seed)),
@@ -31,26 +32,25 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, Group& world, cons
              .accum = config.batch.accum,
              .virtual_ranks = config.determinism.virtual_ranks},
       offsets_(static_cast<std::size_t>(config.batch.micro)),
-      words_(static_cast<std::size_t>(world.size()) * kControlWordBytes),
-      word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world.size()))),
-      decoded_(static_cast<std::size_t>(world.size())) {
+      words_(static_cast<std::size_t>(world_.size()) * kControlWordBytes),
+      word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world_.size()))),
+      decoded_(static_cast<std::size_t>(world_.size())) {
   agree();
   // Beyond this point all ranks run the same global program.
-  require_fit(plan_, *backend.device, world.rank());
+  require_fit(plan_, *backend.device, world_.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  arena_ =
-      backend.device->allocate(Tier::device, static_cast<std::size_t>(plan_.device().total_bytes));
-  backend.kernels->set_workspace(arena_->data() + plan_.device().workspace_offset,
-                                 static_cast<std::size_t>(plan_.device().workspace_bytes));
+  memory_.emplace(plan_, groups, backend, nullptr);
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
                         std::size_t index) {
-    executor.emplace(program, arena_->data(), plan_.offsets[index], backend_, &world_, *stream_);
+    const std::vector<std::int64_t>& offsets = plan_.offsets[index];
+    executor.emplace(program, offsets, edges_of(program, offsets), backend_, memory_->workplace());
   };
   bind(step_executor_, programs_.step, 0);
   bind(validation_executor_, programs_.validation, 1);
   bind(trunk_executor_, programs_.trunk, 2);
-  initialise_weights(programs_.step, *step_executor_, static_cast<std::uint64_t>(config.train.seed),
-                     *backend.kernels, *stream_);
+  initialise_weights(programs_.step, *step_executor_, memory_->files(),
+                     static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
+                     memory_->stream());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
 
@@ -103,7 +103,7 @@ void Trainer::load_batch(Executor& executor, const Program& program, std::size_t
              {static_cast<std::int32_t*>(targets.data), count});
 }
 
-// Stage 0: every rank holds the whole reduced gradient, so rank 0 speaks for its norm.
+// Every rank speaks for the leaves of its slice.
 ControlWord Trainer::own_word() const {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
@@ -114,17 +114,23 @@ ControlWord Trainer::own_word() const {
     word.loss.add(*static_cast<const double*>(step_executor_->tensor(micro.loss).data));
     word.tokens += *static_cast<const std::int64_t*>(step_executor_->tensor(micro.count).data);
   }
-  if (world_.rank() != 0) return word;
   for (const Op& op : programs_.step.ops) {
-    if (op.code != OpCode::squared_sum) continue;
-    word.norm_squared.add(*static_cast<const double*>(step_executor_->tensor(op.out[0]).data));
-    word.non_finite += *static_cast<const std::int64_t*>(step_executor_->tensor(op.out[1]).data);
+    if (op.code != OpCode::leaf_squares) continue;
+    for (const double sum : numbers<double>(op.out[0])) word.norm_squared.add(sum);
+    for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
   }
+  if (world_.rank() != 0) return word;
   const double t = static_cast<double>(step_ + 1);
   word.lr = learning_rate(config_.schedule, config_.optimizer.lr, step_ + 1);
   word.bias_correction1 = 1.0 - std::pow(config_.optimizer.betas[0], t);
   word.bias_correction2 = 1.0 - std::pow(config_.optimizer.betas[1], t);
   return word;
+}
+
+template <class T>
+std::span<const T> Trainer::numbers(ValueId id) const {
+  const Tensor tensor = step_executor_->tensor(id);
+  return {static_cast<const T*>(tensor.data), static_cast<std::size_t>(tensor.elements())};
 }
 
 StepDecision Trainer::exchange(const ControlWord& word) {
@@ -159,11 +165,19 @@ void Trainer::draw_decision(StepContext& context) {
 }
 
 void Trainer::report_non_finite(const StepDecision& decision) const {
-  std::string where = "the loss";
+  std::string where = decision.non_finite > 0 ? "a gradient of another rank" : "the loss";
   for (const Op& op : programs_.step.ops) {
-    if (op.code != OpCode::squared_sum) continue;
-    if (*static_cast<const std::int64_t*>(step_executor_->tensor(op.out[1]).data) == 0) continue;
-    where = fmt::format("the gradient of {}", op.path);
+    if (op.code != OpCode::leaf_squares) continue;
+    const std::span<const std::int64_t> bad = numbers<std::int64_t>(op.out[1]);
+    const auto first = std::find_if(bad.begin(), bad.end(), [](std::int64_t n) { return n > 0; });
+    if (first == bad.end()) continue;
+    const ParamGroup& group = programs_.step.groups[static_cast<std::size_t>(op.attrs.group)];
+    const std::int64_t slice =
+        cuts_of(group, programs_.spec)[static_cast<std::size_t>(world_.rank())];
+    const std::int64_t element = slice + (first - bad.begin()) * kLeaf;
+    for (const ParamTensor& tensor : group.tensors) {
+      if (tensor.offset <= element) where = fmt::format("the gradient of {}", tensor.name);
+    }
     break;
   }
   throw Error(ErrorKind::system,
@@ -181,13 +195,19 @@ std::optional<double> Trainer::validate() {
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress};
   const MicroBatch& place = programs_.validation.micro_batches.front();
-  for (std::int64_t batch = world_.rank(); batch < batches; batch += world_.size()) {
+  // All ranks run as often: the program may gather weights. What has no batch runs for the others.
+  for (std::int64_t round = 0; round * world_.size() < batches; ++round) {
+    const std::int64_t batch = round * world_.size() + world_.rank();
+    const bool is_idle = batch >= batches;
+    if (is_idle && programs_.spec.stage < 3) break;
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
-      offsets_[b] = validation_offset(data_.validation.size(), config_.data.seq_len,
-                                      batch * batch_.micro + static_cast<std::int64_t>(b), windows);
+      offsets_[b] = validation_offset(
+          data_.validation.size(), config_.data.seq_len,
+          (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b), windows);
     }
     load_batch(*validation_executor_, programs_.validation, 0, data_.validation);
     validation_executor_->run(context_);
+    if (is_idle) continue;
     word.loss.add(*static_cast<const double*>(validation_executor_->tensor(place.loss).data));
     word.tokens +=
         *static_cast<const std::int64_t*>(validation_executor_->tensor(place.count).data);
@@ -198,11 +218,12 @@ std::optional<double> Trainer::validate() {
 std::string Trainer::sample() {
   const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
   return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, *backend_.kernels,
-                  *stream_);
+                  memory_->stream());
 }
 
-std::string Trainer::weights_hash() const {
-  return ds::weights_hash(programs_.step, *step_executor_);
+std::string Trainer::weights_hash() {
+  return ds::weights_hash(programs_.step, programs_.spec, *step_executor_, memory_->files(), world_,
+                          context_.comm_timeout);
 }
 
 std::int64_t Trainer::parameters() const { return parameter_count(programs_.step); }

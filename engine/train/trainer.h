@@ -16,6 +16,7 @@
 #include "engine/data/sampler.h"
 #include "engine/train/executor.h"
 #include "engine/train/programs.h"
+#include "engine/train/rank_memory.h"
 
 namespace ds {
 
@@ -34,7 +35,8 @@ class Trainer {
   /// and fills in the weights. Beyond this point nothing more is allocated. All references must
   /// outlive the trainer. Errors: Error{config}: the model does not fit, ranks disagree;
   /// Error{comm}.
-  Trainer(const TrainConfig& config, Backend& backend, Group& world, const DataSet& data);
+  Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
+          const DataSet& data);
 
   /// One optimizer step: batch, forward and backward, reduction, decision, update. Collective.
   /// Errors: Error{comm} when a rank is gone; Error{system} naming the first tensor whose gradient
@@ -45,10 +47,11 @@ class Trainer {
   /// without such data. Collective.
   std::optional<double> validate();
 
-  /// Text after config.sample.prompt. Only on the rank that asks.
+  /// Text after config.sample.prompt, the same on every rank. Collective.
   std::string sample();
 
-  [[nodiscard]] std::string weights_hash() const;
+  /// As weights_hash() of weights.h: on rank 0. Collective.
+  [[nodiscard]] std::string weights_hash();
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
   [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
@@ -59,6 +62,8 @@ class Trainer {
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
   ControlWord own_word() const;
+  template <class T>
+  [[nodiscard]] std::span<const T> numbers(ValueId id) const;
   StepDecision exchange(const ControlWord& word);
   [[noreturn]] void report_non_finite(const StepDecision& decision) const;
 
@@ -66,11 +71,10 @@ class Trainer {
   Backend& backend_;
   Group& world_;
   const DataSet& data_;
-  std::unique_ptr<Stream> stream_;
   TrainPrograms programs_;
   PlacementPlan plan_;
   std::int64_t anonymous_before_ = 0;
-  std::unique_ptr<Arena> arena_;
+  std::optional<RankMemory> memory_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_;
   Sampler sampler_;
   BatchPlan batch_;

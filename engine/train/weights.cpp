@@ -1,4 +1,4 @@
-// Initialising and hashing weights.
+// Initialising and hashing weights, a tile at a time.
 #include "engine/train/weights.h"
 
 #include <xxhash.h>
@@ -6,57 +6,178 @@
 #include <algorithm>
 #include <memory>
 
+#include "engine/program/slices.h"
+
 namespace ds {
 namespace {
 
-Tensor master_of(const ParamGroup& group, const ParamTensor& tensor, const Executor& executor) {
-  const Tensor flat = executor.tensor(group.master);
-  return {static_cast<float*>(flat.data) + tensor.offset, DType::f32, {tensor.shape.elements()}};
+/// Elements that are made or moved at once where nothing else sets a size.
+constexpr std::int64_t kChunk = 1 << 18;
+
+class FirstValues {
+ public:
+  FirstValues(const Program& step, const Executor& executor, TileFiles* files, std::uint64_t seed,
+              Kernels& kernels, Stream& stream)
+      : step_(step),
+        executor_(executor),
+        files_(files),
+        seed_(seed),
+        kernels_(kernels),
+        stream_(stream) {}
+
+  void fill(const ParamGroup& group) {
+    for (const StateTile& tile : group.states) fill_state(group, tile);
+    const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
+    if (is_master(group, weights)) return;
+    fill_weights(group, weights, group.weights != kNoValue ? 0 : group.state_first);
+  }
+
+ private:
+  // An fp32 master may be the weights, or a view of them.
+  [[nodiscard]] bool is_master(const ParamGroup& group, ValueId weights) const {
+    return group.states.size() == 1 && group.states[0].master == weights;
+  }
+
+  void fill_state(const ParamGroup& group, const StateTile& tile) {
+    const Value& master = step_.value(tile.master);
+    if (master.tier != Tier::nvme) {
+      fill_range(group, tile.first, executor_.tensor(tile.master));
+      return;  // moments: memory starts as zeros
+    }
+    const Value& home = step_.value(master.base);
+    buffer_.assign(static_cast<std::size_t>(home.shape.elements()), 0.0F);
+    fill_range(group, tile.first, {buffer_.data(), DType::f32, {tile.elements}});
+    stream_.synchronize();
+    files_->write(executor_.offset(master.base), std::as_bytes(std::span(buffer_)));
+  }
+
+  void fill_weights(const ParamGroup& group, ValueId id, std::int64_t first) {
+    const Tensor weights = executor_.tensor(id);
+    for (std::int64_t at = 0; at < weights.elements(); at += kChunk) {
+      const std::int64_t count = std::min(kChunk, weights.elements() - at);
+      const Tensor chunk{static_cast<std::byte*>(weights.data) + at * size_of(weights.dtype),
+                         weights.dtype,
+                         {count}};
+      if (weights.dtype == DType::f32) {
+        fill_range(group, first + at, chunk);
+        continue;
+      }
+      buffer_.resize(static_cast<std::size_t>(count));
+      const Tensor exact{buffer_.data(), DType::f32, {count}};
+      fill_range(group, first + at, exact);
+      kernels_.run(Cast{.in = exact, .out = chunk}, stream_);
+      stream_.synchronize();
+    }
+  }
+
+  /// Elements [first, first + out) of the group's flat memory; gaps are zero.
+  void fill_range(const ParamGroup& group, std::int64_t first, const Tensor& out) {
+    auto* const data = static_cast<float*>(out.data);
+    std::fill_n(data, out.elements(), 0.0F);
+    for (const ParamTensor& tensor : group.tensors) {
+      const std::int64_t from = std::max(first, tensor.offset);
+      const std::int64_t to =
+          std::min(first + out.elements(), tensor.offset + tensor.shape.elements());
+      if (from < to) fill_part(tensor, from - tensor.offset, data + (from - first), to - from);
+    }
+  }
+
+  void fill_part(const ParamTensor& tensor, std::int64_t first, float* data, std::int64_t count) {
+    if (tensor.init.kind == ParamInit::Kind::ones) std::fill_n(data, count, 1.0F);
+    if (tensor.init.kind != ParamInit::Kind::normal) return;
+    kernels_.run(FillNormal{.out = {data, DType::f32, {count}},
+                            .standard_deviation = tensor.init.standard_deviation,
+                            .seed = seed_,
+                            .key = XXH3_64bits(tensor.name.data(), tensor.name.size()),
+                            .first_element = first},
+                 stream_);
+  }
+
+  const Program& step_;
+  const Executor& executor_;
+  TileFiles* const files_;
+  const std::uint64_t seed_;
+  Kernels& kernels_;
+  Stream& stream_;
+  std::vector<float> buffer_;
+};
+
+class Hasher {
+ public:
+  Hasher() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+
+  /// Elements [first, first + values) of the group's flat memory: gaps are left out.
+  void add(const ParamGroup& group, std::int64_t first, std::span<const float> values) {
+    const std::int64_t end = first + std::ssize(values);
+    for (const ParamTensor& tensor : group.tensors) {
+      const std::int64_t from = std::max(first, tensor.offset);
+      const std::int64_t to = std::min(end, tensor.offset + tensor.shape.elements());
+      if (from >= to) continue;
+      XXH3_128bits_update(state_.get(), values.data() + (from - first),
+                          static_cast<std::size_t>(to - from) * sizeof(float));
+    }
+  }
+  std::string digest() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  }
+
+ private:
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
+};
+
+/// The master of one of this rank's tiles; `buffer` holds it if it lies in files.
+std::span<const float> master_of(const Program& step, const StateTile& tile,
+                                 const Executor& executor, TileFiles* files,
+                                 std::vector<float>& buffer) {
+  const Value& master = step.value(tile.master);
+  const auto elements = static_cast<std::size_t>(tile.elements);
+  if (master.tier != Tier::nvme)
+    return {static_cast<const float*>(executor.tensor(tile.master).data), elements};
+  buffer.resize(static_cast<std::size_t>(step.value(master.base).shape.elements()));
+  files->read(executor.offset(master.base), std::as_writable_bytes(std::span(buffer)));
+  return std::span(buffer).first(elements);
 }
 
 }  // namespace
 
-void initialise_weights(const Program& step, const Executor& executor, std::uint64_t seed,
-                        Kernels& kernels, Stream& stream) {
-  for (const ParamGroup& group : step.groups) {
-    for (const ParamTensor& tensor : group.tensors) {
-      const Tensor master = master_of(group, tensor, executor);
-      auto* data = static_cast<float*>(master.data);
-      switch (tensor.init.kind) {
-        case ParamInit::Kind::zeros:
-          std::fill_n(data, master.elements(), 0.0F);
-          break;
-        case ParamInit::Kind::ones:
-          std::fill_n(data, master.elements(), 1.0F);
-          break;
-        case ParamInit::Kind::normal:
-          kernels.run(FillNormal{.out = master,
-                                 .standard_deviation = tensor.init.standard_deviation,
-                                 .seed = seed,
-                                 .key = XXH3_64bits(tensor.name.data(), tensor.name.size())},
-                      stream);
-      }
-    }
-    if (group.weights != group.master) {
-      const Tensor weights = executor.tensor(group.weights);
-      kernels.run(Cast{.in = executor.tensor(group.master), .out = weights}, stream);
-    }
-  }
+void initialise_weights(const Program& step, const Executor& executor, TileFiles* files,
+                        std::uint64_t seed, Kernels& kernels, Stream& stream) {
+  FirstValues values(step, executor, files, seed, kernels, stream);
+  for (const ParamGroup& group : step.groups) values.fill(group);
   stream.synchronize();
 }
 
-std::string weights_hash(const Program& step, const Executor& executor) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                       XXH3_freeState);
-  XXH3_128bits_reset(state.get());
+// Slices come to rank 0 in the order of the elements; one that all ranks have whole is its own.
+std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
+                         TileFiles* files, Group& world, Clock::duration timeout) {
+  const bool is_split = spec.stage >= 1 && world.size() > 1;
+  Hasher hasher;
+  std::vector<float> buffer;
   for (const ParamGroup& group : step.groups) {
-    for (const ParamTensor& tensor : group.tensors) {
-      const Tensor master = master_of(group, tensor, executor);
-      XXH3_128bits_update(state.get(), master.data, static_cast<std::size_t>(master.bytes()));
+    if (world.rank() == 0) {
+      for (const StateTile& tile : group.states)
+        hasher.add(group, tile.first, master_of(step, tile, executor, files, buffer));
+    }
+    const std::vector<std::int64_t> cuts = cuts_of(group, spec);
+    for (int owner = 1; is_split && owner < world.size(); ++owner) {
+      const auto o = static_cast<std::size_t>(owner);
+      for (const TileRange& range : tiles_of(cuts[o], cuts[o + 1], spec.state_tile)) {
+        const Deadline deadline = Deadline::after(timeout);
+        if (world.rank() == owner) {
+          const auto tile =
+              std::find_if(group.states.begin(), group.states.end(),
+                           [&](const StateTile& t) { return t.first == range.first; });
+          world.send(std::as_bytes(master_of(step, *tile, executor, files, buffer)), 0, deadline);
+        } else if (world.rank() == 0) {
+          buffer.resize(static_cast<std::size_t>(range.elements));
+          world.receive(std::as_writable_bytes(std::span(buffer)), owner, deadline);
+          hasher.add(group, range.first, buffer);
+        }
+      }
     }
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return world.rank() == 0 ? hasher.digest() : std::string();
 }
 
 std::int64_t parameter_count(const Program& program) {

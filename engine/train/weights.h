@@ -1,25 +1,24 @@
-// Weights as logical tensors: how they start, and one hash of them all.
+// First values of all weights and states, and the hash of the master weights: the same for every
+// way of splitting and storing them.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "engine/kernels/kernels.h"
+#include "engine/program/passes.h"
 #include "engine/train/executor.h"
 
 namespace ds {
 
-/// Fills master weights from the tensors' ParamInit and casts them to the activation type. Random
-/// numbers are keyed by (seed, tensor name, element), so every rank and every world size makes the
-/// same.
-void initialise_weights(const Program& step, const Executor& executor, std::uint64_t seed,
-                        Kernels& kernels, Stream& stream);
+/// Fills master weights, moments and weights of this rank; random numbers are keyed by tensor and
+/// element.
+void initialise_weights(const Program& step, const Executor& executor, TileFiles* files,
+                        std::uint64_t seed, Kernels& kernels, Stream& stream);
 
-/// Hash of the f32 master weights in logical order (tensor by tensor, without padding): 32
-/// hexadecimal digits of XXH3-128. Independent of how the weights are sharded.
-std::string weights_hash(const Program& step, const Executor& executor);
+/// XXH3 (128 bits) over the fp32 master weights in logical order, as 32 hexadecimal digits, on rank
+/// 0; empty on the others. Collective.
+std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
+                         TileFiles* files, Group& world, Clock::duration timeout);
 
-/// Elements of all logical tensors.
-std::int64_t parameter_count(const Program& program);
+[[nodiscard]] std::int64_t parameter_count(const Program& program);
 
 }  // namespace ds

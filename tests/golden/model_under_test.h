@@ -122,8 +122,9 @@ class ModelUnderTest {
                                     static_cast<std::size_t>(plan.device().workspace_bytes));
     stream_ = backend_.device->make_stream();
     const auto bind = [&](const Program& program, std::size_t index) {
-      return std::make_unique<Executor>(program, arena_->data(), plan.offsets[index], backend_,
-                                        &world_, *stream_);
+      return std::make_unique<Executor>(program, plan.offsets[index],
+                                        edges_of(program, plan.offsets[index]), backend_,
+                                        make_workplace(arena_->data(), &world_, *stream_));
     };
     step_executor_ = bind(step_, 0);
     forward_executor_ = bind(forward_, 1);
@@ -132,8 +133,8 @@ class ModelUnderTest {
   // As the trainer does: gaps between tensors and moments start at zero.
   void load_weights() {
     for (const ParamGroup& group : step_.groups) {
-      const Tensor master = step_executor_->tensor(group.master);
-      for (const ValueId id : {group.master, group.moment1, group.moment2}) {
+      const Tensor master = step_executor_->tensor(group.states[0].master);
+      for (const ValueId id : {group.states[0].master, group.states[0].moment1, group.states[0].moment2}) {
         const Tensor flat = step_executor_->tensor(id);
         std::memset(flat.data, 0, static_cast<std::size_t>(flat.bytes()));
       }
@@ -146,7 +147,7 @@ class ModelUnderTest {
         std::ranges::transform(found->values, static_cast<float*>(master.data) + tensor.offset,
                                [](double x) { return static_cast<float>(x); });
       }
-      if (group.weights != group.master) {
+      if (group.weights != group.states[0].master) {
         backend_.kernels->run(Cast{.in = master, .out = step_executor_->tensor(group.weights)},
                               *stream_);
       }

@@ -1,4 +1,4 @@
-// Arenas by mmap, and streams and events that have nothing to wait for.
+// Arenas by mmap; streams and events of engine/device/cpu/cpu_stream.h.
 #include "engine/device/cpu/cpu_device.h"
 
 #include <sys/mman.h>
@@ -9,6 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/device/cpu/cgroup_limits.h"
+#include "engine/device/cpu/cpu_stream.h"
 
 namespace ds {
 namespace {
@@ -50,17 +51,6 @@ class CpuArena final : public Arena {
   std::byte* data_ = nullptr;
 };
 
-class CpuStream final : public Stream {
- public:
-  void synchronize() override {}
-};
-
-class CpuEvent final : public Event {
- public:
-  void record(Stream&) override {}
-  void make_wait(Stream&) override {}
-};
-
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(std::string description) : description_(std::move(description)) {}
@@ -78,7 +68,10 @@ class CpuDevice final : public Device {
     }
     return std::make_unique<CpuArena>(bytes);
   }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CallerStream>(); }
+  std::unique_ptr<Stream> make_side_stream(const char* name) override {
+    return std::make_unique<ThreadStream>(name);
+  }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override {
     std::memcpy(to, from, bytes);

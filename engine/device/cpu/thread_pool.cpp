@@ -110,6 +110,7 @@ void ThreadPool::parallel_for(std::int64_t tiles, Body body) {
     DS_ASSERT(float_state_is_right(), "a kernel or library changed the floating-point mode");
     return;
   }
+  const std::lock_guard one_loop(callers_);
   body_ = &body;
   tiles_ = tiles;
   left_.store(static_cast<std::uint32_t>(tiles));

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace ds {
 
 /// The caller of parallel_for works too, as thread 0; threads 1 .. size()-1 are the pool's own.
-/// Threads: one caller at a time.
+/// Threads: any may call; loops run one after the other.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t tile, int thread)>;
@@ -37,6 +38,7 @@ class ThreadPool {
   bool run_one_tile(int thread);
   void wait_for_ticket(std::uint32_t seen);
 
+  std::mutex callers_;  // streams beside the compute stream have loops of their own
   // High word: number of the loop; low word: tiles nobody has taken yet. A tile is taken by one
   // compare-and-swap of the pair, so that a thread that wakes late cannot take a tile of another
   // loop.

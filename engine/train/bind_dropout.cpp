@@ -8,12 +8,13 @@ Executor::Bound Executor::bind_dropout(const Op& op) {
   const DropoutDraw draw{.samples = in(op, is_backward ? 4 : 1),
                          .rate = op.attrs.dropout.rate,
                          .key = op.attrs.dropout.key};
-  const auto with_draw = [this](auto args, DropoutDraw decltype(args)::*member) -> Bound {
-    return [this, args, member](StepContext& context) {
+  Stream& stream = stream_of(op);
+  const auto with_draw = [this, &stream](auto args, DropoutDraw decltype(args)::*member) -> Bound {
+    return [this, &stream, args, member](StepContext& context) {
       auto now = args;
       (now.*member).seed = context.seed;
       (now.*member).step = context.step;
-      kernels_.run(now, stream_);
+      kernels_.run(now, stream);
     };
   };
   if (op.code == OpCode::dropout) {

@@ -1,0 +1,180 @@
+// One walk over the list: the last writer and the readers since, by ranges of bytes.
+#include "engine/program/edges.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "engine/program/liveness.h"
+
+namespace ds {
+namespace {
+
+/// By stream: the last op of it that is known to have ended; -1: none.
+using VectorClock = std::array<int, kStreams>;
+
+void join(VectorClock& clock, const VectorClock& other) {
+  for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], other[s]);
+}
+
+/// What was done last to a range of bytes.
+struct Touch {
+  std::int64_t end = 0;
+  int writer = -1;
+  VectorClock readers{-1, -1, -1, -1, -1};  // since the writer
+};
+
+/// Disjoint ranges of one tier's bytes, by their begin.
+class TouchMap {
+ public:
+  /// Calls `visit` with every part of [begin, end), cut to it; untouched bytes come as new parts.
+  template <class Visit>
+  void for_range(std::int64_t begin, std::int64_t end, const Visit& visit) {
+    if (begin >= end) return;
+    cut(begin);
+    cut(end);
+    auto at = parts_.lower_bound(begin);
+    for (std::int64_t cursor = begin; cursor < end;) {
+      if (at == parts_.end() || at->first > cursor) {
+        const std::int64_t until = at == parts_.end() ? end : std::min(end, at->first);
+        at = parts_.emplace_hint(at, cursor, Touch{.end = until});
+      }
+      visit(at->second);
+      cursor = at->second.end;
+      ++at;
+    }
+  }
+  /// [begin, end) becomes one part.
+  void replace(std::int64_t begin, std::int64_t end, const Touch& touch) {
+    if (begin >= end) return;
+    cut(begin);
+    cut(end);
+    const auto first = parts_.lower_bound(begin);
+    parts_.erase(first, parts_.lower_bound(end));
+    parts_.emplace(begin, touch);
+  }
+
+ private:
+  void cut(std::int64_t at) {
+    auto part = parts_.upper_bound(at);
+    if (part == parts_.begin()) return;
+    --part;
+    if (part->first == at || part->second.end <= at) return;
+    Touch right = part->second;
+    part->second.end = at;
+    parts_.emplace(at, right);
+  }
+  std::map<std::int64_t, Touch> parts_;
+};
+
+std::size_t stream_of(const Op& op) { return static_cast<std::size_t>(op.stream); }
+
+class EdgeFinder {
+ public:
+  EdgeFinder(const Program& program, std::span<const std::int64_t> offsets)
+      : program_(program), offsets_(offsets), clocks_(program.ops.size()) {
+    edges_.waits.resize(program.ops.size());
+    edges_.is_awaited.resize(program.ops.size());
+    now_.fill({-1, -1, -1, -1, -1});
+  }
+
+  Edges run() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) add(static_cast<int>(i));
+    return std::move(edges_);
+  }
+
+ private:
+  void add(int index) {
+    const auto i = static_cast<std::size_t>(index);
+    const Op& op = program_.ops[i];
+    VectorClock needed{-1, -1, -1, -1, -1};
+    const std::vector<Access> accesses = accesses_of(program_, op, offsets_);
+    for (const Access& access : accesses) {
+      touched_[static_cast<std::size_t>(access.memory)].for_range(access.begin, access.end,
+                                                                  [&](Touch& touch) {
+                                                                    if (touch.writer >= 0)
+                                                                      need(needed, touch.writer);
+                                                                    if (access.write)
+                                                                      join(needed, touch.readers);
+                                                                  });
+    }
+    wait_for(i, needed);
+    for (const Access& access : accesses) {
+      TouchMap& map = touched_[static_cast<std::size_t>(access.memory)];
+      if (access.write) {
+        map.replace(access.begin, access.end, {.end = access.end, .writer = index});
+      } else {
+        map.for_range(access.begin, access.end,
+                      [&](Touch& touch) { touch.readers[stream_of(op)] = index; });
+      }
+    }
+    VectorClock& clock = now_[stream_of(op)];
+    clock[stream_of(op)] = index;
+    clocks_[i] = clock;
+  }
+
+  void need(VectorClock& needed, int op) {
+    int& of_stream = needed[stream_of(program_.ops[static_cast<std::size_t>(op)])];
+    of_stream = std::max(of_stream, op);
+  }
+
+  /// The latest first: what it has waited for itself need not be waited for again.
+  void wait_for(std::size_t i, const VectorClock& needed) {
+    std::vector<int> candidates;
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      if (s != stream_of(program_.ops[i]) && needed[s] >= 0) candidates.push_back(needed[s]);
+    }
+    std::sort(candidates.rbegin(), candidates.rend());
+    VectorClock& clock = now_[stream_of(program_.ops[i])];
+    for (const int op : candidates) {
+      const auto o = static_cast<std::size_t>(op);
+      if (clock[stream_of(program_.ops[o])] >= op) continue;
+      edges_.waits[i].push_back(op);
+      edges_.is_awaited[o] = true;
+      join(clock, clocks_[o]);
+    }
+  }
+
+  const Program& program_;
+  std::span<const std::int64_t> offsets_;
+  Edges edges_;
+  std::array<TouchMap, kTiers> touched_;
+  std::array<VectorClock, kStreams> now_;  // of each stream's last op
+  std::vector<VectorClock> clocks_;        // of each op's end
+};
+
+}  // namespace
+
+std::vector<Access> accesses_of(const Program& program, const Op& op,
+                                std::span<const std::int64_t> offsets) {
+  std::vector<Access> accesses;
+  const auto add = [&](ValueId id, bool write) {
+    if (id == kNoValue) return;
+    const std::int64_t begin = offsets[static_cast<std::size_t>(id)];
+    accesses.push_back({.memory = static_cast<int>(program.value(id).tier),
+                        .begin = begin,
+                        .end = begin + bytes_of(program.value(id)),
+                        .write = write,
+                        .value = id});
+  };
+  for (const ValueId id : op.in) add(id, false);
+  for (const ValueId id : op.out) add(id, true);
+  return accesses;
+}
+
+Edges edges_of(const Program& program, std::span<const std::int64_t> offsets) {
+  return EdgeFinder(program, offsets).run();
+}
+
+std::vector<ScheduledOp> schedule_of(const Program& program, std::span<const std::int64_t> offsets,
+                                     const Edges& edges) {
+  std::vector<ScheduledOp> schedule;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    schedule.push_back({.stream = static_cast<int>(program.ops[i].stream),
+                        .waits = edges.waits[i],
+                        .accesses = accesses_of(program, program.ops[i], offsets)});
+  }
+  return schedule;
+}
+
+}  // namespace ds

@@ -1,0 +1,28 @@
+// Which op waits for which op of another stream: every two that touch the same bytes, one of them
+// writing, are ordered. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/program/find_race.h"
+#include "engine/program/program.h"
+
+namespace ds {
+
+/// The bytes that an op reads and writes, once placed. `memory` is the tier.
+std::vector<Access> accesses_of(const Program& program, const Op& op,
+                                std::span<const std::int64_t> offsets);
+
+/// By op: the earlier ops of other streams that it waits for; none that follows from others.
+struct Edges {
+  std::vector<std::vector<int>> waits;
+  std::vector<bool> is_awaited;  // by op
+};
+Edges edges_of(const Program& program, std::span<const std::int64_t> offsets);
+
+/// The same for find_race(), which knows nothing of how edges were found.
+std::vector<ScheduledOp> schedule_of(const Program& program, std::span<const std::int64_t> offsets,
+                                     const Edges& edges);
+
+}  // namespace ds

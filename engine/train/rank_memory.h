@@ -1,0 +1,37 @@
+// All memory and all queues of one rank: taken once, as the plan says.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "engine/program/passes.h"
+#include "engine/train/executor.h"
+
+namespace ds {
+
+/// The same ranks, three times: what runs side by side must not share a group. Without overlap all
+/// are one.
+struct RankGroups {
+  Group* world = nullptr;
+  Group* gather = nullptr;
+  Group* reduce = nullptr;
+};
+
+class RankMemory {
+ public:
+  /// Errors: Error{config} when a tier cannot hold what the plan needs.
+  RankMemory(const PlacementPlan& plan, const RankGroups& groups, Backend& backend,
+             std::unique_ptr<TileFiles> files);
+  [[nodiscard]] const Workplace& workplace() const { return workplace_; }
+  /// The stream of the compute ops: the caller's own.
+  [[nodiscard]] Stream& stream() { return *streams_[0]; }
+  [[nodiscard]] TileFiles* files() { return files_.get(); }
+
+ private:
+  std::array<std::unique_ptr<Arena>, kTiers> arenas_;
+  std::unique_ptr<TileFiles> files_;
+  std::array<std::unique_ptr<Stream>, kStreams> streams_;  // last: they end before the memory does
+  Workplace workplace_;
+};
+
+}  // namespace ds
