@@ -1,4 +1,4 @@
-// Keys of [determinism], [train], [sample], [log] and [device].
+// Keys of [determinism], [train], [sample], [log], [device] and [debug].
 #include "engine/config/key_access.h"
 
 namespace ds {
@@ -50,6 +50,9 @@ const Key kRunKeys[] = {
      "Memory of the device that a rank may use, as 8G or in bytes; auto: what is free.", DS_OR_AUTO(device.memory, 0)},
     {"device.host_memory", K::bytes, false, 1 << 20, kAny, "auto", "", "\"auto\"",
      "Memory of the host that a rank may use for offloaded state; auto: what is free.", DS_OR_AUTO(device.host_memory, 0)},
+
+    {"debug.non_finite", K::text, true, 0, 0, "", "", "\"\"",
+     "Makes steps fail, to see what a job does: \"3,7\" scales the loss of these steps by infinity; \"5:block1.mlp.fc\" makes the first output of that operation NaN.", DS_FIELD(debug.non_finite)},
 };
 // clang-format on
 

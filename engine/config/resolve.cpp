@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/config/planted_fault.h"
 #include "engine/config/presets.h"
 #include "engine/config/resolve_sections.h"
 
@@ -134,6 +135,12 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
   resolve_optim(config, given);
   resolve_memory(config, given);
+  if (!parse_planted_fault(config.debug.non_finite)) {
+    throw given.error({"debug.non_finite"},
+                      fmt::format("debug.non_finite = \"{}\" is neither steps nor steps:operation",
+                                  config.debug.non_finite),
+                      "as in \"3,7\" or \"5:block1.mlp.fc\"");
+  }
   if (config.sample.top_k > config.model.vocab) {
     throw given.error({"sample.top_k"},
                       fmt::format("sample.top_k = {} is more than model.vocab = {}",

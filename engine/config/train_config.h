@@ -84,6 +84,11 @@ struct DeviceConfig {
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 
+struct DebugConfig {
+  std::string non_finite;  // parse_planted_fault(); empty: none.
+  friend bool operator==(const DebugConfig&, const DebugConfig&) = default;
+};
+
 struct TrainConfig {
   ModelConfig model;
   DataConfig data;
@@ -99,6 +104,7 @@ struct TrainConfig {
   SampleConfig sample;
   LogConfig log;
   DeviceConfig device;
+  DebugConfig debug;
   friend bool operator==(const TrainConfig&, const TrainConfig&) = default;
 };
 

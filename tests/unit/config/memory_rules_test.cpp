@@ -2,6 +2,7 @@
 // refuse.
 #include "config_helpers.h"
 #include "engine/config/keys.h"
+#include "engine/config/planted_fault.h"
 #include "engine/config/resolve.h"
 
 namespace {
@@ -171,4 +172,17 @@ TEST_CASE("schedules take their own keys and fill their own defaults") {
   CHECK(has(
       refused([](ds::TrainConfig& c) { c.schedule = {.type = onecycle, .min_momentum = 0.95}; }),
       "schedule.min_momentum = 0.95 is above schedule.max_momentum = 0.9"));
+}
+
+TEST_CASE("a planted fault is steps, or steps and an operation") {
+  using Fault = ds::PlantedFault;
+  CHECK(ds::parse_planted_fault("") == Fault{});
+  CHECK(ds::parse_planted_fault("3,17") == Fault{{3, 17}, ""});
+  CHECK(ds::parse_planted_fault("5:block1.mlp.fc") == Fault{{5}, "block1.mlp.fc"});
+  for (const char* bad : {"x", "3,", ",3", "0", "3:", ":a", "3 7", "-1", "99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK(!ds::parse_planted_fault(bad));
+    CHECK(has(refused([&](ds::TrainConfig& c) { c.debug.non_finite = bad; }),
+              "is neither steps nor steps:operation"));
+  }
 }

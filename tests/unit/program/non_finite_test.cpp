@@ -1,0 +1,93 @@
+// The first operation that makes or reads what is not finite is named, in every type.
+#include "engine/program/non_finite.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+#include "engine/tensor/bf16.h"
+#include "engine/tensor/f16.h"
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// Two linear ops in a row: in, w0 -> mid; mid, w1 -> out.
+struct TwoLayers {
+  ds::Program program;
+  std::vector<std::vector<float>> memory;
+  ds::ValueId in, w0, mid, w1, out;
+
+  TwoLayers() {
+    in = add("in", ds::ValueKind::activation);
+    w0 = add("h.0.weight", ds::ValueKind::parameter);
+    mid = add("mid", ds::ValueKind::activation);
+    w1 = add("h.1.weight", ds::ValueKind::parameter);
+    out = add("out", ds::ValueKind::activation);
+    program.ops.push_back({.code = ds::OpCode::linear,
+                           .path = "block0.fc",
+                           .in = {in, w0},
+                           .out = {ds::kNoValue, mid}});
+    program.ops.push_back(
+        {.code = ds::OpCode::linear, .path = "block1.fc", .in = {mid, w1}, .out = {out}});
+  }
+  ds::ValueId add(const char* name, ds::ValueKind kind) {
+    memory.emplace_back(6, 1.0F);
+    return program.add_value({.name = name, .kind = kind, .shape = {2, 3}});
+  }
+  float& at(ds::ValueId id, std::size_t element) {
+    return memory[static_cast<std::size_t>(id)][element];
+  }
+  ds::Tensor tensor(ds::ValueId id) {
+    return {memory[static_cast<std::size_t>(id)].data(), ds::DType::f32, {2, 3}};
+  }
+  std::string finding() {
+    ds::NonFiniteHunt hunt(program, [this](ds::ValueId id) { return tensor(id); });
+    for (std::size_t op = 0; op < program.ops.size(); ++op) hunt.look(op);
+    return hunt.finding();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("finite numbers give no finding, and the first op that makes others is named") {
+  TwoLayers layers;
+  CHECK(layers.finding().empty());
+  layers.at(layers.out, 2) = kNan;
+  CHECK(layers.finding() ==
+        "block1.fc made out: 1 of 6 numbers are not finite, the first at 2: nan");
+  layers.at(layers.mid, 4) = layers.at(layers.mid, 5) = -kInf;
+  CHECK(layers.finding() ==
+        "block0.fc made mid: 2 of 6 numbers are not finite, the first at 4: -inf");
+}
+
+TEST_CASE("weights that are not finite already are named before what they spoil") {
+  TwoLayers layers;
+  layers.at(layers.w1, 0) = kInf;
+  layers.at(layers.out, 0) = kInf;
+  CHECK(layers.finding() ==
+        "block1.fc read h.1.weight: 1 of 6 numbers are not finite, the first at 0: inf");
+}
+
+TEST_CASE("a planted NaN goes into the first output of the op of that path") {
+  TwoLayers layers;
+  for (const ds::Op& op : layers.program.ops) {
+    ds::plant_nan(op, "block0.fc", [&](ds::ValueId id) { return layers.tensor(id); });
+  }
+  CHECK(layers.finding().starts_with("block0.fc made mid: 1 of 6"));
+}
+
+TEST_CASE("all types of numbers are read") {
+  const auto count = [](auto number, ds::DType dtype) {
+    decltype(number) data[] = {number, decltype(number){}, number};
+    return ds::count_non_finite({data, dtype, {3}}).count;
+  };
+  CHECK(count(ds::bf16_from_float(kInf), ds::DType::bf16) == 2);
+  CHECK(count(ds::bf16_from_float(3e38F), ds::DType::bf16) == 0);
+  CHECK(count(ds::f16_from_float(70000.0F), ds::DType::f16) == 2);
+  CHECK(count(ds::f16_from_float(65504.0F), ds::DType::f16) == 0);
+  CHECK(count(double{kNan}, ds::DType::f64) == 2);
+  CHECK(count(std::int32_t{7}, ds::DType::i32) == 0);
+}
