@@ -57,6 +57,7 @@ constexpr NotBuilt kNotBuilt[] = {
     {"recompute.policy", "auto"},
     {"device.memory", "*"},
     {"device.host_memory", "*"},
+    {"debug.non_finite", "*"},
 };
 
 std::string_view not_built_words(const Key& key) {
