@@ -23,7 +23,7 @@ std::string hint_for(int error_number) {
       return "the disk reports an error: see the kernel's log (dmesg); use a folder on another "
              "disk";
     default:
-      return "use another folder, or engine = \"threads\" if only io_uring fails so";
+      return "use another folder, or offload.io.engine = \"threads\" if only io_uring fails so";
   }
 }
 
@@ -34,10 +34,10 @@ BlockLane::BlockLane(Parts parts, const TileFilesSpec& spec)
       owner_(spec.label.empty() ? fmt::format("rank {}", spec.rank)
                                 : fmt::format("rank {}, {}", spec.rank, spec.label)),
       patience_(spec.patience),
-      slots_(static_cast<std::size_t>(spec.depth)),
-      ends_(static_cast<std::size_t>(spec.depth)) {
+      slots_(static_cast<std::size_t>(spec.requests())),
+      ends_(static_cast<std::size_t>(spec.requests())) {
   free_.reserve(slots_.size());
-  for (int slot = spec.depth - 1; slot >= 0; --slot) free_.push_back(slot);
+  for (int slot = spec.requests() - 1; slot >= 0; --slot) free_.push_back(slot);
 }
 
 void BlockLane::run(std::int64_t offset, std::byte* memory, std::int64_t size) {

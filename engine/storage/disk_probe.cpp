@@ -14,6 +14,7 @@ namespace ds {
 namespace {
 
 constexpr std::chrono::milliseconds kTime{150};
+constexpr std::int64_t kMaxChunk = 64 << 20;
 constexpr std::int64_t kRegion = 256 << 20;  // larger than what a disk keeps in a cache of its own
 
 /// Pages of its own, given back at the end: the probe leaves no trace in the memory of a rank.
@@ -61,7 +62,7 @@ Pass pass_over(std::int64_t region, std::int64_t chunk, Move move) {
 
 DiskRates measure_disk(TileFiles& files, std::int64_t bytes, std::int64_t chunk) {
   if (bytes == 0) return {};
-  chunk = std::min(chunk, bytes);
+  chunk = std::min({chunk, bytes, kMaxChunk});
   Pages pages(chunk);
   const Pass written = pass_over(std::min(bytes, kRegion), chunk,
                                  [&](std::int64_t at) { files.write(at, pages.bytes()); });

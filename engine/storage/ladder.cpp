@@ -13,7 +13,7 @@ namespace ds {
 Ladder::Ladder(const TileFilesSpec& spec, std::shared_ptr<const OpenFiles> files,
                const UringCalls& calls)
     : spec_(spec), files_(std::move(files)) {
-  if (spec_.engine == "threads") {
+  if (spec_.engine == TileEngine::threads) {
     stay_with_threads();
     step_ = "threads with pread and pwrite, as configured";
     return;
@@ -23,19 +23,19 @@ Ladder::Ladder(const TileFilesSpec& spec, std::shared_ptr<const OpenFiles> files
     step_ = "io_uring without registered buffers";
     return;
   }
-  if (spec_.engine == "io_uring") {
-    throw Error(ErrorKind::config, "engine = \"io_uring\" for files: " + why_not,
+  if (spec_.engine == TileEngine::uring) {
+    throw Error(ErrorKind::config, "offload.io.engine = \"uring\": " + why_not,
                 "allow it (seccomp profile of the container, sysctl kernel.io_uring_disabled), or "
-                "use engine = \"auto\"");
+                "use offload.io.engine = \"auto\"");
   }
   stay_with_threads();
   step_ = fmt::format("threads with pread and pwrite ({})", why_not);
 }
 
 bool Ladder::climb_to_uring(const UringCalls& calls, std::string& why_not) {
-  auto reads = make_uring_queue(files_, Direction::read, spec_.depth, calls, why_not);
+  auto reads = make_uring_queue(files_, Direction::read, spec_.requests(), calls, why_not);
   if (!reads) return false;
-  auto writes = make_uring_queue(files_, Direction::write, spec_.depth, calls, why_not);
+  auto writes = make_uring_queue(files_, Direction::write, spec_.requests(), calls, why_not);
   if (!writes) return false;
   read_ring_ = reads.get();
   write_ring_ = writes.get();
@@ -52,8 +52,8 @@ bool Ladder::climb_to_uring(const UringCalls& calls, std::string& why_not) {
 }
 
 void Ladder::stay_with_threads() {
-  make_lanes(make_thread_queue(files_, Direction::read, spec_.depth),
-             make_thread_queue(files_, Direction::write, spec_.depth));
+  make_lanes(make_thread_queue(files_, Direction::read, spec_.requests()),
+             make_thread_queue(files_, Direction::write, spec_.requests()));
 }
 
 void Ladder::make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes) {

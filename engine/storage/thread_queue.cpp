@@ -13,7 +13,7 @@
 namespace ds {
 namespace {
 
-constexpr int kMaxThreads = 8;
+constexpr std::size_t kThreadsAFolder = 8;
 
 /// A queue in fixed memory.
 template <typename T>
@@ -79,7 +79,9 @@ class ThreadQueue final : public BlockQueue {
   ThreadQueue(std::shared_ptr<const OpenFiles> files, Direction direction, int depth)
       : shared_(std::make_shared<Shared>(std::move(files), direction, Ring<Order>(depth),
                                          Ring<BlockEnd>(depth))) {
-    for (int i = 0; i < std::min(depth, kMaxThreads); ++i) threads_.emplace_back(work, shared_);
+    const std::size_t threads =
+        std::min(static_cast<std::size_t>(depth), kThreadsAFolder * shared_->files->files.size());
+    while (threads_.size() < threads) threads_.emplace_back(work, shared_);
   }
   ThreadQueue(const ThreadQueue&) = delete;
   ThreadQueue& operator=(const ThreadQueue&) = delete;

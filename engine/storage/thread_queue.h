@@ -7,7 +7,7 @@
 
 namespace ds {
 
-/// At most 8 threads, so at most 8 blocks are with the system at once.
+/// At most 8 threads a folder, so no more blocks are with the system at once.
 std::unique_ptr<BlockQueue> make_thread_queue(std::shared_ptr<const OpenFiles> files,
                                               Direction direction, int depth);
 

@@ -1,8 +1,6 @@
 // Puts together reserved files, the ladder and the probe.
 #include "engine/storage/tile_files.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -22,11 +20,6 @@ void check_spec(const TileFilesSpec& spec) {
   DS_ASSERT(spec.depth > 0);
   if (spec.folders.empty()) {
     throw Error(ErrorKind::config, "no folder for files is given", "name one on a fast local disk");
-  }
-  constexpr std::array kEngines = {"auto", "io_uring", "threads"};
-  if (std::find(kEngines.begin(), kEngines.end(), spec.engine) == kEngines.end()) {
-    throw Error(ErrorKind::config, fmt::format("engine \"{}\" for files is unknown", spec.engine),
-                "one of \"auto\", \"io_uring\", \"threads\"");
   }
 }
 
@@ -57,7 +50,7 @@ class StripedFiles final : public TileFiles {
   [[nodiscard]] const std::string& description() const override { return description_; }
 
   DiskRates probe() override {
-    const DiskRates rates = measure_disk(*this, spec_.bytes, spec_.block * spec_.depth);
+    const DiskRates rates = measure_disk(*this, spec_.bytes, spec_.block * spec_.requests());
     ladder_.checksums().clear();
     return rates;
   }
@@ -65,9 +58,9 @@ class StripedFiles final : public TileFiles {
  private:
   void describe() {
     const std::size_t folders = spec_.folders.size();
-    description_ =
-        fmt::format("{}; {}; {} folder{}, blocks of {}, {} at once", ladder_.step(), remark_,
-                    folders, folders == 1 ? "" : "s", format_bytes(spec_.block), spec_.depth);
+    description_ = fmt::format("{}; {}; {} folder{}, blocks of {}, {} at once{}", ladder_.step(),
+                               remark_, folders, folders == 1 ? "" : "s", format_bytes(spec_.block),
+                               spec_.depth, folders == 1 ? "" : " in each");
   }
 
   void move(BlockLane& lane, std::int64_t offset, std::byte* memory, std::size_t size) const {

@@ -2,6 +2,7 @@
 // tile by tile.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +16,25 @@ namespace ds {
 /// Offsets, sizes and memory addresses of all transfers are multiples of this (O_DIRECT).
 inline constexpr std::int64_t kTileAlignment = 4096;
 
+/// `automatic`: the highest step of the ladder that works; `uring`: registered or plain io_uring,
+/// or an error.
+enum class TileEngine : std::uint8_t { automatic, uring, threads };
+
 struct TileFilesSpec {
   std::vector<std::string> folders;  // block b lies in folder b % folders
   std::int64_t bytes = 0;            // in all, over every folder; a multiple of kTileAlignment
-  std::string engine = "auto";       // "auto", "io_uring", "threads"
-  std::int64_t block = 1 << 20;      // one request to the system; a multiple of kTileAlignment
-  int depth = 32;                    // requests under way at once, in each direction
+  TileEngine engine = TileEngine::automatic;
+  std::int64_t block = 1 << 20;  // one request to the system; a multiple of kTileAlignment
+  int depth = 32;                // requests under way at once, a folder and direction
   bool checksum = true;
   int rank = 0;                                // for people
   std::string label;                           // what lies there, for people: "optimizer state"
   std::chrono::milliseconds patience{30'000};  // an error once no request has ended for so long
+
+  /// Requests under way in one direction, over all folders; the kernel has no larger rings.
+  [[nodiscard]] int requests() const {
+    return std::min(depth * static_cast<int>(folders.size()), 32'768);
+  }
 };
 
 /// Bytes per second.
@@ -43,7 +53,7 @@ struct DiskRates {
 class TileFiles {
  public:
   /// Takes the space. Errors: Error{config} naming the folder: missing, not writable, too small
-  /// (with what is needed and what is free), or `engine = "io_uring"` where that is forbidden.
+  /// (with what is needed and what is free), or `TileEngine::uring` where that is forbidden.
   static std::unique_ptr<TileFiles> open(const TileFilesSpec& spec);
   virtual ~TileFiles() = default;
 

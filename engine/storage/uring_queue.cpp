@@ -119,7 +119,7 @@ class KernelQueue final : public UringQueue {
     } else if (errno == EAGAIN || errno == EBUSY) {  // the kernel is short of memory for now
       if (deadline != nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } else if (errno != EINTR && errno != ETIME) {
-      throw_errno("io_uring_enter", errno, "use engine = \"threads\" for these files");
+      throw_errno("io_uring_enter", errno, "use offload.io.engine = \"threads\" for these files");
     }
   }
 

@@ -4,6 +4,7 @@
 traffic=$DS_TESTS/tile_traffic
 disk=$work/disk
 mkdir "$disk"
+trap "" PIPE # a process that died early is told by its exit code
 small="folders=$disk mib=8 tile=2 block=64"
 
 # try CODE TEXT WHAT COMMAND...: the exit code, and a part of what it printed
@@ -17,7 +18,7 @@ try() {
 }
 
 # The ladder, by the means that take its steps away on real machines.
-if "$traffic" $small engine=io_uring >"$work/out" 2>&1; then
+if "$traffic" $small engine=uring >"$work/out" 2>&1; then
   try 0 "io_uring with registered buffers; O_DIRECT" "registered" "$traffic" $small
   try 0 "io_uring without registered buffers (Cannot allocate memory, see ulimit -l)" "little locked memory" \
     unlocked 1024 "$traffic" $small
@@ -28,7 +29,7 @@ fi
 try 0 "threads with pread and pwrite (io_uring is refused: Operation not permitted)" "io_uring forbidden" \
   "$DS_TESTS/forbid_io_uring" "$traffic" $small
 try 65 "io_uring is refused: Operation not permitted" "io_uring forbidden but asked for" \
-  "$DS_TESTS/forbid_io_uring" "$traffic" $small engine=io_uring
+  "$DS_TESTS/forbid_io_uring" "$traffic" $small engine=uring
 try 0 "threads with pread and pwrite, as configured" "threads" "$traffic" $small engine=threads
 
 # Faults of one read or write, on the threads.

@@ -75,7 +75,10 @@ class Traffic {
     std::istringstream folders(options.text("folders", "/tmp"));
     for (std::string folder; std::getline(folders, folder, ',');) spec.folders.push_back(folder);
     spec.bytes = bytes_;
-    spec.engine = options.text("engine", "auto");
+    const std::string engine = options.text("engine", "auto");
+    spec.engine = engine == "uring"     ? TileEngine::uring
+                  : engine == "threads" ? TileEngine::threads
+                                        : TileEngine::automatic;
     spec.block = options.number("block", 1024) * 1024;
     spec.depth = static_cast<int>(options.number("depth", 32));
     spec.checksum = options.number("checksum", 1) != 0;

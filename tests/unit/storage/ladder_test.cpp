@@ -118,7 +118,7 @@ const std::vector<Step>& steps() {
 }
 
 std::unique_ptr<TileFiles> open_on(const Step& step, TileFilesSpec spec) {
-  spec.engine = "auto";
+  spec.engine = TileEngine::automatic;
   return open_tile_files(spec, step.calls);
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("the configured engine is kept to") {
   const Folder folder;
   TileFilesSpec spec = spec_in({folder.path()}, kMiB);
   CHECK(has(TileFiles::open(spec)->description(), "threads with pread and pwrite, as configured"));
-  spec.engine = "io_uring";
+  spec.engine = TileEngine::uring;
   const UringCalls forbidden{refuse_setup, refuse_enter, refuse_files};
   try {
     open_tile_files(spec, forbidden);

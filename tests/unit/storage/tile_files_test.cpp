@@ -51,9 +51,6 @@ TEST_CASE("a folder that cannot be used is refused with its name and what to do"
   CHECK(has(refusal(spec_in({file}, kMiB)), "is no folder"));
   CHECK(has(refusal(spec_in({}, kMiB)), "no folder for files is given"));
   CHECK(has(refusal(spec_in({"/proc"}, kMiB)), "/proc: no file can be made there"));
-  TileFilesSpec spec = spec_in({folder.path()}, kMiB);
-  spec.engine = "libaio";
-  CHECK(has(refusal(spec), "engine \"libaio\" for files is unknown"));
 }
 
 TEST_CASE("more than a disk has is refused at once, with what is needed and what is free") {

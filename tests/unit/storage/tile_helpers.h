@@ -67,7 +67,7 @@ inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
 inline TileFilesSpec spec_in(std::vector<std::string> folders, std::int64_t bytes) {
   return {.folders = std::move(folders),
           .bytes = bytes,
-          .engine = "threads",
+          .engine = TileEngine::threads,
           .block = 64 * 1024,
           .label = "test"};
 }
