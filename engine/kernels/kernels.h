@@ -177,16 +177,23 @@ struct LeafSquares {
   Tensor sums, non_finite;
 };
 
-/// One pass: unscale, clip, decoupled-decay AdamW in f32 (arithmetic of engine/optim/adamw.h),
-/// cast. Shapes: grad, master, m, v (n) f32; weights (n) act, or empty when the weights are the
-/// master. Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale). Source:
-/// Loshchilov and Hutter, arXiv:1711.05101; PyTorch's torch.optim.AdamW.
-struct AdamWUpdate {
+/// One pass: unscale, clip, update in f32, cast. The arithmetic is that of engine/optim/adamw.h,
+/// adam_l2.h, sgd.h and lion.h: the same bits for any cut of the parameters into ranges.
+/// Shapes: grad, m, v (n) f32; v only of the two kinds of Adam. The f32 master is one of
+///         master (n) f32, with weights (n) act made from it, or empty when they are the master
+///         weights (n) bf16 and low (n) i16, no master: its bits are weights * 2^16 + low
+/// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
+struct OptimizerUpdate {
+  enum class Type : std::uint8_t { adamw, adam_l2, sgd, lion };
   ConstTensor grad;
-  Tensor master, m, v, weights{};
+  Tensor master{}, m, v{}, weights{}, low{};
+  Type type = Type::adamw;
+  bool nesterov = false;  // of sgd
   float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
+  float momentum = 0;                                // of sgd
 };
+using AdamWUpdate = OptimizerUpdate;
 
 /// Normal numbers by Philox keyed by (seed, key, element): independent of threads and sharding.
 /// Shapes: out (n) f32; element i of `out` is element `first_element + i` of the logical tensor.
@@ -238,7 +245,7 @@ class Kernels {
   virtual void run(const Add& a, Stream& stream) = 0;
   virtual void run(const SquaredSum& a, Stream& stream) = 0;
   virtual void run(const LeafSquares& a, Stream& stream) = 0;
-  virtual void run(const AdamWUpdate& a, Stream& stream) = 0;
+  virtual void run(const OptimizerUpdate& a, Stream& stream) = 0;
   virtual void run(const FillNormal& a, Stream& stream) = 0;
   virtual void run(const Cast& a, Stream& stream) = 0;
 

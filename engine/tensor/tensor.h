@@ -11,23 +11,29 @@
 
 namespace ds {
 
-enum class DType : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8 };
+enum class DType : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8, i16 };
 
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::bf16:
-    case DType::f16: return 2;
-    case DType::u8: return 1;
+    case DType::f16:
+    case DType::i16:
+      return 2;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
 
 constexpr std::string_view name_of(DType dtype) {
-  constexpr std::array<std::string_view, 7> kNames{"f32", "bf16", "f16", "f64", "i32", "i64", "u8"};
+  constexpr std::array<std::string_view, 8> kNames{"f32", "bf16", "f16", "f64",
+                                                   "i32", "i64",  "u8",  "i16"};
   return kNames[static_cast<std::size_t>(dtype)];
 }
 

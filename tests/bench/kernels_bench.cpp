@@ -251,7 +251,7 @@ void optimizer(Bench& bench) {
              1);
   bench.time(
       "optimizer", fmt::format("AdamW, {:.0f} M", static_cast<double>(n) * 1e-6),
-      AdamWUpdate{
+      OptimizerUpdate{
           .grad = grad, .master = master, .m = first, .v = second, .weights = weights, .lr = 1e-4F},
       0, 1);
 }

@@ -155,11 +155,11 @@ TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
                                .sum = {&loss, DType::f64, {1}},
                                .non_finite = {&count, DType::i64, {1}}});
     check_own_loops("AdamW", bench,
-                    AdamWUpdate{.grad = dtable.view(),
-                                .master = w.tensor(),
-                                .m = m.tensor(),
-                                .v = v.tensor(),
-                                .lr = 1e-3F});
+                    OptimizerUpdate{.grad = dtable.view(),
+                                    .master = w.tensor(),
+                                    .m = m.tensor(),
+                                    .v = v.tensor(),
+                                    .lr = 1e-3F});
   });
 }
 

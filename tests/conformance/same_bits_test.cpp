@@ -179,20 +179,32 @@ class AllOps {
     bench_.run(FillNormal{
         .out = v.tensor(), .mean = 0.5F, .standard_deviation = 0.01F, .seed = 3, .key = 4});
     report("normal", v);
-    bench_.run(AdamWUpdate{.grad = grad.view(),
-                           .master = master.tensor(),
-                           .m = m.tensor(),
-                           .v = v.tensor(),
-                           .weights = weights.tensor(),
-                           .grad_scale = 0.7F,
-                           .lr = 1e-3F,
-                           .weight_decay = 0.1F,
-                           .bias_correction1 = 0.19F,
-                           .bias_correction2 = 0.002F});
+    bench_.run(OptimizerUpdate{.grad = grad.view(),
+                               .master = master.tensor(),
+                               .m = m.tensor(),
+                               .v = v.tensor(),
+                               .weights = weights.tensor(),
+                               .grad_scale = 0.7F,
+                               .lr = 1e-3F,
+                               .weight_decay = 0.1F,
+                               .bias_correction1 = 0.19F,
+                               .bias_correction2 = 0.002F});
     report("AdamW master", master);
     report("AdamW m", m);
     report("AdamW v", v);
     report("AdamW weights", weights);
+    Buffer low = random_buffer(DType::bf16, {n}, 13), high = random_buffer(DType::bf16, {n}, 14);
+    Tensor low_half = low.tensor();
+    low_half.dtype = DType::i16;
+    bench_.run(OptimizerUpdate{.grad = grad.view(),
+                               .m = m.tensor(),
+                               .weights = high.tensor(),
+                               .low = low_half,
+                               .type = OptimizerUpdate::Type::lion,
+                               .lr = 1e-3F});
+    report("Lion m", m);
+    report("Lion weights", high);
+    report("Lion low halves", low);
     double sum = 0;
     std::int64_t bad = 0;
     bench_.run(SquaredSum{

@@ -17,6 +17,7 @@ DS_LANES_INLINE F32 load(const F16* p) { return load_halves(&p->bits); }
 DS_LANES_INLINE F32 load(const F16* p, int n) { return load_halves(&p->bits, n); }
 DS_LANES_INLINE void store(F16* p, F32 a) { store_halves(&p->bits, a); }
 DS_LANES_INLINE void store(F16* p, F32 a, int n) { store_halves(&p->bits, a, n); }
+DS_LANES_INLINE void stream(F16* p, F32 a) { stream_halves(&p->bits, a); }
 DS_LANES_INLINE F32 rounded_as(const F16*, F32 a) { return rounded_to_half(a); }
 
 DS_LANES_INLINE F32 load(const Bf16* p) { return from_bits(shift_left<16>(load_words(p))); }
@@ -31,6 +32,7 @@ DS_LANES_INLINE U32 round_to_bf16(F32 a) {
 }
 DS_LANES_INLINE void store(Bf16* p, F32 a) { store_words(p, round_to_bf16(a)); }
 DS_LANES_INLINE void store(Bf16* p, F32 a, int n) { store_words(p, round_to_bf16(a), n); }
+DS_LANES_INLINE void stream(Bf16* p, F32 a) { stream_words(p, round_to_bf16(a)); }
 /// What a store and a load would give.
 DS_LANES_INLINE F32 rounded_as(const Bf16*, F32 a) {
   return from_bits(shift_left<16>(round_to_bf16(a)));

@@ -131,12 +131,15 @@ DS_LANES_INLINE U32 load_words(const std::uint16_t* p, int n) {
   for (int i = 0; i < n; ++i) words[i] = p[i];
   return load_words(words);
 }
-/// The low 16 bits of each lane.
-DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a) {
+DS_LANES_INLINE __m256i packed_words(U32 a) {
   const __m256i mask = _mm256_set1_epi32(0xFFFF);
   const __m256i packed =
       _mm256_packus_epi32(_mm256_and_si256(a.low, mask), _mm256_and_si256(a.high, mask));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xD8));
+  return _mm256_permute4x64_epi64(packed, 0xD8);
+}
+/// The low 16 bits of each lane.
+DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), packed_words(a));
 }
 DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a, int n) {
   std::uint16_t words[16];
@@ -163,6 +166,20 @@ DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a, int n) {
   store_halves(words, a);
   for (int i = 0; i < n; ++i) p[i] = words[i];
 }
+/// Stores past the caches, at multiples of 64 bytes; finish_streams() before others may read them.
+DS_LANES_INLINE void stream(float* p, F32 a) {
+  _mm256_stream_ps(p, a.low);
+  _mm256_stream_ps(p + 8, a.high);
+}
+DS_LANES_INLINE void stream_words(std::uint16_t* p, U32 a) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), packed_words(a));
+}
+DS_LANES_INLINE void stream_halves(std::uint16_t* p, F32 a) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.low, kNearest));
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(a.high, kNearest));
+}
+DS_LANES_INLINE void finish_streams() { _mm_sfence(); }
 /// What store_halves and load_halves would give.
 DS_LANES_INLINE F32 rounded_to_half(F32 a) {
   constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;

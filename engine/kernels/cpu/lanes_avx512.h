@@ -102,6 +102,15 @@ DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a) {
 DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a, int n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), halves_of(a));
 }
+/// Stores past the caches, at multiples of 64 bytes; finish_streams() before others may read them.
+DS_LANES_INLINE void stream(float* p, F32 a) { _mm512_stream_ps(p, a.v); }
+DS_LANES_INLINE void stream_words(std::uint16_t* p, U32 a) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
+}
+DS_LANES_INLINE void stream_halves(std::uint16_t* p, F32 a) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), halves_of(a));
+}
+DS_LANES_INLINE void finish_streams() { _mm_sfence(); }
 /// What store_halves and load_halves would give.
 DS_LANES_INLINE F32 rounded_to_half(F32 a) { return {_mm512_cvtph_ps(halves_of(a))}; }
 /// a is not a number ? x : y.

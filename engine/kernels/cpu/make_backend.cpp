@@ -74,7 +74,7 @@ class CpuKernels final : public Kernels {
   void run(const Add& a, Stream&) override { cpu::run(context_, a); }
   void run(const SquaredSum& a, Stream&) override { cpu::run(context_, a); }
   void run(const LeafSquares& a, Stream&) override { cpu::run(context_, a); }
-  void run(const AdamWUpdate& a, Stream&) override { cpu::run(context_, a); }
+  void run(const OptimizerUpdate& a, Stream&) override { cpu::run(context_, a); }
   void run(const FillNormal& a, Stream&) override { cpu::run(context_, a); }
   void run(const Cast& a, Stream&) override { cpu::run(context_, a); }
 

@@ -24,7 +24,7 @@ void run(const Context& c, const Logits& a);
 void run(const Context& c, const Add& a);
 void run(const Context& c, const SquaredSum& a);
 void run(const Context& c, const LeafSquares& a);
-void run(const Context& c, const AdamWUpdate& a);
+void run(const Context& c, const OptimizerUpdate& a);
 void run(const Context& c, const FillNormal& a);
 void run(const Context& c, const Cast& a);
 

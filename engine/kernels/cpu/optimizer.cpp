@@ -1,4 +1,4 @@
-// The gradient norm, AdamW and initial values.
+// The gradient norm, optimizer updates and initial values.
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/leaf_tree.h"
 
@@ -12,6 +12,43 @@ constexpr std::int64_t kLeavesPerTask = 64;
 constexpr std::int64_t kTasksAtOnce = 4096;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kNormalsPerBlock = 64;
+
+UpdateRule rule_of(const OptimizerUpdate& a) {
+  const AdamWHyper adam{.grad_scale = a.grad_scale,
+                        .lr = a.lr,
+                        .beta1 = a.beta1,
+                        .beta2 = a.beta2,
+                        .eps = a.eps,
+                        .weight_decay = a.weight_decay,
+                        .bias_correction1 = a.bias_correction1,
+                        .bias_correction2 = a.bias_correction2};
+  return {.type = a.type,
+          .adamw = adamw_coefficients(adam),
+          .adam_l2 = adam_l2_coefficients(adam),
+          .sgd = sgd_coefficients({.grad_scale = a.grad_scale,
+                                   .lr = a.lr,
+                                   .momentum = a.momentum,
+                                   .weight_decay = a.weight_decay,
+                                   .nesterov = a.nesterov}),
+          .lion = lion_coefficients({.grad_scale = a.grad_scale,
+                                     .lr = a.lr,
+                                     .beta1 = a.beta1,
+                                     .beta2 = a.beta2,
+                                     .weight_decay = a.weight_decay})};
+}
+
+void require_fit(const OptimizerUpdate& a, std::int64_t n) {
+  using Type = OptimizerUpdate::Type;
+  const auto is = [&](const Tensor& t, DType type) { return t.dtype == type && t.elements() == n; };
+  DS_ASSERT(is(a.m, DType::f32) && a.grad.dtype == DType::f32);
+  const bool two_moments = a.type == Type::adamw || a.type == Type::adam_l2;
+  DS_ASSERT(!two_moments || is(a.v, DType::f32));
+  if (a.low) {
+    DS_ASSERT(!a.master && is(a.low, DType::i16) && is(a.weights, DType::bf16));
+  } else {
+    DS_ASSERT(is(a.master, DType::f32) && (!a.weights || a.weights.elements() == n));
+  }
+}
 
 }  // namespace
 
@@ -59,28 +96,23 @@ void run(const Context& c, const LeafSquares& a) {
   });
 }
 
-void run(const Context& c, const AdamWUpdate& a) {
-  const AdamWCoefficients coefficients =
-      adamw_coefficients({.grad_scale = a.grad_scale,
-                          .lr = a.lr,
-                          .beta1 = a.beta1,
-                          .beta2 = a.beta2,
-                          .eps = a.eps,
-                          .weight_decay = a.weight_decay,
-                          .bias_correction1 = a.bias_correction1,
-                          .bias_correction2 = a.bias_correction2});
+void run(const Context& c, const OptimizerUpdate& a) {
   const std::int64_t n = a.grad.elements();
-  DS_ASSERT(a.master.elements() == n && a.m.elements() == n && a.v.elements() == n);
-  DS_ASSERT(!a.weights || a.weights.elements() == n);
-  const ActKernels& act = c.act(a.weights ? a.weights.dtype : DType::f32);
-  const std::int64_t weight_bytes = a.weights ? size_of(a.weights.dtype) : 0;
+  const bool split = static_cast<bool>(a.low);
+  require_fit(a, n);
+  const UpdateRule rule = rule_of(a);
+  const DType type = a.weights ? a.weights.dtype : DType::f32;
+  const auto update = split ? c.vector.update_split : c.act(type).update;
   c.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
     const std::int64_t first = task * kElementsPerTask;
-    act.adamw(coefficients, static_cast<const float*>(a.grad.data) + first,
-              static_cast<float*>(a.master.data) + first, static_cast<float*>(a.m.data) + first,
-              static_cast<float*>(a.v.data) + first,
-              a.weights ? static_cast<std::byte*>(a.weights.data) + first * weight_bytes : nullptr,
-              std::min(kElementsPerTask, n - first));
+    const auto from = [&](const Tensor& t) { return t ? at(t.data, t.dtype, first) : nullptr; };
+    update(rule, {.grad = static_cast<const float*>(a.grad.data) + first,
+                  .master = static_cast<float*>(from(a.master)),
+                  .m = static_cast<float*>(from(a.m)),
+                  .v = static_cast<float*>(from(a.v)),
+                  .weights = from(a.weights),
+                  .low = static_cast<std::uint16_t*>(from(a.low)),
+                  .n = std::min(kElementsPerTask, n - first)});
   });
 }
 

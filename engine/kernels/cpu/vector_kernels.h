@@ -5,7 +5,11 @@
 
 #include <cstdint>
 
+#include "engine/kernels/kernels.h"
+#include "engine/optim/adam_l2.h"
 #include "engine/optim/adamw.h"
+#include "engine/optim/lion.h"
+#include "engine/optim/sgd.h"
 
 namespace ds::cpu {
 
@@ -64,6 +68,24 @@ struct DropoutTile {
   float* out;      // kPanel rows of kPanel are written over if need be
 };
 
+/// The arithmetic of an optimizer's update; only the coefficients of `type` count.
+struct UpdateRule {
+  using Type = OptimizerUpdate::Type;
+  Type type = Type::adamw;
+  AdamWCoefficients adamw{};
+  AdamL2Coefficients adam_l2{};
+  SgdCoefficients sgd{};
+  LionCoefficients lion{};
+};
+
+struct UpdateRange {
+  const float* grad;
+  float *master, *m, *v;  // v: only of the two kinds of Adam
+  void* weights;
+  std::uint16_t* low;  // of update_split, which has no master
+  std::int64_t n;
+};
+
 /// Loops whose element type is `act`. `tile` is a product: (rows, kPanel) f32.
 struct ActKernels {
   void (*store_tile)(const float* tile, std::int64_t rows, std::int64_t columns,
@@ -92,9 +114,8 @@ struct ActKernels {
                   std::int64_t n);
   void (*from_f32)(const float* in, void* out, std::int64_t n);
   void (*to_f32)(const void* in, float* out, std::int64_t n);
-  /// Source: adamw.h. `weights` are of this type, or null.
-  void (*adamw)(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
-                void* weights, std::int64_t n);
+  /// `weights` are of this type, or null.
+  void (*update)(const UpdateRule& rule, const UpdateRange& range);
 };
 
 /// Backward of the softmax, as tiles of 64 columns. p = e^(s * scale - lse), ds = p * (dp - delta)
@@ -138,6 +159,8 @@ struct PackKernels {
 struct VectorKernels {
   ActKernels f32, bf16, f16;
   PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16, f16_as_f32;
+  /// The master is in two halves, `weights` (bf16) and `low`.
+  void (*update_split)(const UpdateRule& rule, const UpdateRange& range);
   /// Sum of squares of at most 1024 elements; adds to *non_finite.
   double (*square_leaf)(const float* in, std::int64_t n, std::int64_t* non_finite);
   /// 64 normal numbers: elements 64 * block ... of the logical tensor.

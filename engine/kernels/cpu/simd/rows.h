@@ -275,7 +275,7 @@ struct Rows {
             .dropout = dropout,
             .from_f32 = from_f32,
             .to_f32 = to_f32,
-            .adamw = nullptr};  // optimizer.h adds it
+            .update = nullptr};  // update.h adds it
   }
 };
 

@@ -1,15 +1,15 @@
 // The table of one instruction set. CMake compiles this file once for each, with DS_LANES and
 // DS_LANES_HEADER set.
-#include "engine/kernels/cpu/simd/optimizer.h"
 #include "engine/kernels/cpu/simd/pack.h"
-#include "engine/kernels/cpu/simd/rows.h"
+#include "engine/kernels/cpu/simd/sums.h"
+#include "engine/kernels/cpu/simd/update.h"
 
 namespace ds::DS_LANES {
 
 template <class Act>
 constexpr cpu::ActKernels act_kernels() {
   cpu::ActKernels table = Rows<Act>::table();
-  table.adamw = adamw<Act>;
+  table.update = update<Act>;
   return table;
 }
 
@@ -22,6 +22,7 @@ const cpu::VectorKernels& vector_kernels() {
       .bf16_as_f32 = Packer<Bf16, float>::table(),
       .bf16_as_bf16 = Packer<Bf16, Bf16>::table(),
       .f16_as_f32 = Packer<F16, float>::table(),
+      .update_split = update_split,
       .square_leaf = square_leaf,
       .normal_block = normal_block,
       .add_tile = add_tile,

@@ -1,32 +1,9 @@
-// AdamW, the leaves of the gradient norm and sums.
+// The leaves of the gradient norm, and sums of parts.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"
 
 namespace ds::DS_LANES {
-
-struct LaneMath {
-  static DS_LANES_INLINE F32 broadcast(float x) { return DS_LANES::broadcast(x); }
-  static DS_LANES_INLINE F32 fma(F32 a, F32 b, F32 c) { return DS_LANES::fma(a, b, c); }
-  static DS_LANES_INLINE F32 mul(F32 a, F32 b) { return a * b; }
-  static DS_LANES_INLINE F32 sub(F32 a, F32 b) { return a - b; }
-  static DS_LANES_INLINE F32 div(F32 a, F32 b) { return a / b; }
-  static DS_LANES_INLINE F32 sqrt(F32 a) { return DS_LANES::sqrt(a); }
-};
-
-template <class Weight>
-void adamw(const AdamWCoefficients& c, const float* grad, float* master, float* m, float* v,
-           void* weights, int64_t n) {
-  each(n, [&](auto get, auto put) {
-    F32 w = get(static_cast<const float*>(master)), first = get(static_cast<const float*>(m)),
-        second = get(static_cast<const float*>(v));
-    adamw_element<LaneMath>(c, get(grad), w, first, second);
-    put(master, w);
-    put(m, first);
-    put(v, second);
-    if (weights != nullptr) put(static_cast<Weight*>(weights), w);
-  });
-}
 
 /// Sixteen sums in f64, lane i taking elements i, i + 16, ...; then lane i takes i + 8, i + 4, i +
 /// 2, i + 1.

@@ -1,0 +1,127 @@
+// One pass over a range of parameters: unscale, clip, update, cast. The arithmetic is in
+// engine/optim.
+#pragma once
+
+#include "engine/kernels/cpu/simd/rows.h"
+
+namespace ds::DS_LANES {
+
+struct LaneMath {
+  static DS_LANES_INLINE F32 broadcast(float x) { return DS_LANES::broadcast(x); }
+  static DS_LANES_INLINE F32 fma(F32 a, F32 b, F32 c) { return DS_LANES::fma(a, b, c); }
+  static DS_LANES_INLINE F32 mul(F32 a, F32 b) { return a * b; }
+  static DS_LANES_INLINE F32 sub(F32 a, F32 b) { return a - b; }
+  static DS_LANES_INLINE F32 div(F32 a, F32 b) { return a / b; }
+  static DS_LANES_INLINE F32 sqrt(F32 a) { return DS_LANES::sqrt(a); }
+  static DS_LANES_INLINE F32 sign(F32 a) {
+    const F32 zero = DS_LANES::broadcast(0.0F);
+    const F32 negative = select_less(a, zero, DS_LANES::broadcast(-1.0F), zero);
+    return select_less(zero, a, DS_LANES::broadcast(1.0F), negative);
+  }
+};
+
+/// Where the f32 master of some elements is: by itself, with weights of type Weight made from it.
+template <class Weight>
+struct WholeMaster {
+  const cpu::UpdateRange& r;
+  bool streams;  // weights are not read soon: past the caches, when their place is aligned
+
+  DS_LANES_INLINE F32 get(int64_t i) const { return load(static_cast<const float*>(r.master) + i); }
+  DS_LANES_INLINE F32 get(int64_t i, int n) const {
+    return load(static_cast<const float*>(r.master) + i, n);
+  }
+  DS_LANES_INLINE void put(int64_t i, F32 w) const {
+    store(r.master + i, w);
+    if (r.weights == nullptr) return;
+    Weight* to = static_cast<Weight*>(r.weights) + i;
+    streams ? stream(to, w) : store(to, w);
+  }
+  DS_LANES_INLINE void put(int64_t i, F32 w, int n) const {
+    store(r.master + i, w, n);
+    if (r.weights != nullptr) store(static_cast<Weight*>(r.weights) + i, w, n);
+  }
+};
+
+/// In two halves: the bf16 weights, and what rounding took from them. Rounding half away makes the
+/// difference of the bits fit 16 signed ones, so the master's bits are their sum, exactly.
+struct SplitMaster {
+  const cpu::UpdateRange& r;
+
+  static DS_LANES_INLINE F32 joined(U32 weight, U32 low) {
+    const U32 sign = broadcast(0x8000U);
+    return from_bits(shift_left<16>(weight) + ((low ^ sign) - sign));
+  }
+  DS_LANES_INLINE F32 get(int64_t i) const {
+    return joined(load_words(static_cast<const Bf16*>(r.weights) + i), load_words(r.low + i));
+  }
+  DS_LANES_INLINE F32 get(int64_t i, int n) const {
+    return joined(load_words(static_cast<const Bf16*>(r.weights) + i, n), load_words(r.low + i, n));
+  }
+  DS_LANES_INLINE void put(int64_t i, F32 w) const {
+    store(static_cast<Bf16*>(r.weights) + i, w);
+    store_words(r.low + i, bits_of(w));
+  }
+  DS_LANES_INLINE void put(int64_t i, F32 w, int n) const {
+    store(static_cast<Bf16*>(r.weights) + i, w, n);
+    store_words(r.low + i, bits_of(w), n);
+  }
+};
+
+/// element(gradient, weight, m, v) on every element; v only when kTwoMoments.
+template <bool kTwoMoments, class Master, class Element>
+DS_LANES_INLINE void update_each(const cpu::UpdateRange& r, const Master& master, Element element) {
+  for_lanes(
+      r.n,
+      [&](int64_t i) {
+        F32 w = master.get(i), m = load(static_cast<const float*>(r.m) + i), v{};
+        if constexpr (kTwoMoments) v = load(static_cast<const float*>(r.v) + i);
+        element(load(r.grad + i), w, m, v);
+        store(r.m + i, m);
+        if constexpr (kTwoMoments) store(r.v + i, v);
+        master.put(i, w);
+      },
+      [&](int64_t i, int n) {
+        F32 w = master.get(i, n), m = load(static_cast<const float*>(r.m) + i, n), v{};
+        if constexpr (kTwoMoments) v = load(static_cast<const float*>(r.v) + i, n);
+        element(load(r.grad + i, n), w, m, v);
+        store(r.m + i, m, n);
+        if constexpr (kTwoMoments) store(r.v + i, v, n);
+        master.put(i, w, n);
+      });
+}
+
+template <class Master>
+void update_with(const cpu::UpdateRule& rule, const cpu::UpdateRange& r, const Master& master) {
+  using Type = cpu::UpdateRule::Type;
+  switch (rule.type) {
+    case Type::adamw:
+      return update_each<true>(r, master, [c = rule.adamw](F32 g, F32& w, F32& m, F32& v) {
+        adamw_element<LaneMath>(c, g, w, m, v);
+      });
+    case Type::adam_l2:
+      return update_each<true>(r, master, [c = rule.adam_l2](F32 g, F32& w, F32& m, F32& v) {
+        adam_l2_element<LaneMath>(c, g, w, m, v);
+      });
+    case Type::sgd:
+      return update_each<false>(r, master, [c = rule.sgd](F32 g, F32& w, F32& m, F32&) {
+        sgd_element<LaneMath>(c, g, w, m);
+      });
+    case Type::lion:
+      return update_each<false>(r, master, [c = rule.lion](F32 g, F32& w, F32& m, F32&) {
+        lion_element<LaneMath>(c, g, w, m);
+      });
+  }
+}
+
+template <class Weight>
+void update(const cpu::UpdateRule& rule, const cpu::UpdateRange& r) {
+  const bool streams = reinterpret_cast<std::uintptr_t>(r.weights) % 64 == 0;
+  update_with(rule, r, WholeMaster<Weight>{r, streams});
+  if (r.weights != nullptr) finish_streams();
+}
+
+inline void update_split(const cpu::UpdateRule& rule, const cpu::UpdateRange& r) {
+  update_with(rule, r, SplitMaster{r});
+}
+
+}  // namespace ds::DS_LANES

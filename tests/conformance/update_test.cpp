@@ -1,0 +1,211 @@
+// Optimizer updates: the bits of the shared scalar arithmetic, for every optimizer, type of weights
+// and cut of the parameters; and a master in two halves is the master.
+#include <bit>
+#include <limits>
+
+#include "conformance/harness.h"
+#include "engine/optim/adam_l2.h"
+#include "engine/optim/lion.h"
+#include "engine/optim/sgd.h"
+
+namespace ds::conformance {
+namespace {
+
+using Type = OptimizerUpdate::Type;
+
+struct Rule {
+  const char* name;
+  Type type;
+  bool nesterov = false;
+};
+constexpr Rule kRules[] = {{"adamw", Type::adamw},
+                           {"adam_l2", Type::adam_l2},
+                           {"sgd", Type::sgd},
+                           {"sgd nesterov", Type::sgd, true},
+                           {"lion", Type::lion}};
+
+bool has_two_moments(Type type) { return type == Type::adamw || type == Type::adam_l2; }
+
+OptimizerUpdate numbers_of(const Rule& rule) {
+  return {.grad = {},
+          .m = {},
+          .type = rule.type,
+          .nesterov = rule.nesterov,
+          .grad_scale = 0.5F,
+          .lr = 1e-2F,
+          .weight_decay = 0.1F,
+          .bias_correction1 = 0.271F,
+          .bias_correction2 = 0.003F,
+          .momentum = 0.8F};
+}
+
+/// One element by the scalar arithmetic.
+void scalar_update(const OptimizerUpdate& u, float g, float& w, float& m, float& v) {
+  const AdamWHyper adam{
+      u.grad_scale,      u.lr, u.beta1, u.beta2, u.eps, u.weight_decay, u.bias_correction1,
+      u.bias_correction2};
+  switch (u.type) {
+    case Type::adamw:
+      return adamw_element<ScalarMath>(adamw_coefficients(adam), g, w, m, v);
+    case Type::adam_l2:
+      return adam_l2_element<ScalarMath>(adam_l2_coefficients(adam), g, w, m, v);
+    case Type::sgd:
+      return sgd_element<ScalarMath>(
+          sgd_coefficients({u.grad_scale, u.lr, u.momentum, u.weight_decay, u.nesterov}), g, w, m);
+    case Type::lion:
+      return lion_element<ScalarMath>(
+          lion_coefficients({u.grad_scale, u.lr, u.beta1, u.beta2, u.weight_decay}), g, w, m);
+  }
+}
+
+/// The state of some parameters; weights and low halves as the master wants them.
+struct State {
+  std::int64_t n;
+  Buffer grad, master, m, v, weights, low;
+
+  State(std::int64_t elements, DType act)
+      : n(elements),
+        grad(random_buffer(DType::f32, {n}, 1)),
+        master(random_buffer(DType::f32, {n}, 2)),
+        m(random_buffer(DType::f32, {n}, 3, 0.1)),
+        v(random_buffer(DType::f32, {n}, 4)),
+        weights(act, {n}),
+        low(DType::i16, {n}) {
+    Values squares = v.values();
+    for (double& x : squares) x *= x;
+    if (n > 5) squares[5] = 1e-42;  // denormal
+    v = Buffer::of(DType::f32, {n}, squares);
+    if (n > 7) floats(grad)[7] = 0;
+    if (n > 9) floats(grad)[9] = std::numeric_limits<float>::quiet_NaN();
+    split();
+  }
+  static float* floats(Buffer& buffer) { return reinterpret_cast<float*>(buffer.data()); }
+
+  /// Makes the two halves from the master.
+  void split() {
+    auto* low_halves = reinterpret_cast<std::uint16_t*>(low.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(floats(master)[i]);
+      low_halves[i] = static_cast<std::uint16_t>(bits);
+      if (weights.tensor().dtype != DType::bf16) continue;
+      reinterpret_cast<std::uint16_t*>(weights.data())[i] = bf16_from_float(floats(master)[i]);
+    }
+  }
+  /// The master's bits from its halves.
+  std::string joined() {
+    std::string bits(static_cast<std::size_t>(n) * 4, '\0');
+    const auto* high = reinterpret_cast<const std::uint16_t*>(weights.data());
+    const auto* less = reinterpret_cast<const std::int16_t*>(low.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint32_t sum =
+          (std::uint32_t{high[i]} << 16) + static_cast<std::uint32_t>(std::int32_t{less[i]});
+      std::memcpy(bits.data() + 4 * i, &sum, 4);
+    }
+    return bits;
+  }
+
+  /// Elements [first, first + count) of an update; a whole master unless `is_split`.
+  OptimizerUpdate part(const Rule& rule, std::int64_t first, std::int64_t count, bool is_split) {
+    OptimizerUpdate op = numbers_of(rule);
+    const auto cut = [&](Buffer& buffer) {
+      Tensor t = buffer.tensor();
+      t.data = buffer.data() + first * size_of(t.dtype);
+      t.shape = {count};
+      return t;
+    };
+    op.grad = cut(grad);
+    op.m = cut(m);
+    if (has_two_moments(rule.type)) op.v = cut(v);
+    if (is_split) op.low = cut(low);
+    if (!is_split) op.master = cut(master);
+    op.weights = cut(weights);
+    return op;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every optimizer gives exactly the bits of the scalar arithmetic, and casts once") {
+  for_each_subject([](const Subject& subject, DType act) {
+    for (const Rule& rule : kRules) {
+      CAPTURE(rule.name);
+      const std::int64_t n = 70001;
+      Bench bench(subject.options, {});
+      State state(n, act);
+      State want(n, act);
+      const OptimizerUpdate op = state.part(rule, 0, n, false);
+      bench.run(op);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto at = [&](Buffer& buffer) -> float& { return State::floats(buffer)[i]; };
+        scalar_update(op, at(want.grad), at(want.master), at(want.m), at(want.v));
+      }
+      CHECK(std::isnan(State::floats(state.m)[9]));
+      // NaN has many bit patterns; which one an operation gives is no promise.
+      for (Buffer* b : {&state.master, &state.m, &state.v, &want.master, &want.m, &want.v}) {
+        float& x = State::floats(*b)[9];
+        if (std::isnan(x)) x = 0;
+      }
+      CHECK((state.master.bits() == want.master.bits()));
+      CHECK((state.m.bits() == want.m.bits()));
+      CHECK((state.v.bits() == want.v.bits()));
+      Values got = state.weights.values();
+      Values cast = Buffer::of(act, {n}, want.master.values()).values();
+      got[9] = cast[9] = 0;
+      CHECK(got == cast);
+    }
+  });
+}
+
+TEST_CASE("an update in pieces of leaves is the update, for any cut") {
+  for_each_subject([](const Subject& subject, DType act) {
+    for (const Rule& rule : kRules) {
+      CAPTURE(rule.name);
+      const std::int64_t n = 40 * 1024;
+      Bench bench(subject.options, {});
+      State whole(n, act), pieces(n, act);
+      bench.run(whole.part(rule, 0, n, false));
+      for (std::int64_t first = 0, size = 1024; first < n; first += size, size += 1024) {
+        bench.run(pieces.part(rule, first, std::min(size, n - first), false));
+      }
+      CHECK((pieces.master.bits() == whole.master.bits()));
+      CHECK((pieces.m.bits() == whole.m.bits()));
+      CHECK((pieces.weights.bits() == whole.weights.bits()));
+    }
+  });
+}
+
+TEST_CASE("a master in two halves has the bits of a whole one, step after step") {
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.name);
+    for (const Rule& rule : kRules) {
+      CAPTURE(rule.name);
+      const std::int64_t n = 3333;
+      Bench bench(subject.options, {});
+      State whole(n, DType::bf16), halves(n, DType::bf16);
+      for (State* state : {&whole, &halves}) {
+        // Ties of the rounding in both signs, the border of infinity, denormals and zeros.
+        auto* bits = reinterpret_cast<std::uint32_t*>(state->master.data());
+        std::uint32_t at = 20;
+        for (const std::uint32_t special :
+             {0x3F808000U, 0xBF808000U, 0x3F807FFFU, 0x7F7FFFFFU, 0xFF7FFFFFU, 0x7F7F8000U,
+              0x00008000U, 0x80000001U, 0x00000000U, 0x80000000U, 0x007FFFFFU}) {
+          bits[at++] = special;
+        }
+        state->split();
+      }
+      CHECK((halves.joined() == whole.master.bits()));
+      for (int step = 0; step < 5; ++step) {
+        bench.run(whole.part(rule, 0, n, false));
+        bench.run(halves.part(rule, 0, n, true));
+        CHECK((halves.weights.bits() == whole.weights.bits()));
+        CHECK((halves.m.bits() == whole.m.bits()));
+        std::string joined = halves.joined(), master = whole.master.bits();
+        CHECK(std::isnan(State::floats(whole.m)[9]));
+        for (std::string* s : {&joined, &master}) s->replace(36, 4, 4, '\0');  // element 9: NaN
+        CHECK((joined == master));
+      }
+    }
+  }
+}
+
+}  // namespace ds::conformance
