@@ -166,15 +166,4 @@ Edges edges_of(const Program& program, std::span<const std::int64_t> offsets) {
   return EdgeFinder(program, offsets).run();
 }
 
-std::vector<ScheduledOp> schedule_of(const Program& program, std::span<const std::int64_t> offsets,
-                                     const Edges& edges) {
-  std::vector<ScheduledOp> schedule;
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    schedule.push_back({.stream = static_cast<int>(program.ops[i].stream),
-                        .waits = edges.waits[i],
-                        .accesses = accesses_of(program, program.ops[i], offsets)});
-  }
-  return schedule;
-}
-
 }  // namespace ds

@@ -21,8 +21,4 @@ struct Edges {
 };
 Edges edges_of(const Program& program, std::span<const std::int64_t> offsets);
 
-/// The same for find_race(), which knows nothing of how edges were found.
-std::vector<ScheduledOp> schedule_of(const Program& program, std::span<const std::int64_t> offsets,
-                                     const Edges& edges);
-
 }  // namespace ds

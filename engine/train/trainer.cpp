@@ -11,6 +11,7 @@
 #include "engine/data/batch.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/optim/schedule.h"
+#include "engine/program/check_edges.h"
 #include "engine/program/slices.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
@@ -43,7 +44,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
                         std::size_t index) {
     const std::vector<std::int64_t>& offsets = plan_.offsets[index];
-    executor.emplace(program, offsets, edges_of(program, offsets), backend_, memory_->workplace());
+    const Edges edges = edges_of(program, offsets);
+    const std::optional<std::string> missing = missing_edge(program, offsets, edges);
+    if (missing) throw Error(ErrorKind::bug, *missing);
+    executor.emplace(program, offsets, edges, backend_, memory_->workplace());
   };
   bind(step_executor_, programs_.step, 0);
   bind(validation_executor_, programs_.validation, 1);

@@ -14,11 +14,18 @@ const std::vector<Axis>& axes() {
        true,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},
       {"dropout", true, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
+      {"stage",
+       false,
+       {{"0", {"zero.stage=0"}},
+        {"1", {"zero.stage=1"}},
+        {"2", {"zero.stage=2"}},
+        {"3", {"zero.stage=3"}}}},
       {"recompute",
        false,
        {{"none", {"recompute.policy=none"}},
         {"selective", {"recompute.policy=selective"}},
         {"block", {"recompute.policy=block"}}}},
+      {"overlap", false, {{"off", {"zero.overlap=false"}}, {"on", {"zero.overlap=true"}}}},
       {"world", false, {{"1", {}}, {"2", {}}, {"3", {}}, {"4", {}}}},
       {"threads", false, {{"1", {"device.threads=1"}}, {"2", {"device.threads=2"}}}}};
   return kAxes;

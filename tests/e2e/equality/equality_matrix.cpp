@@ -23,7 +23,7 @@ using namespace ds::test;  // NOLINT
 
 // What is most likely to break, in every run: all that can be on at once, at an odd world size.
 constexpr const char* kHardCells[] = {
-    "dtype=bf16,order=step,dropout=0.1,recompute=block,world=3,threads=2",
+    "dtype=bf16,order=step,dropout=0.1,stage=3,recompute=block,overlap=on,world=3,threads=2",
 };
 
 struct Options {

@@ -1,0 +1,112 @@
+// Edges of real steps: enough, and none too many, at every stage; a removed one is found.
+#include "engine/program/check_edges.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/program/liveness.h"
+#include "unit/program/random_model.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+struct Placed {
+  Program program;
+  std::vector<std::int64_t> offsets;
+  Edges edges;
+};
+
+Placed place_step(Program program) {
+  Placed placed{.program = std::move(program), .offsets = {}, .edges = {}};
+  verify(placed.program);
+  placed.offsets = place({&placed.program}, 1000).offsets.at(0);
+  placed.edges = edges_of(placed.program, placed.offsets);
+  return placed;
+}
+
+// Any spec there is, by a number.
+ShardSpec any_spec(unsigned seed) {
+  ShardSpec spec = spec_of(0, 1 + static_cast<int>(seed % 4), 4, 1 + static_cast<int>(seed / 4 % 2),
+                           seed / 8 % 2 == 0 ? ShardSpec::Order::step : ShardSpec::Order::boundary);
+  spec.rank = static_cast<int>(seed / 3) % spec.world_size;
+  spec.stage = static_cast<int>(seed / 5) % 4;
+  spec.overlap = seed % 7 != 0;
+  spec.prefetch = static_cast<std::int64_t>(seed % 3) * 5000;
+  if (seed % 2 == 0) spec.gather_bucket = spec.reduce_bucket = 2048;
+  if (seed % 5 == 0) spec.reuse_distance = 20000;
+  if (seed % 6 == 0) spec.persist_below = 5000;
+  return spec;
+}
+
+Placed any_step(unsigned seed) {
+  const Program model = differentiate(RandomModel(seed).build());
+  Program program = recompute(model, static_cast<Recompute>(seed % 3));
+  if (seed % 4 < 2) program = offload_activations(program, {.ahead = static_cast<int>(seed % 5)});
+  return place_step(shard(program, any_spec(seed)));
+}
+
+}  // namespace
+
+TEST_CASE("edges order all conflicts of bytes, at every stage (random programs)") {
+  std::size_t waits = 0;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    const Placed placed = any_step(seed);
+    const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
+    REQUIRE_MESSAGE(!missing, missing.value_or(""));
+    for (const auto& of_op : placed.edges.waits) waits += of_op.size();
+  }
+  CHECK(waits > 1000);
+}
+
+TEST_CASE("every single edge that is removed is missed, and named") {
+  int removed = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Placed placed = any_step(seed);
+    for (std::size_t i = 0; i < placed.edges.waits.size(); ++i) {
+      const std::vector<int> waits = placed.edges.waits[i];
+      for (std::size_t k = 0; k < waits.size(); ++k) {
+        auto& now = placed.edges.waits[i];
+        now.erase(now.begin() + static_cast<std::ptrdiff_t>(k));
+        const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
+        CAPTURE(i);
+        REQUIRE(missing);
+        CHECK(missing->find("nothing orders them") != std::string::npos);
+        now = waits;
+        ++removed;
+      }
+    }
+  }
+  CHECK(removed > 300);
+}
+
+TEST_CASE("the decision, the losses and the kernels' scratch are memory too") {
+  Placed placed = place_step(
+      shard(differentiate(tiny_forward()), spec_of(0, 1, 1, 1, ShardSpec::Order::boundary)));
+  std::int64_t end = 0;  // no value shares bytes, so that no other edge orders what is moved
+  for (std::size_t i = 0; i < placed.offsets.size(); ++i) {
+    const Home home = home_of(placed.program, static_cast<ValueId>(i));
+    const bool is_view = placed.program.values[i].base != kNoValue;
+    placed.offsets[i] =
+        is_view ? placed.offsets[static_cast<std::size_t>(home.base)] + home.offset : end;
+    if (!is_view) end += bytes_of(placed.program.values[i]);
+  }
+  const auto missing_when_moved = [&](OpCode code) {
+    Placed other = placed;
+    const auto op = std::find_if(other.program.ops.rbegin(), other.program.ops.rend(),
+                                 [&](const Op& each) { return each.code == code; });
+    if (op != other.program.ops.rend()) op->stream = StreamId::evict;
+    other.edges = edges_of(other.program, other.offsets);
+    return missing_edge(other.program, other.offsets, other.edges).value_or("");
+  };
+  CHECK(missing_when_moved(OpCode::clear) == "");
+  CHECK(missing_when_moved(OpCode::adamw).find("the decision") != std::string::npos);
+  CHECK(missing_when_moved(OpCode::linear_backward_weight).find("the kernels' scratch") !=
+        std::string::npos);
+  CHECK(missing_when_moved(OpCode::head_loss_backward) == "");
+}
