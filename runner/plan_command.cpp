@@ -9,6 +9,7 @@
 #include "engine/config/print.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/model_flops.h"
+#include "engine/plan/auto.h"
 #include "engine/plan/measure.h"
 #include "engine/plan/report.h"
 #include "engine/train/plan_build.h"
@@ -28,10 +29,14 @@ Backend make_backend(const DeviceConfig& device, const Cluster& cluster) {
   return make_cpu_backend({.threads = threads, .isa = device.isa});
 }
 
-/// Without options: the memory of this machine, when the job is to be one node.
-std::string fill_limits(MemoryLimits& limits, const Cluster& cluster, const Device& device) {
+/// Options win over keys; without either, the memory of this machine, when the job is to be one
+/// node.
+std::string fill_limits(MemoryLimits& limits, const DeviceConfig& keys, const Cluster& cluster,
+                        const Device& device) {
+  if (!limits.device && keys.memory > 0) limits.device = keys.memory;
+  if (keys.host_memory > 0) limits.host_rank = keys.host_memory;
   limits.device_is_host = !limits.device;
-  if (limits.device || limits.host) return "as given";
+  if (limits.device || limits.host || limits.host_rank) return "as given";
   if (cluster.nodes > 1) return {};
   limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host));
   return "free on this machine, limits of cgroups counted";
@@ -64,28 +69,20 @@ double largest_layer(const TrainConfig& config) {
   return std::max(head, hidden * static_cast<double>(config.model.ffn + 1));
 }
 
-}  // namespace
+/// What the report calls things.
+struct Names {
+  std::string config, limits, device;
+  bool chosen = false;  // values "auto" were
+};
 
-void run_plan(const PlanOptions& options) {
-  const TrainConfig config = load_train_config({.path = options.config,
-                                                .overrides = options.overrides,
-                                                .world_size = options.cluster.world_size()});
-  if (options.print == "config") return write(to_toml(config));
-  const Backend backend = make_backend(config.device, options.cluster);
-  if (!options.print.empty())
-    return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
-                               *backend.kernels));
-  SolveRequest request{.config = config,
-                       .cluster = options.cluster,
-                       .limits = options.limits,
-                       .rates = options.rates};
-  const std::string from = fill_limits(request.limits, request.cluster, *backend.device);
-  if (options.measure) measure(request.rates, *backend.kernels, config);
-  const BuildRank build = rank_builder(*backend.kernels);
+void show(const PlanOptions& options, SolveRequest request, const Names& names,
+          const BuildRank& build) {
+  const TrainConfig& config = request.config;
   PlanReport report{.request = request,
-                    .name = std::filesystem::path(options.config).filename(),
-                    .limits_from = from,
-                    .device = backend.device->description(),
+                    .name = names.config,
+                    .limits_from = names.limits,
+                    .device = names.device,
+                    .auto_chosen = names.chosen,
                     .parameters = total_parameters(config.model, config.data.seq_len),
                     .ranks = plan_ranks(config, request.cluster, build),
                     .orders = {},
@@ -104,7 +101,38 @@ void run_plan(const PlanOptions& options) {
   }
   write(options.json ? plan_json(report) : plan_text(report));
   if (!excess(most, request.limits, request.cluster.slots).empty())
-    throw does_not_fit(request, most, report.candidates, build);
+    throw does_not_fit(request, most, build);
+}
+
+}  // namespace
+
+void run_plan(const PlanOptions& options) {
+  const LoadRequest load{.path = options.config,
+                         .overrides = options.overrides,
+                         .world_size = options.cluster.world_size()};
+  const TrainConfig given = load_train_config(load);
+  if (options.print == "config") return write(to_toml(given));
+  const Backend backend = make_backend(given.device, options.cluster);
+  const BuildRank build = rank_builder(*backend.kernels);
+  SolveRequest request{.config = given,
+                       .cluster = options.cluster,
+                       .rank = options.rank,
+                       .order_given = gives_key(load, "determinism.order"),
+                       .limits = options.limits,
+                       .rates = options.rates};
+  const std::string from =
+      fill_limits(request.limits, given.device, request.cluster, *backend.device);
+  const TrainConfig config = resolve_auto(request, build);
+  if (!options.print.empty())
+    return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
+                               *backend.kernels));
+  if (options.measure) measure(request.rates, *backend.kernels, config);
+  show(options, with_config(request, config),
+       {.config = std::filesystem::path(options.config).filename(),
+        .limits = from,
+        .device = backend.device->description(),
+        .chosen = has_auto(given)},
+       build);
 }
 
 }  // namespace ds

@@ -54,9 +54,6 @@ constexpr NotBuilt kNotBuilt[] = {
     {"offload.io.block", "*"},
     {"offload.io.depth", "*"},
     {"offload.io.checksum", "*"},
-    {"recompute.policy", "auto"},
-    {"device.memory", "*"},
-    {"device.host_memory", "*"},
     {"debug.non_finite", "*"},
 };
 

@@ -42,6 +42,17 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+/// Of the file, then of the overrides.
+std::vector<Entry> read_entries(const LoadRequest& request) {
+  const std::string text = read_file(request.path);
+  const std::string folder = std::filesystem::path(request.path).parent_path();
+  std::vector<Entry> entries = read_toml(text, request.path, folder);
+  int number = 0;
+  for (const std::string& assignment : request.overrides)
+    entries.push_back(read_override(assignment, ++number, ""));
+  return entries;
+}
+
 /// True for "batch" and for "batch." plus anything, when "batch.micro" is a key.
 bool is_section(std::string_view name) {
   return std::ranges::any_of(all_keys(), [name](const Key& key) {
@@ -107,15 +118,16 @@ TrainConfig make_train_config(const std::vector<Entry>& entries, const std::stri
   return config;
 }
 
-TrainConfig load_train_config(const LoadRequest& request) {
-  const std::string text = read_file(request.path);
-  const std::string folder = std::filesystem::path(request.path).parent_path();
-  std::vector<Entry> entries = read_toml(text, request.path, folder);
-  int number = 0;
-  for (const std::string& assignment : request.overrides) {
-    entries.push_back(read_override(assignment, ++number, ""));
+bool gives_key(const LoadRequest& request, std::string_view key) {
+  bool given = false;
+  for (const Entry& entry : read_entries(request)) {
+    if (entry.key == key) given = entry.value != ConfigValue{std::string("auto")};
   }
-  return make_train_config(entries, request.path, request.world_size);
+  return given;
+}
+
+TrainConfig load_train_config(const LoadRequest& request) {
+  return make_train_config(read_entries(request), request.path, request.world_size);
 }
 
 }  // namespace ds

@@ -24,6 +24,9 @@ struct LoadRequest {
 ///         Error{usage} for an override that is not key=value.
 TrainConfig load_train_config(const LoadRequest& request);
 
+/// Whether the file or an override gives `key`, and not as "auto". Errors: as load_train_config().
+bool gives_key(const LoadRequest& request, std::string_view key);
+
 /// The same from entries. `source` names the file in errors about keys that are missing.
 TrainConfig make_train_config(const std::vector<Entry>& entries, const std::string& source,
                               std::int64_t world_size);

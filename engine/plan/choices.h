@@ -1,4 +1,4 @@
-// What may be chosen without changing a bit of the result: ZeRO stage, offload, recomputation.
+// What may be chosen about memory: ZeRO stage, where states and weights lie, recomputation.
 #pragma once
 
 #include <string>
@@ -10,20 +10,29 @@ namespace ds {
 
 struct Choice {
   std::int64_t stage = 0;
+  OffloadDevice optimizer = OffloadDevice::none;
+  OffloadDevice param = OffloadDevice::none;
+  RecomputePolicy recompute = RecomputePolicy::none;
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
 /// That of `config`.
 Choice choice_of(const TrainConfig& config);
-/// `config` with another choice; the order of reduction stays, as it decides bits.
-TrainConfig with_choice(TrainConfig config, const Choice& choice);
+/// `config` with another choice. The order of reduction decides bits: it becomes the stage's
+/// default when `order_given` is false, as it would if the stage were written in train.toml.
+TrainConfig with_choice(TrainConfig config, const Choice& choice, bool order_given);
 
 /// Every choice that is built, from least to most sharding, offload and recomputation.
 std::vector<Choice> all_choices();
 
-/// "zero.stage=3", only what differs from `from`; "as it is" when nothing does.
+/// "zero.stage=3 recompute.policy=block", only what differs from `from`; "as it is" when nothing
+/// does.
 std::string difference(const Choice& from, const Choice& to);
 /// In how many keys they differ.
 int distance(const Choice& from, const Choice& to);
+
+std::string_view name_of(OffloadDevice device);
+std::string_view name_of(RecomputePolicy policy);
+std::string_view name_of(ReduceOrder order);
 
 }  // namespace ds

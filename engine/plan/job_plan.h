@@ -15,7 +15,8 @@ namespace ds {
 /// How many ranks, and how they are dealt.
 struct Cluster {
   int nodes = 1, slots = 1;
-  [[nodiscard]] int world_size() const { return nodes * slots; }
+  int ranks = 0;  // fewer than nodes * slots where the last node is not full; 0: as many
+  [[nodiscard]] int world_size() const { return ranks > 0 ? ranks : nodes * slots; }
 };
 
 /// What the trainer builds for one rank.

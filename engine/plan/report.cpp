@@ -21,12 +21,15 @@ std::string head(const PlanReport& report) {
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP a token\n", config.batch.global,
                       format_count(tokens),
                       format_count(training_flops_per_token(config.model, config.data.seq_len)));
+  if (report.auto_chosen)
+    text += fmt::format("auto     recompute.policy = {}\n", name_of(config.recompute.policy));
   const MemoryLimits& limits = report.request.limits;
   std::string line;
   const auto add = [&](const std::optional<std::int64_t>& limit, const char* of) {
     if (limit) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", format_bytes(*limit), of);
   };
   add(limits.device, "of device memory a rank");
+  add(limits.host_rank, "of host memory a rank");
   add(limits.host, "of memory a node");
   add(limits.nvme, "of NVMe a node");
   if (line.empty()) return text + "limits   none given\n";
@@ -92,23 +95,29 @@ std::string bound_text(const PlanReport& report) {
                      "", seconds(bound.overlapped), "", seconds(bound.in_turn));
 }
 
+std::string row(const Candidate& candidate, bool own, bool timed) {
+  const Choice& choice = candidate.choice;
+  const RankPlan& plan = candidate.plan;
+  return fmt::format("{} {:<6}{:<9}{:<10}{:<8}{:<10}{:>11}{:>11}{:>11}{:>11}{}  {}\n",
+                     own ? '*' : ' ', choice.stage, name_of(candidate.order),
+                     name_of(choice.optimizer), name_of(choice.param), name_of(choice.recompute),
+                     format_bytes(plan.device_bytes()), format_bytes(plan.host_bytes()),
+                     format_bytes(plan.nvme_bytes()), format_bytes(plan.work.traffic.sent()),
+                     timed ? fmt::format("{:>10}", seconds(candidate.bound.in_turn)) : "",
+                     candidate.fits ? "yes" : "no");
+}
+
 std::string choices(const PlanReport& report) {
   const bool timed = !report.candidates.front().bound.parts.empty();
   const Choice own = choice_of(report.request.config);
   const Candidate* best = cheapest(report.candidates);
   std::string text =
-      fmt::format("\n  {:<6}{:>12}{:>12}{:>12}{:>12}{}  fits\n", "stage", "device", "host", "nvme",
-                  "sent", timed ? fmt::format("{:>11}", "time") : "");
-  for (const Candidate& candidate : report.candidates) {
-    const RankPlan& plan = candidate.plan;
-    text += fmt::format("{} {:<6}{:>12}{:>12}{:>12}{:>12}{}  {}\n",
-                        candidate.choice == own ? '*' : ' ', candidate.choice.stage,
-                        format_bytes(plan.device_bytes()), format_bytes(plan.host_bytes()),
-                        format_bytes(plan.nvme_bytes()), format_bytes(plan.work.traffic.sent()),
-                        timed ? fmt::format("{:>11}", seconds(candidate.bound.in_turn)) : "",
-                        candidate.fits ? "yes" : "no");
-  }
-  text += "*: as the configuration has it; bytes of one rank\n";
+      fmt::format("\n  {:<6}{:<9}{:<10}{:<8}{:<10}{:>11}{:>11}{:>11}{:>11}{}  fits\n", "stage",
+                  "order", "optimizer", "param", "recompute", "device", "host", "nvme", "sent",
+                  timed ? fmt::format("{:>10}", "time") : "");
+  for (const Candidate& candidate : report.candidates)
+    text += row(candidate, candidate.choice == own, timed);
+  text += "*: as the configuration has it; bytes of one rank; another order gives other bits\n";
   if (best == nullptr) return text + "none of them fits\n";
   return text + fmt::format("cheapest that fits: {}\n", difference(own, best->choice));
 }

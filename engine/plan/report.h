@@ -11,9 +11,10 @@ namespace ds {
 /// Everything that `dslaunch plan` shows.
 struct PlanReport {
   const SolveRequest& request;
-  std::string name;         // "gpt2_124m.toml"
-  std::string limits_from;  // where the limits come from; empty: there are none
-  std::string device;       // what the scratch is sized for: "CPU, 2 threads, AVX-512 + bf16"
+  std::string name;          // "gpt2_124m.toml"
+  std::string limits_from;   // where the limits come from; empty: there are none
+  std::string device;        // what the scratch is sized for: "CPU, 2 threads, AVX-512 + bf16"
+  bool auto_chosen = false;  // the request's config had values "auto"
   double parameters = 0;
   std::vector<RankPlan> ranks;
   /// The heaviest rank's plan by the order that the config does not name, too: {name, plan}.

@@ -41,7 +41,12 @@ ordered_json json_of(const LowerBound& bound) {
 }
 
 ordered_json json_of(const Candidate& candidate) {
-  return {{"stage", candidate.choice.stage},
+  const Choice& choice = candidate.choice;
+  return {{"stage", choice.stage},
+          {"order", name_of(candidate.order)},
+          {"optimizer", name_of(choice.optimizer)},
+          {"param", name_of(choice.param)},
+          {"recompute", name_of(choice.recompute)},
           {"fits", candidate.fits},
           {"plan", json_of(candidate.plan)},
           {"seconds", json_of(candidate.bound)}};

@@ -10,6 +10,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kListed = 4;
+constexpr int kMostChanges = 4;  // keys of a Choice
 
 /// What a node's ranks take of its host memory.
 std::int64_t node_host_bytes(const RankPlan& rank, const MemoryLimits& limits, int slots) {
@@ -26,6 +27,8 @@ std::string too_much(std::int64_t bytes, const std::optional<std::int64_t>& limi
 std::string need(const RankPlan& rank, const SolveRequest& request, const RankPlan& of) {
   const MemoryLimits& limits = request.limits;
   if (limits.device && of.device_bytes() > *limits.device) return format_bytes(rank.device_bytes());
+  if (limits.host_rank && of.host_bytes() > *limits.host_rank)
+    return format_bytes(rank.host_bytes());
   const int slots = request.cluster.slots;
   if (limits.host && node_host_bytes(of, limits, slots) > *limits.host)
     return format_bytes(node_host_bytes(rank, limits, slots));
@@ -39,19 +42,28 @@ auto cost_of(const Candidate& candidate) {
                     candidate.plan.device_bytes());
 }
 
-/// Choices that fit, those with the fewest changes first; of equally many the cheaper.
-std::vector<const Candidate*> ways_out(const Choice& own, const std::vector<Candidate>& all) {
-  std::vector<const Candidate*> fitting;
-  for (const Candidate& candidate : all)
-    if (candidate.fits && candidate.choice != own) fitting.push_back(&candidate);
-  std::stable_sort(fitting.begin(), fitting.end(), [&](const Candidate* a, const Candidate* b) {
-    return std::pair(distance(own, a->choice), cost_of(*a)) <
-           std::pair(distance(own, b->choice), cost_of(*b));
-  });
-  if (!fitting.empty()) {  // Of more changes than needed only when nothing less is enough.
-    const int least = distance(own, fitting.front()->choice);
-    std::erase_if(fitting, [&](const Candidate* c) { return distance(own, c->choice) > least; });
+Candidate try_choice(const SolveRequest& request, const Choice& choice, const BuildRank& build) {
+  const TrainConfig config = with_choice(request.config, choice, request.order_given);
+  RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
+  LowerBound bound = lower_bound(plan.work, request.rates, request.cluster.slots);
+  const bool fits = excess(plan, request.limits, request.cluster.slots).empty();
+  return {choice, config.determinism.order, std::move(plan), std::move(bound), fits};
+}
+
+/// Choices that fit with the fewest changes, the cheapest first.
+std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& build) {
+  const Choice own = choice_of(request.config);
+  const std::vector<Choice> all = all_choices();
+  std::vector<Candidate> fitting;
+  for (int changes = 1; changes <= kMostChanges && fitting.empty(); ++changes) {
+    for (const Choice& choice : all) {
+      if (distance(own, choice) != changes) continue;
+      Candidate candidate = try_choice(request, choice, build);
+      if (candidate.fits) fitting.push_back(std::move(candidate));
+    }
   }
+  std::stable_sort(fitting.begin(), fitting.end(),
+                   [](const Candidate& a, const Candidate& b) { return cost_of(a) < cost_of(b); });
   if (fitting.size() > kListed) fitting.resize(kListed);
   return fitting;
 }
@@ -73,20 +85,26 @@ std::int64_t smaller_micro(const SolveRequest& request, const BuildRank& build) 
 std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots) {
   std::string text = too_much(rank.device_bytes(), limits.device, "device memory a rank");
   if (!text.empty()) return text;
+  text = too_much(rank.host_bytes(), limits.host_rank, "host memory a rank");
+  if (!text.empty()) return text;
   text = too_much(node_host_bytes(rank, limits, slots), limits.host, "memory a node");
   if (!text.empty()) return text;
   return too_much(slots * rank.nvme_bytes(), limits.nvme, "NVMe a node");
 }
 
+SolveRequest with_config(const SolveRequest& request, const TrainConfig& config) {
+  return {.config = config,
+          .cluster = request.cluster,
+          .rank = request.rank,
+          .order_given = request.order_given,
+          .limits = request.limits,
+          .rates = request.rates};
+}
+
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build) {
   std::vector<Candidate> candidates;
-  for (const Choice& choice : all_choices()) {
-    const TrainConfig config = with_choice(request.config, choice);
-    RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
-    LowerBound bound = lower_bound(plan.work, request.rates, request.cluster.slots);
-    const bool fits = excess(plan, request.limits, request.cluster.slots).empty();
-    candidates.push_back({choice, std::move(plan), std::move(bound), fits});
-  }
+  for (const Choice& choice : all_choices())
+    candidates.push_back(try_choice(request, choice, build));
   return candidates;
 }
 
@@ -99,26 +117,31 @@ const Candidate* cheapest(const std::vector<Candidate>& candidates) {
   return best;
 }
 
-Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest,
-                   const std::vector<Candidate>& candidates, const BuildRank& build) {
+Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build) {
   const Choice own = choice_of(request.config);
   std::string message =
       fmt::format("the plan needs {}", excess(heaviest, request.limits, request.cluster.slots));
-  std::string separator = ": ";
-  for (const Candidate* way : ways_out(own, candidates)) {
-    message += fmt::format("{}{} needs {}", separator, difference(own, way->choice),
-                           need(way->plan, request, heaviest));
-    separator = ", ";
-  }
-  if (separator == ", ") return {ErrorKind::config, message, "dslaunch plan shows all choices"};
+  const std::vector<Candidate> ways = ways_out(request, build);
+  for (const Candidate& way : ways)
+    message += fmt::format("{}{} needs {}", &way == &ways.front() ? ": " : ", ",
+                           difference(own, way.choice), need(way.plan, request, heaviest));
+  if (!ways.empty())
+    return {ErrorKind::config, message, "change one of these; dslaunch plan shows all choices"};
+  message += "; no choice of stage, offload and recomputation fits";
   const std::int64_t micro = smaller_micro(request, build);
   if (micro > 0)
     return {
-        ErrorKind::config, message + "; no choice of stage, offload and recomputation fits",
+        ErrorKind::config, message,
         fmt::format("batch.micro={} fits (it changes the arithmetic; raise batch.accum with it)",
                     micro)};
-  return {ErrorKind::config, message + "; no choice of stage, offload and recomputation fits",
+  return {ErrorKind::config, message,
           "lower data.seq_len or the model's size, or start fewer ranks on a node"};
+}
+
+void require_fit(const SolveRequest& request, const BuildRank& build) {
+  const RankPlan plan = plan_rank(request.config, request.cluster, request.rank, build);
+  if (!excess(plan, request.limits, request.cluster.slots).empty())
+    throw does_not_fit(request, plan, build);
 }
 
 }  // namespace ds

@@ -10,9 +10,10 @@ namespace ds {
 
 /// What a job may take. Absent: nobody knows, so everything fits.
 struct MemoryLimits {
-  std::optional<std::int64_t> device{};  // of one rank
-  std::optional<std::int64_t> host{};    // of one node; its ranks share it
-  std::optional<std::int64_t> nvme{};    // of one node
+  std::optional<std::int64_t> device{};     // of one rank
+  std::optional<std::int64_t> host{};       // of one node; its ranks share it
+  std::optional<std::int64_t> host_rank{};  // of one rank
+  std::optional<std::int64_t> nvme{};       // of one node
   /// The device's memory is the node's (CPU backend): it counts against `host` too.
   bool device_is_host = false;
 };
@@ -24,6 +25,7 @@ std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots);
 /// One row of the table of choices.
 struct Candidate {
   Choice choice;
+  ReduceOrder order = ReduceOrder::boundary;
   RankPlan plan;
   LowerBound bound;  // empty when no rate is known
   bool fits = true;
@@ -32,10 +34,14 @@ struct Candidate {
 struct SolveRequest {
   const TrainConfig& config;
   Cluster cluster{};
-  int rank = 0;  // the heaviest
+  int rank = 0;             // the heaviest
+  bool order_given = true;  // determinism.order stands in the config, so that stages keep it
   MemoryLimits limits{};
   Rates rates{};
 };
+
+/// The same request about another config, which must outlive it.
+SolveRequest with_config(const SolveRequest& request, const TrainConfig& config);
 
 /// Every choice that is built, side by side, in the order of all_choices().
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build);
@@ -45,8 +51,10 @@ std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank
 /// first (NVMe, then host memory, then network), then work, then device memory.
 const Candidate* cheapest(const std::vector<Candidate>& candidates);
 
-/// For people: what is too large, and what would fit. `candidates` are those of plan_choices().
-Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest,
-                   const std::vector<Candidate>& candidates, const BuildRank& build);
+/// For people: what is too large, and which fewest changes would fit.
+Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build);
+
+/// Errors: does_not_fit() when the plan of request.rank is more than the limits allow.
+void require_fit(const SolveRequest& request, const BuildRank& build);
 
 }  // namespace ds

@@ -1,6 +1,8 @@
 // One case an op that moves bytes.
 #include "engine/plan/traffic.h"
 
+#include "engine/program/slices.h"
+
 namespace ds {
 namespace {
 
@@ -47,10 +49,9 @@ class Count {
     (on_my_node(from) ? traffic_.received_in_node : traffic_.received_from_nodes) += bytes;
   }
 
-  /// Bytes of `rank`'s slice.
+  /// Bytes of the part of `rank`'s slice that moves.
   static std::int64_t slice(const CommAttrs& comm, int rank, DType dtype) {
-    const auto at = static_cast<std::size_t>(rank);
-    return (comm.cuts[at + 1] - comm.cuts[at]) * size_of(dtype);
+    return piece_of(comm, static_cast<std::size_t>(rank)).elements() * size_of(dtype);
   }
 
   void exchange(const Op& op) {

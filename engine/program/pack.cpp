@@ -2,6 +2,8 @@
 #include "engine/program/pack.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <optional>
 
 namespace ds {
@@ -9,21 +11,129 @@ namespace {
 
 constexpr std::int64_t kSmallAlignment = 512, kPageAligned = 64 << 10;
 
-/// The smallest hole that fits among blocks alive at the same time, else their end. `placed` is
-/// sorted by offset.
-std::int64_t best_fit(const std::vector<Block>& placed, const Block& block) {
+constexpr int kShortestSpan = 64;  // ops
+
+int last_op(const std::vector<Block>& blocks) {
+  int last = 0;
+  for (const Block& block : blocks) last = std::max(last, block.life.last);
+  return last;
+}
+
+/// For each op how much `weight` gives its blocks together.
+template <class Weight>
+std::vector<std::int64_t> sums_by_op(const std::vector<Block>& blocks, Weight weight) {
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(last_op(blocks)) + 2, 0);
+  for (const Block& block : blocks) {
+    sums[static_cast<std::size_t>(block.life.first)] += weight(block);
+    sums[static_cast<std::size_t>(block.life.last) + 1] -= weight(block);
+  }
+  std::partial_sum(sums.begin(), sums.end(), sums.begin());
+  return sums;
+}
+
+/// No packing is shorter: the most bytes alive at one op.
+std::int64_t most_alive(const std::vector<Block>& blocks) {
+  const std::vector<std::int64_t> bytes =
+      sums_by_op(blocks, [](const Block& block) { return block.bytes; });
+  return *std::max_element(bytes.begin(), bytes.end());
+}
+
+/// Ops that few blocks outlive, as between micro-batches: where spans of time begin. What lives for
+/// much of the step does not count.
+std::vector<int> span_starts(const std::vector<Block>& blocks) {
+  const int much = last_op(blocks) / 4;
+  const std::vector<std::int64_t> alive = sums_by_op(blocks, [&](const Block& block) {
+    return block.life.last - block.life.first < much ? 1 : 0;
+  });
+  const std::int64_t mean =
+      std::accumulate(alive.begin(), alive.end(), std::int64_t{0}) / std::ssize(alive);
+  std::vector<int> starts{0};
+  for (int op = 1; op < static_cast<int>(alive.size()); ++op) {
+    const bool few = alive[static_cast<std::size_t>(op)] < mean / 4;
+    if (few && op - starts.back() >= kShortestSpan) starts.push_back(op);
+  }
+  return starts;
+}
+
+bool by_offset(const Block& a, const Block& b) { return a.offset < b.offset; }
+
+/// What is placed, by span of time, so that a block is compared with few others: most live within
+/// one span. Every list is sorted by offset.
+class Placed {
+ public:
+  explicit Placed(std::vector<int> starts) : starts_(std::move(starts)), spans_(starts_.size()) {}
+
+  void insert(const Block& block) {
+    const auto [first, last] = spans_of(block.life);
+    std::vector<Block>& list = first == last ? spans_[first] : long_;
+    list.insert(std::upper_bound(list.begin(), list.end(), block, by_offset), block);
+  }
+
+  /// Calls see(other) for those alive together with `block`, sorted by offset.
+  template <class See>
+  void each_meeting(const Block& block, See see) {
+    const auto [first, last] = spans_of(block.life);
+    if (first == last) return merge(spans_[first], block.life, see);
+    found_.clear();
+    for (std::size_t span = first; span <= last; ++span) {
+      for (const Block& other : spans_[span])
+        if (other.life.meets(block.life)) found_.push_back(other);
+    }
+    std::sort(found_.begin(), found_.end(), by_offset);
+    merge(found_, block.life, see);
+  }
+
+  /// All, sorted by offset.
+  std::vector<Block> take() {
+    for (const std::vector<Block>& span : spans_)
+      long_.insert(long_.end(), span.begin(), span.end());
+    std::stable_sort(long_.begin(), long_.end(), by_offset);
+    return std::move(long_);
+  }
+
+ private:
+  [[nodiscard]] std::pair<std::size_t, std::size_t> spans_of(const Life& life) const {
+    const auto span = [&](int op) {
+      const auto after = std::upper_bound(starts_.begin(), starts_.end(), op);
+      return static_cast<std::size_t>(after - starts_.begin()) - 1;
+    };
+    return {span(life.first), span(life.last)};
+  }
+
+  template <class See>
+  void merge(const std::vector<Block>& list, const Life& life, See see) {
+    auto other = long_.begin();
+    const auto see_long_before = [&](std::int64_t offset) {
+      for (; other != long_.end() && other->offset <= offset; ++other)
+        if (other->life.meets(life)) see(*other);
+    };
+    for (const Block& block : list) {
+      if (!block.life.meets(life)) continue;
+      see_long_before(block.offset);
+      see(block);
+    }
+    see_long_before(std::numeric_limits<std::int64_t>::max());
+  }
+
+  std::vector<int> starts_;
+  std::vector<std::vector<Block>> spans_;
+  std::vector<Block> long_;   // alive in several spans
+  std::vector<Block> found_;  // scratch of each_meeting()
+};
+
+/// The smallest hole that fits among blocks alive at the same time, else their end.
+std::int64_t best_fit(Placed& placed, const Block& block) {
   const std::int64_t alignment = alignment_for(block.bytes);
   std::int64_t cursor = 0, best_hole = 0;
   std::optional<std::int64_t> best;
-  for (const Block& other : placed) {
-    if (!other.life.meets(block.life)) continue;
+  placed.each_meeting(block, [&](const Block& other) {
     const std::int64_t hole = other.offset - cursor;
     if (hole >= block.bytes && (!best || hole < best_hole)) {
       best = cursor;
       best_hole = hole;
     }
     cursor = std::max(cursor, round_up(other.end(), alignment));
-  }
+  });
   return best.value_or(cursor);
 }
 
@@ -46,15 +156,15 @@ bool larger_in_time(const Block& a, const Block& b) {
 }
 
 /// Returned sorted by offset.
-std::vector<Block> place_in_order(std::vector<Block> blocks, Before before) {
+std::vector<Block> place_in_order(std::vector<Block> blocks, Before before,
+                                  const std::vector<int>& starts) {
   std::stable_sort(blocks.begin(), blocks.end(), before);
-  std::vector<Block> placed;
-  const auto by_offset = [](const Block& a, const Block& b) { return a.offset < b.offset; };
+  Placed placed(starts);
   for (Block& block : blocks) {
     block.offset = best_fit(placed, block);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), block, by_offset), block);
+    placed.insert(block);
   }
-  return placed;
+  return placed.take();
 }
 
 }  // namespace
@@ -70,10 +180,14 @@ std::int64_t end_of(const std::vector<Block>& placed) {
 }
 
 std::vector<Block> pack(const std::vector<Block>& blocks) {
+  if (blocks.empty()) return {};
+  const std::vector<int> starts = span_starts(blocks);
+  const std::int64_t shortest = most_alive(blocks);
   std::vector<Block> best;
   for (const Before before : {larger, longer, later, larger_in_time}) {
-    std::vector<Block> placed = place_in_order(blocks, before);
+    std::vector<Block> placed = place_in_order(blocks, before, starts);
     if (best.empty() || end_of(placed) < end_of(best)) best = std::move(placed);
+    if (end_of(best) == shortest) break;
   }
   return best;
 }

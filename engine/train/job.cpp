@@ -9,9 +9,9 @@
 
 #include "engine/base/units.h"
 #include "engine/comm/pieces.h"
-#include "engine/config/load.h"
 #include "engine/data/corpus.h"
 #include "engine/monitor/memory_status.h"
+#include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
 #include "engine/train/trainer.h"
 
@@ -20,10 +20,18 @@ namespace {
 
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
 
-TrainConfig load(const JobRequest& request) {
-  return load_train_config({.path = request.config_path,
-                            .overrides = request.overrides,
-                            .world_size = request.rendezvous.world_size});
+LoadRequest load_request(const JobRequest& request) {
+  return {.path = request.config_path,
+          .overrides = request.overrides,
+          .world_size = request.rendezvous.world_size};
+}
+
+LaunchPlace launch_place(const JobRequest& request, bool is_here) {
+  return {.rank = request.rendezvous.rank,
+          .world_size = request.rendezvous.world_size,
+          .local_ranks = request.local_ranks,
+          .order_given = gives_key(load_request(request), "determinism.order"),
+          .is_here = is_here};
 }
 
 Backend make_backend(const DeviceConfig& device) {
@@ -79,11 +87,10 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
 }  // namespace
 
 bool run_training(const JobRequest& request) {
-  const TrainConfig config = load(request);
-  const DataSet data = open_data(config.data);
-  Backend backend = make_backend(config.device);
-  require_states_fit(config, *backend.device, request.rendezvous.rank,
-                     request.rendezvous.world_size);
+  const TrainConfig given = load_train_config(load_request(request));
+  const DataSet data = open_data(given.data);
+  Backend backend = make_backend(given.device);
+  TrainConfig config = plan_launch(given, launch_place(request, true), backend);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
   const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
@@ -92,6 +99,7 @@ bool run_training(const JobRequest& request) {
                                    Deadline::after(request.rendezvous.timeout));
   };
   const std::unique_ptr<Group> world = make_group("world");
+  agree_on_auto(given, config, *world, Deadline::after(kGroupTimeout));
   const bool side_by_side = config.zero.overlap && world->size() > 1;
   const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;
   const std::unique_ptr<Group> reduce = side_by_side ? make_group("reduce") : nullptr;
@@ -121,20 +129,14 @@ bool run_training(const JobRequest& request) {
 }
 
 void check_configuration(const JobRequest& request) {
-  const TrainConfig config = load(request);
-  make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
+  const TrainConfig config = load_train_config(load_request(request));
+  plan_launch(config, launch_place(request, false), make_backend(config.device));
 }
 
 void check_training(const JobRequest& request) {
-  const TrainConfig config = load(request);
-  const DataSet data = open_data(config.data);
-  Backend backend = make_backend(config.device);
-  require_states_fit(config, *backend.device, request.rendezvous.rank,
-                     request.rendezvous.world_size);
-  const TrainPrograms programs =
-      make_programs(config, request.rendezvous.rank, request.rendezvous.world_size);
-  const PlacementPlan plan = place_programs(programs, *backend.kernels);
-  require_fit(plan, *backend.device, request.rendezvous.rank);
+  const TrainConfig config = load_train_config(load_request(request));
+  open_data(config.data);
+  plan_launch(config, launch_place(request, true), make_backend(config.device));
 }
 
 }  // namespace ds

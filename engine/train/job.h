@@ -14,6 +14,7 @@ struct JobRequest {
   std::string config_path;
   std::vector<std::string> overrides;
   Rendezvous rendezvous;
+  int local_ranks = 1;                            // on this node, which share its memory
   Clock::time_point started;                      // when the process began
   const std::atomic<int>* stop_signal = nullptr;  // not 0: a signal asked this rank to stop
   bool* joined = nullptr;  // set once this rank goes to meet the others: errors are its own then
@@ -27,8 +28,8 @@ bool run_training(const JobRequest& request);
 /// run_training.
 void check_training(const JobRequest& request);
 
-/// What the configuration itself says, without the data and the memory of this machine. Errors:
-/// Error{usage, config}.
+/// What the configuration itself says, its limits of memory counted, without the data and the
+/// memory of this machine. Errors: Error{usage, config}.
 void check_configuration(const JobRequest& request);
 
 }  // namespace ds

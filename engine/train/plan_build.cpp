@@ -19,7 +19,7 @@ BuildRank rank_builder(const Kernels& kernels) {
     TrainPrograms programs = make_programs(config, rank, world_size);
     PlacementPlan placement = place_programs(programs, kernels);
     return BuiltRank{.step = std::move(programs.step),
-                     .spec = shard_spec(config, rank, world_size),
+                     .spec = programs.spec,
                      .placement = std::move(placement)};
   };
 }

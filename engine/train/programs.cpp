@@ -6,7 +6,6 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/gpt2.h"
-#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
@@ -34,16 +33,6 @@ Recompute recompute_of(RecomputePolicy policy) {
   }
   DS_ASSERT(false, "an automatic policy is chosen before programs are made");
   return Recompute::none;
-}
-
-void require_bytes(std::int64_t bytes, std::string_view about, const Device& device, int rank) {
-  const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
-  if (bytes <= available) return;
-  throw Error(
-      ErrorKind::config,
-      fmt::format("the model does not fit: rank {} needs {}{}, and {} are free", rank, about,
-                  format_bytes(bytes), format_bytes(available)),
-      "lower batch.micro, data.seq_len or the model's size, or start fewer ranks on this node");
 }
 
 }  // namespace
@@ -111,20 +100,14 @@ PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kerne
   return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
 }
 
-void require_states_fit(const TrainConfig& config, const Device& device, int rank, int world_size) {
-  const double parameters = total_parameters(config.model, config.data.seq_len);
-  const double weights = config.precision.dtype == Precision::fp32 ? 0 : 2, states = 12,
-               gradient = 4;
-  const auto ranks = static_cast<double>(std::max(world_size, 1));
-  const double bytes_each = config.zero.stage == 0 ? weights + states + gradient
-                            : config.zero.stage < 3
-                                ? (weights > 0 ? weights : 4) + (states + gradient) / ranks
-                                : (weights + states + gradient) / ranks;
-  require_bytes(static_cast<std::int64_t>(parameters * bytes_each), "at least ", device, rank);
-}
-
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {
-  require_bytes(plan.device().total_bytes, "", device, rank);
+  const std::int64_t bytes = plan.device().total_bytes;
+  const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
+  if (bytes <= available) return;
+  throw Error(ErrorKind::config,
+              fmt::format("the model does not fit: rank {} needs {}, and {} are free", rank,
+                          format_bytes(bytes), format_bytes(available)),
+              "dslaunch plan shows what would fit");
 }
 
 }  // namespace ds

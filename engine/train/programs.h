@@ -34,10 +34,6 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size);
 /// Offsets for all three in one arena.
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);
 
-/// The same for weights, gradients and optimizer states alone: a model that is far too large is
-/// refused before its programs are built.
-void require_states_fit(const TrainConfig& config, const Device& device, int rank, int world_size);
-
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.
 void require_fit(const PlacementPlan& plan, const Device& device, int rank);
 

@@ -86,10 +86,10 @@ expect 65 "override 2: unknown key \"train.stesp\"; did you mean \"train.steps\"
   train.stesp=3
   ^
   hint: docs/config.md lists every key" good.toml train.seed=2 train.stesp=3
-expect 65 "override 1: zero.stage = 3 is reserved: not built yet
-  zero.stage=3
+expect 65 "override 1: model.arch = \"llama\" is reserved: not built yet
+  model.arch=llama
              ^
-  hint: built so far: 0" good.toml zero.stage=3
+  hint: built so far: \"gpt2\"" good.toml model.arch=llama
 
 # The data.
 expect 65 "data.train: $PWD/none*.txt matches no file

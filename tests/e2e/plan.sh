@@ -73,6 +73,31 @@ run plan train.toml --print config train.steps=77
 expect 0 "--print config"
 grep -q '^steps = 77' out || die "the resolved file"
 
+# "auto" is solved by the plan, and by the job in the same way: one text, one device, less and less room.
+head -c 60000 "$DS_SOURCE"/docs/*.md >text 2>/dev/null
+small=(train.toml data.train=text data.validation=0 data.seq_len=128 batch.micro=8 recompute.policy=auto)
+policy() { sed -n 's/^auto  *recompute.policy = //p' out; }
+run plan "${small[@]}"
+[ "$(policy)" = none ] || die "with room nothing is computed again"
+least=$(($(sed -n 's/^  device  *\([0-9]*\) .*/\1/p' out) - 1))
+run plan "${small[@]}" device.memory=$least
+expect 0 "a little less room"
+[ "$(policy)" = selective ] || die "with a little less room some is computed again"
+run "${small[@]}" device.memory=$least train.steps=1 log.dir=run
+expect 0 "the job with as much room"
+grep -q '^policy = "selective"' run/config.toml || die "the job chooses as the plan does"
+run plan train.toml --print config recompute.policy=auto
+grep -q '^policy = "auto"' out || die "the configuration as it was given"
+
+# A job that does not fit ends before any rank starts, here and where only its configuration is known.
+run -n 2 "${small[@]}" recompute.policy=none device.memory=$least
+expect 65 "a job that does not fit"
+grep -q '^dsrunner: the plan needs .*: .*recompute.policy=selective needs ' err || die "what to change"
+! grep -q 'rank' <(grep -v dsrunner err) || die "no rank was started"
+echo 'no-such-host.invalid slots=2' >hosts
+run --hostfile hosts "${small[@]}" recompute.policy=none device.memory=$least
+expect 65 "a job elsewhere that does not fit"
+
 # Wrong words.
 run plan
 expect 64 "no file"

@@ -1,6 +1,9 @@
 // Limits, the cheapest choice, and what is said when nothing fits: with ranks of chosen size.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "engine/plan/auto.h"
 #include "engine/plan/report.h"
 
 using namespace ds;  // NOLINT: the tests of one file
@@ -85,12 +88,66 @@ TEST_CASE("a small job is planned rank by rank, a large one by some") {
   CHECK(seen == std::vector<int>{0, 32, 63});
 }
 
+/// 20 GiB without recomputation, 15 with some, 10 with all.
+BuiltRank build_by_policy(const TrainConfig& config, int rank, int world) {
+  BuiltRank built = build_by_micro(config, rank, world);
+  const auto saved = static_cast<std::int64_t>(config.recompute.policy);
+  built.placement.of(Tier::device).total_bytes = (20 - 5 * saved) * kGiB;
+  return built;
+}
+
+TEST_CASE("recompute.policy = auto: the least that fits, or all") {
+  TrainConfig config;
+  const auto chosen = [&](std::optional<std::int64_t> gib) {
+    SolveRequest request{.config = config};
+    if (gib) request.limits.device = *gib * kGiB;
+    return resolve_auto(request, build_by_policy).recompute.policy;
+  };
+  CHECK(chosen(1) == RecomputePolicy::none);  // nothing was left open
+  config.recompute.policy = RecomputePolicy::automatic;
+  CHECK(has_auto(config));
+  CHECK(chosen({}) == RecomputePolicy::none);
+  CHECK(chosen(20) == RecomputePolicy::none);
+  CHECK(chosen(19) == RecomputePolicy::selective);
+  CHECK(chosen(14) == RecomputePolicy::block);
+  CHECK(chosen(1) == RecomputePolicy::block);
+}
+
+TEST_CASE("what would fit is named, and nothing larger than that") {
+  const TrainConfig config;
+  const SolveRequest request{.config = config, .limits = {.device = 12 * kGiB}};
+  const std::string message =
+      does_not_fit(request, plan_rank(config, {}, 0, build_by_policy), build_by_policy).what();
+  CHECK(message ==
+        "the plan needs 20.0 GiB of device memory a rank, the limit is 12.0 GiB: "
+        "recompute.policy=block needs 10.0 GiB");
+  CHECK_THROWS_AS(require_fit(request, build_by_policy), Error);
+  CHECK_NOTHROW(require_fit({.config = config}, build_by_policy));
+}
+
+TEST_CASE("choices: what differs, and the order that goes with the stage") {
+  const Choice whole{}, sharded{3, OffloadDevice::nvme, OffloadDevice::cpu, RecomputePolicy::block};
+  CHECK(difference(whole, whole) == "as it is");
+  CHECK(difference(whole, sharded) ==
+        "zero.stage=3 offload.optimizer.device=nvme offload.param.device=cpu "
+        "recompute.policy=block");
+  CHECK(distance(whole, sharded) == 4);
+  CHECK(choice_of(with_choice({}, sharded, false)) == sharded);
+  TrainConfig config;
+  config.determinism.order = ReduceOrder::boundary;
+  CHECK(with_choice(config, sharded, false).determinism.order == ReduceOrder::step);
+  CHECK(with_choice(config, sharded, true).determinism.order == ReduceOrder::boundary);
+  const std::vector<Choice> all = all_choices();
+  CHECK(std::ranges::find(all, whole) != all.end());
+  for (const Choice& choice : all)
+    CHECK((choice.stage == 3 || choice.param == OffloadDevice::none));
+}
+
 TEST_CASE("what does not fit is named with a smaller micro-batch that does") {
   const TrainConfig config = config_of(12);
   const auto message = [&](std::int64_t limit) {
     const SolveRequest request{.config = config, .limits = {.device = limit}, .rates = {}};
-    return does_not_fit(request, plan_rank(config, {}, 0, build_by_micro),
-                        plan_choices(request, build_by_micro), build_by_micro);
+    return does_not_fit(request, plan_rank(config, {}, 0, build_by_micro), build_by_micro);
   };
   const Error some = message(15 * kGiB);
   CHECK(some.kind() == ErrorKind::config);

@@ -1,0 +1,27 @@
+// What a rank plans before it meets the others: values "auto", and whether there is room.
+#pragma once
+
+#include "engine/comm/collectives.h"
+#include "engine/config/load.h"
+#include "engine/train/plan_build.h"
+
+namespace ds {
+
+struct LaunchPlace {
+  int rank = 0, world_size = 1;
+  int local_ranks = 1;      // on this rank's node
+  bool order_given = true;  // as SolveRequest's
+  bool is_here = true;      // the rank runs on this machine, whose free memory counts
+};
+
+/// The config with every "auto" chosen for this rank.
+/// Errors: Error{config} when the plan of the node's ranks, all as large as this one, is more than
+/// the config or this machine allows; it names what would fit.
+TrainConfig plan_launch(const TrainConfig& config, const LaunchPlace& place,
+                        const Backend& backend);
+
+/// Ranks may have chosen differently, as their machines do: all take the choice that needs least
+/// memory. `given` is the config before plan_launch(). Collective.
+void agree_on_auto(const TrainConfig& given, TrainConfig& chosen, Group& world, Deadline deadline);
+
+}  // namespace ds
