@@ -3,8 +3,10 @@
 #include "engine/storage/ladder.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <cerrno>
+#include <csignal>
 #include <thread>
 
 #include "engine/base/error.h"
@@ -72,6 +74,38 @@ int shaky_enter(int ring, unsigned submit, unsigned complete, unsigned flags, co
       return -1;
   }
 }
+
+bool starved = false;
+
+/// While `starved`, the kernel never has the memory to take an order.
+int starving_enter(int ring, unsigned submit, unsigned complete, unsigned flags,
+                   const void* argument, std::size_t size) {
+  if (!starved) {
+    return kernel_uring_calls().enter(ring, submit, complete, flags, argument, size);
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+/// A limit of file sizes that ends with the scope; to go past it is an error, not a signal.
+class SizeLimit {
+ public:
+  explicit SizeLimit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_) == 0);
+    const struct rlimit now = {.rlim_cur = bytes, .rlim_max = old_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &now) == 0);
+  }
+  SizeLimit(const SizeLimit&) = delete;
+  SizeLimit& operator=(const SizeLimit&) = delete;
+  ~SizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, before_);
+  }
+
+ private:
+  void (*before_)(int);
+  struct rlimit old_ {};
+};
 
 struct Step {
   const char* name;
@@ -190,6 +224,38 @@ TEST_CASE("a file that shrinks is an error on every step") {
     REQUIRE(::truncate(file_in(folder.path()).c_str(), 100 * 4096) == 0);
     CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends there"));
   }
+}
+
+TEST_CASE("an error of the system is told on every step, and the next transfer works") {
+  for (const Step& step : steps()) {
+    CAPTURE(step.name);
+    const Folder folder;
+    const auto files = open_on(step, spec_in({folder.path()}, kMiB));
+    Memory memory(kMiB);
+    files->register_memory(memory.all());
+    {
+      const SizeLimit limit(10 * 65'536);
+      CHECK_THROWS_WITH(files->write(0, memory.all()),
+                        doctest::Contains("file (rank 0, test) at byte"));
+    }
+    files->write(0, memory.all());
+    files->read(0, memory.all());
+  }
+}
+
+TEST_CASE("an io_uring that takes no orders any more is given up after the patience") {
+  if (steps().size() == 1) return;  // said above
+  const Folder folder;
+  TileFilesSpec spec = spec_in({folder.path()}, kMiB);
+  spec.engine = TileEngine::uring;
+  spec.patience = std::chrono::milliseconds(300);
+  const UringCalls real = kernel_uring_calls();
+  const auto files = open_tile_files(spec, {real.setup, starving_enter, real.enroll});
+  Memory memory(kMiB);
+  files->write(0, memory.all());
+  starved = true;
+  CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("no answer for 0.3 s"));
+  starved = false;
 }
 
 TEST_CASE("the configured engine is kept to") {
