@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/comm/activity.h"
 
 namespace ds {
 
@@ -26,9 +27,9 @@ using SendPieces = std::span<const std::span<const std::byte>>;
 using ReceivePieces = std::span<const std::span<std::byte>>;
 
 /// One group, as this process sees it. All members issue the same operations in the same order.
-/// Errors: Error{comm} naming rank, operation and group when a peer is gone or the deadline passes;
-/// the group is
-///         unusable afterwards: destroy it.
+/// Errors: Error{comm} naming rank, operation and group when a peer is gone, the deadline passes,
+///         the ranks issue different operations, or one of them does not get on any more; the group
+///         is unusable afterwards: destroy it.
 /// Threads: one at a time; abort() from any. Several groups, of the same ranks too, may be used by
 ///         several threads at once.
 /// Memory: pieces are read and written where they lie; nothing is packed, and no operation
@@ -62,11 +63,16 @@ class Group {
 class Collectives {
  public:
   virtual ~Collectives() = default;
+  /// What this process does, for the ranks that wait for it; whoever runs ops keeps it true.
+  [[nodiscard]] Activity& activity() { return *activity_; }
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int world_size() const = 0;
   /// Collective over the members. Errors: Error{comm} naming the missing ranks when `deadline`
   /// passes.
   virtual std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) = 0;
+
+ protected:
+  const std::shared_ptr<Activity> activity_ = std::make_shared<Activity>();
 };
 
 }  // namespace ds

@@ -19,6 +19,8 @@ struct Rendezvous {
   std::string job_key{};  // hexadecimal; empty for none
   std::uint64_t epoch = 0;
   Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
+  /// Collectives end when a rank is silent, or no rank gets on, for so long.
+  Clock::duration hang_after = std::chrono::seconds(20);
 };
 
 /// World size 1: no sockets. More: Gloo. Errors: Error{comm} when rank 0 does not come in time, or

@@ -65,7 +65,8 @@ struct Backend {
   std::function<std::unique_ptr<Collectives>(void* shared, int rank, int size)> make;
 };
 
-inline std::vector<Backend> backends() {
+/// `hang_after` is Gloo's.
+inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
   return {
       {"threads",
        [](int size) {
@@ -76,14 +77,15 @@ inline std::vector<Backend> backends() {
              *static_cast<std::shared_ptr<ThreadWorld>*>(shared), rank);
        }},
       {"gloo", [](int) { return std::make_shared<HeldPort>(); },
-       [](void* shared, int rank, int size) {
+       [hang_after](void* shared, int rank, int size) {
          return make_collectives({.rank = rank,
                                   .world_size = size,
                                   .master_addr = "127.0.0.1",
                                   .master_port = static_cast<HeldPort*>(shared)->port,
                                   .job_id = "test",
                                   .job_key = "00ff",
-                                  .timeout = 60s});
+                                  .timeout = 60s,
+                                  .hang_after = hang_after});
        }}};
 }
 

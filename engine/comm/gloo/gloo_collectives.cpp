@@ -24,6 +24,13 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 GlooCollectives::GlooCollectives(const Rendezvous& rendezvous) : rendezvous_(rendezvous) {
   rank() == 0 ? open_door_of_rank_0() : open_door_of_others();
   device_ = make_link_device();
+  const Endpoint store = peer_endpoint(store_->descriptor());
+  guard_ = std::make_shared<HangGuard>(
+      HangGuard::Setup{.rank = rank(),
+                       .world_size = world_size(),
+                       .patience = rendezvous_.hang_after,
+                       .store = {store.address, store.port, rendezvous_.job_key, job()},
+                       .activity = activity_});
 }
 
 std::string GlooCollectives::job() const {
@@ -131,10 +138,10 @@ std::unique_ptr<Group> GlooCollectives::make_group(const GroupSpec& spec, Deadli
   return std::make_unique<GlooGroup>(GlooGroup::Parts{.spec = spec,
                                                       .rank = mesh.own,
                                                       .links = std::move(mesh.links),
-
                                                       .device = device_,
                                                       .watchdog = watchdog_,
                                                       .store = store_,
+                                                      .guard = guard_,
                                                       .mesh = mesh.name});
 }
 

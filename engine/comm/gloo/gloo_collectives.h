@@ -9,6 +9,7 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/gloo/door.h"
+#include "engine/comm/gloo/hang_guard.h"
 #include "engine/comm/gloo/link_pair.h"
 #include "engine/comm/gloo/store_client.h"
 #include "engine/comm/gloo/watchdog.h"
@@ -44,6 +45,7 @@ class GlooCollectives final : public Collectives {
   std::shared_ptr<StoreClient> store_;
   std::shared_ptr<::gloo::transport::tcp::Device> device_;
   std::shared_ptr<Watchdog> watchdog_ = std::make_shared<Watchdog>();
+  std::shared_ptr<HangGuard> guard_;
   std::map<std::string, int>
       meshes_made_;  // how often a group of that name and epoch was made here
 };

@@ -13,6 +13,10 @@ namespace {
 // Below this a broadcast goes straight from its root to everyone.
 constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
 
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 0x9e37'79b9'7f4a'7c15U + (hash >> 29);
+}
+
 }  // namespace
 
 GlooGroup::GlooGroup(Parts parts)
@@ -20,6 +24,7 @@ GlooGroup::GlooGroup(Parts parts)
       rank_(parts.rank),
       watchdog_(std::move(parts.watchdog)),
       store_(std::move(parts.store)),
+      guard_(std::move(parts.guard)),
       mesh_(std::move(parts.mesh)),
       chunk_bytes_(parts.chunk_bytes) {
   news_.ended.resize(spec_.ranks.size());
@@ -28,11 +33,15 @@ GlooGroup::GlooGroup(Parts parts)
   waiting_.reserve(4 * spec_.ranks.size());
   sent_.resize(spec_.ranks.size());
   received_.resize(spec_.ranks.size());
-  context_ = std::make_shared<LinkContext>(std::move(parts.device), rank_, std::move(parts.links),
-                                           [this](int peer) { on_link_ended(peer); });
+  context_ = std::make_shared<LinkContext>(
+      std::move(parts.device), rank_, std::move(parts.links),
+      [this](int peer) { on_link_ended(peer); }, traffic_);
+  if (guard_)
+    guard_->add({.group = mesh_, .ranks = &spec_.ranks, .log = &log_, .traffic = &traffic_});
 }
 
 GlooGroup::~GlooGroup() {
+  if (guard_) guard_->remove(&log_);
   {
     const std::lock_guard lock(mutex_);
     news_.closing = true;
@@ -40,7 +49,10 @@ GlooGroup::~GlooGroup() {
   context_->say_goodbye();
 }
 
-void GlooGroup::about(std::string_view path) { about_ = path; }
+void GlooGroup::about(std::string_view path) {
+  about_ = path;
+  about_mark_ = mark_of(std::hash<std::string_view>()(path));
+}
 
 void GlooGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
   DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
@@ -65,7 +77,9 @@ void GlooGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
 
 void GlooGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   DS_ASSERT(std::ssize(pieces) == size());
-  Operation operation(*this, "all_gather", deadline);
+  std::uint64_t sizes = 0;
+  for (const std::span<std::byte> piece : pieces) sizes = mixed(sizes, piece.size());
+  Operation operation(*this, "all_gather", deadline, sizes);
   const std::uint64_t slot = next_slot(Kind::all_gather);
   const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
   for (int step = 1; step < size(); ++step) {
@@ -80,7 +94,7 @@ void GlooGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
 // root sends the data twice instead of once per member.
 void GlooGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
   DS_ASSERT(root >= 0 && root < size());
-  Operation operation(*this, "broadcast", deadline);
+  Operation operation(*this, "broadcast", deadline, data.size());
   const std::uint64_t slot = next_slot(Kind::broadcast);
   if (data.size() < kScatterFrom || size() == 2) {
     if (rank_ != root) operation.receive(root, data, slot);
@@ -110,17 +124,17 @@ void GlooGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline
 
 void GlooGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
   DS_ASSERT(to >= 0 && to < size() && to != rank_);
-  Operation operation(*this, "send", deadline);
+  Operation operation(*this, "send", deadline, std::nullopt);
   const std::uint64_t number = ++sent_[static_cast<std::size_t>(to)];
-  operation.send(to, data, (static_cast<std::uint64_t>(Kind::point_to_point) << 56) | number);
+  operation.send(to, data, message_slot(Kind::point_to_point, number));
   operation.finish();
 }
 
 void GlooGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
   DS_ASSERT(from >= 0 && from < size() && from != rank_);
-  Operation operation(*this, "receive", deadline);
+  Operation operation(*this, "receive", deadline, std::nullopt);
   const std::uint64_t number = ++received_[static_cast<std::size_t>(from)];
-  operation.receive(from, data, (static_cast<std::uint64_t>(Kind::point_to_point) << 56) | number);
+  operation.receive(from, data, message_slot(Kind::point_to_point, number));
   operation.finish();
 }
 
@@ -161,6 +175,12 @@ void GlooGroup::on_late() {
   wake_waiting();
 }
 
+void GlooGroup::on_hopeless(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (news_.hopeless.empty()) news_.hopeless = reason;
+  wake_waiting();
+}
+
 // Lateness is of one operation.
 void GlooGroup::forget_lateness() {
   const std::lock_guard lock(mutex_);
@@ -181,7 +201,7 @@ GlooGroup::News GlooGroup::news() {
 
 bool GlooGroup::has_news() {
   const std::lock_guard lock(mutex_);
-  return news_.aborted || news_.late || news_.first_ended >= 0;
+  return news_.aborted || news_.late || !news_.hopeless.empty() || news_.first_ended >= 0;
 }
 
 bool GlooGroup::is_aborted() {
@@ -200,10 +220,10 @@ std::string GlooGroup::report_fault(const std::string& what) {
   }
 }
 
-// The kind is part of the slot: members that issue different operations time out instead of mixing
-// their bytes.
+// What an operation is and what it is for are part of the slot: the bytes of members that issue
+// different operations never mix. They wait for each other until the guard tells them.
 std::uint64_t GlooGroup::next_slot(Kind kind) {
-  return (static_cast<std::uint64_t>(kind) << 56) | (++sequence_ & ((std::uint64_t{1} << 56) - 1));
+  return message_slot(kind, about_mark_ | (++sequence_ & 0xffff'ffff));
 }
 
 std::string GlooGroup::name_of(int group_rank) const {

@@ -6,6 +6,7 @@
 // nothing that grows with the bytes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,11 +15,18 @@
 #include <vector>
 
 #include "engine/comm/collectives.h"
+#include "engine/comm/gloo/call_log.h"
+#include "engine/comm/gloo/hang_guard.h"
 #include "engine/comm/gloo/link_pair.h"
 #include "engine/comm/gloo/store_client.h"
 #include "engine/comm/gloo/watchdog.h"
 
 namespace ds::comm {
+
+/// A number as the part of a slot that tells different messages apart: bits 32 to 55.
+constexpr std::uint64_t mark_of(std::uint64_t value) {
+  return (value * 0x9e37'79b9'7f4a'7c15U >> 40) << 32;
+}
 
 class GlooGroup final : public Group {
  public:
@@ -29,6 +37,7 @@ class GlooGroup final : public Group {
     std::shared_ptr<::gloo::transport::tcp::Device> device;
     std::shared_ptr<Watchdog> watchdog;
     std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
+    std::shared_ptr<HangGuard> guard;    // may be null
     std::string mesh;                    // the group's name in the store
     std::size_t chunk_bytes = std::size_t{1}
                               << 30;  // longest message on the wire; longer ones are split
@@ -69,6 +78,7 @@ class GlooGroup final : public Group {
   /// What Gloo's thread and abort() report; guarded by mutex_.
   struct News {
     bool aborted = false;
+    std::string hopeless;     // why waiting has no use any more
     bool late = false;        // the deadline of the operation under way has passed
     bool closing = false;     // our own end of the links is not news
     std::vector<bool> ended;  // per peer: its connection ended
@@ -77,6 +87,7 @@ class GlooGroup final : public Group {
 
   void on_link_ended(int peer);
   void on_late();
+  void on_hopeless(const std::string& reason);
   void forget_lateness();
   void wake_waiting();  // with mutex_ held
   [[nodiscard]] News news();
@@ -86,6 +97,9 @@ class GlooGroup final : public Group {
   /// member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
   [[nodiscard]] std::uint64_t next_slot(Kind kind);
+  [[nodiscard]] static std::uint64_t message_slot(Kind kind, std::uint64_t number) {
+    return (static_cast<std::uint64_t>(kind) << 56) | number;
+  }
   [[nodiscard]] std::string name_of(int group_rank) const;
 
   const GroupSpec spec_;
@@ -93,6 +107,7 @@ class GlooGroup final : public Group {
   const std::shared_ptr<Watchdog> watchdog_;
   const std::function<void()> late_ = [this] { on_late(); };
   const std::shared_ptr<StoreClient> store_;
+  const std::shared_ptr<HangGuard> guard_;
   const std::string mesh_;
   const std::size_t chunk_bytes_;
   std::mutex mutex_;  // taken with a pair locked, so no pair is touched while it is held
@@ -104,9 +119,13 @@ class GlooGroup final : public Group {
       messages_;  // storage of the operation under way, kept so that no operation allocates
   std::vector<std::byte> marks_;  // what a barrier sends: one byte per member
   std::string about_;
+  std::uint64_t about_mark_ = 0;                // its hash, as part of slots
+  std::uint64_t calls_ = 0;                     // collectives
   std::uint64_t sequence_ = 0;                  // of collectives
   std::vector<std::uint64_t> sent_, received_;  // point to point, per peer
-  std::shared_ptr<LinkContext> context_;        // last: its end stops Gloo's calls
+  CallLog log_{[this](const std::string& reason) { on_hopeless(reason); }};
+  std::atomic<std::uint64_t> traffic_ = 0;
+  std::shared_ptr<LinkContext> context_;  // last: its end stops Gloo's calls
 };
 
 }  // namespace ds::comm

@@ -19,8 +19,9 @@ namespace tcp = ::gloo::transport::tcp;
 class LinkPair final : public tcp::Pair {
  public:
   // No timeout of Gloo's own: it is one of blocking sockets, which ours are not.
-  LinkPair(tcp::Context* context, tcp::Device* device, int peer, const LinkEnded* ended)
-      : tcp::Pair(context, device, peer, ::gloo::kNoTimeout), ended_(ended) {}
+  LinkPair(tcp::Context* context, tcp::Device* device, int peer, const LinkEnded* ended,
+           std::atomic<std::uint64_t>* traffic)
+      : tcp::Pair(context, device, peer, ::gloo::kNoTimeout), ended_(ended), traffic_(traffic) {}
 
   // Here and not in the base class, so that Gloo's thread never meets a half-destroyed pair.
   ~LinkPair() override {
@@ -48,6 +49,7 @@ class LinkPair final : public tcp::Pair {
  protected:
   // Gloo lets failed checks of its own escape here, which would end the process.
   void handleReadWrite(int events) override {
+    traffic_->fetch_add(1, std::memory_order_relaxed);
     try {
       tcp::Pair::handleReadWrite(events);
     } catch (const std::exception& error) {
@@ -62,14 +64,17 @@ class LinkPair final : public tcp::Pair {
 
  private:
   const LinkEnded* ended_;
+  std::atomic<std::uint64_t>* traffic_;
 };
 
 }  // namespace
 
 LinkContext::LinkContext(std::shared_ptr<tcp::Device> device, int own_rank,
-                         std::vector<UniqueFd> links, LinkEnded link_ended)
+                         std::vector<UniqueFd> links, LinkEnded link_ended,
+                         std::atomic<std::uint64_t>& traffic)
     : tcp::Context(std::move(device), own_rank, static_cast<int>(links.size())),
-      link_ended_(std::move(link_ended)) {
+      link_ended_(std::move(link_ended)),
+      traffic_(traffic) {
   constexpr int kTries = 100;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
@@ -97,7 +102,7 @@ void LinkContext::close_all() {
 
 std::unique_ptr<::gloo::transport::Pair>& LinkContext::createPair(int peer) {
   std::unique_ptr<::gloo::transport::Pair>& pair = pairs_[static_cast<std::size_t>(peer)];
-  pair = std::make_unique<LinkPair>(this, device_.get(), peer, &link_ended_);
+  pair = std::make_unique<LinkPair>(this, device_.get(), peer, &link_ended_, &traffic_);
   return pair;
 }
 

@@ -10,6 +10,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -24,9 +26,10 @@ using LinkEnded = std::function<void(int peer)>;
 
 class LinkContext final : public ::gloo::transport::tcp::Context {
  public:
-  /// Errors: Error{comm} when Gloo does not take a link.
+  /// `traffic` counts up when bytes pass. Errors: Error{comm} when Gloo does not take a link.
   LinkContext(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank,
-              std::vector<UniqueFd> links, LinkEnded link_ended);
+              std::vector<UniqueFd> links, LinkEnded link_ended,
+              std::atomic<std::uint64_t>& traffic);
   /// Tells all peers that nothing more comes. Closing takes Gloo milliseconds a link: without this
   /// the last peer would hear of the end from the first one, and take that one for its cause. Any
   /// thread.
@@ -37,6 +40,7 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
 
  private:
   LinkEnded link_ended_;
+  std::atomic<std::uint64_t>& traffic_;
 };
 
 /// Gloo's I/O thread, which takes no signals. One serves all groups of a process. Ignores SIGPIPE

@@ -18,15 +18,20 @@ constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadline deadline)
+GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadline deadline,
+                                std::optional<std::uint64_t> bytes)
     : group_(group), name_(name), messages_(group.messages_) {
   if (group_.is_aborted()) fail("the group was aborted");
   if (group_.failed_) fail("the group failed before");
   group_.forget_lateness();
   watch_.emplace(*group_.watchdog_, deadline, group_.late_);
+  group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
 }
 
-GlooGroup::Operation::~Operation() { forget_messages(); }
+GlooGroup::Operation::~Operation() {
+  group_.log_.end();
+  forget_messages();
+}
 
 void GlooGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
   if (into.empty()) return;
@@ -45,10 +50,12 @@ void GlooGroup::Operation::send(int to, std::span<const std::byte> data, std::ui
   post(std::move(message), slot);
 }
 
-// All parts of a message share its slot: a pair keeps the order of equal slots.
+// All parts of a message share its slot: a pair keeps the order of equal slots. The length is part
+// of it: what is shorter than its receiver expects must not pass for all of it.
 void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
   ::gloo::transport::UnboundBuffer& buffer = *message.buffer;
   message.parts = (buffer.size + group_.chunk_bytes_ - 1) / group_.chunk_bytes_;
+  slot ^= mark_of(buffer.size);
   const int peer = message.peer;
   const bool outgoing = message.outgoing;
   messages_.push_back(std::move(message));
@@ -105,6 +112,7 @@ void GlooGroup::Operation::look_at_news(const Message* waited_for) {
   if (!group_.has_news()) return;
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
+  if (!news.hopeless.empty()) fail(news.hopeless);
   for (Message& message : messages_) {
     if (news.ended[static_cast<std::size_t>(message.peer)] && !is_complete(message))
       fail_of_peer(message.peer);
@@ -151,7 +159,9 @@ void GlooGroup::Operation::fail_of_peer(int peer) {
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
   const int culprit = news.first_ended >= 0 ? news.first_ended : peer;
-  fail(fmt::format("{} closed the connection", group_.name_of(culprit)));
+  const std::string other = group_.guard_ ? group_.guard_->suspicion() : "";
+  fail(fmt::format("{} closed the connection{}{}", group_.name_of(culprit),
+                   other.empty() ? "" : "; ", other));
 }
 
 // Ends the group's links if there are any.
@@ -173,8 +183,9 @@ std::string GlooGroup::Operation::missing_peers() {
 }
 
 std::string GlooGroup::Operation::message_of(std::string_view what) const {
-  return fmt::format("{} (of group {}): {}: {}", group_.name_of(group_.rank_), group_.spec_.name,
-                     name_, what);
+  return fmt::format("{} (of group {}): {}{}{}: {}", group_.name_of(group_.rank_),
+                     group_.spec_.name, name_, group_.about_.empty() ? "" : " ", group_.about_,
+                     what);
 }
 
 void GlooGroup::Operation::fail(std::string_view what) {
@@ -184,6 +195,7 @@ void GlooGroup::Operation::fail(std::string_view what) {
     const std::string first = group_.report_fault(message);
     if (first != message && first != early_report_)
       message += fmt::format("; the first report was: {}", first);
+    group_.log_.fail(message);
     const std::lock_guard lock(group_.mutex_);
     group_.news_.closing = true;
   }

@@ -15,8 +15,10 @@ namespace ds::comm {
 
 class GlooGroup::Operation {
  public:
-  /// Errors: Error{comm} when the group failed or was aborted before.
-  Operation(GlooGroup& group, std::string_view name, Deadline deadline);
+  /// Errors: Error{comm} when the group failed or was aborted before. `bytes`: of a collective,
+  /// what all members know of its sizes; nothing: no collective.
+  Operation(GlooGroup& group, std::string_view name, Deadline deadline,
+            std::optional<std::uint64_t> bytes = 0);
   ~Operation();
   Operation(const Operation&) = delete;
 

@@ -1,0 +1,88 @@
+// Nobody waits for a rank that will not come: every rank says in the store of rank 0 what it does,
+// and one that waits long reads what the others do.
+//
+// A rank that computes for long is waited for as long as anybody gets on; ranks that issue
+// different operations are told at once; a rank that is stopped, or goes round in one op for ever,
+// is named. Time in which this process was suspended does not count.
+// docs/decisions/0017-no-hang.md.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "engine/comm/activity.h"
+#include "engine/comm/gloo/call_log.h"
+#include "engine/comm/gloo/store_client.h"
+#include "engine/comm/gloo/visit.h"
+#include "engine/comm/rank_report.h"
+
+namespace ds::comm {
+
+class HangGuard {
+ public:
+  struct Setup {
+    int rank = 0;
+    int world_size = 1;
+    Clock::duration patience{};
+    Invitation store{};  // a connection of its own: others may wait in theirs
+    std::shared_ptr<const Activity> activity{};
+  };
+  explicit HangGuard(Setup setup);
+  ~HangGuard();
+  HangGuard(const HangGuard&) = delete;
+
+  /// A group of this process; what it refers to must stay.
+  struct Member {
+    std::string group{};  // its name, then "/" and what makes it unique in the job
+    const std::vector<int>* ranks = nullptr;
+    CallLog* log = nullptr;
+    const std::atomic<std::uint64_t>* traffic = nullptr;  // counts up when bytes pass
+  };
+  void add(const Member& member);
+  /// Afterwards its log is not touched any more.
+  void remove(const CallLog* log);
+
+  /// The rank that is silent for long already, for messages; empty when there is none.
+  [[nodiscard]] std::string suspicion() const;
+
+ private:
+  struct Wait {
+    Waiting what{};
+    CallLog* log = nullptr;
+  };
+  void run();
+  void look();
+  void talk(const RankReport& own, bool waits_long);
+  [[nodiscard]] std::vector<Wait> waits();
+  [[nodiscard]] RankReport own_report();
+  void publish(const RankReport& report);
+  void read_others();
+  void observe(int rank, const std::string& text);
+  void give_up(const Wait& wait, const std::string& reason);
+  /// Takes note of the time; a long gap means that this process was suspended.
+  Clock::time_point stamp();
+  [[nodiscard]] StoreClient& store();
+
+  const Setup setup_;
+  const Clock::duration look_every_, wait_before_reading_, beat_every_, read_every_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::vector<Member> members_;
+  std::string suspicion_;
+  // Of the thread alone:
+  std::unique_ptr<StoreClient> store_;
+  std::vector<Observed> observed_;  // by rank
+  Clock::time_point last_stamp_, suspended_until_, next_beat_, next_read_;
+  std::uint64_t beat_ = 0;
+  std::string published_;  // the calls of the last report
+  std::thread thread_;
+};
+
+}  // namespace ds::comm

@@ -1,0 +1,174 @@
+// Reports as lines of fields, and the judgement: other operations, a silent rank, no progress.
+#include "engine/comm/rank_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace ds {
+namespace {
+
+// Fields end with a tab, lines with a newline; neither is part of any name.
+std::string clean(std::string_view text) {
+  std::string cleaned(text);
+  std::ranges::replace_if(
+      cleaned, [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  return cleaned;
+}
+
+std::string_view take_field(std::string_view& line, char end) {
+  const std::size_t length = std::min(line.find(end), line.size());
+  const std::string_view field = line.substr(0, length);
+  line.remove_prefix(std::min(length + 1, line.size()));
+  return field;
+}
+
+bool take_number(std::string_view& line, std::uint64_t& value) {
+  const std::string_view field = take_field(line, '\t');
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc() && end == field.data() + field.size();
+}
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+const RankReport::InGroup* find_group(const RankReport& report, const std::string& group) {
+  const auto found = std::ranges::find(report.groups, group, &RankReport::InGroup::group);
+  return found == report.groups.end() ? nullptr : &*found;
+}
+
+// The call of another rank that should be ours and is not.
+const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
+  const RankReport::InGroup* in = find_group(report, waiting.group);
+  if (in == nullptr || waiting.call.number == 0) return nullptr;
+  for (const Call& call : in->calls) {
+    if (call.number != waiting.call.number) continue;
+    const bool same = call.operation == waiting.call.operation &&
+                      call.about == waiting.call.about && call.bytes == waiting.call.bytes;
+    return same ? nullptr : &call;
+  }
+  return nullptr;
+}
+
+std::string difference_text(const Waiting& waiting, int other, const Call& call) {
+  if (text_of(call) == text_of(waiting.call)) {
+    return fmt::format("rank {} and rank {} disagree about the sizes of {}", waiting.rank, other,
+                       text_of(call));
+  }
+  return fmt::format("the ranks issue different operations: rank {} {}, rank {} {}", waiting.rank,
+                     text_of(waiting.call), other, text_of(call));
+}
+
+// Where a rank is, for people.
+std::string place_text(const RankReport& report) {
+  for (const RankReport::InGroup& in : report.groups) {
+    if (in.waiting && !in.calls.empty())
+      return fmt::format("in {} of group {}", text_of(in.calls.back()),
+                         in.group.substr(0, in.group.find('/')));
+  }
+  if (!report.doing.empty()) return fmt::format("in {}", report.doing);
+  return "between operations";
+}
+
+bool waits_somewhere(const RankReport& report) {
+  return std::ranges::any_of(report.groups, &RankReport::InGroup::waiting);
+}
+
+bool waits_in(const RankReport& report, const Waiting& waiting) {
+  const RankReport::InGroup* in = find_group(report, waiting.group);
+  return in != nullptr && in->waiting && !in->calls.empty() &&
+         in->calls.back().number == waiting.call.number;
+}
+
+// Of the ranks that this one waits for: the one that is in no collective; else one in another.
+std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks) {
+  const auto report = [&](int rank) -> const RankReport& {
+    return ranks[static_cast<std::size_t>(rank)].report;
+  };
+  for (const bool elsewhere : {false, true}) {
+    for (const int rank : waiting.members) {
+      if (rank == waiting.rank || waits_in(report(rank), waiting)) continue;
+      if (waits_somewhere(report(rank)) == elsewhere)
+        return fmt::format("rank {} lags: it is {}", rank, place_text(report(rank)));
+    }
+  }
+  return "all wait in this operation: they disagree about its sizes, or nothing gets through the "
+         "network";
+}
+
+}  // namespace
+
+std::string text_of(const Call& call) {
+  std::string text = call.operation;
+  if (!call.about.empty()) text += ' ' + call.about;
+  if (call.number != 0) text += fmt::format(" (number {})", call.number);
+  return text;
+}
+
+std::string encode(const RankReport& report) {
+  std::string text = fmt::format("{}\t{}\t{}\n", report.beat, report.progress, clean(report.doing));
+  for (const RankReport::InGroup& in : report.groups) {
+    text += fmt::format("{}\t{}\t{}", clean(in.group), in.waiting ? 1 : 0, clean(in.failed));
+    for (const Call& call : in.calls) {
+      text += fmt::format("\t{}\t{}\t{}\t{}", call.number, clean(call.operation), clean(call.about),
+                          call.bytes);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::optional<RankReport> decode_rank_report(std::string_view text) {
+  RankReport report;
+  std::string_view first = take_field(text, '\n');
+  if (!take_number(first, report.beat) || !take_number(first, report.progress)) return std::nullopt;
+  report.doing = first;
+  while (!text.empty()) {
+    std::string_view line = take_field(text, '\n');
+    RankReport::InGroup& in = report.groups.emplace_back();
+    in.group = take_field(line, '\t');
+    std::uint64_t waiting = 0;
+    if (!take_number(line, waiting)) return std::nullopt;
+    in.waiting = waiting != 0;
+    in.failed = take_field(line, '\t');
+    while (!line.empty()) {
+      Call& call = in.calls.emplace_back();
+      if (!take_number(line, call.number)) return std::nullopt;
+      call.operation = take_field(line, '\t');
+      call.about = take_field(line, '\t');
+      if (!take_number(line, call.bytes)) return std::nullopt;
+    }
+  }
+  return report;
+}
+
+std::optional<std::string> judge(const Waiting& waiting, std::span<const Observed> ranks,
+                                 Clock::duration patience, Clock::time_point now) {
+  for (const int rank : waiting.members) {
+    if (rank == waiting.rank) continue;
+    const RankReport::InGroup* in =
+        find_group(ranks[static_cast<std::size_t>(rank)].report, waiting.group);
+    if (in != nullptr && !in->failed.empty())
+      return fmt::format("rank {} has given up: {}", rank, in->failed);
+    if (const Call* call = find_other_call(waiting, ranks[static_cast<std::size_t>(rank)].report))
+      return difference_text(waiting, rank, *call);
+  }
+  for (const int rank : waiting.members) {
+    const Observed& other = ranks[static_cast<std::size_t>(rank)];
+    if (rank == waiting.rank || now - other.beat_at < patience) continue;
+    return fmt::format(
+        "rank {} has not been heard of for {:.0f} s: it is stopped, or its machine or the way to "
+        "it is; it was {}",
+        rank, seconds(now - other.beat_at), place_text(other.report));
+  }
+  if (now - waiting.since < patience) return std::nullopt;
+  // Outside of programs nobody counts: what is slow there has its deadline.
+  for (const Observed& other : ranks) {
+    const bool still = waits_somewhere(other.report) || !other.report.doing.empty();
+    if (!still || now - other.progress_at < patience) return std::nullopt;
+  }
+  return fmt::format("no rank has got on for {:.0f} s: {}", seconds(now - waiting.since),
+                     laggard_text(waiting, ranks));
+}
+
+}  // namespace ds

@@ -1,0 +1,113 @@
+// What a rank that waits concludes from what the others say.
+#include "engine/comm/rank_report.h"
+
+#include <doctest/doctest.h>
+
+using namespace ds;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Clock::time_point kNow{1h};
+
+Call gather(std::uint64_t number) { return {number, "all_gather", "gather.block3", 7}; }
+Call reduce(std::uint64_t number) { return {number, "all_to_all", "reduce.block3", 0}; }
+
+RankReport::InGroup in_world(bool waiting, std::vector<Call> calls) {
+  return {.group = "world/0/1", .waiting = waiting, .calls = std::move(calls)};
+}
+
+// A rank that was heard of and got on `beat` and `progress` ago.
+Observed observed(Clock::duration beat, Clock::duration progress, std::string doing,
+                  std::vector<RankReport::InGroup> groups) {
+  return {.report = {.beat = 1, .progress = 1, .doing = std::move(doing), .groups = groups},
+          .beat_at = kNow - beat,
+          .progress_at = kNow - progress};
+}
+
+std::string judged(std::vector<Observed> ranks, Clock::duration waited = 30s) {
+  const Waiting waiting{.rank = 0,
+                        .group = "world/0/1",
+                        .members = {0, 1, 2},
+                        .call = gather(17),
+                        .since = kNow - waited};
+  const Observed self = observed(0s, waited, "block3.attn", {in_world(true, {gather(17)})});
+  ranks.insert(ranks.begin(), self);
+  return judge(waiting, ranks, 20s, kNow).value_or("");
+}
+
+Observed waits_too() { return observed(1s, 30s, "block3.attn", {in_world(true, {gather(17)})}); }
+
+}  // namespace
+
+TEST_CASE("reports come back as they were sent, and nonsense is none") {
+  RankReport report{.beat = 3, .progress = 99, .doing = "block3.attn", .groups = {}};
+  report.groups = {in_world(true, {reduce(16), gather(17)}), in_world(false, {})};
+  report.groups[1].group = "gather/0/1";
+  report.groups[1].failed = "rank 1: no\tanswer";
+  const auto back = decode_rank_report(encode(report));
+  REQUIRE(back);
+  CHECK(encode(*back) == encode(report));
+  CHECK(back->groups[0].calls[1].about == "gather.block3");
+  CHECK(back->groups[1].calls.empty());
+  for (const char* text : {"", "x\t1\tdoing\n", "1\t2\tdoing\nworld", "1\t2\tdoing\nworld\t1\t\t5"})
+    CHECK(!decode_rank_report(text));
+}
+
+TEST_CASE("another operation of the same number is told at once, with both") {
+  const Observed other = observed(0s, 0s, "", {in_world(true, {reduce(17)})});
+  CHECK(judged({waits_too(), other}, 1s) ==
+        "the ranks issue different operations: rank 0 all_gather gather.block3 (number 17), rank 2 "
+        "all_to_all reduce.block3 (number 17)");
+  // Also when that rank has gone on, and only where the number is the same.
+  const Observed ahead = observed(0s, 0s, "", {in_world(false, {reduce(17), gather(18)})});
+  CHECK(judged({waits_too(), ahead}, 1s).starts_with("the ranks issue different operations"));
+  const Observed behind = observed(0s, 0s, "", {in_world(false, {reduce(15), reduce(16)})});
+  CHECK(judged({waits_too(), behind}, 1s).empty());
+  Call longer = gather(17);
+  longer.bytes = 8;
+  const Observed sizes = observed(0s, 0s, "", {in_world(true, {longer})});
+  CHECK(judged({waits_too(), sizes}, 1s) ==
+        "rank 0 and rank 2 disagree about the sizes of all_gather gather.block3 (number 17)");
+}
+
+TEST_CASE("a rank that has given up is not waited for") {
+  Observed other = observed(0s, 0s, "", {in_world(false, {gather(17)})});
+  other.report.groups[0].failed = "no answer from rank 2";
+  CHECK(judged({other, waits_too()}, 1s) == "rank 1 has given up: no answer from rank 2");
+}
+
+TEST_CASE("a silent rank is named, with what it did last, however long this one has waited") {
+  const Observed silent = observed(21s, 21s, "block5.mlp", {in_world(false, {gather(16)})});
+  CHECK(judged({silent, waits_too()}, 1s) ==
+        "rank 1 has not been heard of for 21 s: it is stopped, or its machine or the way to it is; "
+        "it was in block5.mlp");
+  const Observed fresh = observed(19s, 19s, "block5.mlp", {in_world(false, {gather(16)})});
+  CHECK(judged({fresh, waits_too()}).empty());
+}
+
+TEST_CASE("nobody gets on: the rank that is in no collective lags") {
+  const Observed busy = observed(1s, 25s, "block5.mlp", {in_world(false, {gather(16)})});
+  CHECK(judged({waits_too(), busy}) ==
+        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp");
+  RankReport::InGroup other = in_world(true, {reduce(4)});
+  other.group = "reduce/0/1";
+  const Observed elsewhere =
+      observed(1s, 25s, "block5.mlp", {in_world(false, {gather(16)}), other});
+  CHECK(judged({elsewhere, busy}) ==
+        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp");
+  CHECK(judged({waits_too(), elsewhere}) ==
+        "no rank has got on for 30 s: rank 2 lags: it is in all_to_all reduce.block3 (number 4) of "
+        "group reduce");
+  CHECK(judged({waits_too(), waits_too()})
+            .starts_with("no rank has got on for 30 s: all wait in this operation"));
+}
+
+TEST_CASE("a rank that gets on, or is between programs, is waited for") {
+  const Observed slow = observed(1s, 19s, "block5.mlp", {in_world(false, {gather(16)})});
+  CHECK(judged({waits_too(), slow}, 3600s).empty());
+  const Observed between = observed(1s, 25s, "", {in_world(false, {gather(16)})});
+  CHECK(judged({waits_too(), between}).empty());
+  const Observed busy = observed(1s, 25s, "block5.mlp", {in_world(false, {gather(16)})});
+  CHECK(judged({waits_too(), busy}, 19s).empty());
+}
