@@ -44,8 +44,9 @@ std::string fill_limits(MemoryLimits& limits, const DeviceConfig& keys, const Cl
 
 /// What was not given is measured.
 void measure(Rates& rates, Kernels& kernels, const TrainConfig& config) {
-  const DType act = config.precision.dtype == Precision::bf16 ? DType::bf16 : DType::f32;
-  if (rates.flops == 0) rates.flops = kernels.measure_matrix_peak(act);
+  if (rates.flops == 0) {
+    rates.flops = kernels.measure_matrix_peak(act_of(config.precision.dtype));
+  }
   if (rates.host == 0) rates.host = measure_memory_rate();
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace ds {
 
@@ -68,6 +69,9 @@ struct ScheduleConfig {
 };
 
 enum class Precision : std::uint8_t { fp32, bf16, fp16 };
+constexpr std::string_view name_of(Precision precision) {
+  return precision == Precision::bf16 ? "bf16" : precision == Precision::fp16 ? "fp16" : "fp32";
+}
 /// split16: the bf16 weight is the upper half of the fp32 master; only the lower half is kept.
 enum class MasterWeights : std::uint8_t { fp32, split16 };
 enum class OnNonfinite : std::uint8_t { automatic, skip, abort };  // Resolved: skip or abort.

@@ -15,7 +15,7 @@ std::string head(const PlanReport& report) {
   const double tokens = static_cast<double>(config.batch.global * config.data.seq_len);
   std::string text = fmt::format("plan     {}: {} parameters, {}; {} node{} x {} slot{}; {}\n",
                                  report.name, format_count(report.parameters),
-                                 config.precision.dtype == Precision::bf16 ? "bf16" : "fp32",
+                                 name_of(config.precision.dtype),
                                  cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.slots,
                                  cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP a token\n", config.batch.global,

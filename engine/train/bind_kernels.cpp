@@ -161,7 +161,8 @@ Executor::Bound Executor::bind_step(const Op& op) {
   Stream& stream = stream_of(op);
   return [this, args, &stream](StepContext& context) {
     AdamWUpdate now = args;
-    const UpdateScalars& u = context.update;
+    const UpdateNumbers& u = context.update;
+    if (u.skip) return;
     now.grad_scale = u.grad_scale;
     now.lr = u.lr;
     now.beta1 = u.beta1;

@@ -51,6 +51,7 @@ void Executor::run_op(std::size_t index) {
   if (broken_) return;
   try {
     bound_[index](*context_);
+    if (context_->after_op) context_->after_op(index);
   } catch (...) {
     fail(index);
   }

@@ -16,26 +16,22 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/kernels/kernels.h"
+#include "engine/optim/update_control.h"
 #include "engine/program/edges.h"
 #include "engine/program/program.h"
 #include "engine/storage/tile_files.h"
 
 namespace ds {
 
-/// What the optimizer ops of one step need; set by the control op's callback.
-struct UpdateScalars {
-  float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
-  float bias_correction1 = 1, bias_correction2 = 1;
-};
-
 /// What one run of a program shares with its owner.
 struct StepContext {
-  UpdateScalars update;
+  UpdateNumbers update;              // of the optimizer ops; set by the control op's callback
   float loss_scale = 1;              // of the gradients that the backward pass makes
   std::uint64_t seed = 0, step = 0;  // what dropouts draw by
   Clock::duration comm_timeout = std::chrono::minutes(5);
   std::function<void(StepContext&)> on_control;  // called by the control op
-  std::uint64_t progress = 0;                    // ops finished since the start of training
+  std::function<void(std::size_t)> after_op;  // called when an op has run, on its stream's thread
+  std::uint64_t progress = 0;                 // ops finished since the start of training
 };
 
 /// Where a program runs: by tier, by stream. All of it outlives the executor.

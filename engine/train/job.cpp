@@ -57,8 +57,8 @@ std::vector<double> gather_figures(Group& world, double own) {
 // All ranks measure at the same time, as they train at the same time.
 double matrix_peak(Group& world, Backend& backend, Precision precision) {
   world.barrier(Deadline::after(kGroupTimeout));
-  const DType act = precision == Precision::bf16 ? DType::bf16 : DType::f32;
-  const std::vector<double> all = gather_figures(world, backend.kernels->measure_matrix_peak(act));
+  const std::vector<double> all =
+      gather_figures(world, backend.kernels->measure_matrix_peak(act_of(precision)));
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 

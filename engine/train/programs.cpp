@@ -69,7 +69,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       .micro = config.batch.micro,
       .seq_len = config.data.seq_len,
       .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
-      .act = config.precision.dtype == Precision::bf16 ? DType::bf16 : DType::f32};
+      .act = act_of(config.precision.dtype)};
   ModelShape one = shape, training = shape;
   one.micro = 1;
   training.dropout = config.model.dropout;

@@ -20,6 +20,13 @@ struct TrainPrograms {
   ShardSpec spec;
 };
 
+/// Of activations and of the weights that compute.
+constexpr DType act_of(Precision precision) {
+  return precision == Precision::bf16   ? DType::bf16
+         : precision == Precision::fp16 ? DType::f16
+                                        : DType::f32;
+}
+
 /// Sees the step's program after each pass, by the pass's name.
 using PassSeen = std::function<void(std::string_view pass, const Program& program)>;
 

@@ -40,7 +40,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   progress_.note(fmt::format("model    {} {} layers x {} wide, {} heads: {} parameters, {}",
                              model.arch, model.layers, model.hidden, model.heads,
                              format_count(static_cast<double>(trainer.parameters())),
-                             config_.precision.dtype == Precision::bf16 ? "bf16" : "fp32"));
+                             name_of(config_.precision.dtype)));
   progress_.note(fmt::format("data     {} to train on, {} held out; {} tokens a sequence",
                              format_bytes(data.train.size()), format_bytes(data.validation.size()),
                              config_.data.seq_len));
@@ -55,6 +55,8 @@ void Reporter::step(const StepReport& report) {
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;
+  summary_.skipped_steps = report.skipped;
+  summary_.loss_scale = report.loss_scale;
   tokens_since_log_ += report.tokens;
   rate_.update(report.step, seconds(now - started_));
   const bool last = report.step == config_.train.steps || report.stop;
@@ -68,6 +70,7 @@ void Reporter::step(const StepReport& report) {
                   .total_steps = config_.train.steps,
                   .loss = report.loss,
                   .learning_rate = report.lr,
+                  .skipped = report.skipped,
                   .tokens_per_s = tokens_per_s,
                   .peak_fraction = fraction,
                   .seconds_left = rate_.seconds_left(config_.train.steps)});
@@ -76,6 +79,8 @@ void Reporter::step(const StepReport& report) {
                                .loss = report.loss,
                                .learning_rate = report.lr,
                                .grad_norm = report.grad_norm,
+                               .loss_scale = report.loss_scale,
+                               .skipped = report.skipped,
                                .tokens = summary_.tokens,
                                .tokens_per_s = tokens_per_s,
                                .elapsed_s = elapsed()}));

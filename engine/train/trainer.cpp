@@ -10,9 +10,7 @@
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
 #include "engine/monitor/memory_status.h"
-#include "engine/optim/schedule.h"
 #include "engine/program/check_edges.h"
-#include "engine/program/slices.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
 #include "engine/train/weights.h"
@@ -32,6 +30,8 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       batch_{.micro = config.batch.micro,
              .accum = config.batch.accum,
              .virtual_ranks = config.determinism.virtual_ranks},
+      control_(config),
+      fault_(parse_planted_fault(config.debug.non_finite).value_or(PlantedFault{})),
       offsets_(static_cast<std::size_t>(config.batch.micro)),
       words_(static_cast<std::size_t>(world_.size()) * kControlWordBytes),
       word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world_.size()))),
@@ -71,6 +71,27 @@ void Trainer::agree() const {
 
 StepReport Trainer::step(bool wish_stop) {
   wish_stop_ = wish_stop;
+  load_batches();
+  const double scale = control_.loss_scale();
+  context_.seed = static_cast<std::uint64_t>(config_.train.seed);
+  context_.step = static_cast<std::uint64_t>(step_);
+  context_.loss_scale = static_cast<float>(scale);
+  if (is_planted()) watch_for_plant();
+  step_executor_->run(context_);
+  if (is_refused_) report_non_finite();
+  context_.after_op = nullptr;
+  ++step_;
+  return {.step = step_,
+          .loss = decision_.loss,
+          .grad_norm = context_.update.grad_norm,
+          .lr = decision_.lr,
+          .loss_scale = scale,
+          .skipped = control_.skipped(),
+          .tokens = decision_.tokens,
+          .stop = decision_.stop};
+}
+
+void Trainer::load_batches() {
   for (std::size_t micro = 0; micro < programs_.step.micro_batches.size(); ++micro) {
     const MicroBatch& place = programs_.step.micro_batches[micro];
     auto* samples = place.samples == kNoValue
@@ -84,17 +105,6 @@ StepReport Trainer::step(bool wish_stop) {
     }
     load_batch(*step_executor_, programs_.step, micro, data_.train);
   }
-  context_.seed = static_cast<std::uint64_t>(config_.train.seed);
-  context_.step = static_cast<std::uint64_t>(step_);
-  step_executor_->run(context_);
-  ++step_;
-  const double tokens = static_cast<double>(std::max<std::int64_t>(decision_.tokens, 1));
-  return {.step = step_,
-          .loss = decision_.loss,
-          .grad_norm = decision_.norm / tokens,
-          .lr = decision_.lr,
-          .tokens = decision_.tokens,
-          .stop = decision_.stop};
 }
 
 void Trainer::load_batch(Executor& executor, const Program& program, std::size_t micro,
@@ -124,10 +134,10 @@ ControlWord Trainer::own_word() const {
     for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
   }
   if (world_.rank() != 0) return word;
-  const double t = static_cast<double>(step_ + 1);
-  word.lr = learning_rate(config_.schedule, config_.optimizer.lr, step_ + 1);
-  word.bias_correction1 = 1.0 - std::pow(config_.optimizer.betas[0], t);
-  word.bias_correction2 = 1.0 - std::pow(config_.optimizer.betas[1], t);
+  const ScheduledNumbers scheduled = control_.scheduled();
+  word.lr = scheduled.lr;
+  word.bias_correction1 = scheduled.bias_correction1;
+  word.bias_correction2 = scheduled.bias_correction2;
   return word;
 }
 
@@ -152,42 +162,18 @@ StepDecision Trainer::exchange(const ControlWord& word) {
 
 void Trainer::draw_decision(StepContext& context) {
   decision_ = exchange(own_word());
-  if (decision_.non_finite > 0 || !std::isfinite(decision_.loss)) report_non_finite(decision_);
-  const double tokens = static_cast<double>(std::max<std::int64_t>(decision_.tokens, 1));
-  const double norm = decision_.norm / tokens;
-  const double clip = config_.optimizer.clip;
-  const double factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
-  const OptimizerConfig& optimizer = config_.optimizer;
-  context.update = {.grad_scale = static_cast<float>(factor / tokens),
-                    .lr = static_cast<float>(decision_.lr),
-                    .beta1 = static_cast<float>(optimizer.betas[0]),
-                    .beta2 = static_cast<float>(optimizer.betas[1]),
-                    .eps = static_cast<float>(optimizer.eps),
-                    .weight_decay = static_cast<float>(optimizer.weight_decay),
-                    .bias_correction1 = static_cast<float>(decision_.bias_correction1),
-                    .bias_correction2 = static_cast<float>(decision_.bias_correction2)};
-}
-
-void Trainer::report_non_finite(const StepDecision& decision) const {
-  std::string where = decision.non_finite > 0 ? "a gradient of another rank" : "the loss";
-  for (const Op& op : programs_.step.ops) {
-    if (op.code != OpCode::leaf_squares) continue;
-    const std::span<const std::int64_t> bad = numbers<std::int64_t>(op.out[1]);
-    const auto first = std::find_if(bad.begin(), bad.end(), [](std::int64_t n) { return n > 0; });
-    if (first == bad.end()) continue;
-    const ParamGroup& group = programs_.step.groups[static_cast<std::size_t>(op.attrs.group)];
-    const std::int64_t slice =
-        cuts_of(group, programs_.spec)[static_cast<std::size_t>(world_.rank())];
-    const std::int64_t element = slice + (first - bad.begin()) * kLeaf;
-    for (const ParamTensor& tensor : group.tensors) {
-      if (tensor.offset <= element) where = fmt::format("the gradient of {}", tensor.name);
-    }
-    break;
+  const GradientFacts facts{.loss = decision_.loss,
+                            .norm = decision_.norm,
+                            .non_finite = decision_.non_finite,
+                            .tokens = decision_.tokens};
+  is_refused_ = is_non_finite(facts) && config_.precision.on_nonfinite == OnNonfinite::abort;
+  if (is_refused_) {
+    context.update.skip = true;  // The weights stay for the search.
+    return;
   }
-  throw Error(ErrorKind::system,
-              fmt::format("step {}: {} is not finite ({} elements in all; loss {})", step_ + 1,
-                          where, decision.non_finite, decision.loss),
-              "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip");
+  context.update = control_.finish_step(facts, {.lr = decision_.lr,
+                                                .bias_correction1 = decision_.bias_correction1,
+                                                .bias_correction2 = decision_.bias_correction2});
 }
 
 std::optional<double> Trainer::validate() {

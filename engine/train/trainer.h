@@ -11,9 +11,11 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/control_word.h"
+#include "engine/config/planted_fault.h"
 #include "engine/config/train_config.h"
 #include "engine/data/corpus.h"
 #include "engine/data/sampler.h"
+#include "engine/optim/update_control.h"
 #include "engine/train/executor.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
@@ -25,8 +27,10 @@ struct StepReport {
   double loss = 0;        // mean over the step's target tokens, nats
   double grad_norm = 0;   // of the mean loss, before clipping
   double lr = 0;
-  std::int64_t tokens = 0;  // of this step, all ranks
-  bool stop = false;        // some rank wished to stop; all stop now
+  double loss_scale = 1;     // of this step's backward pass
+  std::int64_t skipped = 0;  // steps left out since the start, this one too
+  std::int64_t tokens = 0;   // of this step, all ranks
+  bool stop = false;         // some rank wished to stop; all stop now
 };
 
 class Trainer {
@@ -39,8 +43,9 @@ class Trainer {
           const DataSet& data);
 
   /// One optimizer step: batch, forward and backward, reduction, decision, update. Collective.
-  /// Errors: Error{comm} when a rank is gone; Error{system} naming the first tensor whose gradient
-  /// is not finite.
+  /// Numbers that are not finite leave the step out or end the job (precision.on_nonfinite).
+  /// Errors: Error{comm} when a rank is gone; Error{system} naming the first operation that made
+  /// such numbers, and what it made.
   StepReport step(bool wish_stop);
 
   /// Mean loss over fixed windows of the held-out data, the same bits at any world size; nothing
@@ -58,6 +63,7 @@ class Trainer {
 
  private:
   void agree() const;
+  void load_batches();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
@@ -65,7 +71,9 @@ class Trainer {
   template <class T>
   [[nodiscard]] std::span<const T> numbers(ValueId id) const;
   StepDecision exchange(const ControlWord& word);
-  [[noreturn]] void report_non_finite(const StepDecision& decision) const;
+  [[nodiscard]] bool is_planted() const;
+  void watch_for_plant();
+  [[noreturn]] void report_non_finite();
 
   const TrainConfig& config_;
   Backend& backend_;
@@ -82,6 +90,9 @@ class Trainer {
   std::int64_t step_ = 0;  // finished steps
   bool wish_stop_ = false;
   StepDecision decision_;
+  UpdateControl control_;
+  PlantedFault fault_;
+  bool is_refused_ = false;                        // the step is not finite, and the job is to end
   std::vector<std::int64_t> offsets_;              // of one micro-batch's samples
   std::vector<std::byte> words_;                   // all ranks' encoded control words
   std::vector<std::span<std::byte>> word_pieces_;  // of words_

@@ -1,0 +1,69 @@
+// A step whose numbers are not finite: planted on demand, and searched for its first wrong number.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "engine/comm/pieces.h"
+#include "engine/program/non_finite.h"
+#include "engine/train/trainer.h"
+
+namespace ds {
+namespace {
+
+constexpr std::size_t kTextBytes = 256;  // Of one rank's finding.
+
+std::string text_in(std::span<const std::byte> bytes) {
+  const char* const text = reinterpret_cast<const char*>(bytes.data());
+  return {text, ::strnlen(text, bytes.size())};
+}
+
+}  // namespace
+
+bool Trainer::is_planted() const {
+  return std::ranges::find(fault_.steps, step_ + 1) != fault_.steps.end();
+}
+
+void Trainer::watch_for_plant() {
+  if (fault_.op.empty()) {
+    context_.loss_scale = std::numeric_limits<float>::infinity();
+    return;
+  }
+  context_.after_op = [this](std::size_t index) {
+    plant_nan(programs_.step.ops[index], fault_.op,
+              [this](ValueId id) { return step_executor_->tensor(id); });
+  };
+}
+
+// The same step once more, with a look at every result: the weights are as they were, and a step is
+// deterministic. All ranks take part, so all name the same place.
+void Trainer::report_non_finite() {
+  NonFiniteHunt hunt(programs_.step, [this](ValueId id) { return step_executor_->tensor(id); });
+  load_batches();
+  context_.on_control = [](StepContext&) {};
+  const auto planted = std::move(context_.after_op);
+  context_.after_op = [&](std::size_t index) {
+    if (planted) planted(index);
+    hunt.look(index);
+  };
+  step_executor_->run(context_);
+
+  std::vector<std::byte> texts(static_cast<std::size_t>(world_.size()) * kTextBytes);
+  const auto pieces = cut_pieces(std::span(texts), static_cast<std::size_t>(world_.size()));
+  const std::span<std::byte> own = pieces[static_cast<std::size_t>(world_.rank())];
+  std::memcpy(own.data(), hunt.finding().data(), std::min(hunt.finding().size(), own.size()));
+  world_.about("non-finite numbers");
+  world_.all_gather(pieces, Deadline::after(context_.comm_timeout));
+  const auto first = std::ranges::find_if(
+      pieces, [](std::span<std::byte> text) { return text.front() != std::byte{0}; });
+  const std::string where =
+      first == pieces.end()
+          ? std::string("the sum of the ranks' gradients is not finite")
+          : fmt::format("{}, on rank {}", text_in(*first), first - pieces.begin());
+  throw Error(ErrorKind::system,
+              fmt::format("step {}: {} (in the gradient {}; loss {})", step_ + 1, where,
+                          decision_.non_finite, decision_.loss),
+              "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip; "
+              "precision.on_nonfinite = \"skip\" leaves such steps out");
+}
+
+}  // namespace ds
