@@ -26,6 +26,11 @@ same "weights after a skipped step" "$(summary_of after weights_hash)" "$(summar
 
 run_job 1 alone "${fp16[@]}" debug.non_finite=3,4,6 precision.loss_scale.window=4
 same "weights at world 1 and 2" "$(summary_of alone weights_hash)" "$(summary_of chosen weights_hash)"
+for stage in 1 2 3; do
+  run_job 2 "stage$stage" "${fp16[@]}" debug.non_finite=3,4,6 precision.loss_scale.window=4 zero.stage=$stage \
+    determinism.order=boundary
+  same "weights at stage $stage" "$(summary_of "stage$stage" weights_hash)" "$(summary_of chosen weights_hash)"
+done
 
 # A start far too high overflows by itself until the scale fits.
 run_job 1 high "${fp16[@]}" precision.loss_scale.init_power=30 precision.loss_scale.hysteresis=1 train.steps=30 log.every=30
@@ -48,6 +53,8 @@ start_job 2 floor "${fp16[@]}" precision.loss_scale.min=1024 debug.non_finite=2,
 ended floor "the gradients overflow fp16 at the lowest loss scale, 1024"
 start_job 2 nan precision.dtype=bf16 debug.non_finite=3:block1.mlp.fc
 ended nan "step 3: block1.mlp.fc made block1.mlp.fc.out"
+start_job 2 nan3 precision.dtype=bf16 zero.stage=3 recompute.policy=block debug.non_finite=2:block0.ln2
+ended nan3 "step 2: block0.ln2 made block0.ln2.sum"
 start_job 2 nan-fp16 "${fp16[@]}" precision.on_nonfinite=abort debug.non_finite=2:block0.attn
 ended nan-fp16 "step 2: block0.attn made block0.attn.out"
 run_job 2 nan-skipped debug.non_finite=3:block1.mlp.fc precision.on_nonfinite=skip
