@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Every configs/*.toml made from a DeepSpeed configuration trains at a small size on two ranks:
+# the loss falls, and no step is left out once the loss scale fits.
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+
+# ready NAME KEYS...: the file's own settings, but for sizes, data and rate
+ready() {
+  cp "$DS_SOURCE/configs/$1.toml" "$work/train.toml"
+  run_job 2 "$1" model.layers=2 model.hidden=64 model.heads=2 model.ffn=128 model.vocab=256 data.train="$work/text" \
+    data.validation=0 data.seq_len=32 batch.micro=2 train.steps=40 train.validate_every=0 log.every=1 optimizer.lr=3e-3 \
+    device.threads=1 "${@:2}"
+  local first last
+  first=$(sed -n '1s/.*"loss":\([^,]*\),.*/\1/p' "$work/$1/metrics.jsonl")
+  last=$(summary_of "$1" train_loss)
+  printf '%-22s loss %s -> %s  skipped %s  final scale %s\n' "$1" "$first" "$last" "$(summary_of "$1" skipped_steps)" \
+    "$(summary_of "$1" loss_scale)"
+  awk -v first="$first" -v last="$last" 'BEGIN { exit !(first > 5 && last < first - 1) }' ||
+    fail "$1: the loss went from '$first' to '$last'"
+}
+
+ready t5_zero2_bf16
+ready basic_zero2_fp16 batch.accum=2
+ready zero2_fp16_auto schedule.warmup=5
+
+# A new file of this kind is to be run here.
+for file in "$DS_SOURCE"/configs/*zero*.toml; do
+  grep -q "^ready $(basename "$file" .toml)\b" "$0" || fail "$file is not run by this test"
+done
+[ $failures = 0 ] && echo "ready configs: all train"
+exit $((failures > 0))
