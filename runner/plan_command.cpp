@@ -123,7 +123,7 @@ void run_plan(const PlanOptions& options) {
                        .rates = options.rates};
   const std::string from =
       fill_limits(request.limits, given.device, request.cluster, *backend.device);
-  const TrainConfig config = resolve_auto(request, build);
+  const TrainConfig config = resolve_auto(request, build).config;
   if (!options.print.empty())
     return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
                                *backend.kernels));

@@ -22,7 +22,11 @@ std::string head(const PlanReport& report) {
                       format_count(tokens),
                       format_count(training_flops_per_token(config.model, config.data.seq_len)));
   if (report.auto_chosen)
-    text += fmt::format("auto     recompute.policy = {}\n", name_of(config.recompute.policy));
+    text += fmt::format(
+        "auto     recompute.policy = {}, zero.gather_bucket = {}, "
+        "zero.reduce_bucket = {}, zero.prefetch = {}\n",
+        name_of(config.recompute.policy), config.zero.gather_bucket, config.zero.reduce_bucket,
+        config.zero.prefetch);
   const MemoryLimits& limits = report.request.limits;
   std::string line;
   const auto add = [&](const std::optional<std::int64_t>& limit, const char* of) {

@@ -90,7 +90,7 @@ bool run_training(const JobRequest& request) {
   const TrainConfig given = load_train_config(load_request(request));
   const DataSet data = open_data(given.data);
   Backend backend = make_backend(given.device);
-  TrainConfig config = plan_launch(given, launch_place(request, true), backend);
+  const AutoChoice chosen = plan_launch(given, launch_place(request, true), backend);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
   const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
@@ -99,7 +99,7 @@ bool run_training(const JobRequest& request) {
                                    Deadline::after(request.rendezvous.timeout));
   };
   const std::unique_ptr<Group> world = make_group("world");
-  agree_on_auto(given, config, *world, Deadline::after(kGroupTimeout));
+  const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
   const bool side_by_side = config.zero.overlap && world->size() > 1;
   const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;
   const std::unique_ptr<Group> reduce = side_by_side ? make_group("reduce") : nullptr;

@@ -18,9 +18,8 @@ BuildRank rank_builder(const Kernels& kernels) {
   return [&kernels](const TrainConfig& config, int rank, int world_size) {
     TrainPrograms programs = make_programs(config, rank, world_size);
     PlacementPlan placement = place_programs(programs, kernels);
-    return BuiltRank{.step = std::move(programs.step),
-                     .spec = programs.spec,
-                     .placement = std::move(placement)};
+    return BuiltRank{
+        .step = std::move(programs.step), .spec = programs.spec, .placement = std::move(placement)};
   };
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/comm/pieces.h"
-#include "engine/plan/auto.h"
 
 namespace ds {
 namespace {
@@ -20,8 +19,8 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
 
 }  // namespace
 
-TrainConfig plan_launch(const TrainConfig& config, const LaunchPlace& place,
-                        const Backend& backend) {
+AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place,
+                       const Backend& backend) {
   const int slots = std::max(1, place.local_ranks);
   const BuildRank build = rank_builder(*backend.kernels);
   const SolveRequest request{.config = config,
@@ -31,19 +30,19 @@ TrainConfig plan_launch(const TrainConfig& config, const LaunchPlace& place,
                              .rank = place.rank,
                              .order_given = place.order_given,
                              .limits = limits_of(config, place, *backend.device)};
-  const TrainConfig chosen = resolve_auto(request, build);
-  require_fit(with_config(request, chosen), build);
+  AutoChoice chosen = resolve_auto(request, build);
+  require_fit(with_config(request, chosen.config), build);
   return chosen;
 }
 
-void agree_on_auto(const TrainConfig& given, TrainConfig& chosen, Group& world, Deadline deadline) {
-  if (!has_auto(given)) return;
-  std::vector<std::byte> policies(static_cast<std::size_t>(world.size()));
-  policies[static_cast<std::size_t>(world.rank())] =
-      static_cast<std::byte>(chosen.recompute.policy);
-  world.all_gather(cut_pieces(std::span(policies), policies.size()), deadline);
-  chosen.recompute.policy =
-      static_cast<RecomputePolicy>(*std::max_element(policies.begin(), policies.end()));
+TrainConfig agree_on_auto(const TrainConfig& given, const AutoChoice& own, Group& world,
+                          Deadline deadline) {
+  if (!has_auto(given)) return own.config;
+  std::vector<std::byte> levels(static_cast<std::size_t>(world.size()));
+  levels[static_cast<std::size_t>(world.rank())] = static_cast<std::byte>(own.level);
+  world.all_gather(cut_pieces(std::span(levels), levels.size()), deadline);
+  const auto level = static_cast<std::size_t>(*std::max_element(levels.begin(), levels.end()));
+  return auto_ladder(given, own.largest_group)[level];
 }
 
 }  // namespace ds

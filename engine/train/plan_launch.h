@@ -3,6 +3,7 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/config/load.h"
+#include "engine/plan/auto.h"
 #include "engine/train/plan_build.h"
 
 namespace ds {
@@ -17,11 +18,11 @@ struct LaunchPlace {
 /// The config with every "auto" chosen for this rank.
 /// Errors: Error{config} when the plan of the node's ranks, all as large as this one, is more than
 /// the config or this machine allows; it names what would fit.
-TrainConfig plan_launch(const TrainConfig& config, const LaunchPlace& place,
-                        const Backend& backend);
+AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place, const Backend& backend);
 
 /// Ranks may have chosen differently, as their machines do: all take the choice that needs least
 /// memory. `given` is the config before plan_launch(). Collective.
-void agree_on_auto(const TrainConfig& given, TrainConfig& chosen, Group& world, Deadline deadline);
+TrainConfig agree_on_auto(const TrainConfig& given, const AutoChoice& own, Group& world,
+                          Deadline deadline);
 
 }  // namespace ds

@@ -101,7 +101,7 @@ TEST_CASE("recompute.policy = auto: the least that fits, or all") {
   const auto chosen = [&](std::optional<std::int64_t> gib) {
     SolveRequest request{.config = config};
     if (gib) request.limits.device = *gib * kGiB;
-    return resolve_auto(request, build_by_policy).recompute.policy;
+    return resolve_auto(request, build_by_policy).config.recompute.policy;
   };
   CHECK(chosen(1) == RecomputePolicy::none);  // nothing was left open
   config.recompute.policy = RecomputePolicy::automatic;
@@ -111,6 +111,24 @@ TEST_CASE("recompute.policy = auto: the least that fits, or all") {
   CHECK(chosen(19) == RecomputePolicy::selective);
   CHECK(chosen(14) == RecomputePolicy::block);
   CHECK(chosen(1) == RecomputePolicy::block);
+}
+
+TEST_CASE("auto buckets: whole groups, then less and less, before more is computed again") {
+  TrainConfig config;
+  config.zero.gather_bucket = config.zero.prefetch = kAuto;
+  config.recompute.policy = RecomputePolicy::automatic;
+  const std::vector<TrainConfig> ladder = auto_ladder(config, 64 * kLeaf);
+  CHECK(ladder.size() == 9);
+  CHECK(ladder[0].zero.gather_bucket == 64 * kLeaf);
+  CHECK(ladder[2].zero.gather_bucket == 4 * kLeaf);
+  CHECK(ladder[2].recompute.policy == RecomputePolicy::none);
+  CHECK(ladder[8].recompute.policy == RecomputePolicy::block);
+  for (const TrainConfig& step : ladder) {
+    CHECK_FALSE(has_auto(step));
+    CHECK(step.zero.prefetch == 1);
+    CHECK(step.zero.reduce_bucket == config.zero.reduce_bucket);  // was given
+  }
+  CHECK(auto_ladder({}, kLeaf) == std::vector<TrainConfig>{TrainConfig{}});
 }
 
 TEST_CASE("what would fit is named, and nothing larger than that") {

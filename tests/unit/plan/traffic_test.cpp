@@ -99,3 +99,73 @@ TEST_CASE("a step's matrix products are those of the convention") {
   CHECK(flops_of(step) == doctest::Approx(6 * tokens * training_flops_per_token(config, 4)));
   CHECK(flops_of(recompute(once, Recompute::block)) > 1.05 * flops_of(once));
 }
+
+namespace {
+
+/// Bytes sent by all ranks of a job of tiny steps, whose weights have the type `act`.
+std::int64_t sent_by_all(ShardSpec spec, int world, DType act) {
+  std::int64_t sent = 0;
+  const Program differentiated = differentiate(tiny_forward(act));
+  spec.world_size = spec.virtual_ranks = world;
+  for (spec.rank = 0; spec.rank < world; ++spec.rank)
+    sent += traffic_of(shard(differentiated, spec), spec, world).sent();
+  return sent;
+}
+
+}  // namespace
+
+TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N a rank") {
+  constexpr int kWorld = 4;
+  const std::int64_t psi = elements_of(tiny_forward());
+  using Order = ShardSpec::Order;
+  for (const DType act : {DType::f32, DType::bf16}) {
+    const std::int64_t weights = size_of(act), gradients = size_of(DType::f32);
+    for (const int accum : {1, 3}) {
+      for (const bool overlap : {false, true}) {
+        const auto volume = [&](int stage, Order order) {
+          return sent_by_all({.accum = accum, .order = order, .stage = stage, .overlap = overlap},
+                             kWorld, act);
+        };
+        const std::int64_t once = psi * (kWorld - 1);  // of all ranks together
+        CAPTURE(accum);
+        // Stage 0 gathers the reduced gradient; 1 and 2 gather the new weights instead.
+        CHECK(volume(0, Order::boundary) == 2 * gradients * once);
+        CHECK(volume(0, Order::step) == (accum + 1) * gradients * once);
+        for (const int stage : {1, 2}) {
+          CHECK(volume(stage, Order::boundary) == (gradients + weights) * once);
+          CHECK(volume(stage, Order::step) == (accum * gradients + weights) * once);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stage 3 gathers for each stretch of uses, twice for groups that forward leaves alone") {
+  constexpr int kWorld = 4;
+  const Program forward = tiny_forward(DType::bf16);
+  const std::int64_t once = elements_of(forward) * (kWorld - 1);
+  using Order = ShardSpec::Order;
+  for (const int accum : {1, 3}) {
+    const std::int64_t reduce = accum * 4 * once;
+    const std::int64_t sent =
+        sent_by_all({.accum = accum, .order = Order::step, .stage = 3}, kWorld, DType::bf16);
+    // At most forward and backward in every micro-step (3 psi with one), and the tied head's
+    // weights once more for the embedding; no more than once where the uses touch.
+    CHECK(sent - reduce <= 3 * accum * 2 * once);
+    CHECK(sent - reduce > accum * 2 * once);
+    // What is used again at once is not gathered twice.
+    const std::int64_t kept =
+        sent_by_all({.accum = accum, .order = Order::step, .stage = 3, .reuse_distance = INT64_MAX},
+                    kWorld, DType::bf16);
+    CHECK(kept - reduce == 2 * once);
+  }
+}
+
+TEST_CASE("buckets move the same bytes in more pieces") {
+  for (const int stage : {1, 3}) {
+    ShardSpec spec{.accum = 2, .order = ShardSpec::Order::step, .stage = stage};
+    const std::int64_t whole = sent_by_all(spec, 3, DType::bf16);
+    spec.gather_bucket = spec.reduce_bucket = 3 * kLeaf;
+    CHECK(sent_by_all(spec, 3, DType::bf16) == whole);
+  }
+}
