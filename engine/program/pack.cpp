@@ -123,7 +123,6 @@ class Placed {
 
 /// The smallest hole that fits among blocks alive at the same time, else their end.
 std::int64_t best_fit(Placed& placed, const Block& block) {
-  const std::int64_t alignment = alignment_for(block.bytes);
   std::int64_t cursor = 0, best_hole = 0;
   std::optional<std::int64_t> best;
   placed.each_meeting(block, [&](const Block& other) {
@@ -132,7 +131,7 @@ std::int64_t best_fit(Placed& placed, const Block& block) {
       best = cursor;
       best_hole = hole;
     }
-    cursor = std::max(cursor, round_up(other.end(), alignment));
+    cursor = std::max(cursor, round_up(other.end(), block.alignment));
   });
   return best.value_or(cursor);
 }
@@ -169,8 +168,8 @@ std::vector<Block> place_in_order(std::vector<Block> blocks, Before before,
 
 }  // namespace
 
-std::int64_t alignment_for(std::int64_t bytes) {
-  return bytes >= kPageAligned ? kPage : kSmallAlignment;
+std::int64_t alignment_for(std::int64_t bytes, Tier tier) {
+  return bytes >= kPageAligned || tier != Tier::device ? kPage : kSmallAlignment;
 }
 
 std::int64_t end_of(const std::vector<Block>& placed) {

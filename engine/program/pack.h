@@ -10,14 +10,14 @@ namespace ds {
 struct Block {
   ValueId id = kNoValue;
   Life life{};
-  std::int64_t bytes = 0, offset = 0;
+  std::int64_t bytes = 0, offset = 0, alignment = 1;
   [[nodiscard]] std::int64_t end() const { return offset + bytes; }
 };
 
 inline constexpr std::int64_t kPage = 4096;
 
-/// Pages from 64 KiB on, 512 bytes below.
-std::int64_t alignment_for(std::int64_t bytes);
+/// On the device pages from 64 KiB on, 512 bytes below; elsewhere pages: files are read into it.
+std::int64_t alignment_for(std::int64_t bytes, Tier tier);
 inline std::int64_t round_up(std::int64_t bytes, std::int64_t to) {
   return (bytes + to - 1) / to * to;
 }

@@ -26,6 +26,7 @@ struct ShardSpec {
   std::int64_t reuse_distance = 0;      // a group used again after gathering no more than that
                                         // stays
   std::int64_t persist_below = 0;       // groups of fewer elements stay whole at stage 3
+  bool separate_master = false;         // fp32 masters are not the weights' own memory
   std::int64_t state_tile = INT64_MAX;  // elements of optimizer state that are kept as one
 };
 

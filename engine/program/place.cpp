@@ -120,9 +120,11 @@ class Placement {
       const Value& value = program.values[i];
       const std::int64_t bytes = bytes_of(value);
       if (value.tier != tier || !lives[i].used() || bytes == 0) continue;
+      const std::int64_t alignment = alignment_for(bytes, tier);
       blocks.push_back({.id = static_cast<ValueId>(i),
                         .life = lives[i],
-                        .bytes = round_up(bytes, alignment_for(bytes))});
+                        .bytes = round_up(bytes, alignment),
+                        .alignment = alignment});
     }
     return blocks;
   }

@@ -19,6 +19,20 @@ std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec
   return cuts;
 }
 
+ValueId add_view(Program& program, ValueId base, std::int64_t offset, const Shape& shape,
+                 const std::string& name) {
+  const Value& of = program.value(base);
+  DS_ASSERT(of.base == kNoValue, "views of views are not made");
+  return program.add_value({.name = name,
+                            .kind = of.kind,
+                            .dtype = of.dtype,
+                            .shape = shape,
+                            .micro = of.micro,
+                            .base = base,
+                            .offset = offset,
+                            .tier = of.tier});
+}
+
 bool splits_weights(const ParamGroup& group, const ShardSpec& spec) {
   return spec.stage == 3 && spec.world_size > 1 && group.elements >= spec.persist_below;
 }

@@ -15,6 +15,10 @@ bool splits_weights(const ParamGroup& group, const ShardSpec& spec);
 /// Adds the value that keeps this rank's slice of the group's weights.
 ValueId add_weight_slice(Program& program, const ParamGroup& group, const ShardSpec& spec);
 
+/// Adds a view of `elements` of `base` (itself no view), of the same kind, type and tier.
+ValueId add_view(Program& program, ValueId base, std::int64_t offset, const Shape& shape,
+                 const std::string& name);
+
 /// Ranges of every slice that one collective each moves; {0, INT64_MAX} alone when all go at once.
 /// `bucket`: most elements of the whole group.
 struct BucketRange {

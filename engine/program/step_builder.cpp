@@ -54,16 +54,9 @@ ValueId StepBuilder::make_slice(int g, const std::string& name) {
                             .shape = {slice_elements(g)}});
 }
 
-ValueId StepBuilder::view(ValueId base, std::int64_t offset, Shape shape, const std::string& name) {
-  const Value& of = program.value(base);
-  DS_ASSERT(of.base == kNoValue, "views of views are not made");
-  return program.add_value({.name = name,
-                            .kind = of.kind,
-                            .dtype = of.dtype,
-                            .shape = shape,
-                            .micro = of.micro,
-                            .base = base,
-                            .offset = offset});
+ValueId StepBuilder::view(ValueId base, std::int64_t offset, const Shape& shape,
+                          const std::string& name) {
+  return add_view(program, base, offset, shape, name);
 }
 
 const FlatGradient& StepBuilder::reduced(int g) {

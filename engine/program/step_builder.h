@@ -50,7 +50,7 @@ class StepBuilder {
 
   FlatGradient make_gradient(int g, const std::string& suffix);
   ValueId make_slice(int g, const std::string& name);
-  ValueId view(ValueId base, std::int64_t offset, Shape shape, const std::string& name);
+  ValueId view(ValueId base, std::int64_t offset, const Shape& shape, const std::string& name);
   /// The group's reduced gradient: made at the first call; alone, it is the first leaf itself.
   const FlatGradient& reduced(int g);
   void set_reduced(int g, FlatGradient gradient);

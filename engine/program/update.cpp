@@ -32,7 +32,8 @@ void append_adamw(StepBuilder& step, int g) {
     group.state_elements = step.slice_elements(g);
   }
   const ValueId weights = updated_weights(step, g);
-  const bool is_own_master = step.program.value(weights).dtype == DType::f32;
+  const bool is_own_master =
+      step.program.value(weights).dtype == DType::f32 && !step.spec.separate_master;
   if (group.state_elements > 0) {
     const StateTile all{.first = group.state_first,
                         .elements = group.state_elements,

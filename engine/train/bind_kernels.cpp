@@ -146,6 +146,18 @@ Executor::Bound Executor::bind_backward(const Op& op) {
   }
 }
 
+// A step that is left out changes nothing; weights on their way to where they are kept are made
+// from the master as it was.
+void Executor::keep_weights(const OptimizerUpdate& update, Stream& stream) {
+  if (!update.weights || !update.master) return;
+  if (update.weights.dtype != DType::f32) {
+    kernels_.run(Cast{.in = update.master, .out = update.weights}, stream);
+  } else {
+    device_.copy(update.weights.data, update.master.data,
+                 static_cast<std::size_t>(update.master.bytes()), stream);
+  }
+}
+
 Executor::Bound Executor::bind_step(const Op& op) {
   if (op.code == OpCode::leaf_squares) {
     return call(op, LeafSquares{.in = in(op, 0), .sums = out(op, 0), .non_finite = out(op, 1)});
@@ -162,7 +174,7 @@ Executor::Bound Executor::bind_step(const Op& op) {
   return [this, args, &stream](StepContext& context) {
     AdamWUpdate now = args;
     const UpdateNumbers& u = context.update;
-    if (u.skip) return;
+    if (u.skip) return keep_weights(now, stream);
     now.grad_scale = u.grad_scale;
     now.lr = u.lr;
     now.beta1 = u.beta1;

@@ -78,6 +78,7 @@ class Executor {
   Bound bind_all_gather(const Op& op);
   template <class Args>
   Bound call(const Op& op, Args args);
+  void keep_weights(const OptimizerUpdate& update, Stream& stream);
   void run_op(std::size_t index);
   void fail(std::size_t index);
   [[nodiscard]] Stream& stream_of(const Op& op) const;

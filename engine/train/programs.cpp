@@ -39,6 +39,12 @@ Recompute recompute_of(RecomputePolicy policy) {
 
 namespace {
 
+Tier tier_of(OffloadDevice device) {
+  return device == OffloadDevice::none  ? Tier::device
+         : device == OffloadDevice::cpu ? Tier::host
+                                        : Tier::nvme;
+}
+
 std::int64_t given(std::int64_t value, std::int64_t otherwise) {
   return value == kAuto ? otherwise : value;
 }
@@ -60,7 +66,19 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .prefetch = given(config.zero.prefetch, 1),
           .max_live = config.zero.max_live,
           .reuse_distance = config.zero.reuse_distance,
-          .persist_below = config.zero.persist_below};
+          .persist_below = config.zero.persist_below,
+          .separate_master = config.offload.param.device != OffloadDevice::none,
+          .state_tile = config.offload.optimizer.device == OffloadDevice::none
+                            ? INT64_MAX
+                            : config.offload.optimizer.tile};
+}
+
+OffloadSpec offload_spec(const TrainConfig& config) {
+  return {.states = tier_of(config.offload.optimizer.device),
+          .weights = tier_of(config.offload.param.device),
+          .tile = config.offload.optimizer.tile,
+          .buffers = static_cast<int>(config.offload.optimizer.buffers),
+          .overlap = config.zero.overlap};
 }
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
@@ -79,8 +97,12 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   TrainPrograms programs;
   programs.spec = shard_spec(config, rank, world_size);
   const ShardSpec& spec = programs.spec;
-  programs.validation = shard_forward(build_gpt2(config.model, shape), spec);
-  programs.trunk = shard_forward(without_head(build_gpt2(config.model, one)), spec);
+  const OffloadSpec offload = offload_spec(config);
+  const auto for_use = [&](const Program& program) {
+    return offload_weights(shard_forward(program, spec), spec, offload);
+  };
+  programs.validation = for_use(build_gpt2(config.model, shape));
+  programs.trunk = for_use(without_head(build_gpt2(config.model, one)));
   const Program forward = build_gpt2(config.model, training);
   show("build", forward);
   const Program differentiated = differentiate(forward);
@@ -89,15 +111,30 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("recompute", whole);
   programs.step = shard(whole, spec);
   show("shard", programs.step);
+  programs.step = offload_states(offload_weights(std::move(programs.step), spec, offload), offload);
+  show("offload", programs.step);
+  if (config.offload.optimizer.update == UpdateTime::forward) {
+    RotatedStep forms = rotate(programs.step, offload.overlap);
+    programs.step = std::move(forms.next);
+    programs.first = std::move(forms.first);
+    programs.flush = std::move(forms.flush);
+    show("rotate", programs.step);
+  }
   programs.digest = hash_of_global_program(whole, spec);
-  for (const Program* program : {&programs.step, &programs.validation, &programs.trunk})
-    verify(*program);
+  for (const Program* program : programs.all()) verify(*program);
+  return programs;
+}
+
+std::vector<const Program*> TrainPrograms::all() const {
+  std::vector<const Program*> programs{&step, &validation, &trunk};
+  if (first) programs.push_back(&*first);
+  if (flush) programs.push_back(&*flush);
   return programs;
 }
 
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels) {
   const auto workspace = static_cast<std::int64_t>(kernels.workspace_bytes(programs.step.extents));
-  return place({&programs.step, &programs.validation, &programs.trunk}, workspace);
+  return place(programs.all(), workspace);
 }
 
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {

@@ -3,21 +3,28 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/config/train_config.h"
 #include "engine/kernels/kernels.h"
+#include "engine/program/offload.h"
 #include "engine/program/passes.h"
 
 namespace ds {
 
 struct TrainPrograms {
-  Program step;        // one whole optimizer step of this rank
-  Program validation;  // forward and loss of one micro-batch
-  Program trunk;       // forward of one sequence without the head, for sampling
-  std::string digest;  // of the global program: equal on all ranks
+  Program step;  // one whole optimizer step of this rank; it may begin with the update of
+                 // the step before
+  std::optional<Program> first, flush;  // if so: a step without that, and that update alone
+  Program validation;                   // forward and loss of one micro-batch
+  Program trunk;                        // forward of one sequence without the head, for sampling
+  std::string digest;                   // of the global program: equal on all ranks
   ShardSpec spec;
+
+  /// step, validation, trunk, then first and flush where there are such.
+  [[nodiscard]] std::vector<const Program*> all() const;
 };
 
 /// Of activations and of the weights that compute.
@@ -30,7 +37,7 @@ constexpr DType act_of(Precision precision) {
 /// Sees the step's program after each pass, by the pass's name.
 using PassSeen = std::function<void(std::string_view pass, const Program& program)>;
 
-/// build -> differentiate -> recompute -> shard. Pure.
+/// build -> differentiate -> recompute -> shard -> offload -> rotate. Pure.
 /// Errors: Error{config} when the job has more ranks than virtual ranks.
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen = {});
@@ -38,7 +45,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
 /// Who a rank is for the pass "shard".
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size);
 
-/// Offsets for all three in one arena.
+/// Offsets for all of them, in the order of all().
 PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.

@@ -47,6 +47,13 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences a step; {} planned a rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
                              format_bytes(trainer.plan().device().total_bytes)));
+  const std::int64_t on_host = trainer.plan().of(Tier::host).total_bytes;
+  const std::int64_t in_files = trainer.plan().of(Tier::nvme).total_bytes;
+  if (on_host > 0)
+    progress_.note(fmt::format(
+        "offload  {} in host memory{} a rank", format_bytes(on_host),
+        in_files > 0 ? fmt::format(", {} in files", format_bytes(in_files)) : std::string()));
+  if (!trainer.storage().empty()) progress_.note("files    " + trainer.storage());
   logged_at_ = Clock::now();
 }
 

@@ -40,7 +40,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   // Beyond this point all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  memory_.emplace(plan_, groups, backend, nullptr);
+  memory_.emplace(plan_, groups, backend, open_files());
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
                         std::size_t index) {
     const std::vector<std::int64_t>& offsets = plan_.offsets[index];
@@ -52,10 +52,35 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   bind(step_executor_, programs_.step, 0);
   bind(validation_executor_, programs_.validation, 1);
   bind(trunk_executor_, programs_.trunk, 2);
-  initialise_weights(programs_.step, *step_executor_, memory_->files(),
+  if (programs_.first) bind(first_executor_, *programs_.first, 3);
+  if (programs_.flush) bind(flush_executor_, *programs_.flush, 4);
+  initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
                      static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
                      memory_->stream());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
+}
+
+std::unique_ptr<TileFiles> Trainer::open_files() {
+  const std::int64_t bytes = plan_.of(Tier::nvme).total_bytes;
+  if (bytes == 0) return nullptr;
+  constexpr std::array kEngines{TileEngine::automatic, TileEngine::uring, TileEngine::threads};
+  const OffloadIo& io = config_.offload.io;
+  const std::vector<std::string>& folders = config_.offload.optimizer.paths.empty()
+                                                ? config_.offload.param.paths
+                                                : config_.offload.optimizer.paths;
+  std::unique_ptr<TileFiles> files =
+      TileFiles::open({.folders = folders,
+                       .bytes = bytes,
+                       .engine = kEngines[static_cast<std::size_t>(io.engine)],
+                       .block = io.block,
+                       .depth = static_cast<int>(io.depth),
+                       .checksum = io.checksum,
+                       .rank = world_.rank(),
+                       .label = "optimizer state"});
+  const DiskRates rates = files->probe();
+  storage_ = fmt::format("{}, read {:.2f} GB/s, write {:.2f} GB/s", files->description(),
+                         rates.read / 1e9, rates.write / 1e9);
+  return files;
 }
 
 void Trainer::agree() const {
@@ -71,14 +96,18 @@ void Trainer::agree() const {
 
 StepReport Trainer::step(bool wish_stop) {
   wish_stop_ = wish_stop;
+  const bool is_first = programs_.first && !update_is_due_;
+  program_ = is_first ? &*programs_.first : &programs_.step;
+  executor_ = is_first ? &*first_executor_ : &*step_executor_;
   load_batches();
   const double scale = control_.loss_scale();
   context_.seed = static_cast<std::uint64_t>(config_.train.seed);
   context_.step = static_cast<std::uint64_t>(step_);
   context_.loss_scale = static_cast<float>(scale);
   if (is_planted()) watch_for_plant();
-  step_executor_->run(context_);
+  executor_->run(context_);
   if (is_refused_) report_non_finite();
+  update_is_due_ = programs_.flush.has_value();
   context_.after_op = nullptr;
   ++step_;
   return {.step = step_,
@@ -92,18 +121,18 @@ StepReport Trainer::step(bool wish_stop) {
 }
 
 void Trainer::load_batches() {
-  for (std::size_t micro = 0; micro < programs_.step.micro_batches.size(); ++micro) {
-    const MicroBatch& place = programs_.step.micro_batches[micro];
+  for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
+    const MicroBatch& place = program_->micro_batches[micro];
     auto* samples = place.samples == kNoValue
                         ? nullptr
-                        : static_cast<std::int64_t*>(step_executor_->tensor(place.samples).data);
+                        : static_cast<std::int64_t*>(executor_->tensor(place.samples).data);
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
       const std::int64_t sample =
           batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b));
       offsets_[b] = sampler_.offset(sample);
       if (samples != nullptr) samples[b] = sample;
     }
-    load_batch(*step_executor_, programs_.step, micro, data_.train);
+    load_batch(*executor_, *program_, micro, data_.train);
   }
 }
 
@@ -124,11 +153,11 @@ ControlWord Trainer::own_word() const {
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress,
                    .wish_stop = wish_stop_};
-  for (const MicroBatch& micro : programs_.step.micro_batches) {
-    word.loss.add(*static_cast<const double*>(step_executor_->tensor(micro.loss).data));
-    word.tokens += *static_cast<const std::int64_t*>(step_executor_->tensor(micro.count).data);
+  for (const MicroBatch& micro : program_->micro_batches) {
+    word.loss.add(*static_cast<const double*>(executor_->tensor(micro.loss).data));
+    word.tokens += *static_cast<const std::int64_t*>(executor_->tensor(micro.count).data);
   }
-  for (const Op& op : programs_.step.ops) {
+  for (const Op& op : program_->ops) {
     if (op.code != OpCode::leaf_squares) continue;
     for (const double sum : numbers<double>(op.out[0])) word.norm_squared.add(sum);
     for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
@@ -143,7 +172,7 @@ ControlWord Trainer::own_word() const {
 
 template <class T>
 std::span<const T> Trainer::numbers(ValueId id) const {
-  const Tensor tensor = step_executor_->tensor(id);
+  const Tensor tensor = executor_->tensor(id);
   return {static_cast<const T*>(tensor.data), static_cast<std::size_t>(tensor.elements())};
 }
 
@@ -176,8 +205,15 @@ void Trainer::draw_decision(StepContext& context) {
                                                 .bias_correction2 = decision_.bias_correction2});
 }
 
+void Trainer::flush() {
+  if (!update_is_due_) return;
+  flush_executor_->run(context_);
+  update_is_due_ = false;
+}
+
 std::optional<double> Trainer::validate() {
   if (data_.validation.size() == 0) return std::nullopt;
+  flush();
   const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
   const std::int64_t windows = batches * batch_.micro;
   ControlWord word{.rank = world_.rank(),
@@ -206,12 +242,14 @@ std::optional<double> Trainer::validate() {
 }
 
 std::string Trainer::sample() {
+  flush();
   const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
   return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, *backend_.kernels,
                   memory_->stream());
 }
 
 std::string Trainer::weights_hash() {
+  flush();
   return ds::weights_hash(programs_.step, programs_.spec, *step_executor_, memory_->files(), world_,
                           context_.comm_timeout);
 }

@@ -59,11 +59,16 @@ class Trainer {
   [[nodiscard]] std::string weights_hash();
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
+  /// For people: how files are reached, and their measured rates; empty without files.
+  [[nodiscard]] const std::string& storage() const { return storage_; }
   [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
 
  private:
   void agree() const;
   void load_batches();
+  /// Runs an update that is still due. Collective.
+  void flush();
+  std::unique_ptr<TileFiles> open_files();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
@@ -82,8 +87,13 @@ class Trainer {
   TrainPrograms programs_;
   PlacementPlan plan_;
   std::int64_t anonymous_before_ = 0;
+  std::string storage_;
   std::optional<RankMemory> memory_;
-  std::optional<Executor> step_executor_, validation_executor_, trunk_executor_;
+  std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
+      flush_executor_;
+  bool update_is_due_ = false;        // of the last step, by the next one or by flush()
+  const Program* program_ = nullptr;  // of the step under way
+  Executor* executor_ = nullptr;
   Sampler sampler_;
   BatchPlan batch_;
   StepContext context_;

@@ -29,15 +29,15 @@ void Trainer::watch_for_plant() {
     return;
   }
   context_.after_op = [this](std::size_t index) {
-    plant_nan(programs_.step.ops[index], fault_.op,
-              [this](ValueId id) { return step_executor_->tensor(id); });
+    plant_nan(program_->ops[index], fault_.op,
+              [this](ValueId id) { return executor_->tensor(id); });
   };
 }
 
 // The same step once more, with a look at every result: the weights are as they were, and a step is
 // deterministic. All ranks take part, so all name the same place.
 void Trainer::report_non_finite() {
-  NonFiniteHunt hunt(programs_.step, [this](ValueId id) { return step_executor_->tensor(id); });
+  NonFiniteHunt hunt(*program_, [this](ValueId id) { return executor_->tensor(id); });
   load_batches();
   context_.on_control = [](StepContext&) {};
   const auto planted = std::move(context_.after_op);
@@ -45,7 +45,7 @@ void Trainer::report_non_finite() {
     if (planted) planted(index);
     hunt.look(index);
   };
-  step_executor_->run(context_);
+  executor_->run(context_);
 
   std::vector<std::byte> texts(static_cast<std::size_t>(world_.size()) * kTextBytes);
   const auto pieces = cut_pieces(std::span(texts), static_cast<std::size_t>(world_.size()));

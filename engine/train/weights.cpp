@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "engine/program/liveness.h"
+#include "engine/program/offload.h"
 #include "engine/program/slices.h"
 
 namespace ds {
@@ -14,11 +16,18 @@ namespace {
 /// Elements that are made or moved at once where nothing else sets a size.
 constexpr std::int64_t kChunk = 1 << 18;
 
+/// The first address from `data` on that files can be read into.
+std::byte* aligned(std::byte* data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  return data + (kTileAlignment - address % kTileAlignment) % kTileAlignment;
+}
+
 class FirstValues {
  public:
-  FirstValues(const Program& step, const Executor& executor, TileFiles* files, std::uint64_t seed,
-              Kernels& kernels, Stream& stream)
+  FirstValues(const Program& step, const ShardSpec& spec, const Executor& executor,
+              TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream)
       : step_(step),
+        spec_(spec),
         executor_(executor),
         files_(files),
         seed_(seed),
@@ -29,6 +38,7 @@ class FirstValues {
     for (const StateTile& tile : group.states) fill_state(group, tile);
     const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
     if (is_master(group, weights)) return;
+    if (step_.value(weights).tier == Tier::nvme) return fill_files(group, weights);
     fill_weights(group, weights, group.weights != kNoValue ? 0 : group.state_first);
   }
 
@@ -45,10 +55,12 @@ class FirstValues {
       return;  // moments: memory starts as zeros
     }
     const Value& home = step_.value(master.base);
-    buffer_.assign(static_cast<std::size_t>(home.shape.elements()), 0.0F);
-    fill_range(group, tile.first, {buffer_.data(), DType::f32, {tile.elements}});
+    const auto bytes = static_cast<std::size_t>(bytes_of(home));
+    std::vector<std::byte> whole(bytes + kTileAlignment);
+    std::byte* const data = aligned(whole.data());
+    fill_range(group, tile.first, {data, DType::f32, {tile.elements}});
     stream_.synchronize();
-    files_->write(executor_.offset(master.base), std::as_bytes(std::span(buffer_)));
+    files_->write(executor_.offset(master.base), {data, bytes});
   }
 
   void fill_weights(const ParamGroup& group, ValueId id, std::int64_t first) {
@@ -67,6 +79,25 @@ class FirstValues {
       fill_range(group, first + at, exact);
       kernels_.run(Cast{.in = exact, .out = chunk}, stream_);
       stream_.synchronize();
+    }
+  }
+
+  // Tile by tile, as they will be read.
+  void fill_files(const ParamGroup& group, ValueId id) {
+    const DType dtype = step_.value(id).dtype;
+    for (const TileRange& tile : tiles_of(0, group.state_elements, spec_.state_tile)) {
+      buffer_.assign(static_cast<std::size_t>(padded(tile.elements)), 0.0F);
+      fill_range(group, group.state_first + tile.first,
+                 {buffer_.data(), DType::f32, {tile.elements}});
+      const std::int64_t bytes = padded(tile.elements) * size_of(dtype);
+      std::vector<std::byte> cast(static_cast<std::size_t>(bytes) + kTileAlignment);
+      std::byte* const data = aligned(cast.data());
+      kernels_.run(Cast{.in = {buffer_.data(), DType::f32, {padded(tile.elements)}},
+                        .out = {data, dtype, {padded(tile.elements)}}},
+                   stream_);
+      stream_.synchronize();
+      files_->write(executor_.offset(id) + tile.first * size_of(dtype),
+                    {data, static_cast<std::size_t>(bytes)});
     }
   }
 
@@ -94,6 +125,7 @@ class FirstValues {
   }
 
   const Program& step_;
+  const ShardSpec& spec_;
   const Executor& executor_;
   TileFiles* const files_;
   const std::uint64_t seed_;
@@ -134,16 +166,18 @@ std::span<const float> master_of(const Program& step, const StateTile& tile,
   const auto elements = static_cast<std::size_t>(tile.elements);
   if (master.tier != Tier::nvme)
     return {static_cast<const float*>(executor.tensor(tile.master).data), elements};
-  buffer.resize(static_cast<std::size_t>(step.value(master.base).shape.elements()));
-  files->read(executor.offset(master.base), std::as_writable_bytes(std::span(buffer)));
-  return std::span(buffer).first(elements);
+  const auto bytes = static_cast<std::size_t>(bytes_of(step.value(master.base)));
+  buffer.resize((bytes + kTileAlignment) / sizeof(float));
+  std::byte* const data = aligned(reinterpret_cast<std::byte*>(buffer.data()));
+  files->read(executor.offset(master.base), {data, bytes});
+  return {reinterpret_cast<const float*>(data), elements};
 }
 
 }  // namespace
 
-void initialise_weights(const Program& step, const Executor& executor, TileFiles* files,
-                        std::uint64_t seed, Kernels& kernels, Stream& stream) {
-  FirstValues values(step, executor, files, seed, kernels, stream);
+void initialise_weights(const Program& step, const ShardSpec& spec, const Executor& executor,
+                        TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream) {
+  FirstValues values(step, spec, executor, files, seed, kernels, stream);
   for (const ParamGroup& group : step.groups) values.fill(group);
   stream.synchronize();
 }

@@ -11,8 +11,8 @@ namespace ds {
 
 /// Fills master weights, moments and weights of this rank; random numbers are keyed by tensor and
 /// element.
-void initialise_weights(const Program& step, const Executor& executor, TileFiles* files,
-                        std::uint64_t seed, Kernels& kernels, Stream& stream);
+void initialise_weights(const Program& step, const ShardSpec& spec, const Executor& executor,
+                        TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream);
 
 /// XXH3 (128 bits) over the fp32 master weights in logical order, as 32 hexadecimal digits, on rank
 /// 0; empty on the others. Collective.

@@ -1,0 +1,38 @@
+// Optimizer state and weights outside the device: what lies where, and the step around it.
+#pragma once
+
+#include "engine/program/passes.h"
+
+namespace ds {
+
+struct OffloadSpec {
+  Tier states = Tier::device;   // device, host or nvme
+  Tier weights = Tier::device;  // of groups whose weights are split: device, host or nvme
+  std::int64_t tile = 4 << 20;  // elements; a multiple of 2 * kLeaf
+  int buffers = 4;              // tiles on their way at once
+  bool overlap = true;          // copies run beside the compute stream
+};
+
+/// Elements of a piece of weights in files: whole pages for types of two bytes.
+std::int64_t padded(std::int64_t elements);
+
+/// The optimizer works through tiles on the tier that holds its state: gradients go there, weights
+/// come back. A tile's states lie side by side. Replaces the values and updates of the pass
+/// "shard".
+Program offload_states(Program step, const OffloadSpec& spec);
+
+/// Before offload_states. Split weights lie on spec.weights, and come to the device where they are
+/// gathered. For any program after its weights are split; updates on the device send what they
+/// write there. Weights in files need states on the host or in files.
+Program offload_weights(Program program, const ShardSpec& shard, const OffloadSpec& spec);
+
+/// A step whose update runs at the start of the next one, group by group ahead of the weights'
+/// first use: the same arithmetic, beside the next forward pass.
+struct RotatedStep {
+  Program first;  // forward, backward, control
+  Program next;   // the last step's update, then the same
+  Program flush;  // the update alone: before the weights are needed for anything else
+};
+RotatedStep rotate(const Program& step, bool overlap);
+
+}  // namespace ds

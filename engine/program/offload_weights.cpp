@@ -1,0 +1,116 @@
+// Split weights outside the device: slices come in where they are gathered.
+#include <map>
+
+#include "engine/program/liveness.h"
+#include "engine/program/offload.h"
+#include "engine/program/slices.h"
+
+namespace ds {
+namespace {
+
+class WeightPass {
+ public:
+  WeightPass(Program program, const ShardSpec& shard, const OffloadSpec& spec)
+      : program_(std::move(program)), shard_(shard), spec_(spec) {}
+
+  Program run() {
+    for (std::size_t g = 0; g < program_.groups.size(); ++g) {
+      ParamGroup& group = program_.groups[g];
+      if (group.slice == kNoValue) continue;
+      group_of_slice_[group.slice] = static_cast<int>(g);
+      Value& slice = program_.values[static_cast<std::size_t>(group.slice)];
+      slice.tier = spec_.weights;
+      if (slice.tier == Tier::nvme) slice.shape = {padded(slice.shape.elements())};
+    }
+    std::vector<Op> ops = std::move(program_.ops);
+    program_.ops.clear();
+    for (Op& op : ops) add(std::move(op));
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] int slice_group(ValueId id) const {
+    const auto found = group_of_slice_.find(id);
+    return found == group_of_slice_.end() ? -1 : found->second;
+  }
+
+  void add(Op op) {
+    if (op.code == OpCode::all_gather && !op.in.empty() && slice_group(op.in[0]) >= 0) {
+      if (op.attrs.comm.from == 0) bring_in(op);  // the first bucket brings all of the slice
+      op.in.clear();
+      program_.ops.push_back(std::move(op));
+      return;
+    }
+    const ValueId written = op.code == OpCode::adamw ? op.out.back() : kNoValue;
+    if (slice_group(written) < 0 || spec_.states != Tier::device) {
+      program_.ops.push_back(std::move(op));
+      return;
+    }
+    const Value& slice = program_.value(written);
+    op.out.back() = program_.add_value({.name = op.path + ".weights",
+                                        .kind = ValueKind::parameter,
+                                        .dtype = slice.dtype,
+                                        .shape = slice.shape});
+    const Op sent = copy("weights_out", op.attrs.group, op.out.back(), written, StreamId::evict);
+    program_.ops.push_back(std::move(op));
+    program_.ops.push_back(sent);
+  }
+
+  Op copy(const char* what, int g, ValueId from, ValueId to, StreamId stream) {
+    return {.code = OpCode::copy,
+            .path = fmt::format("{}.{}", what, program_.groups[static_cast<std::size_t>(g)].name),
+            .in = {from},
+            .out = {to},
+            .attrs = {.group = g},
+            .stream = spec_.overlap ? stream : StreamId::compute};
+  }
+
+  // Straight into this rank's part of the whole copy.
+  void bring_in(const Op& gather) {
+    const int g = gather.attrs.group;
+    const std::vector<std::int64_t>& cuts = gather.attrs.comm.cuts;
+    const std::int64_t first = cuts[static_cast<std::size_t>(shard_.rank)];
+    const std::int64_t elements = cuts[static_cast<std::size_t>(shard_.rank) + 1] - first;
+    if (elements == 0) return;
+    if (spec_.weights == Tier::host) {
+      const ValueId own = add_view(program_, gather.out[0], first, {elements},
+                                   program_.value(gather.out[0]).name + ".own");
+      program_.ops.push_back(copy("weights_in", g, gather.in[0], own, StreamId::fetch));
+      return;
+    }
+    for (const TileRange& tile : tiles_of(0, elements, spec_.tile)) {
+      const std::string name =
+          fmt::format("{}.own{}", program_.value(gather.out[0]).name, tile.first);
+      const ValueId ring = program_.add_value({.name = name + ".ring",
+                                               .kind = ValueKind::parameter,
+                                               .dtype = program_.value(gather.in[0]).dtype,
+                                               .shape = {padded(tile.elements)},
+                                               .tier = Tier::host});
+      const ValueId file =
+          add_view(program_, gather.in[0], tile.first, {padded(tile.elements)}, name + ".file");
+      const ValueId part = add_view(program_, ring, 0, {tile.elements}, name + ".part");
+      const ValueId own =
+          add_view(program_, gather.out[0], first + tile.first, {tile.elements}, name);
+      program_.ops.push_back(copy("read", g, file, ring, StreamId::fetch));
+      program_.ops.push_back(copy("weights_in", g, part, own, StreamId::fetch));
+    }
+  }
+
+  Program program_;
+  const ShardSpec& shard_;
+  const OffloadSpec& spec_;
+  std::map<ValueId, int> group_of_slice_;
+};
+
+}  // namespace
+
+std::int64_t padded(std::int64_t elements) {
+  return (elements + 2 * kLeaf - 1) / (2 * kLeaf) * (2 * kLeaf);
+}
+
+Program offload_weights(Program program, const ShardSpec& shard, const OffloadSpec& spec) {
+  if (spec.weights == Tier::device) return program;
+  return WeightPass(std::move(program), shard, spec).run();
+}
+
+}  // namespace ds
