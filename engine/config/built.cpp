@@ -18,8 +18,6 @@ constexpr NotBuilt kNotBuilt[] = {
     {"optimizer.nesterov", "*"},
     {"precision.master", "split16"},
     {"offload.optimizer.update", "backward"},
-    {"offload.grad.device", "cpu|nvme"},
-    {"offload.grad.paths", "*"},
     {"offload.activation.device", "cpu"},
 };
 

@@ -6,15 +6,20 @@
 namespace ds {
 
 struct OffloadSpec {
-  Tier states = Tier::device;   // device, host or nvme
-  Tier weights = Tier::device;  // of groups whose weights are split: device, host or nvme
-  std::int64_t tile = 4 << 20;  // elements; a multiple of 2 * kLeaf
-  int buffers = 4;              // tiles on their way at once
-  bool overlap = true;          // copies run beside the compute stream
+  Tier states = Tier::device;     // device, host or nvme
+  Tier weights = Tier::device;    // of groups whose weights are split: device, host or nvme
+  Tier gradients = Tier::device;  // reduced ones, where they are split: device, host or nvme
+  std::int64_t tile = 4 << 20;    // elements; a multiple of 2 * kLeaf
+  int buffers = 4;                // tiles on their way at once
+  bool overlap = true;            // copies run beside the compute stream
 };
 
 /// Elements of a piece of weights in files: whole pages for types of two bytes.
 std::int64_t padded(std::int64_t elements);
+
+/// Between offload_weights and offload_states. Slices of gradients that are not used for a while,
+/// because other groups are reduced or until the optimizer comes, lie on spec.gradients.
+Program offload_gradients(Program step, const OffloadSpec& spec);
 
 /// The optimizer works through tiles on the tier that holds its state: gradients go there, weights
 /// come back. A tile's states lie side by side. Replaces the values and updates of the pass

@@ -101,8 +101,10 @@ class StatePass {
       tile.ring = add(name + ".ring", ValueKind::state, DType::f32, all, Tier::host, false);
       tile.states = views(tile.ring, has, tile.elements, name + ".work");
     }
-    tile.gradient =
-        add(name + ".grad", ValueKind::gradient, DType::f32, tile.elements, Tier::host, false);
+    const bool is_here = program_.value(tile.update.in[0]).tier == Tier::host;
+    tile.gradient = is_here ? part_of(tile, tile.update.in[0], Tier::host)
+                            : add(name + ".grad", ValueKind::gradient, DType::f32, tile.elements,
+                                  Tier::host, false);
   }
 
   std::vector<ValueId> views(ValueId base, const std::vector<bool>& has, std::int64_t elements,
@@ -132,8 +134,12 @@ class StatePass {
   }
 
   void fetch(const Tile& tile) {
-    copy(tile, "grad_out", part_of(tile, tile.update.in[0], Tier::device), tile.gradient,
-         StreamId::evict);
+    const Tier from = program_.value(tile.update.in[0]).tier;
+    if (from != Tier::host) {
+      copy(tile, from == Tier::device ? "grad_out" : "read_grad",
+           part_of(tile, tile.update.in[0], Tier::device), tile.gradient,
+           from == Tier::device ? StreamId::evict : StreamId::fetch);
+    }
     if (tile.file != kNoValue) copy(tile, "read", tile.file, tile.ring, StreamId::fetch);
   }
 

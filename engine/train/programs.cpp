@@ -76,6 +76,7 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
 OffloadSpec offload_spec(const TrainConfig& config) {
   return {.states = tier_of(config.offload.optimizer.device),
           .weights = tier_of(config.offload.param.device),
+          .gradients = tier_of(config.offload.grad.device),
           .tile = config.offload.optimizer.tile,
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap};
@@ -111,7 +112,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("recompute", whole);
   programs.step = shard(whole, spec);
   show("shard", programs.step);
-  programs.step = offload_states(offload_weights(std::move(programs.step), spec, offload), offload);
+  programs.step = offload_weights(std::move(programs.step), spec, offload);
+  programs.step = offload_gradients(std::move(programs.step), offload);
+  programs.step = offload_states(std::move(programs.step), offload);
   show("offload", programs.step);
   if (config.offload.optimizer.update == UpdateTime::forward) {
     RotatedStep forms = rotate(programs.step, offload.overlap);

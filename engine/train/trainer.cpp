@@ -65,9 +65,11 @@ std::unique_ptr<TileFiles> Trainer::open_files() {
   if (bytes == 0) return nullptr;
   constexpr std::array kEngines{TileEngine::automatic, TileEngine::uring, TileEngine::threads};
   const OffloadIo& io = config_.offload.io;
-  const std::vector<std::string>& folders = config_.offload.optimizer.paths.empty()
-                                                ? config_.offload.param.paths
-                                                : config_.offload.optimizer.paths;
+  const OffloadConfig& offload = config_.offload;
+  const std::vector<std::string>& folders = !offload.optimizer.paths.empty()
+                                                ? offload.optimizer.paths
+                                            : !offload.param.paths.empty() ? offload.param.paths
+                                                                           : offload.grad.paths;
   std::unique_ptr<TileFiles> files =
       TileFiles::open({.folders = folders,
                        .bytes = bytes,

@@ -1,0 +1,160 @@
+// Reduced gradients outside the device: sums of micro-steps and the step's gradient wait elsewhere.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/program/offload.h"
+#include "engine/program/slices.h"
+
+namespace ds {
+namespace {
+
+/// Ops between two uses from which on a slice is sent away: more than one group's reduction.
+constexpr std::size_t kFar = 16;
+
+/// Uses of one slice with nothing far between them.
+struct Cluster {
+  std::size_t first = 0, last = 0;
+};
+
+class GradientPass {
+ public:
+  GradientPass(Program step, const OffloadSpec& spec) : program_(std::move(step)), spec_(spec) {}
+
+  Program run() {
+    ops_ = std::move(program_.ops);
+    program_.ops.clear();
+    before_.resize(ops_.size());
+    after_.resize(ops_.size());
+    for (const auto& [id, uses] : uses_of_slices()) move(id, clusters_of(uses));
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      append(before_[i]);
+      program_.ops.push_back(std::move(ops_[i]));
+      append(after_[i]);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  void append(std::vector<Op>& ops) {
+    for (Op& op : ops) program_.ops.push_back(std::move(op));
+  }
+
+  [[nodiscard]] bool is_slice(ValueId id, int g) const {
+    if (id == kNoValue || g < 0) return false;
+    const Value& value = program_.value(id);
+    const ParamGroup& group = program_.groups[static_cast<std::size_t>(g)];
+    return value.kind == ValueKind::gradient && value.base == kNoValue && !value.persistent &&
+           value.micro < 0 && value.shape == Shape{group.state_elements} &&
+           group.state_elements < group.elements;
+  }
+
+  std::map<ValueId, std::vector<std::size_t>> uses_of_slices() {
+    std::map<ValueId, std::vector<std::size_t>> uses;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const Op& op = ops_[i];
+      std::set<ValueId> ids(op.in.begin(), op.in.end());
+      ids.insert(op.out.begin(), op.out.end());
+      for (const ValueId id : ids) {
+        if (!is_slice(id, op.attrs.group)) continue;
+        uses[id].push_back(i);
+        group_of_[id] = op.attrs.group;
+      }
+    }
+    return uses;
+  }
+
+  /// The optimizer's use stands alone, however near it is.
+  [[nodiscard]] std::vector<Cluster> clusters_of(const std::vector<std::size_t>& uses) const {
+    std::vector<Cluster> clusters;
+    for (const std::size_t use : uses) {
+      const bool is_update = ops_[use].code == OpCode::adamw;
+      if (clusters.empty() || is_update || use - clusters.back().last > kFar) {
+        clusters.push_back({use, use});
+      } else {
+        clusters.back().last = use;
+      }
+    }
+    return clusters;
+  }
+
+  void move(ValueId id, const std::vector<Cluster>& clusters) {
+    if (clusters.size() < 2) return;
+    Value away = program_.value(id);
+    away.name += ".away";
+    away.tier = spec_.gradients;
+    const ValueId home = program_.add_value(std::move(away));
+    const int g = group_of_.at(id);
+    ParamGroup& group = program_.groups[static_cast<std::size_t>(g)];
+    const bool is_last = group.gradient == id;
+    ValueId here = id;
+    for (std::size_t c = 0; c < clusters.size(); ++c) {
+      const bool reads_there = is_last && c + 1 == clusters.size() && spec_.states != Tier::device;
+      if (c > 0 && !reads_there) {
+        Value back = program_.value(id);
+        back.name += fmt::format(".back{}", c);
+        here = program_.add_value(std::move(back));
+        transfer(before_[clusters[c].first], g, home, here, "grad_in", StreamId::fetch);
+      }
+      replace(clusters[c], id, reads_there ? home : here);
+      if (c + 1 < clusters.size())
+        transfer(after_[clusters[c].last], g, here, home, "grad_out", StreamId::evict);
+    }
+    if (is_last) group.gradient = home;
+  }
+
+  void replace(const Cluster& cluster, ValueId from, ValueId to) {
+    for (std::size_t i = cluster.first; i <= cluster.last; ++i) {
+      std::replace(ops_[i].in.begin(), ops_[i].in.end(), from, to);
+      std::replace(ops_[i].out.begin(), ops_[i].out.end(), from, to);
+    }
+  }
+
+  // To files and back through the host, tile by tile.
+  void transfer(std::vector<Op>& ops, int g, ValueId from, ValueId to, const char* what,
+                StreamId stream) {
+    if (spec_.gradients == Tier::host) {
+      ops.push_back(copy(what, g, from, to, stream));
+      return;
+    }
+    const std::int64_t elements = program_.value(from).shape.elements();
+    for (const TileRange& tile : tiles_of(0, elements, spec_.tile)) {
+      const std::string name = fmt::format("{}.{}{}", program_.value(to).name, what, moved_++);
+      const ValueId ring = program_.add_value({.name = name + ".ring",
+                                               .kind = ValueKind::gradient,
+                                               .dtype = DType::f32,
+                                               .shape = {tile.elements},
+                                               .tier = Tier::host});
+      const auto part = [&](ValueId whole, const char* end) {
+        return add_view(program_, whole, tile.first, {tile.elements}, name + end);
+      };
+      ops.push_back(copy(what, g, part(from, ".from"), ring, stream));
+      ops.push_back(copy(what, g, ring, part(to, ".to"), stream));
+    }
+  }
+
+  Op copy(const char* what, int g, ValueId from, ValueId to, StreamId stream) {
+    return {.code = OpCode::copy,
+            .path = fmt::format("{}.{}", what, program_.groups[static_cast<std::size_t>(g)].name),
+            .in = {from},
+            .out = {to},
+            .attrs = {.group = g},
+            .stream = spec_.overlap ? stream : StreamId::compute};
+  }
+
+  Program program_;
+  const OffloadSpec& spec_;
+  std::vector<Op> ops_;
+  std::vector<std::vector<Op>> before_, after_;  // by op
+  std::map<ValueId, int> group_of_;              // of slices
+  int moved_ = 0;                                // numbers names
+};
+
+}  // namespace
+
+Program offload_gradients(Program step, const OffloadSpec& spec) {
+  if (spec.gradients == Tier::device) return step;
+  return GradientPass(std::move(step), spec).run();
+}
+
+}  // namespace ds
