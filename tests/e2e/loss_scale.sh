@@ -31,6 +31,9 @@ for stage in 1 2 3; do
     determinism.order=boundary
   same "weights at stage $stage" "$(summary_of "stage$stage" weights_hash)" "$(summary_of chosen weights_hash)"
 done
+run_job 2 offloaded "${fp16[@]}" debug.non_finite=3,4,6 precision.loss_scale.window=4 zero.stage=1 offload.optimizer.device=cpu \
+  offload.optimizer.tile=8192 offload.optimizer.update=forward
+same "weights with the update beside the next forward" "$(summary_of offloaded weights_hash)" "$(summary_of chosen weights_hash)"
 
 # A start far too high overflows by itself until the scale fits.
 run_job 1 high "${fp16[@]}" precision.loss_scale.init_power=30 precision.loss_scale.hysteresis=1 train.steps=30 log.every=30

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Every configs/*.toml made from a DeepSpeed configuration trains at a small size on two ranks:
+# Every configs/*.toml made from a DeepSpeed configuration, and the one for NVMe, trains at a small size on two ranks:
 # the loss falls, and no step is left out once the loss scale fits.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+mkdir "$work/nvme"
 
 # ready NAME KEYS...: the file's own settings, but for sizes, data and rate
 ready() {
@@ -18,10 +19,14 @@ ready() {
     fail "$1: the loss went from '$first' to '$last'"
 }
 
+ready bert_zero1_offload
 ready t5_zero2_bf16
 ready basic_zero2_fp16 batch.accum=2
 ready zero2_fp16_auto schedule.warmup=5
+ready zero3_offload_auto schedule.warmup=5
+ready zero_infinity_nvme schedule.warmup=5 offload.optimizer.paths="[\"$work/nvme\"]"
 
+[ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
 # A new file of this kind is to be run here.
 for file in "$DS_SOURCE"/configs/*zero*.toml; do
   grep -q "^ready $(basename "$file" .toml)\b" "$0" || fail "$file is not run by this test"
