@@ -34,6 +34,29 @@ void share_paths(std::vector<std::string>& paths, OffloadDevice device,
   if (device == OffloadDevice::nvme && paths.empty()) paths = optimizer.paths;
 }
 
+/// A rank has one set of files for all that it keeps on drives.
+void need_same_paths(const OffloadConfig& offload, const GivenKeys& given) {
+  struct Section {
+    std::string_view name;
+    OffloadDevice device;
+    const std::vector<std::string>& paths;
+  };
+  const Section sections[] = {
+      {"offload.optimizer", offload.optimizer.device, offload.optimizer.paths},
+      {"offload.param", offload.param.device, offload.param.paths},
+      {"offload.grad", offload.grad.device, offload.grad.paths}};
+  const Section* first = nullptr;
+  for (const Section& section : sections) {
+    if (section.device != OffloadDevice::nvme) continue;
+    if (first == nullptr) first = &section;
+    if (section.paths == first->paths) continue;
+    throw given.error({fmt::format("{}.paths", section.name)},
+                      fmt::format("{}.paths differs from {}.paths", section.name, first->name),
+                      "a rank stripes all that it keeps on drives over the same folders: name "
+                      "them all once, or leave the second list out");
+  }
+}
+
 void resolve_update(OptimizerOffload& optimizer, const GivenKeys& given) {
   const bool offloaded = optimizer.device != OffloadDevice::none;
   if (optimizer.update == UpdateTime::automatic) {
@@ -59,6 +82,7 @@ void resolve_memory(TrainConfig& config, const GivenKeys& given) {
   need_paths("offload.optimizer", offload.optimizer.device, offload.optimizer.paths, given);
   need_paths("offload.param", offload.param.device, offload.param.paths, given);
   need_paths("offload.grad", offload.grad.device, offload.grad.paths, given);
+  need_same_paths(offload, given);
   resolve_update(offload.optimizer, given);
   if (offload.io.block % kDirectBlock != 0) {
     throw given.error({"offload.io.block"},

@@ -13,6 +13,7 @@
 #include "engine/program/check_edges.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
+#include "engine/train/state_files.h"
 #include "engine/train/weights.h"
 
 namespace ds {
@@ -40,7 +41,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   // Beyond this point all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  memory_.emplace(plan_, groups, backend, open_files());
+  memory_.emplace(
+      plan_, groups, backend,
+      open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes));
+  if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   const auto bind = [&](std::optional<Executor>& executor, const Program& program,
                         std::size_t index) {
     const std::vector<std::int64_t>& offsets = plan_.offsets[index];
@@ -58,31 +62,6 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
                      static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
                      memory_->stream());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
-}
-
-std::unique_ptr<TileFiles> Trainer::open_files() {
-  const std::int64_t bytes = plan_.of(Tier::nvme).total_bytes;
-  if (bytes == 0) return nullptr;
-  constexpr std::array kEngines{TileEngine::automatic, TileEngine::uring, TileEngine::threads};
-  const OffloadIo& io = config_.offload.io;
-  const OffloadConfig& offload = config_.offload;
-  const std::vector<std::string>& folders = !offload.optimizer.paths.empty()
-                                                ? offload.optimizer.paths
-                                            : !offload.param.paths.empty() ? offload.param.paths
-                                                                           : offload.grad.paths;
-  std::unique_ptr<TileFiles> files =
-      TileFiles::open({.folders = folders,
-                       .bytes = bytes,
-                       .engine = kEngines[static_cast<std::size_t>(io.engine)],
-                       .block = io.block,
-                       .depth = static_cast<int>(io.depth),
-                       .checksum = io.checksum,
-                       .rank = world_.rank(),
-                       .label = "optimizer state"});
-  const DiskRates rates = files->probe();
-  storage_ = fmt::format("{}, read {:.2f} GB/s, write {:.2f} GB/s", files->description(),
-                         rates.read / 1e9, rates.write / 1e9);
-  return files;
 }
 
 void Trainer::agree() const {

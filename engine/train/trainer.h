@@ -68,7 +68,6 @@ class Trainer {
   void load_batches();
   /// Runs an update that is still due. Collective.
   void flush();
-  std::unique_ptr<TileFiles> open_files();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);

@@ -1,9 +1,9 @@
-// Preloaded (LD_PRELOAD): the pread and pwrite of files opened with O_DIRECT fail as DS_IO_FAULT
-// says, from the N-th call on. Other files are left alone.
+// Preloaded (LD_PRELOAD): the pread and pwrite of files without a name fail as DS_IO_FAULT says,
+// from the N-th call on; with DS_IO_FAULT_WHEN not before that path exists. Other files are left
+// alone.
 //   short:N     a third of the bytes is moved       eintr:N   every second call is interrupted
 //   error:N:E   errno E                             hang:N    never returns
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,12 +30,22 @@ Fault read_fault() {
   return fault;
 }
 
+bool is_nameless(int file) {
+  char path[32], target[512];
+  std::snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+  const ssize_t size = ::readlink(path, target, sizeof(target));
+  return size > 0 &&
+         std::string_view(target, static_cast<std::size_t>(size)).ends_with("(deleted)");
+}
+
 /// Calls `real` with what the fault leaves of `size`.
 template <typename Real>
 ssize_t with_fault(Real real, int file, std::size_t size) {
   static const Fault fault = read_fault();
+  static const char* const when = std::getenv("DS_IO_FAULT_WHEN");
   static std::atomic<int> calls{0};
-  const bool ours = (::fcntl(file, F_GETFL) & O_DIRECT) != 0 && size > 4096;
+  const bool ours =
+      size > 4096 && is_nameless(file) && (when == nullptr || ::access(when, F_OK) == 0);
   const int call = ours ? ++calls : 0;
   if (!ours || fault.kind.empty() || call < fault.from) return real(size);
   if (fault.kind == "short") return real(size / 3 / 4096 * 4096 + 4096);

@@ -1,12 +1,11 @@
 # Sourced by scripts about files on disks: a work folder, places that misbehave, and the nameless files of a process.
 # Needs: DS_TESTS. Gives: work, fail, note, failures, in_mounts, nameless_files, spoil_bytes, unlocked.
-work=$(mktemp -d)
-failures=0
-trap 'rm -rf "$work"' EXIT
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
+if [ -z "${work:-}" ]; then # train_ranks.sh has these too
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  failures=0
+  fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+fi
 note() { echo "not tried here: $*"; }
 
 # in_mounts COMMAND...: in a mount namespace of its own, gone with the command; 125 where that is forbidden

@@ -126,6 +126,20 @@ TEST_CASE("nvme needs folders; those of the optimizer serve all") {
             "offload.io.block = 5000 is not a multiple of 4096"));
 }
 
+TEST_CASE("all that lies on drives lies in the same folders") {
+  const auto with = [](OffloadDevice optimizer) {
+    return refused([&](ds::TrainConfig& c) {
+      c.zero.stage = 3;
+      c.offload.optimizer.device = optimizer;
+      c.offload.optimizer.paths = {"/a", "/b"};
+      c.offload.param.device = OffloadDevice::nvme;
+      c.offload.param.paths = {"/a"};
+    });
+  };
+  CHECK(has(with(OffloadDevice::nvme), "offload.param.paths differs from offload.optimizer.paths"));
+  CHECK(with(OffloadDevice::cpu) == "no error");
+}
+
 TEST_CASE("the precision decides what a step that is not finite does") {
   const auto with = [](ds::Precision dtype) {
     return resolved([&](ds::TrainConfig& c) { c.precision.dtype = dtype; }).precision.on_nonfinite;
