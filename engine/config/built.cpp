@@ -13,9 +13,6 @@ struct NotBuilt {
 };
 
 constexpr NotBuilt kNotBuilt[] = {
-    {"optimizer.type", "adam_l2|sgd|lion"},
-    {"optimizer.momentum", "*"},
-    {"optimizer.nesterov", "*"},
     {"precision.master", "split16"},
     {"offload.optimizer.update", "backward"},
     {"offload.activation.device", "cpu"},

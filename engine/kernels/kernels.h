@@ -193,7 +193,6 @@ struct OptimizerUpdate {
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
   float momentum = 0;                                // of sgd
 };
-using AdamWUpdate = OptimizerUpdate;
 
 /// Normal numbers by Philox keyed by (seed, key, element): independent of threads and sharding.
 /// Shapes: out (n) f32; element i of `out` is element `first_element + i` of the logical tensor.

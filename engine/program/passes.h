@@ -28,6 +28,7 @@ struct ShardSpec {
   std::int64_t persist_below = 0;       // groups of fewer elements stay whole at stage 3
   bool separate_master = false;         // fp32 masters are not the weights' own memory
   std::int64_t state_tile = INT64_MAX;  // elements of optimizer state that are kept as one
+  UpdateAttrs update{};
 };
 
 /// Appends the reverse of every op, last first, for one micro-batch. Gradients of parameters go to

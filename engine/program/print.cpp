@@ -91,6 +91,11 @@ std::string text_of(const OpAttrs& attrs) {
   if (attrs.chunk_rows != 0) text += fmt::format(" chunk_rows={}", attrs.chunk_rows);
   if (attrs.dropout.rate != 0)
     text += fmt::format(" dropout={} key={:016x}", attrs.dropout.rate, attrs.dropout.key);
+  if (attrs.update.type != OptimizerUpdate::Type::adamw) {
+    constexpr std::array<std::string_view, 4> kUpdates{"adamw", "adam_l2", "sgd", "lion"};
+    text += fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.update.type)],
+                        attrs.update.nesterov ? " nesterov" : "");
+  }
   if (!attrs.comm.cuts.empty()) text += fmt::format(" cuts={}", fmt::join(attrs.comm.cuts, ","));
   if (attrs.comm.length != INT64_MAX)
     text += fmt::format(" bucket={}+{}", attrs.comm.from, attrs.comm.length);

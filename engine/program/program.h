@@ -70,7 +70,8 @@ enum class OpCode : std::uint8_t {
                // uses, so that all ranks communicate alike
   leaf_squares,  // in: flat                                out: sums, non_finite (of each leaf)
   control,  // in: sums, non_finite of every group      out: -    all ranks draw the step's decision
-  adamw,    // in: gradient, master, m, v               out: master, m, v, weights?      group
+  adamw,    // in: gradient, master, m, v?              out: master, m, v?, weights?     group,
+            // update
   clear     // in: -                                    out: any number of values, set to zero bytes
 };
 
@@ -94,6 +95,15 @@ struct DropoutAttrs {
   std::uint64_t key = 0;  // XXH3 of the path in the forward program
 };
 
+/// Which optimizer; sgd and lion have no v.
+struct UpdateAttrs {
+  OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
+  bool nesterov = false;  // of sgd
+  [[nodiscard]] bool has_two_moments() const {
+    return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
+  }
+};
+
 struct OpAttrs {
   bool accumulate = false, accumulate2 = false;
   Linear::Epilogue epilogue = Linear::Epilogue::none;
@@ -102,6 +112,7 @@ struct OpAttrs {
   int group = -1;  // parameter group, for ops that belong to one
   CommAttrs comm{};
   DropoutAttrs dropout{};
+  UpdateAttrs update{};
 };
 
 struct Op {

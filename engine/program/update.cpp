@@ -39,14 +39,16 @@ void append_adamw(StepBuilder& step, int g) {
                         .elements = group.state_elements,
                         .master = is_own_master ? weights : add_state(step, group, ".master"),
                         .moment1 = add_state(step, group, ".moment1"),
-                        .moment2 = add_state(step, group, ".moment2")};
+                        .moment2 = step.spec.update.has_two_moments()
+                                       ? add_state(step, group, ".moment2")
+                                       : kNoValue};
     group.states = {all};
     step.program.ops.push_back(
         {.code = OpCode::adamw,
          .path = "adamw." + group.name,
          .in = {group.gradient, all.master, all.moment1, all.moment2},
          .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
-         .attrs = {.group = g}});
+         .attrs = {.group = g, .update = step.spec.update}});
   }
   if (step.splits_states() && !splits_weights(group, step.spec))
     step.all_gather(g, group.weights, "gather." + group.name, step.gather_stream());

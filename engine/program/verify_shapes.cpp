@@ -199,7 +199,9 @@ void check_control(const Operands& o) {
 
 void check_adamw(const Operands& o) {
   o.count(4, 4);
-  for (const std::size_t i : {1U, 2U, 3U})
+  const bool has_v = o.attrs().update.has_two_moments();
+  DS_ASSERT(o.has_in(3) == has_v && o.has_out(2) == has_v);
+  for (std::size_t i = 1; i < (has_v ? 4U : 3U); ++i)
     DS_ASSERT(is(o.in(i), DType::f32, o.in(0).shape) && same(o.in(i), o.out(i - 1)));
   DS_ASSERT(!o.has_out(3) || o.out(3).shape == o.in(0).shape);
 }

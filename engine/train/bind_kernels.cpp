@@ -165,14 +165,16 @@ Executor::Bound Executor::bind_step(const Op& op) {
   if (op.code == OpCode::control) {
     return [](StepContext& context) { context.on_control(context); };
   }
-  const AdamWUpdate args{.grad = in(op, 0),
-                         .master = out(op, 0),
-                         .m = out(op, 1),
-                         .v = out(op, 2),
-                         .weights = out(op, 3)};
+  const OptimizerUpdate args{.grad = in(op, 0),
+                             .master = out(op, 0),
+                             .m = out(op, 1),
+                             .v = out(op, 2),
+                             .weights = out(op, 3),
+                             .type = op.attrs.update.type,
+                             .nesterov = op.attrs.update.nesterov};
   Stream& stream = stream_of(op);
   return [this, args, &stream](StepContext& context) {
-    AdamWUpdate now = args;
+    OptimizerUpdate now = args;
     const UpdateNumbers& u = context.update;
     if (u.skip) return keep_weights(now, stream);
     now.grad_scale = u.grad_scale;
@@ -183,6 +185,7 @@ Executor::Bound Executor::bind_step(const Op& op) {
     now.weight_decay = u.weight_decay;
     now.bias_correction1 = u.bias_correction1;
     now.bias_correction2 = u.bias_correction2;
+    now.momentum = u.momentum;
     kernels_.run(now, stream);
   };
 }

@@ -45,6 +45,22 @@ Tier tier_of(OffloadDevice device) {
                                         : Tier::nvme;
 }
 
+OptimizerUpdate::Type type_of(OptimizerType type) {
+  using Type = OptimizerUpdate::Type;
+  switch (type) {
+    case OptimizerType::adamw:
+      return Type::adamw;
+    case OptimizerType::adam_l2:
+      return Type::adam_l2;
+    case OptimizerType::sgd:
+      return Type::sgd;
+    case OptimizerType::lion:
+      return Type::lion;
+  }
+  DS_ASSERT(false, "an optimizer without an update");
+  return Type::adamw;
+}
+
 std::int64_t given(std::int64_t value, std::int64_t otherwise) {
   return value == kAuto ? otherwise : value;
 }
@@ -52,25 +68,27 @@ std::int64_t given(std::int64_t value, std::int64_t otherwise) {
 }  // namespace
 
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
-  return {.rank = rank,
-          .world_size = world_size,
-          .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
-          .accum = static_cast<int>(config.batch.accum),
-          .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
-                                                                 : ShardSpec::Order::boundary,
-          .stage = static_cast<int>(config.zero.stage),
-          .overlap = config.zero.overlap,
-          .whole_tensors = config.zero.shards == ShardLayout::tensor,
-          .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
-          .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
-          .prefetch = given(config.zero.prefetch, 1),
-          .max_live = config.zero.max_live,
-          .reuse_distance = config.zero.reuse_distance,
-          .persist_below = config.zero.persist_below,
-          .separate_master = config.offload.param.device != OffloadDevice::none,
-          .state_tile = config.offload.optimizer.device == OffloadDevice::none
-                            ? INT64_MAX
-                            : config.offload.optimizer.tile};
+  return {
+      .rank = rank,
+      .world_size = world_size,
+      .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
+      .accum = static_cast<int>(config.batch.accum),
+      .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
+                                                             : ShardSpec::Order::boundary,
+      .stage = static_cast<int>(config.zero.stage),
+      .overlap = config.zero.overlap,
+      .whole_tensors = config.zero.shards == ShardLayout::tensor,
+      .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
+      .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
+      .prefetch = given(config.zero.prefetch, 1),
+      .max_live = config.zero.max_live,
+      .reuse_distance = config.zero.reuse_distance,
+      .persist_below = config.zero.persist_below,
+      .separate_master = config.offload.param.device != OffloadDevice::none,
+      .state_tile = config.offload.optimizer.device == OffloadDevice::none
+                        ? INT64_MAX
+                        : config.offload.optimizer.tile,
+      .update = {.type = type_of(config.optimizer.type), .nesterov = config.optimizer.nesterov}};
 }
 
 OffloadSpec offload_spec(const TrainConfig& config) {

@@ -59,6 +59,21 @@ for policy in selective block; do
 done
 dropout=$group_hash
 
+# Each optimizer, its states whole and in slices.
+optimizers=()
+for type in adamw adam_l2 sgd lion; do
+  rate=3e-3
+  [ $type = lion ] && rate=3e-4
+  [ $type = sgd ] && rate=3e-1
+  begin_group
+  for world in 1 3; do
+    job $world "$type-world$world" optimizer.type=$type optimizer.lr=$rate precision.dtype=bf16 \
+      determinism.virtual_ranks=4 zero.stage=$world determinism.order=step
+  done
+  optimizers+=("$group_hash")
+done
+[ "$(printf '%s\n' "${optimizers[@]}" | sort -u | wc -l)" = 4 ] || fail "optimizers agree: ${optimizers[*]}"
+
 # The check can fail: one number of the arithmetic list changes the weights.
 run_job 1 other-seed determinism.virtual_ranks=4 batch.accum=2 determinism.order=boundary train.seed=2
 other=$(summary_of other-seed weights_hash)
