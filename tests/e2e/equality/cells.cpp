@@ -9,7 +9,11 @@ namespace ds::test {
 
 const std::vector<Axis>& axes() {
   static const std::vector<Axis> kAxes{
-      {"dtype", true, {{"fp32", {"precision.dtype=fp32"}}, {"bf16", {"precision.dtype=bf16"}}}},
+      {"dtype",
+       true,
+       {{"fp32", {"precision.dtype=fp32"}},
+        {"bf16", {"precision.dtype=bf16"}},
+        {"fp16", {"precision.dtype=fp16", "precision.loss_scale.init_power=12"}}}},
       {"order",
        true,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},

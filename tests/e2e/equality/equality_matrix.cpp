@@ -24,6 +24,7 @@ using namespace ds::test;  // NOLINT
 // What is most likely to break, in every run: all that can be on at once, at an odd world size.
 constexpr const char* kHardCells[] = {
     "dtype=bf16,order=step,dropout=0.1,stage=3,recompute=block,overlap=on,world=3,threads=2",
+    "dtype=fp16,order=boundary,dropout=0.1,stage=2,recompute=selective,overlap=on,world=3,threads=2",
 };
 
 struct Options {
