@@ -61,13 +61,13 @@ std::string difference_text(const Waiting& waiting, int other, const Call& call)
 
 // Where a rank is, for people.
 std::string place_text(const RankReport& report) {
+  std::string text = report.doing.empty() ? "between programs" : "in " + report.doing;
   for (const RankReport::InGroup& in : report.groups) {
-    if (in.waiting && !in.calls.empty())
-      return fmt::format("in {} of group {}", text_of(in.calls.back()),
-                         in.group.substr(0, in.group.find('/')));
+    if (!in.waiting || in.calls.empty()) continue;
+    text += fmt::format(", waiting in {} of group {}", text_of(in.calls.back()),
+                        in.group.substr(0, in.group.find('/')));
   }
-  if (!report.doing.empty()) return fmt::format("in {}", report.doing);
-  return "between operations";
+  return text;
 }
 
 bool waits_somewhere(const RankReport& report) {

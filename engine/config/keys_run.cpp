@@ -51,6 +51,9 @@ const Key kRunKeys[] = {
     {"device.host_memory", K::bytes, false, 1 << 20, kAny, "auto", "", "\"auto\"",
      "Memory of the host that a rank may use for offloaded state; auto: what is free.", DS_OR_AUTO(device.host_memory, 0)},
 
+    {"comm.timeout", K::number, false, 1, 86400, "", "", "20.0",
+     "Seconds after which a rank that is silent, or a job in which no rank gets on, is given up; a rank that works is waited for.", DS_FIELD(comm.timeout)},
+
     {"debug.non_finite", K::text, true, 0, 0, "", "", "\"\"",
      "Makes steps fail, to see what a job does: \"3,7\" scales the loss of these steps by infinity; \"5:block1.mlp.fc\" makes the first output of that operation NaN.", DS_FIELD(debug.non_finite)},
 };

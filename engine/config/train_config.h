@@ -84,6 +84,11 @@ struct DeviceConfig {
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 
+struct CommConfig {
+  double timeout = 20;  // Seconds of a rank's silence, or without progress of any rank.
+  friend bool operator==(const CommConfig&, const CommConfig&) = default;
+};
+
 struct DebugConfig {
   std::string non_finite;  // parse_planted_fault(); empty: none.
   friend bool operator==(const DebugConfig&, const DebugConfig&) = default;
@@ -104,6 +109,7 @@ struct TrainConfig {
   SampleConfig sample;
   LogConfig log;
   DeviceConfig device;
+  CommConfig comm;
   DebugConfig debug;
   friend bool operator==(const TrainConfig&, const TrainConfig&) = default;
 };

@@ -44,17 +44,25 @@ void Executor::run(StepContext& context) {
   for (Stream* const stream : at_.streams) {
     if (stream != nullptr) stream->synchronize();
   }
+  if (at_.activity != nullptr) at_.activity->end();
   if (error_) std::rethrow_exception(error_);
 }
 
 void Executor::run_op(std::size_t index) {
   if (broken_) return;
   try {
+    tell(program_.ops[index]);
     bound_[index](*context_);
     if (context_->after_op) context_->after_op(index);
   } catch (...) {
     fail(index);
   }
+}
+
+// The ops of the other streams are its helpers: that they get on counts, what they do is not said.
+void Executor::tell(const Op& op) {
+  if (at_.activity == nullptr) return;
+  op.stream == StreamId::compute ? at_.activity->begin(op.path) : at_.activity->tick();
 }
 
 // A rank that fails alone still takes part in the communication that was issued: the others learn

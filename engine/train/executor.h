@@ -28,8 +28,8 @@ struct StepContext {
   UpdateNumbers update;              // of the optimizer ops; set by the control op's callback
   float loss_scale = 1;              // of the gradients that the backward pass makes
   std::uint64_t seed = 0, step = 0;  // what dropouts draw by
-  Clock::duration comm_timeout = std::chrono::minutes(5);
-  std::function<void(StepContext&)> on_control;  // called by the control op
+  Clock::duration comm_timeout = std::chrono::hours(1);  // of ranks that get on
+  std::function<void(StepContext&)> on_control;          // called by the control op
   std::function<void(std::size_t)> after_op;  // called when an op has run, on its stream's thread
   std::uint64_t progress = 0;                 // ops finished since the start of training
 };
@@ -40,6 +40,7 @@ struct Workplace {
   TileFiles* files = nullptr;               // of Tier::nvme
   std::array<Stream*, kStreams> streams{};  // those that the program uses; compute: the caller's
   std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
+  Activity* activity = nullptr;             // what those see who wait for this rank; may be null
 };
 /// One arena, one stream, one group.
 Workplace make_workplace(std::byte* arena, Group* world, Stream& stream);
@@ -80,6 +81,7 @@ class Executor {
   Bound call(const Op& op, Args args);
   void keep_weights(const OptimizerUpdate& update, Stream& stream);
   void run_op(std::size_t index);
+  void tell(const Op& op);
   void fail(std::size_t index);
   [[nodiscard]] Stream& stream_of(const Op& op) const;
   [[nodiscard]] Group& group_of(const Op& op) const;

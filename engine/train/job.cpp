@@ -93,7 +93,10 @@ bool run_training(const JobRequest& request) {
   const AutoChoice chosen = plan_launch(given, launch_place(request, true), backend);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
-  const std::unique_ptr<Collectives> collectives = make_collectives(request.rendezvous);
+  Rendezvous rendezvous = request.rendezvous;
+  rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(given.comm.timeout));
+  const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
   const auto make_group = [&](const char* name) {
     return collectives->make_group(whole_world(request.rendezvous, name),
                                    Deadline::after(request.rendezvous.timeout));
@@ -103,7 +106,8 @@ bool run_training(const JobRequest& request) {
   const bool side_by_side = config.zero.overlap && world->size() > 1;
   const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;
   const std::unique_ptr<Group> reduce = side_by_side ? make_group("reduce") : nullptr;
-  Trainer trainer(config, backend, {world.get(), gather.get(), reduce.get()}, data);
+  Trainer trainer(config, backend,
+                  {world.get(), gather.get(), reduce.get(), &collectives->activity()}, data);
   // Beyond this point all memory is taken.
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {

@@ -22,6 +22,7 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
   for (std::size_t s = 1; s < kStreams; ++s)
     streams_[s] = backend.device->make_side_stream(kNames[s]);
   for (std::size_t s = 0; s < kStreams; ++s) workplace_.streams[s] = streams_[s].get();
+  workplace_.activity = groups.activity;
   workplace_.groups = {groups.world, groups.gather, groups.reduce, nullptr, nullptr};
   const TierPlan& device = plan.device();
   backend.kernels->set_workspace(

@@ -15,6 +15,7 @@ struct RankGroups {
   Group* world = nullptr;
   Group* gather = nullptr;
   Group* reduce = nullptr;
+  Activity* activity = nullptr;  // what those see who wait for this rank; may be null
 };
 
 class RankMemory {

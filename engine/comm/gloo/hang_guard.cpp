@@ -14,8 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Clock::duration kSuspended = 5s;  // a busy machine delays a thread by less
-constexpr Clock::duration kAnswerWithin = 1s;
 // So rank 0 answers at most a hundred questions a second from every rank that waits.
 constexpr Clock::duration kReadPerRank = 10ms;
 
@@ -34,6 +32,8 @@ HangGuard::HangGuard(Setup setup)
       wait_before_reading_(between<Clock::duration>(10ms, setup_.patience / 20, 500ms)),
       beat_every_(between<Clock::duration>(20ms, setup_.patience / 10, 1s)),
       read_every_(std::max(beat_every_, setup_.world_size * kReadPerRank)),
+      answer_within_(std::min<Clock::duration>(1s, setup_.patience / 4)),
+      suspended_(std::min<Clock::duration>(5s, setup_.patience / 2)),
       observed_(static_cast<std::size_t>(setup_.world_size)),
       last_stamp_(Clock::now()),
       suspended_until_(last_stamp_) {
@@ -150,14 +150,14 @@ RankReport HangGuard::own_report() {
 void HangGuard::publish(const RankReport& report) {
   RankReport now = report;
   now.beat = ++beat_;
-  store().set(key_of(setup_.rank), ds::encode(now), Deadline::after(kAnswerWithin));
+  store().set(key_of(setup_.rank), ds::encode(now), Deadline::after(answer_within_));
   stamp();
 }
 
 void HangGuard::read_others() {
   for (int rank = 0; rank < setup_.world_size; ++rank) {
     if (rank == setup_.rank) continue;
-    const auto text = store().get(key_of(rank), Deadline::after(kAnswerWithin));
+    const auto text = store().get(key_of(rank), Deadline::after(answer_within_));
     stamp();
     observe(rank, text.value_or(""));
   }
@@ -192,7 +192,7 @@ void HangGuard::give_up(const Wait& wait, const std::string& reason) {
 Clock::time_point HangGuard::stamp() {
   const auto now = Clock::now();
   const auto gap = now - std::exchange(last_stamp_, now);
-  if (gap < kSuspended) return now;
+  if (gap < suspended_) return now;
   suspended_until_ = now;
   for (Observed& each : observed_) {
     each.beat_at += gap;
@@ -203,7 +203,7 @@ Clock::time_point HangGuard::stamp() {
 
 StoreClient& HangGuard::store() {
   if (!store_ || store_->descriptor() < 0)
-    store_ = std::make_unique<StoreClient>(setup_.store, Deadline::after(kAnswerWithin));
+    store_ = std::make_unique<StoreClient>(setup_.store, Deadline::after(answer_within_));
   return *store_;
 }
 

@@ -70,7 +70,8 @@ class HangGuard {
   [[nodiscard]] StoreClient& store();
 
   const Setup setup_;
-  const Clock::duration look_every_, wait_before_reading_, beat_every_, read_every_;
+  const Clock::duration look_every_, wait_before_reading_, beat_every_, read_every_, answer_within_;
+  const Clock::duration suspended_;  // a busy machine delays a thread by less
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;

@@ -97,8 +97,8 @@ TEST_CASE("nobody gets on: the rank that is in no collective lags") {
   CHECK(judged({elsewhere, busy}) ==
         "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp");
   CHECK(judged({waits_too(), elsewhere}) ==
-        "no rank has got on for 30 s: rank 2 lags: it is in all_to_all reduce.block3 (number 4) of "
-        "group reduce");
+        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp, waiting in all_to_all "
+        "reduce.block3 (number 4) of group reduce");
   CHECK(judged({waits_too(), waits_too()})
             .starts_with("no rank has got on for 30 s: all wait in this operation"));
 }

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# A rank that stands still is named by the others, with its op and the group, and ends the job; a job that stands
+# still as a whole goes on.
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+long=(train.steps=1000000 comm.timeout=2)
+
+steps_of() { cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l; }
+has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# Rank 0 serves what ranks say of each other: without it the others know only that it is silent.
+for victim in 1 0; do
+  name=stop$victim
+  start_job 3 $name determinism.virtual_ranks=3 zero.stage=$((victim * 3)) "${long[@]}"
+  wait_for 60 has_steps $name 3 || fail "$name: no step"
+  kill -STOP "${pids[$victim]}"
+  for rank in 0 1 2; do
+    [ $rank != $victim ] || continue
+    wait_for 30 is_gone "${pids[$rank]}" || fail "$name: rank $rank hangs"
+    kill -9 "${pids[$rank]}" 2>/dev/null
+    wait "${pids[$rank]}"
+    code=$?
+    [ $code = 69 ] || fail "$name: rank $rank exits $code, not 69: $(tail -5 "$work/$name.$rank.out")"
+    grep -qE "of group (world|gather|reduce)\): .*rank $victim has not been heard of for [0-9]+ s" "$work/$name.$rank.out" ||
+      fail "$name: rank $rank does not name rank $victim: $(tail -5 "$work/$name.$rank.out")"
+  done
+  kill -9 "${pids[$victim]}"
+  wait "${pids[$victim]}" 2>/dev/null
+done
+grep -qhE "has not been heard of .* it was in [a-z_]+[a-z0-9_.]*" "$work"/stop1.*.out ||
+  fail "stop1: nobody says where rank 1 was: $(tail -n 3 "$work"/stop1.*.out)"
+
+# Ctrl-Z and fg, for longer than any rank may be silent.
+start_job 3 pause determinism.virtual_ranks=3 "${long[@]}"
+wait_for 60 has_steps pause 3 || fail "pause: no step"
+kill -STOP "${pids[@]}"
+sleep 5
+kill -CONT "${pids[@]}"
+steps=$(steps_of pause)
+wait_for 30 has_steps pause $((steps + 3)) || fail "pause: no step after it: $(tail -n 3 "$work"/pause.*.out)"
+
+[ $failures = 0 ] && echo "ranks that stand still: named; a job that does: goes on"
+exit $((failures > 0))
