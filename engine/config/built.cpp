@@ -13,7 +13,6 @@ struct NotBuilt {
 };
 
 constexpr NotBuilt kNotBuilt[] = {
-    {"precision.master", "split16"},
     {"offload.optimizer.update", "backward"},
     {"offload.activation.device", "cpu"},
 };

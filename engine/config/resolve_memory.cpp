@@ -71,10 +71,24 @@ void resolve_update(OptimizerOffload& optimizer, const GivenKeys& given) {
   }
 }
 
+void need_weights_with_the_states(const TrainConfig& config, const GivenKeys& given) {
+  if (config.precision.master != MasterWeights::split16) return;
+  for (const auto& [key, device] :
+       {std::pair{"offload.optimizer.device", config.offload.optimizer.device},
+        std::pair{"offload.param.device", config.offload.param.device}}) {
+    if (device == OffloadDevice::none) continue;
+    throw given.error({"precision.master", key},
+                      fmt::format("precision.master = \"split16\" does not go with {}", key),
+                      "half of such a master is the weights: apart from them a copy of them would "
+                      "be needed, and nothing saved; set precision.master = \"fp32\"");
+  }
+}
+
 }  // namespace
 
 void resolve_memory(TrainConfig& config, const GivenKeys& given) {
   OffloadConfig& offload = config.offload;
+  need_weights_with_the_states(config, given);
   need_stage_3("offload.param.device", offload.param.device, config.zero, given);
   need_stage_3("offload.grad.device", offload.grad.device, config.zero, given);
   share_paths(offload.param.paths, offload.param.device, offload.optimizer);

@@ -96,6 +96,7 @@ std::string text_of(const OpAttrs& attrs) {
     text += fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.update.type)],
                         attrs.update.nesterov ? " nesterov" : "");
   }
+  if (attrs.update.split_master) text += " split";
   if (!attrs.comm.cuts.empty()) text += fmt::format(" cuts={}", fmt::join(attrs.comm.cuts, ","));
   if (attrs.comm.length != INT64_MAX)
     text += fmt::format(" bucket={}+{}", attrs.comm.from, attrs.comm.length);

@@ -70,7 +70,7 @@ enum class OpCode : std::uint8_t {
                // uses, so that all ranks communicate alike
   leaf_squares,  // in: flat                                out: sums, non_finite (of each leaf)
   control,  // in: sums, non_finite of every group      out: -    all ranks draw the step's decision
-  adamw,    // in: gradient, master, m, v?              out: master, m, v?, weights?     group,
+  adamw,    // in: gradient, master, m, v?, weights?    out: master, m, v?, weights?     group,
             // update
   clear     // in: -                                    out: any number of values, set to zero bytes
 };
@@ -98,7 +98,9 @@ struct DropoutAttrs {
 /// Which optimizer; sgd and lion have no v.
 struct UpdateAttrs {
   OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
-  bool nesterov = false;  // of sgd
+  bool nesterov = false;      // of sgd
+  bool split_master = false;  // "master" is the lower halves (i16) of a master whose upper ones are
+                              // the weights (bf16): they are read too, as the last operand
   [[nodiscard]] bool has_two_moments() const {
     return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
   }
@@ -143,7 +145,7 @@ struct ParamTensor {
 };
 
 /// The optimizer's state of elements [first, first + elements) of a group: f32, persistent. The
-/// master may be the weights' own memory.
+/// master may be the weights' own memory, or only its lower halves (i16; UpdateAttrs).
 struct StateTile {
   std::int64_t first = 0, elements = 0;
   ValueId master = kNoValue, moment1 = kNoValue, moment2 = kNoValue;

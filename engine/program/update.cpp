@@ -4,12 +4,18 @@
 namespace ds {
 namespace {
 
-ValueId add_state(StepBuilder& step, const ParamGroup& group, const char* name) {
+ValueId add_state(StepBuilder& step, const ParamGroup& group, const char* name,
+                  DType dtype = DType::f32) {
   return step.program.add_value({.name = group.name + name,
                                  .kind = ValueKind::state,
-                                 .dtype = DType::f32,
+                                 .dtype = dtype,
                                  .shape = {group.state_elements},
                                  .persistent = true});
+}
+
+ValueId add_master(StepBuilder& step, const ParamGroup& group) {
+  if (step.spec.update.split_master) return add_state(step, group, ".master_low", DType::i16);
+  return add_state(step, group, ".master");
 }
 
 /// The weights that this rank's part of the update writes.
@@ -37,16 +43,18 @@ void append_adamw(StepBuilder& step, int g) {
   if (group.state_elements > 0) {
     const StateTile all{.first = group.state_first,
                         .elements = group.state_elements,
-                        .master = is_own_master ? weights : add_state(step, group, ".master"),
+                        .master = is_own_master ? weights : add_master(step, group),
                         .moment1 = add_state(step, group, ".moment1"),
                         .moment2 = step.spec.update.has_two_moments()
                                        ? add_state(step, group, ".moment2")
                                        : kNoValue};
     group.states = {all};
+    std::vector<ValueId> in{group.gradient, all.master, all.moment1, all.moment2};
+    if (step.spec.update.split_master) in.push_back(weights);
     step.program.ops.push_back(
         {.code = OpCode::adamw,
          .path = "adamw." + group.name,
-         .in = {group.gradient, all.master, all.moment1, all.moment2},
+         .in = std::move(in),
          .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
          .attrs = {.group = g, .update = step.spec.update}});
   }

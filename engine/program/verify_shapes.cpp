@@ -198,10 +198,14 @@ void check_control(const Operands& o) {
 }
 
 void check_adamw(const Operands& o) {
-  o.count(4, 4);
+  const bool is_split = o.attrs().update.split_master;
+  o.count(is_split ? 5 : 4, 4);
+  const DType master = is_split ? DType::i16 : DType::f32;
+  DS_ASSERT(is(o.in(1), master, o.in(0).shape) && same(o.in(1), o.out(0)));
+  DS_ASSERT(!is_split || (is(o.in(4), DType::bf16, o.in(0).shape) && same(o.in(4), o.out(3))));
   const bool has_v = o.attrs().update.has_two_moments();
   DS_ASSERT(o.has_in(3) == has_v && o.has_out(2) == has_v);
-  for (std::size_t i = 1; i < (has_v ? 4U : 3U); ++i)
+  for (std::size_t i = 2; i < (has_v ? 4U : 3U); ++i)
     DS_ASSERT(is(o.in(i), DType::f32, o.in(0).shape) && same(o.in(i), o.out(i - 1)));
   DS_ASSERT(!o.has_out(3) || o.out(3).shape == o.in(0).shape);
 }

@@ -165,11 +165,13 @@ Executor::Bound Executor::bind_step(const Op& op) {
   if (op.code == OpCode::control) {
     return [](StepContext& context) { context.on_control(context); };
   }
+  const bool is_split = op.attrs.update.split_master;
   const OptimizerUpdate args{.grad = in(op, 0),
-                             .master = out(op, 0),
+                             .master = is_split ? Tensor{} : out(op, 0),
                              .m = out(op, 1),
                              .v = out(op, 2),
                              .weights = out(op, 3),
+                             .low = is_split ? out(op, 0) : Tensor{},
                              .type = op.attrs.update.type,
                              .nesterov = op.attrs.update.nesterov};
   Stream& stream = stream_of(op);

@@ -68,27 +68,28 @@ std::int64_t given(std::int64_t value, std::int64_t otherwise) {
 }  // namespace
 
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
-  return {
-      .rank = rank,
-      .world_size = world_size,
-      .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
-      .accum = static_cast<int>(config.batch.accum),
-      .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
-                                                             : ShardSpec::Order::boundary,
-      .stage = static_cast<int>(config.zero.stage),
-      .overlap = config.zero.overlap,
-      .whole_tensors = config.zero.shards == ShardLayout::tensor,
-      .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
-      .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
-      .prefetch = given(config.zero.prefetch, 1),
-      .max_live = config.zero.max_live,
-      .reuse_distance = config.zero.reuse_distance,
-      .persist_below = config.zero.persist_below,
-      .separate_master = config.offload.param.device != OffloadDevice::none,
-      .state_tile = config.offload.optimizer.device == OffloadDevice::none
-                        ? INT64_MAX
-                        : config.offload.optimizer.tile,
-      .update = {.type = type_of(config.optimizer.type), .nesterov = config.optimizer.nesterov}};
+  return {.rank = rank,
+          .world_size = world_size,
+          .virtual_ranks = static_cast<int>(config.determinism.virtual_ranks),
+          .accum = static_cast<int>(config.batch.accum),
+          .order = config.determinism.order == ReduceOrder::step ? ShardSpec::Order::step
+                                                                 : ShardSpec::Order::boundary,
+          .stage = static_cast<int>(config.zero.stage),
+          .overlap = config.zero.overlap,
+          .whole_tensors = config.zero.shards == ShardLayout::tensor,
+          .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
+          .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
+          .prefetch = given(config.zero.prefetch, 1),
+          .max_live = config.zero.max_live,
+          .reuse_distance = config.zero.reuse_distance,
+          .persist_below = config.zero.persist_below,
+          .separate_master = config.offload.param.device != OffloadDevice::none,
+          .state_tile = config.offload.optimizer.device == OffloadDevice::none
+                            ? INT64_MAX
+                            : config.offload.optimizer.tile,
+          .update = {.type = type_of(config.optimizer.type),
+                     .nesterov = config.optimizer.nesterov,
+                     .split_master = config.precision.master == MasterWeights::split16}};
 }
 
 OffloadSpec offload_spec(const TrainConfig& config) {

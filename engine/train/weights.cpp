@@ -9,6 +9,7 @@
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/tensor/split_master.h"
 
 namespace ds {
 namespace {
@@ -50,6 +51,7 @@ class FirstValues {
 
   void fill_state(const ParamGroup& group, const StateTile& tile) {
     const Value& master = step_.value(tile.master);
+    if (master.dtype == DType::i16) return fill_weights(group, tile.master, tile.first);
     if (master.tier != Tier::nvme) {
       fill_range(group, tile.first, executor_.tensor(tile.master));
       return;  // moments: memory starts as zeros
@@ -77,8 +79,10 @@ class FirstValues {
       buffer_.resize(static_cast<std::size_t>(count));
       const Tensor exact{buffer_.data(), DType::f32, {count}};
       fill_range(group, first + at, exact);
-      kernels_.run(Cast{.in = exact, .out = chunk}, stream_);
+      if (weights.dtype != DType::i16) kernels_.run(Cast{.in = exact, .out = chunk}, stream_);
       stream_.synchronize();
+      if (weights.dtype == DType::i16)
+        std::ranges::transform(buffer_, static_cast<std::int16_t*>(chunk.data), low_half);
     }
   }
 
@@ -158,11 +162,27 @@ class Hasher {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
-/// The master of one of this rank's tiles; `buffer` holds it if it lies in files.
-std::span<const float> master_of(const Program& step, const StateTile& tile,
-                                 const Executor& executor, TileFiles* files,
+/// A master in two halves, put together in `buffer`.
+std::span<const float> joined_master(const Program& step, const ParamGroup& group,
+                                     const StateTile& tile, const Executor& executor,
+                                     std::vector<float>& buffer) {
+  const bool is_whole = group.weights != kNoValue;
+  const Tensor weights = executor.tensor(is_whole ? group.weights : group.slice);
+  const std::int64_t first = is_whole ? tile.first : tile.first - group.state_first;
+  const auto* high = static_cast<const std::uint16_t*>(weights.data) + first;
+  const auto* low = static_cast<const std::int16_t*>(executor.tensor(tile.master).data);
+  DS_ASSERT(step.value(tile.master).tier == Tier::device);
+  buffer.resize(static_cast<std::size_t>(tile.elements));
+  std::transform(high, high + tile.elements, low, buffer.begin(), joined_halves);
+  return buffer;
+}
+
+/// The master of one of this rank's tiles; `buffer` holds it if it lies in files or in two halves.
+std::span<const float> master_of(const Program& step, const ParamGroup& group,
+                                 const StateTile& tile, const Executor& executor, TileFiles* files,
                                  std::vector<float>& buffer) {
   const Value& master = step.value(tile.master);
+  if (master.dtype == DType::i16) return joined_master(step, group, tile, executor, buffer);
   const auto elements = static_cast<std::size_t>(tile.elements);
   if (master.tier != Tier::nvme)
     return {static_cast<const float*>(executor.tensor(tile.master).data), elements};
@@ -191,7 +211,7 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
   for (const ParamGroup& group : step.groups) {
     if (world.rank() == 0) {
       for (const StateTile& tile : group.states)
-        hasher.add(group, tile.first, master_of(step, tile, executor, files, buffer));
+        hasher.add(group, tile.first, master_of(step, group, tile, executor, files, buffer));
     }
     const std::vector<std::int64_t> cuts = cuts_of(group, spec);
     for (int owner = 1; is_split && owner < world.size(); ++owner) {
@@ -202,7 +222,8 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
           const auto tile =
               std::find_if(group.states.begin(), group.states.end(),
                            [&](const StateTile& t) { return t.first == range.first; });
-          world.send(std::as_bytes(master_of(step, *tile, executor, files, buffer)), 0, deadline);
+          world.send(std::as_bytes(master_of(step, group, *tile, executor, files, buffer)), 0,
+                     deadline);
         } else if (world.rank() == 0) {
           buffer.resize(static_cast<std::size_t>(range.elements));
           world.receive(std::as_writable_bytes(std::span(buffer)), owner, deadline);

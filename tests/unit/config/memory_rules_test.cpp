@@ -149,6 +149,12 @@ TEST_CASE("the precision decides what a step that is not finite does") {
   CHECK(with(ds::Precision::fp32) == ds::OnNonfinite::abort);
   CHECK(has(refused([](ds::TrainConfig& c) { c.precision.loss_scale.window = 5; }),
             "[precision.loss_scale] is for dtype = \"fp16\""));
+  CHECK(has(refused([](ds::TrainConfig& c) {
+              c.precision.dtype = ds::Precision::bf16;
+              c.precision.master = ds::MasterWeights::split16;
+              c.offload.optimizer.device = ds::OffloadDevice::cpu;
+            }),
+            "precision.master = \"split16\" does not go with offload.optimizer.device"));
   CHECK(has(refused([](ds::TrainConfig& c) { c.precision.master = ds::MasterWeights::split16; }),
             "precision.master = \"split16\" needs dtype = \"bf16\""));
   CHECK(has(refused([](ds::TrainConfig& c) {
