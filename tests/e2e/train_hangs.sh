@@ -27,7 +27,7 @@ for victim in 1 0; do
   kill -9 "${pids[$victim]}"
   wait "${pids[$victim]}" 2>/dev/null
 done
-grep -qhE "has not been heard of .* it was in [a-z_]+[a-z0-9_.]*" "$work"/stop1.*.out ||
+grep -qhE "has not been heard of .* it was (in [a-z_]+[a-z0-9_.]*|between programs)" "$work"/stop1.*.out ||
   fail "stop1: nobody says where rank 1 was: $(tail -n 3 "$work"/stop1.*.out)"
 
 # Ctrl-Z and fg, for longer than any rank may be silent.
