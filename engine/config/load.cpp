@@ -75,7 +75,21 @@ std::string suggestion(std::string_view typed) {
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
+/// The first key of a section, for an example.
+std::string_view first_key(std::string_view section) {
+  const auto key = std::ranges::find_if(all_keys(), [section](const Key& k) {
+    return k.name.starts_with(section) && k.name.substr(section.size()).starts_with('.');
+  });
+  return key->name;
+}
+
 Error unknown_key(const Entry& entry) {
+  if (is_section(entry.key)) {
+    return entry_error(entry.place, Point::key,
+                       fmt::format("{} is a section, not a key", entry.key),
+                       fmt::format("its keys are written under [{}], or as {} = ...", entry.key,
+                                   first_key(entry.key)));
+  }
   if (is_reserved(entry.key)) {
     return entry_error(entry.place, Point::key,
                        fmt::format("{} is reserved: not built yet", entry.key), "leave it out");

@@ -39,7 +39,10 @@ TEST_CASE("a wrong type or range says what is wanted and what is there") {
   CHECK(has(error_with({"data.validation=0.95"}), "a fraction, 0 to 0.9"));
   CHECK(has(error_with({"sample.prompt=5"}), "wants a string"));
   CHECK(has(error_with({"log.dir=2024-01-01"}), "not a date or a table"));
-  CHECK(has(error_with({"model=3"}), "unknown key \"model\""));
+  CHECK(has(error_with({"model=3"}), "override 1: model is a section, not a key"));
+  CHECK(has(error_with({"precision.loss_scale=128"}),
+            "its keys are written under [precision.loss_scale], or as "
+            "precision.loss_scale.static = ..."));
 }
 
 TEST_CASE("what is planned and not built is refused, never ignored") {
