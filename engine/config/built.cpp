@@ -14,7 +14,6 @@ struct NotBuilt {
 
 constexpr NotBuilt kNotBuilt[] = {
     {"offload.optimizer.update", "backward"},
-    {"offload.activation.device", "cpu"},
 };
 
 std::string_view not_built_words(const Key& key) {

@@ -28,6 +28,9 @@ bool is_later_work(const Op& op, const Op& later, int moves_between) {
   return moves_between >= 1;
 }
 
+// After so many ops a copy between tiers is over, most likely: about a block's backward pass.
+constexpr int kOpsOfACopy = 12;
+
 /// Where in the list each op is taken to be over. What runs beside the compute stream keeps its
 /// bytes until its stream has more to do: whoever gets the bytes next seldom has to wait.
 std::vector<int> ends_of_ops(const Program& program) {
@@ -42,11 +45,12 @@ std::vector<int> ends_of_ops(const Program& program) {
   for (const std::vector<int>& list : of_streams) {
     for (std::size_t at = 0; at < list.size(); ++at) {
       const Op& op = program.ops[static_cast<std::size_t>(list[at])];
-      int end = ops;
+      const bool moves_tiers = op.stream == StreamId::fetch || op.stream == StreamId::evict;
+      int end = moves_tiers ? std::min(ops, list[at] + kOpsOfACopy) : ops;
       for (std::size_t next = at + 1; next < list.size(); ++next) {
         const Op& later = program.ops[static_cast<std::size_t>(list[next])];
         if (!is_later_work(op, later, static_cast<int>(next - at) - 1)) continue;
-        end = list[next];
+        end = std::min(end, list[next]);
         break;
       }
       ends[static_cast<std::size_t>(list[at])] = end;

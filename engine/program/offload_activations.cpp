@@ -99,7 +99,7 @@ class ActivationOffload {
             .micro = program_.value(from).micro,
             .in = {from},
             .out = {to},
-            .stream = stream};
+            .stream = spec_.overlap ? stream : StreamId::compute};
   }
 
   void insert(const std::multimap<int, Op>& copies, int at) {

@@ -49,6 +49,7 @@ Program recompute(const Program& differentiated, Recompute policy);
 
 struct ActivationOffloadSpec {
   int ahead = 12;  // ops between a copy back and its first reader: about a block's backward pass
+  bool overlap = true;  // copies on their own streams
 };
 
 /// Activations that the backward pass reads much later go to host memory ("x.host") and come back

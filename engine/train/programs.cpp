@@ -127,8 +127,12 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
-  const Program whole = recompute(differentiated, recompute_of(config.recompute.policy));
+  Program whole = recompute(differentiated, recompute_of(config.recompute.policy));
   show("recompute", whole);
+  if (config.offload.activation.device == OffloadDevice::cpu) {
+    whole = offload_activations(whole, {.overlap = spec.overlap});
+    show("offload_activations", whole);
+  }
   programs.step = shard(whole, spec);
   show("shard", programs.step);
   programs.step = offload_weights(std::move(programs.step), spec, offload);

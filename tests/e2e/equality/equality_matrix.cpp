@@ -23,8 +23,10 @@ using namespace ds::test;  // NOLINT
 
 // What is most likely to break, in every run: all that can be on at once, at an odd world size.
 constexpr const char* kHardCells[] = {
-    "dtype=bf16,order=step,dropout=0.1,stage=3,recompute=block,overlap=on,world=3,threads=2",
-    "dtype=fp16,order=boundary,dropout=0.1,stage=2,recompute=selective,overlap=on,world=3,threads=2",
+    "dtype=fp16,order=boundary,dropout=0.1,stage=2,recompute=selective,activations=host,pieces="
+    "small,overlap=on,world=4,threads=1",
+    "dtype=bf16,order=step,dropout=0.1,stage=3,recompute=block,activations=host,pieces=small,"
+    "overlap=on,world=3,threads=2",
 };
 
 struct Options {

@@ -12,8 +12,8 @@ inline constexpr int kEqualitySteps = 20, kVirtualRanks = 4;
 /// Writes the text and the train.toml that all cells share into `folder`.
 void write_job(const std::string& folder);
 
-/// The hash of the weights after kEqualitySteps steps. Errors: Error of the first rank that failed; a
-/// setting that is not built is one.
+/// The hash of the weights after kEqualitySteps steps. Errors: Error of the first rank that failed;
+/// a setting that is not built is one.
 std::string train_cell(const std::string& folder, const Cell& cell);
 
 }  // namespace ds::test
