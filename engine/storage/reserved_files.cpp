@@ -121,14 +121,14 @@ void check_size_limit(const std::string& folder, std::int64_t bytes) {
 }
 
 [[noreturn]] void refuse_space(const std::string& folder, int file, std::int64_t bytes, int error) {
-  std::string free = "an unknown number of";
+  std::string there = text_of(error);
   struct statfs system {};
-  if (::fstatfs(file, &system) == 0) {
-    free = format_bytes(static_cast<std::int64_t>(system.f_bavail) * system.f_bsize);
+  if (error == ENOSPC && ::fstatfs(file, &system) == 0) {
+    const auto free = static_cast<std::int64_t>(system.f_bavail) * system.f_bsize;
+    there = "has " + format_bytes(free) + " free";
+    if (free >= bytes) there += ", which other ranks take at the same time";
   }
-  const std::string why = error == ENOSPC ? "" : fmt::format(" ({})", text_of(error));
-  refuse(folder,
-         fmt::format("needs {} for this rank, has {} free{}", format_bytes(bytes), free, why),
+  refuse(folder, fmt::format("needs {} for this rank, {}", format_bytes(bytes), there),
          "free some space, name more folders or larger ones, or offload less");
 }
 
