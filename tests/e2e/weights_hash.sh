@@ -1,18 +1,22 @@
-#!/ usr / bin / env bash
-#The same weights to the last bit after 20 steps : at every world size in each order, \
-    for any number of threads.
-."$(dirname " $0 ")/../support/train_ranks.sh" || exit 1
-#One job a line of the table; a group of jobs must agree.
-    group_hash = begin_group() {
-  group_hash = ;
-}
-#job WORLD NAME KEYS...
+#!/usr/bin/env bash
+# The same weights to the last bit after 20 steps: at every world size in each order, for any number of threads.
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+
+# One job a line of the table; a group of jobs must agree.
+group_hash=
+begin_group() { group_hash=; }
+# job WORLD NAME KEYS...
 job() {
-  run_job "$@" local hash steps verdict = same hash = $(summary_of "$2" weights_hash) steps =
-      $(summary_of "$2" steps)[${#hash} = 32] || fail "$2: no weights_hash"["$steps" = 20] ||
-      fail "$2: $steps steps" if[-z "$group_hash"];
-  then group_hash = $hash verdict = first elif["$hash" != "$group_hash"];
-  then
+  run_job "$@"
+  local hash steps verdict=same
+  hash=$(summary_of "$2" weights_hash)
+  steps=$(summary_of "$2" steps)
+  [ ${#hash} = 32 ] || fail "$2: no weights_hash"
+  [ "$steps" = 20 ] || fail "$2: $steps steps"
+  if [ -z "$group_hash" ]; then
+    group_hash=$hash
+    verdict=first
+  elif [ "$hash" != "$group_hash" ]; then
     verdict=DIFFERS
     fail "$2: the weights differ from the first of its group"
   fi
@@ -20,14 +24,10 @@ job() {
 }
 
 seen=()
-for dtype in fp32 bf16;
-do
-  for
-    order in boundary step;
-do
+for dtype in fp32 bf16; do
+  for order in boundary step; do
     begin_group
-    for world in 1 2 3 4;
-do
+    for world in 1 2 3 4; do
       job $world "$dtype-$order-world$world" precision.dtype=$dtype determinism.order=$order \
         determinism.virtual_ranks=4 batch.accum=2
     done
@@ -35,70 +35,59 @@ do
   done
 
   begin_group
-  for threads in 1 2 8 16;
-do
+  for threads in 1 2 8 16; do
     job 1 "$dtype-threads$threads" precision.dtype=$dtype device.threads=$threads batch.micro=5 data.seq_len=77
   done
   seen+=("$group_hash")
 
-#Weight gradients are sums over 16384 rows : oneDNN's own threads would cut them by their number.
+  # Weight gradients are sums over 16384 rows: oneDNN's own threads would cut them by their number.
   begin_group
-  for threads in 1 2 8 16;
-do
+  for threads in 1 2 8 16; do
     job 1 "$dtype-wide-threads$threads" precision.dtype=$dtype device.threads=$threads model.layers=1 \
       model.hidden=192 model.heads=3 batch.micro=128 data.seq_len=128
   done
   seen+=("$group_hash")
 done
 
-#Dropout draws by sample numbers, not by where and how often something runs.
+# Dropout draws by sample numbers, not by where and how often something runs.
 begin_group
-for world in 1 2 3 4;
-do
+for world in 1 2 3 4; do
   job $world "dropout-world$world" model.dropout=0.2 determinism.virtual_ranks=4 batch.accum=2 device.threads=$world
 done
-for policy in selective block;
-do
+for policy in selective block; do
   job 2 "dropout-$policy" model.dropout=0.2 determinism.virtual_ranks=4 batch.accum=2 recompute.policy=$policy
 done
 dropout=$group_hash
 
-#Each optimizer, its states whole and in slices.
+# Each optimizer, its states whole and in slices.
 optimizers=()
-for type in adamw adam_l2 sgd lion;
-do
+for type in adamw adam_l2 sgd lion; do
   rate=3e-3
   [ $type = lion ] && rate=3e-4
   [ $type = sgd ] && rate=3e-1
   begin_group
-  for world in 1 3;
-do
-  job $world "$type-world$world" optimizer.type = $type optimizer.lr = $rate precision.dtype =
-      bf16 determinism.virtual_ranks = 4 zero.stage = $world determinism.order =
-          step done optimizers +=
-      ("$group_hash")done["$(printf '%s\n' " $ { optimizers[@] } " | sort -u | wc -l)" = 4] || fail
-      "optimizers agree: ${optimizers[*]}"
-#A master in two halves is the master.
-      group_hash = $ {
-    optimizers[0]
-  }
-for
-  world in 1 3;
-do
-job $world "split16-world$world" precision.master = split16 precision.dtype =
-    bf16 determinism.virtual_ranks = 4 zero.stage = $world determinism.order =
-        step done
+  for world in 1 3; do
+    job $world "$type-world$world" optimizer.type=$type optimizer.lr=$rate precision.dtype=bf16 \
+      determinism.virtual_ranks=4 zero.stage=$world determinism.order=step
+  done
+  optimizers+=("$group_hash")
+done
+[ "$(printf '%s\n' "${optimizers[@]}" | sort -u | wc -l)" = 4 ] || fail "optimizers agree: ${optimizers[*]}"
 
-#The check can fail : one number of the arithmetic list changes the weights.
-            run_job 1 other -
-        seed determinism.virtual_ranks = 4 batch.accum = 2 determinism.order = boundary train.seed =
-            2 other = $(summary_of other - seed weights_hash)
-                                  printf '%-34s world 1  %s  another seed\n' other -
-                              seed "$other"[-n "$other"] &&
-                          ["$other" != "${seen[0]}"] ||
-                      fail "another seed gives the same weights"["$dropout" != "${seen[0]}"] ||
-                      fail "dropout changes nothing"["${seen[0]}" != "${seen[4]}"] ||
-                      fail "bf16 gives the weights of fp32"
+# A master in two halves is the master.
+group_hash=${optimizers[0]}
+for world in 1 3; do
+  job $world "split16-world$world" precision.master=split16 precision.dtype=bf16 \
+    determinism.virtual_ranks=4 zero.stage=$world determinism.order=step
+done
 
-                              [$failures = 0] &&
-                          echo "equal bits: all as promised" exit $((failures > 0))
+# The check can fail: one number of the arithmetic list changes the weights.
+run_job 1 other-seed determinism.virtual_ranks=4 batch.accum=2 determinism.order=boundary train.seed=2
+other=$(summary_of other-seed weights_hash)
+printf '%-34s world 1  %s  another seed\n' other-seed "$other"
+[ -n "$other" ] && [ "$other" != "${seen[0]}" ] || fail "another seed gives the same weights"
+[ "$dropout" != "${seen[0]}" ] || fail "dropout changes nothing"
+[ "${seen[0]}" != "${seen[4]}" ] || fail "bf16 gives the weights of fp32"
+
+[ $failures = 0 ] && echo "equal bits: all as promised"
+exit $((failures > 0))
