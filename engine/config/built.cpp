@@ -1,6 +1,7 @@
 // The one list of values that have a key and are refused until they are built: who builds one
 // removes its line here.
 #include <algorithm>
+#include <array>
 
 #include "engine/config/keys.h"
 
@@ -12,9 +13,7 @@ struct NotBuilt {
   std::string_view words;  // "*": every value but the default.
 };
 
-constexpr NotBuilt kNotBuilt[] = {
-    {"offload.optimizer.update", "backward"},
-};
+constexpr std::array<NotBuilt, 0> kNotBuilt{};  // nothing at the moment
 
 std::string_view not_built_words(const Key& key) {
   const auto* found = std::ranges::find(kNotBuilt, key.name, &NotBuilt::key);

@@ -20,6 +20,7 @@ std::string summary_json(const Summary& summary) {
   json["steps"] = summary.steps;
   json["train_loss"] = or_null(summary.train_loss);
   json["skipped_steps"] = summary.skipped_steps;
+  json["redone_updates"] = summary.redone_updates;
   json["loss_scale"] = summary.loss_scale;
   json["validation_loss"] = or_null(summary.validation_loss);
   json["median_tokens_per_s"] = or_null(summary.median_tokens_per_s);

@@ -14,6 +14,7 @@ struct Summary {
   std::int64_t tokens = 0;
   std::int64_t world_size = 1;
   double train_loss = 0.0;                // Of the last step.
+  std::int64_t redone_updates = 0;        // Made again: a guess beside the backward pass was wrong.
   std::int64_t skipped_steps = 0;         // Left out: gradients that were not finite.
   double loss_scale = 1.0;                // Of the last step.
   std::optional<double> validation_loss;  // The last one; nats per token (bytes: per byte).

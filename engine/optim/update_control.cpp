@@ -11,6 +11,13 @@ constexpr double kNormEpsilon = 1e-6;  // As PyTorch and DeepSpeed clip.
 
 }  // namespace
 
+bool same_update(const UpdateNumbers& a, const UpdateNumbers& b) {
+  return a.skip == b.skip && a.grad_scale == b.grad_scale && a.lr == b.lr && a.beta1 == b.beta1 &&
+         a.beta2 == b.beta2 && a.momentum == b.momentum && a.eps == b.eps &&
+         a.weight_decay == b.weight_decay && a.bias_correction1 == b.bias_correction1 &&
+         a.bias_correction2 == b.bias_correction2;
+}
+
 bool is_non_finite(const GradientFacts& facts) {
   return facts.non_finite > 0 || !std::isfinite(facts.loss) || !std::isfinite(facts.norm);
 }

@@ -35,6 +35,9 @@ struct UpdateNumbers {
   float bias_correction1 = 1, bias_correction2 = 1;
 };
 
+/// Whether the optimizer ops make the same of both.
+bool same_update(const UpdateNumbers& a, const UpdateNumbers& b);
+
 /// True when the step has no gradient to use.
 bool is_non_finite(const GradientFacts& facts);
 

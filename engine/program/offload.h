@@ -5,6 +5,10 @@
 
 namespace ds {
 
+/// When the optimizer works on offloaded states: after the backward pass; beside the next forward
+/// pass (rotate); beside the backward pass, before the norm is known (update_early).
+enum class UpdateMoment : std::uint8_t { after, forward, backward };
+
 struct OffloadSpec {
   Tier states = Tier::device;     // device, host or nvme
   Tier weights = Tier::device;    // of groups whose weights are split: device, host or nvme
@@ -12,6 +16,10 @@ struct OffloadSpec {
   std::int64_t tile = 4 << 20;    // elements; a multiple of 2 * kLeaf
   int buffers = 4;                // tiles on their way at once
   bool overlap = true;            // copies run beside the compute stream
+  UpdateMoment time = UpdateMoment::after;
+  // For UpdateMoment::backward: states are kept twice; a step reads one and writes the other.
+  bool two_slots = false;
+  bool odd = false;  // which of them it reads
 };
 
 /// Elements of a piece of weights in files: whole pages for types of two bytes.
@@ -39,5 +47,13 @@ struct RotatedStep {
   Program flush;  // the update alone: before the weights are needed for anything else
 };
 RotatedStep rotate(const Program& step, bool overlap);
+
+/// A step whose updates run beside its backward pass, one group later than their gradients, with
+/// numbers that hold if nothing is clipped or left out; where that turns out wrong, `redo` makes
+/// the update again from the states that the step has read.
+struct EarlyStep {
+  Program step, redo;
+};
+EarlyStep update_early(const Program& step, bool overlap);
 
 }  // namespace ds

@@ -3,6 +3,7 @@
 
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/program/spread.h"
 
 namespace ds {
 namespace {
@@ -14,9 +15,15 @@ struct Tile {
   std::int64_t first = 0, elements = 0;  // in the slice
   // Made by prepare():
   std::vector<ValueId> states{};  // where the update works on them; kNoValue: the update has none
-  ValueId file = kNoValue, ring = kNoValue;
-  ValueId gradient = kNoValue, weights = kNoValue;  // on the host
-  std::vector<Op> after{};                          // of the group, once its last tile is updated
+  ValueId from = kNoValue, to = kNoValue;  // where they are kept: before the update, and after it
+  ValueId work = kNoValue;                 // all of `states`; may be `to` itself
+  ValueId gradient = kNoValue;             // on the host
+};
+
+/// A group's part of what follows control.
+struct Unit {
+  std::vector<Tile> tiles{};
+  std::vector<Op> after{};  // once its last tile is updated
 };
 
 class StatePass {
@@ -24,29 +31,57 @@ class StatePass {
   StatePass(Program step, const OffloadSpec& spec) : program_(std::move(step)), spec_(spec) {}
 
   Program run() {
+    units_.resize(program_.groups.size());
     std::vector<Op> ops = std::move(program_.ops);
     program_.ops.clear();
+    bool is_tail = false;
     for (Op& op : ops) {
+      is_tail = is_tail || op.code == OpCode::control;
       if (op.code == OpCode::adamw) {
         cut(op);
-      } else if (!tiles_.empty()) {
-        tiles_.back().after.push_back(std::move(op));
+      } else if (is_tail && op.code != OpCode::control) {
+        units_[static_cast<std::size_t>(op.attrs.group)].after.push_back(std::move(op));
       } else {
         program_.ops.push_back(std::move(op));
       }
     }
-    for (Tile& tile : tiles_) prepare(tile);
-    const std::size_t ahead = static_cast<std::size_t>(std::max(spec_.buffers - 2, 1));
-    for (std::size_t i = 0; i < std::min(ahead, tiles_.size()); ++i) fetch(tiles_[i]);
-    for (std::size_t i = 0; i < tiles_.size(); ++i) {
-      if (i + ahead < tiles_.size()) fetch(tiles_[i + ahead]);
-      update(tiles_[i]);
-      for (Op& op : tiles_[i].after) program_.ops.push_back(std::move(op));
-    }
+    emit_units();
     return std::move(program_);
   }
 
  private:
+  // Groups come in the same order on every rank; one without tiles here has some elsewhere. States
+  // are read ahead of their updates, gradients as soon as they are there.
+  void emit_units() {
+    const bool is_early = spec_.time == UpdateMoment::backward;
+    const auto ahead = static_cast<std::size_t>(std::max(spec_.buffers - 2, 1));
+    const std::vector<int> order = update_order(program_, spec_.time);
+    std::vector<Tile*> all;
+    for (const int g : order) {
+      for (Tile& tile : units_[static_cast<std::size_t>(g)].tiles) all.push_back(&tile);
+    }
+    for (Tile* const tile : all) prepare(*tile);
+    const auto bring = [&](std::size_t i) {
+      if (i >= all.size()) return;
+      read(*all[i]);
+      if (!is_early) bring_gradient(*all[i]);
+    };
+    for (std::size_t i = 0; i < ahead; ++i) bring(i);
+    std::size_t next = 0;
+    for (const int g : order) {
+      Unit& unit = units_[static_cast<std::size_t>(g)];
+      const std::size_t count = unit.tiles.size();
+      for (std::size_t k = 0; is_early && k < std::min(ahead, count); ++k)
+        bring_gradient(unit.tiles[k]);
+      for (std::size_t k = 0; k < count; ++k) {
+        bring(next++ + ahead);
+        if (is_early && k + ahead < count) bring_gradient(unit.tiles[k + ahead]);
+        update(unit.tiles[k]);
+      }
+      for (Op& op : unit.after) program_.ops.push_back(std::move(op));
+    }
+  }
+
   [[nodiscard]] ParamGroup& group_of(const Tile& tile) {
     return program_.groups[static_cast<std::size_t>(tile.update.attrs.group)];
   }
@@ -60,7 +95,8 @@ class StatePass {
     for (std::size_t i = 1; i < update.in.size(); ++i) drop(update.in[i], group);
     int number = 0;
     for (const TileRange& range : tiles_of(0, group.state_elements, spec_.tile))
-      tiles_.push_back({update, number++, range.first, range.elements});
+      units_[static_cast<std::size_t>(update.attrs.group)].tiles.push_back(
+          {update, number++, range.first, range.elements});
   }
 
   // States of the pass before; a master that was the weights themselves stays what it is.
@@ -87,20 +123,23 @@ class StatePass {
     for (std::size_t i = 1; i < tile.update.in.size(); ++i)
       has.push_back(tile.update.in[i] != kNoValue);
     const std::int64_t all = std::count(has.begin(), has.end(), true) * tile.elements;
-    const ValueId home =
-        add(name + ".states", ValueKind::state, DType::f32, all, spec_.states, true);
-    const std::vector<ValueId> kept = views(home, has, tile.elements, name + ".kept");
+    const auto kept = [&](int slot) {
+      const std::string suffix = spec_.two_slots ? fmt::format(".states{}", slot) : ".states";
+      return add(name + suffix, ValueKind::state, DType::f32, all, spec_.states, true);
+    };
+    tile.from = kept(spec_.odd ? 1 : 0);
+    tile.to = spec_.two_slots ? kept(spec_.odd ? 0 : 1) : tile.from;
+    tile.work = spec_.states == Tier::nvme
+                    ? add(name + ".ring", ValueKind::state, DType::f32, all, Tier::host, false)
+                    : tile.to;
+    const std::vector<ValueId> now = views(tile.from, has, tile.elements, name + ".kept");
     group.states.push_back({.first = group.state_first + tile.first,
                             .elements = tile.elements,
-                            .master = kept.at(0),
-                            .moment1 = kept.size() > 1 ? kept[1] : kNoValue,
-                            .moment2 = kept.size() > 2 ? kept[2] : kNoValue});
-    tile.states = kept;
-    if (spec_.states == Tier::nvme) {
-      tile.file = home;
-      tile.ring = add(name + ".ring", ValueKind::state, DType::f32, all, Tier::host, false);
-      tile.states = views(tile.ring, has, tile.elements, name + ".work");
-    }
+                            .master = now.at(0),
+                            .moment1 = now.size() > 1 ? now[1] : kNoValue,
+                            .moment2 = now.size() > 2 ? now[2] : kNoValue});
+    tile.states =
+        tile.work == tile.from ? now : views(tile.work, has, tile.elements, name + ".work");
     const bool is_here = program_.value(tile.update.in[0]).tier == Tier::host;
     tile.gradient = is_here ? part_of(tile, tile.update.in[0], Tier::host)
                             : add(name + ".grad", ValueKind::gradient, DType::f32, tile.elements,
@@ -133,14 +172,16 @@ class StatePass {
                             .stream = side(stream)});
   }
 
-  void fetch(const Tile& tile) {
+  void bring_gradient(const Tile& tile) {
     const Tier from = program_.value(tile.update.in[0]).tier;
-    if (from != Tier::host) {
-      copy(tile, from == Tier::device ? "grad_out" : "read_grad",
-           part_of(tile, tile.update.in[0], Tier::device), tile.gradient,
-           from == Tier::device ? StreamId::evict : StreamId::fetch);
-    }
-    if (tile.file != kNoValue) copy(tile, "read", tile.file, tile.ring, StreamId::fetch);
+    if (from == Tier::host) return;
+    copy(tile, from == Tier::device ? "grad_out" : "read_grad",
+         part_of(tile, tile.update.in[0], Tier::device), tile.gradient,
+         from == Tier::device ? StreamId::evict : StreamId::fetch);
+  }
+
+  void read(const Tile& tile) {
+    if (tile.work != tile.from) copy(tile, "read", tile.from, tile.work, StreamId::fetch);
   }
 
   // Weights of fp32 may have been the master itself.
@@ -164,7 +205,7 @@ class StatePass {
     if (source != target)
       copy(tile, home == Tier::nvme ? "write_weights" : "weights_in", source, target,
            home == Tier::nvme ? StreamId::evict : StreamId::fetch);
-    if (tile.file != kNoValue) copy(tile, "write", tile.ring, tile.file, StreamId::evict);
+    if (tile.work != tile.to) copy(tile, "write", tile.work, tile.to, StreamId::evict);
   }
 
   /// The updated weights of a tile on their way.
@@ -193,8 +234,8 @@ class StatePass {
 
   Program program_;
   const OffloadSpec& spec_;
-  std::vector<Tile> tiles_;
-  int parts_ = 0;  // numbers names of views
+  std::vector<Unit> units_;  // by group
+  int parts_ = 0;            // numbers names of views
 };
 
 }  // namespace

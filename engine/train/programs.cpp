@@ -61,6 +61,24 @@ OptimizerUpdate::Type type_of(OptimizerType type) {
   return Type::adamw;
 }
 
+UpdateMoment moment_of(UpdateTime time) {
+  return time == UpdateTime::forward    ? UpdateMoment::forward
+         : time == UpdateTime::backward ? UpdateMoment::backward
+                                        : UpdateMoment::after;
+}
+
+/// Two steps in turn: each reads the states that the other wrote.
+void add_early_steps(TrainPrograms& programs, OffloadSpec offload) {
+  const Program sharded = std::move(programs.step);
+  EarlyStep even = update_early(offload_states(sharded, offload), offload.overlap);
+  offload.odd = true;
+  EarlyStep odd = update_early(offload_states(sharded, offload), offload.overlap);
+  programs.step = std::move(even.step);
+  programs.redo = std::move(even.redo);
+  programs.odd = std::move(odd.step);
+  programs.odd_redo = std::move(odd.redo);
+}
+
 std::int64_t given(std::int64_t value, std::int64_t otherwise) {
   return value == kAuto ? otherwise : value;
 }
@@ -98,7 +116,9 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .gradients = tier_of(config.offload.grad.device),
           .tile = config.offload.optimizer.tile,
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
-          .overlap = config.zero.overlap};
+          .overlap = config.zero.overlap,
+          .time = moment_of(config.offload.optimizer.update),
+          .two_slots = config.offload.optimizer.update == UpdateTime::backward};
 }
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
@@ -137,7 +157,11 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("shard", programs.step);
   programs.step = offload_weights(std::move(programs.step), spec, offload);
   programs.step = offload_gradients(std::move(programs.step), offload);
-  programs.step = offload_states(std::move(programs.step), offload);
+  if (offload.time == UpdateMoment::backward) {
+    add_early_steps(programs, offload);
+  } else {
+    programs.step = offload_states(std::move(programs.step), offload);
+  }
   show("offload", programs.step);
   if (config.offload.optimizer.update == UpdateTime::forward) {
     RotatedStep forms = rotate(programs.step, offload.overlap);
@@ -153,8 +177,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
 
 std::vector<const Program*> TrainPrograms::all() const {
   std::vector<const Program*> programs{&step, &validation, &trunk};
-  if (first) programs.push_back(&*first);
-  if (flush) programs.push_back(&*flush);
+  for (const std::optional<Program>* program : {&first, &flush, &odd, &redo, &odd_redo})
+    if (*program) programs.push_back(&**program);
   return programs;
 }
 

@@ -18,12 +18,15 @@ struct TrainPrograms {
   Program step;  // one whole optimizer step of this rank; it may begin with the update of
                  // the step before
   std::optional<Program> first, flush;  // if so: a step without that, and that update alone
-  Program validation;                   // forward and loss of one micro-batch
-  Program trunk;                        // forward of one sequence without the head, for sampling
-  std::string digest;                   // of the global program: equal on all ranks
+  // With updates during the backward pass, before the norm is known: every other step, which reads
+  // the states that `step` writes; and both updates again, for when they must be made otherwise.
+  std::optional<Program> odd, redo, odd_redo;
+  Program validation;  // forward and loss of one micro-batch
+  Program trunk;       // forward of one sequence without the head, for sampling
+  std::string digest;  // of the global program: equal on all ranks
   ShardSpec spec;
 
-  /// step, validation, trunk, then first and flush where there are such.
+  /// step, validation, trunk; then either first and flush, or odd, redo and odd_redo, or none.
   [[nodiscard]] std::vector<const Program*> all() const;
 };
 

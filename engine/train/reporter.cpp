@@ -64,6 +64,7 @@ void Reporter::step(const StepReport& report) {
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;
   summary_.skipped_steps = report.skipped;
+  summary_.redone_updates = report.redone;
   summary_.loss_scale = report.loss_scale;
   tokens_since_log_ += report.tokens;
   rate_.update(report.step, seconds(now - started_));

@@ -45,23 +45,34 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       plan_, groups, backend,
       open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes));
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
-  const auto bind = [&](std::optional<Executor>& executor, const Program& program,
-                        std::size_t index) {
-    const std::vector<std::int64_t>& offsets = plan_.offsets[index];
+  bind_all();
+  initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
+                     static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
+                     memory_->stream());
+  context_.on_control = [this](StepContext& context) { draw_decision(context); };
+}
+
+void Trainer::bind_all() {
+  std::size_t index = 0;
+  const auto bind = [&](std::optional<Executor>& executor, const Program& program) {
+    const std::vector<std::int64_t>& offsets = plan_.offsets[index++];
     const Edges edges = edges_of(program, offsets);
     const std::optional<std::string> missing = missing_edge(program, offsets, edges);
     if (missing) throw Error(ErrorKind::bug, *missing);
     executor.emplace(program, offsets, edges, backend_, memory_->workplace());
   };
-  bind(step_executor_, programs_.step, 0);
-  bind(validation_executor_, programs_.validation, 1);
-  bind(trunk_executor_, programs_.trunk, 2);
-  if (programs_.first) bind(first_executor_, *programs_.first, 3);
-  if (programs_.flush) bind(flush_executor_, *programs_.flush, 4);
-  initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
-                     static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
-                     memory_->stream());
-  context_.on_control = [this](StepContext& context) { draw_decision(context); };
+  const auto bind_some = [&](std::optional<Executor>& executor,
+                             const std::optional<Program>& program) {
+    if (program) bind(executor, *program);
+  };
+  bind(step_executor_, programs_.step);
+  bind(validation_executor_, programs_.validation);
+  bind(trunk_executor_, programs_.trunk);
+  bind_some(first_executor_, programs_.first);
+  bind_some(flush_executor_, programs_.flush);
+  bind_some(odd_executor_, programs_.odd);
+  bind_some(redo_executor_, programs_.redo);
+  bind_some(odd_redo_executor_, programs_.odd_redo);
 }
 
 void Trainer::agree() const {
@@ -77,17 +88,17 @@ void Trainer::agree() const {
 
 StepReport Trainer::step(bool wish_stop) {
   wish_stop_ = wish_stop;
-  const bool is_first = programs_.first && !update_is_due_;
-  program_ = is_first ? &*programs_.first : &programs_.step;
-  executor_ = is_first ? &*first_executor_ : &*step_executor_;
+  choose_program();
   load_batches();
   const double scale = control_.loss_scale();
   context_.seed = static_cast<std::uint64_t>(config_.train.seed);
   context_.step = static_cast<std::uint64_t>(step_);
   context_.loss_scale = static_cast<float>(scale);
   if (is_planted()) watch_for_plant();
+  if (programs_.odd) guess_update();
   executor_->run(context_);
   if (is_refused_) report_non_finite();
+  if (programs_.odd) correct_update();
   update_is_due_ = programs_.flush.has_value();
   context_.after_op = nullptr;
   ++step_;
@@ -97,8 +108,49 @@ StepReport Trainer::step(bool wish_stop) {
           .lr = decision_.lr,
           .loss_scale = scale,
           .skipped = control_.skipped(),
+          .redone = redone_updates_,
           .tokens = decision_.tokens,
           .stop = decision_.stop};
+}
+
+void Trainer::choose_program() {
+  const bool is_first = programs_.first && !update_is_due_;
+  program_ = is_first ? &*programs_.first : is_odd_ ? &*programs_.odd : &programs_.step;
+  executor_ = is_first ? &*first_executor_ : is_odd_ ? &*odd_executor_ : &*step_executor_;
+}
+
+// The count of target tokens is known before the step, and rank 0's numbers too.
+void Trainer::guess_update() {
+  ControlWord word{.rank = world_.rank(),
+                   .step = step_,
+                   .epoch = world_.spec().epoch,
+                   .progress = context_.progress};
+  for (const MicroBatch& micro : program_->micro_batches) {
+    const Tensor targets = executor_->tensor(micro.targets);
+    const auto* const first = static_cast<const std::int32_t*>(targets.data);
+    word.tokens += std::count_if(first, first + targets.elements(),
+                                 [](std::int32_t target) { return target >= 0; });
+  }
+  const ScheduledNumbers own = control_.scheduled();
+  word.lr = own.lr;
+  word.bias_correction1 = own.bias_correction1;
+  word.bias_correction2 = own.bias_correction2;
+  const StepDecision early = exchange(word);
+  UpdateControl guess = control_;
+  context_.update =
+      guess.finish_step({.tokens = early.tokens}, {.lr = early.lr,
+                                                   .bias_correction1 = early.bias_correction1,
+                                                   .bias_correction2 = early.bias_correction2});
+}
+
+void Trainer::correct_update() {
+  const UpdateNumbers guessed = context_.update;
+  context_.update = update_;
+  if (!same_update(guessed, update_)) {
+    (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);
+    ++redone_updates_;
+  }
+  is_odd_ = !is_odd_;
 }
 
 void Trainer::load_batches() {
@@ -181,9 +233,10 @@ void Trainer::draw_decision(StepContext& context) {
     context.update.skip = true;  // The weights stay for the search.
     return;
   }
-  context.update = control_.finish_step(facts, {.lr = decision_.lr,
-                                                .bias_correction1 = decision_.bias_correction1,
-                                                .bias_correction2 = decision_.bias_correction2});
+  update_ = control_.finish_step(facts, {.lr = decision_.lr,
+                                         .bias_correction1 = decision_.bias_correction1,
+                                         .bias_correction2 = decision_.bias_correction2});
+  if (!programs_.odd) context.update = update_;
 }
 
 void Trainer::flush() {
@@ -231,7 +284,9 @@ std::string Trainer::sample() {
 
 std::string Trainer::weights_hash() {
   flush();
-  return ds::weights_hash(programs_.step, programs_.spec, *step_executor_, memory_->files(), world_,
+  const Program& program = is_odd_ ? *programs_.odd : programs_.step;
+  const Executor& executor = is_odd_ ? *odd_executor_ : *step_executor_;
+  return ds::weights_hash(program, programs_.spec, executor, memory_->files(), world_,
                           context_.comm_timeout);
 }
 

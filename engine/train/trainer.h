@@ -29,6 +29,7 @@ struct StepReport {
   double lr = 0;
   double loss_scale = 1;     // of this step's backward pass
   std::int64_t skipped = 0;  // steps left out since the start, this one too
+  std::int64_t redone = 0;   // updates made again so far, because a guess was wrong
   std::int64_t tokens = 0;   // of this step, all ranks
   bool stop = false;         // some rank wished to stop; all stop now
 };
@@ -68,6 +69,12 @@ class Trainer {
   void load_batches();
   /// Runs an update that is still due. Collective.
   void flush();
+  void bind_all();
+  void choose_program();
+  /// Updates during the backward pass: their numbers, if nothing will be clipped or left out.
+  void guess_update();
+  /// Makes them again if it was.
+  void correct_update();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
@@ -89,8 +96,9 @@ class Trainer {
   std::string storage_;
   std::optional<RankMemory> memory_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
-      flush_executor_;
+      flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
   bool update_is_due_ = false;        // of the last step, by the next one or by flush()
+  bool is_odd_ = false;               // of updates during the backward pass: the next step's states
   const Program* program_ = nullptr;  // of the step under way
   Executor* executor_ = nullptr;
   Sampler sampler_;
@@ -99,6 +107,8 @@ class Trainer {
   std::int64_t step_ = 0;  // finished steps
   bool wish_stop_ = false;
   StepDecision decision_;
+  UpdateNumbers update_;  // as decided
+  std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
   bool is_refused_ = false;                        // the step is not finite, and the job is to end

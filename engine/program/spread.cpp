@@ -1,0 +1,92 @@
+// Orders of groups, and the merge of two lists.
+#include "engine/program/spread.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "engine/program/liveness.h"
+
+namespace ds {
+
+std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op>& body) {
+  std::map<ValueId, std::size_t> group_of;
+  for (std::size_t g = 0; g < program.groups.size(); ++g) {
+    group_of[program.groups[g].weights] = g;
+    group_of[program.groups[g].slice] = g;
+  }
+  group_of.erase(kNoValue);
+  std::vector<std::size_t> first(program.groups.size(), body.size());
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    for (const ValueId id : body[i].in) {
+      if (id == kNoValue) continue;
+      const auto found = group_of.find(home_of(program, id).base);
+      if (found != group_of.end()) first[found->second] = std::min(first[found->second], i);
+    }
+  }
+  return first;
+}
+
+// Every rank exchanges every group; alone, there is the norm.
+std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body) {
+  std::vector<std::size_t> last(program.groups.size(), body.size());
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const OpCode code = body[i].code;
+    const bool reduces =
+        code == OpCode::exchange || code == OpCode::add || code == OpCode::leaf_squares;
+    if (reduces && body[i].attrs.group >= 0)
+      last[static_cast<std::size_t>(body[i].attrs.group)] = i;
+  }
+  return last;
+}
+
+StepParts parts_of(const Program& step) {
+  const auto control = std::find_if(step.ops.begin(), step.ops.end(),
+                                    [](const Op& op) { return op.code == OpCode::control; });
+  DS_ASSERT(control != step.ops.end());
+  return {{step.ops.begin(), control + 1}, {control + 1, step.ops.end()}};
+}
+
+std::vector<int> update_order(const Program& step, UpdateMoment time) {
+  const StepParts parts = parts_of(step);
+  const std::vector<std::size_t> place =
+      time == UpdateMoment::backward ? reductions(step, parts.body) : first_uses(step, parts.body);
+  std::vector<int> order(place.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return place[static_cast<std::size_t>(a)] < place[static_cast<std::size_t>(b)];
+  });
+  return order;
+}
+
+std::vector<Op> spread(const StepParts& parts, const std::vector<int>& order,
+                       const std::vector<std::size_t>& anchor) {
+  std::vector<std::size_t> until(anchor.size(), 0);
+  for (std::size_t i = 0; i < parts.tail.size(); ++i)
+    until[static_cast<std::size_t>(parts.tail[i].attrs.group)] = i + 1;
+  std::vector<Op> ops;
+  std::size_t sent = 0, next = 0;
+  const auto send = [&](std::size_t end) {
+    for (; sent < end; ++sent) ops.push_back(parts.tail[sent]);
+  };
+  for (std::size_t i = 0; i < parts.body.size(); ++i) {
+    for (; next < order.size(); ++next) {
+      const auto g = static_cast<std::size_t>(order[next]);
+      if (anchor[g] > i) break;
+      send(until[g]);
+    }
+    if (next == order.size()) send(parts.tail.size());
+    ops.push_back(parts.body[i]);
+  }
+  DS_ASSERT(sent == parts.tail.size(), "every group has its place");
+  return ops;
+}
+
+void keep_gradients(Program& step) {
+  for (const ParamGroup& group : step.groups) {
+    if (group.gradient == kNoValue) continue;
+    step.values[static_cast<std::size_t>(home_of(step, group.gradient).base)].persistent = true;
+  }
+}
+
+}  // namespace ds

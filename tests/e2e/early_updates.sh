@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Updates beside the backward pass, taken back where a step is clipped or left out: the same bits as without offload.
+. "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+mkdir "$work/disk"
+
+expected=
+# job WORLD NAME REDONE KEYS...: 20 steps with clipping in some of them
+job() {
+  run_job "$1" "$2" "${@:4}" determinism.virtual_ranks=4 batch.accum=2 determinism.order=step offload.optimizer.tile=16384
+  local hash redone
+  hash=$(summary_of "$2" weights_hash)
+  redone=$(summary_of "$2" redone_updates)
+  printf '%-24s world %d  %s  %s updates made again\n' "$2" "$1" "$hash" "$redone"
+  [ ${#hash} = 32 ] || fail "$2: no weights_hash"
+  : "${expected:=$hash}"
+  [ "$hash" = "$expected" ] || fail "$2: the weights differ"
+  [ "$3" = any ] || [ "$redone" = "$3" ] || fail "$2: $redone updates made again, not $3"
+  [ "$3" != any ] || [ "$redone" -gt 0 ] || fail "$2: nothing was taken back: the check shows nothing"
+}
+
+for dtype in bf16 fp16; do
+  expected=
+  job 1 $dtype-plain 0 precision.dtype=$dtype optimizer.clip=2
+  job 3 $dtype-nvme any precision.dtype=$dtype optimizer.clip=2 zero.stage=3 offload.optimizer.device=nvme \
+    offload.optimizer.update=backward "offload.optimizer.paths=[\"$work/disk\"]"
+  job 2 $dtype-cpu any precision.dtype=$dtype optimizer.clip=2 zero.stage=1 offload.optimizer.device=cpu \
+    offload.optimizer.update=backward
+done
+expected=
+job 1 no-clip 0 precision.dtype=bf16 optimizer.clip=0
+job 2 no-clip-cpu 0 precision.dtype=bf16 optimizer.clip=0 zero.stage=2 offload.optimizer.device=cpu offload.optimizer.update=backward
+
+[ $failures = 0 ] && echo "early updates: taken back where they had to be"
+exit $((failures > 0))
