@@ -39,6 +39,8 @@ inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
 /// "1" when the launcher's standard error is a terminal: rank 0 then draws one live line ended by
 /// '\r'.
 inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
+// Set by people: collectives sleep as over a network of this speed, for measurements.
+inline constexpr const char* kTestWire = "DSLAUNCH_TEST_WIRE";
 
 // Exit codes. Otherwise a job exits with the code of the first failing rank, or 128 + its signal.
 inline constexpr int kExitUsage = 64;

@@ -114,6 +114,12 @@ RankEnv parse_rank_env(const Lookup& lookup) {
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
           .value_or(0));
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
+  if (const auto wire = environment.text(contract::kTestWire)) {
+    env.test_wire = parse_wire_speed(*wire);
+    if (!env.test_wire)
+      throw Error(ErrorKind::config, fmt::format("{} is '{}'", contract::kTestWire, *wire),
+                  "write it as: rate=200M,latency=1ms");
+  }
   return env;
 }
 
@@ -125,7 +131,8 @@ Rendezvous RankEnv::rendezvous(Clock::duration timeout) const {
           .job_id = job_id,
           .job_key = job_key,
           .epoch = epoch,
-          .timeout = timeout};
+          .timeout = timeout,
+          .test_wire = test_wire};
 }
 
 }  // namespace ds

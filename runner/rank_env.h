@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "engine/comm/rendezvous.h"
@@ -22,6 +23,7 @@ struct RankEnv {
   std::string job_key;  // empty: none
   std::uint64_t epoch = 0;
   bool live_progress = false;
+  std::optional<WireSpeed> test_wire{};
 
   /// How this rank finds the others.
   [[nodiscard]] Rendezvous rendezvous(Clock::duration timeout) const;

@@ -64,7 +64,7 @@ class Collectives {
  public:
   virtual ~Collectives() = default;
   /// What this process does, for the ranks that wait for it; whoever runs ops keeps it true.
-  [[nodiscard]] Activity& activity() { return *activity_; }
+  [[nodiscard]] virtual Activity& activity() { return *activity_; }
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int world_size() const = 0;
   /// Collective over the members. Errors: Error{comm} naming the missing ranks when `deadline`

@@ -1,8 +1,12 @@
 // Chooses the collectives by the size of the world.
+#include <cstdio>
+
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "engine/comm/gloo/gloo_collectives.h"
 #include "engine/comm/local/single.h"
 #include "engine/comm/rendezvous.h"
+#include "engine/comm/slow_wire.h"
 
 namespace ds {
 
@@ -10,7 +14,15 @@ std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous) {
   DS_ASSERT(rendezvous.world_size >= 1 && rendezvous.rank >= 0 &&
             rendezvous.rank < rendezvous.world_size);
   if (rendezvous.world_size == 1) return std::make_unique<comm::SingleCollectives>();
-  return std::make_unique<comm::GlooCollectives>(rendezvous);
+  auto collectives = std::make_unique<comm::GlooCollectives>(rendezvous);
+  if (!rendezvous.test_wire) return collectives;
+  const WireSpeed& wire = *rendezvous.test_wire;
+  if (rendezvous.rank == 0) {
+    fmt::print(stderr, "warning: {}/s and {:.3g} ms an operation between ranks, for measurements\n",
+               format_bytes(static_cast<std::int64_t>(wire.bytes_per_second)),
+               std::chrono::duration<double, std::milli>(wire.latency).count());
+  }
+  return over_slow_wire(std::move(collectives), wire);
 }
 
 }  // namespace ds

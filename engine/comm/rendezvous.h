@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/base/deadline.h"
 #include "engine/comm/collectives.h"
+#include "engine/comm/wire_speed.h"
 
 namespace ds {
 
@@ -21,6 +23,7 @@ struct Rendezvous {
   Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
   /// Collectives end when a rank is silent, or no rank gets on, for so long.
   Clock::duration hang_after = std::chrono::seconds(20);
+  std::optional<WireSpeed> test_wire{};  // for measurements
 };
 
 /// World size 1: no sockets. More: Gloo. Errors: Error{comm} when rank 0 does not come in time, or

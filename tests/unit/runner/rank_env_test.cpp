@@ -123,6 +123,9 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
       {with(two_ranks(), "DSLAUNCH_EPOCH", "-2"), "DSLAUNCH_EPOCH=-2 is not in"},
       {with(two_ranks(), "DSLAUNCH_JOB_KEY", "secret"),
        "DSLAUNCH_JOB_KEY is not 64 hexadecimal digits"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=200M"), "DSLAUNCH_TEST_WIRE is 'rate=200M'"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=0,latency=1ms"), "DSLAUNCH_TEST_WIRE is"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=1M,latency=1"), "DSLAUNCH_TEST_WIRE is"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);
@@ -130,4 +133,12 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
     CHECK_MESSAGE(error.starts_with(row.message), error);
     CHECK(error.find("secret") == std::string::npos);
   }
+}
+
+TEST_CASE("the speed of a test wire") {
+  const ds::RankEnv env = parse(with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=200M,latency=1.5ms"));
+  REQUIRE(env.test_wire);
+  CHECK(env.test_wire->bytes_per_second == 200.0 * 1024 * 1024);
+  CHECK(env.test_wire->latency == std::chrono::microseconds(1500));
+  CHECK(!parse(two_ranks()).test_wire);
 }
