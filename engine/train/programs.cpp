@@ -85,6 +85,16 @@ std::int64_t given(std::int64_t value, std::int64_t otherwise) {
 
 }  // namespace
 
+namespace {
+
+// A tile starts and ends where a file is written past the page cache, in every type.
+std::int64_t tile_of(const TrainConfig& config) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // nothing is as long
+  return padded(std::min(config.offload.optimizer.tile, kMost));
+}
+
+}  // namespace
+
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
   return {.rank = rank,
           .world_size = world_size,
@@ -102,9 +112,8 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .reuse_distance = config.zero.reuse_distance,
           .persist_below = config.zero.persist_below,
           .separate_master = config.offload.param.device != OffloadDevice::none,
-          .state_tile = config.offload.optimizer.device == OffloadDevice::none
-                            ? INT64_MAX
-                            : config.offload.optimizer.tile,
+          .state_tile =
+              config.offload.optimizer.device == OffloadDevice::none ? INT64_MAX : tile_of(config),
           .update = {.type = type_of(config.optimizer.type),
                      .nesterov = config.optimizer.nesterov,
                      .split_master = config.precision.master == MasterWeights::split16}};
@@ -114,7 +123,7 @@ OffloadSpec offload_spec(const TrainConfig& config) {
   return {.states = tier_of(config.offload.optimizer.device),
           .weights = tier_of(config.offload.param.device),
           .gradients = tier_of(config.offload.grad.device),
-          .tile = config.offload.optimizer.tile,
+          .tile = tile_of(config),
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap,
           .time = moment_of(config.offload.optimizer.update),

@@ -2,45 +2,65 @@
 #include "e2e/equality/cells.h"
 
 #include <algorithm>
+#include <random>
 
 #include "engine/base/error.h"
 
 namespace ds::test {
 
 const std::vector<Axis>& axes() {
+  using enum Axis::Kind;
   static const std::vector<Axis> kAxes{
       {"dtype",
-       true,
+       arithmetic,
        {{"fp32", {"precision.dtype=fp32"}},
         {"bf16", {"precision.dtype=bf16"}},
         {"fp16", {"precision.dtype=fp16", "precision.loss_scale.init_power=12"}}}},
       {"order",
-       true,
+       arithmetic,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},
-      {"dropout", true, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
+      {"dropout", arithmetic, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
       {"stage",
-       false,
+       full,
        {{"0", {"zero.stage=0"}},
         {"1", {"zero.stage=1"}},
         {"2", {"zero.stage=2"}},
         {"3", {"zero.stage=3"}}}},
+      {"offload",
+       full,
+       {{"none", {}},
+        {"cpu",
+         {"offload.optimizer.device=cpu", "stage=3 ? offload.param.device=cpu",
+          "stage=3 ? offload.grad.device=cpu"}},
+        {"nvme",
+         {"offload.optimizer.device=nvme", "offload.optimizer.paths=[\"{paths}\"]",
+          "stage=3 ? offload.param.device=nvme", "stage=3 ? offload.grad.device=nvme"}}}},
+      {"update",
+       dealt,
+       {{"auto", {}},
+        {"after", {"offload!=none ? offload.optimizer.update=after"}},
+        {"forward", {"offload!=none ? offload.optimizer.update=forward"}}}},
+      {"tiles",
+       dealt,
+       {{"whole", {}},
+        {"small", {"offload!=none ? offload.optimizer.tile=3000", "offload.optimizer.buffers=2"}}}},
+      {"activations",
+       dealt,
+       {{"kept", {"offload.activation.device=none"}}, {"host", {"offload.activation.device=cpu"}}}},
       {"recompute",
-       false,
+       full,
        {{"none", {"recompute.policy=none"}},
         {"selective", {"recompute.policy=selective"}},
         {"block", {"recompute.policy=block"}}}},
-      {"activations",
-       false,
-       {{"kept", {"offload.activation.device=none"}}, {"host", {"offload.activation.device=cpu"}}}},
       {"pieces",
-       false,
+       dealt,
        {{"whole", {}},
         {"small",
          {"zero.gather_bucket=3000", "zero.reduce_bucket=5000", "zero.prefetch=20000",
           "zero.max_live=40000", "zero.reuse_distance=30000", "zero.persist_below=3000"}}}},
-      {"overlap", false, {{"off", {"zero.overlap=false"}}, {"on", {"zero.overlap=true"}}}},
-      {"world", false, {{"1", {}}, {"2", {}}, {"3", {}}, {"4", {}}}},
-      {"threads", false, {{"1", {"device.threads=1"}}, {"2", {"device.threads=2"}}}}};
+      {"overlap", full, {{"off", {"zero.overlap=false"}}, {"on", {"zero.overlap=true"}}}},
+      {"world", full, {{"1", {}}, {"2", {}}, {"3", {}}, {"4", {}}}},
+      {"threads", full, {{"1", {"device.threads=1"}}, {"2", {"device.threads=2"}}}}};
   return kAxes;
 }
 
@@ -84,15 +104,33 @@ Cell cell_of(std::string_view text) {
 Cell reference_of(const Cell& cell) {
   Cell reference = cell;
   for (std::size_t a = 0; a < cell.size(); ++a) {
-    if (!axes()[a].arithmetic) reference[a] = 0;
+    if (axes()[a].kind != Axis::Kind::arithmetic) reference[a] = 0;
   }
   return reference;
 }
 
+namespace {
+
+// "stage=3 ? KEY": the key, or nothing where the condition does not hold.
+std::string_view key_in(std::string_view key, const Cell& cell) {
+  const std::size_t mark = key.find(" ? ");
+  if (mark == std::string_view::npos) return key;
+  const std::string_view condition = key.substr(0, mark);
+  const std::size_t equals = condition.find('=');
+  const bool unless = condition[equals - 1] == '!';
+  const std::string_view axis = condition.substr(0, equals - (unless ? 1 : 0));
+  const bool has = choice_of(cell, axis) == condition.substr(equals + 1);
+  return has != unless ? key.substr(mark + 3) : std::string_view();
+}
+
+}  // namespace
+
 std::vector<std::string> keys_of(const Cell& cell) {
   std::vector<std::string> keys;
   for (std::size_t a = 0; a < cell.size(); ++a) {
-    for (const std::string_view key : axes()[a].choices[cell[a]].keys) keys.emplace_back(key);
+    for (const std::string_view key : axes()[a].choices[cell[a]].keys) {
+      if (!key_in(key, cell).empty()) keys.emplace_back(key_in(key, cell));
+    }
   }
   return keys;
 }
@@ -106,17 +144,24 @@ std::string_view choice_of(const Cell& cell, std::string_view axis) {
 
 int world_of(const Cell& cell) { return choice_of(cell, "world")[0] - '0'; }
 
-std::vector<Cell> all_cells() {
+std::vector<Cell> all_cells(unsigned seed) {
   std::vector<Cell> cells{{}};
   for (const Axis& axis : axes()) {
+    const bool dealt = axis.kind == Axis::Kind::dealt || axis.name == "dropout";
     std::vector<Cell> longer;
     for (const Cell& cell : cells) {
-      for (std::size_t c = 0; c < axis.choices.size(); ++c) {
+      for (std::size_t c = 0; c < (dealt ? 1 : axis.choices.size()); ++c) {
         longer.push_back(cell);
         longer.back().push_back(c);
       }
     }
     cells = std::move(longer);
+  }
+  std::mt19937 random(seed);
+  for (Cell& cell : cells) {
+    for (std::size_t a = 0; a < cell.size(); ++a) {
+      if (axes()[a].kind == Axis::Kind::dealt) cell[a] = random() % axes()[a].choices.size();
+    }
   }
   return cells;
 }

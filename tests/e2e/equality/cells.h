@@ -7,7 +7,8 @@
 
 namespace ds::test {
 
-/// Keys of train.toml that a choice sets. `{paths}` stands for a folder of fast files.
+/// Keys of train.toml that a choice sets. `{paths}` stands for a folder of fast files;
+/// "stage=3 ? KEY" is set where the cell has that choice, "offload!=none ? KEY" where it has not.
 struct Choice {
   std::string_view name;
   std::vector<std::string_view> keys;
@@ -15,7 +16,11 @@ struct Choice {
 
 struct Axis {
   std::string_view name;
-  bool arithmetic = false;  // cells that agree on these axes have equal bits
+  enum class Kind {
+    arithmetic,  // cells that agree on these axes have equal bits
+    full,        // all choices with all others
+    dealt        // the whole matrix has each choice in about as many cells, by chance
+  } kind = Kind::full;
   std::vector<Choice> choices;
 };
 
@@ -34,7 +39,7 @@ std::vector<std::string> keys_of(const Cell& cell);
 int world_of(const Cell& cell);
 std::string_view choice_of(const Cell& cell, std::string_view axis);
 
-/// All cells, references included, one arithmetic after the other.
-std::vector<Cell> all_cells();
+/// All choices of the axes that are not dealt, each with chance choices of those that are.
+std::vector<Cell> all_cells(unsigned seed);
 
 }  // namespace ds::test
