@@ -22,7 +22,7 @@ class Count {
       case OpCode::copy:
         copy(op);
         break;
-      case OpCode::adamw:
+      case OpCode::update:
         for (const ValueId id : op.in) traffic_.optimizer += bytes(id);
         for (const ValueId id : op.out) traffic_.optimizer += bytes(id);
         break;

@@ -41,7 +41,7 @@ class Schedule {
       }
       made.accesses.push_back(whole(kDecision, true));
     }
-    if (op.code == OpCode::adamw) made.accesses.push_back(whole(kDecision, false));
+    if (op.code == OpCode::update) made.accesses.push_back(whole(kDecision, false));
     if (uses_scratch(op.code)) made.accesses.push_back(whole(kScratch, true));
     return made;
   }

@@ -68,7 +68,7 @@ class GradientPass {
   [[nodiscard]] std::vector<Cluster> clusters_of(const std::vector<std::size_t>& uses) const {
     std::vector<Cluster> clusters;
     for (const std::size_t use : uses) {
-      const bool is_update = ops_[use].code == OpCode::adamw;
+      const bool is_update = ops_[use].code == OpCode::update;
       if (clusters.empty() || is_update || use - clusters.back().last > kFar) {
         clusters.push_back({use, use});
       } else {

@@ -37,7 +37,7 @@ class StatePass {
     bool is_tail = false;
     for (Op& op : ops) {
       is_tail = is_tail || op.code == OpCode::control;
-      if (op.code == OpCode::adamw) {
+      if (op.code == OpCode::update) {
         cut(op);
       } else if (is_tail && op.code != OpCode::control) {
         units_[static_cast<std::size_t>(op.attrs.group)].after.push_back(std::move(op));

@@ -41,7 +41,7 @@ class WeightPass {
       program_.ops.push_back(std::move(op));
       return;
     }
-    const ValueId written = op.code == OpCode::adamw ? op.out.back() : kNoValue;
+    const ValueId written = op.code == OpCode::update ? op.out.back() : kNoValue;
     if (slice_group(written) < 0 || spec_.states != Tier::device) {
       program_.ops.push_back(std::move(op));
       return;

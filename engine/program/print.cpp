@@ -36,7 +36,7 @@ std::string_view name_of(OpCode code) {
                                                     "idle",
                                                     "leaf_squares",
                                                     "control",
-                                                    "adamw",
+                                                    "update",
                                                     "clear"};
   static_assert(kNames.size() == static_cast<std::size_t>(OpCode::clear) + 1);
   return kNames[static_cast<std::size_t>(code)];

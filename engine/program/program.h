@@ -70,7 +70,7 @@ enum class OpCode : std::uint8_t {
                // uses, so that all ranks communicate alike
   leaf_squares,  // in: flat                                out: sums, non_finite (of each leaf)
   control,  // in: sums, non_finite of every group      out: -    all ranks draw the step's decision
-  adamw,    // in: gradient, master, m, v?, weights?    out: master, m, v?, weights?     group,
+  update,   // in: gradient, master, m, v?, weights?    out: master, m, v?, weights?     group,
             // update
   clear     // in: -                                    out: any number of values, set to zero bytes
 };

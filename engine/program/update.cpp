@@ -30,7 +30,7 @@ ValueId updated_weights(StepBuilder& step, int g) {
                    group.name + ".weights.own");
 }
 
-void append_adamw(StepBuilder& step, int g) {
+void append_update_of(StepBuilder& step, int g) {
   ParamGroup& group = step.group(g);
   group.state_elements = group.elements;
   if (step.splits_states()) {
@@ -52,8 +52,8 @@ void append_adamw(StepBuilder& step, int g) {
     std::vector<ValueId> in{group.gradient, all.master, all.moment1, all.moment2};
     if (step.spec.update.split_master) in.push_back(weights);
     step.program.ops.push_back(
-        {.code = OpCode::adamw,
-         .path = "adamw." + group.name,
+        {.code = OpCode::update,
+         .path = "update." + group.name,
          .in = std::move(in),
          .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
          .attrs = {.group = g, .update = step.spec.update}});
@@ -66,7 +66,7 @@ void append_adamw(StepBuilder& step, int g) {
 
 void append_update(StepBuilder& step) {
   step.program.ops.push_back({.code = OpCode::control, .path = "control", .in = step.norm_parts()});
-  for (int g = 0; g < step.groups(); ++g) append_adamw(step, g);
+  for (int g = 0; g < step.groups(); ++g) append_update_of(step, g);
 }
 
 }  // namespace ds

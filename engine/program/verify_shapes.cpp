@@ -197,7 +197,7 @@ void check_control(const Operands& o) {
     DS_ASSERT(o.in(i).dtype == DType::f64 && o.in(i + 1).dtype == DType::i64);
 }
 
-void check_adamw(const Operands& o) {
+void check_update(const Operands& o) {
   const bool is_split = o.attrs().update.split_master;
   o.count(is_split ? 5 : 4, 4);
   const DType master = is_split ? DType::i16 : DType::f32;
@@ -237,7 +237,7 @@ constexpr std::array kChecks{Check{OpCode::embed, check_embed},
                              Check{OpCode::idle, check_idle},
                              Check{OpCode::leaf_squares, check_leaf_squares},
                              Check{OpCode::control, check_control},
-                             Check{OpCode::adamw, check_adamw},
+                             Check{OpCode::update, check_update},
                              Check{OpCode::clear, check_clear}};
 
 }  // namespace

@@ -42,7 +42,7 @@ Executor::Bound Executor::bind(const Op& op) {
       return [](StepContext&) {};
     case OpCode::leaf_squares:
     case OpCode::control:
-    case OpCode::adamw:
+    case OpCode::update:
       return bind_step(op);
   }
   DS_ASSERT(false, "every op code is bound");

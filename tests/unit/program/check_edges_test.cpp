@@ -105,7 +105,7 @@ TEST_CASE("the decision, the losses and the kernels' scratch are memory too") {
     return missing_edge(other.program, other.offsets, other.edges).value_or("");
   };
   CHECK(missing_when_moved(OpCode::clear) == "");
-  CHECK(missing_when_moved(OpCode::adamw).find("the decision") != std::string::npos);
+  CHECK(missing_when_moved(OpCode::update).find("the decision") != std::string::npos);
   CHECK(missing_when_moved(OpCode::linear_backward_weight).find("the kernels' scratch") !=
         std::string::npos);
   CHECK(missing_when_moved(OpCode::head_loss_backward) == "");

@@ -138,7 +138,7 @@ const Op* Machine::run() {
 }
 
 void Machine::run_op(const Op& op) {
-  if (op.code == OpCode::control || op.code == OpCode::adamw) return;
+  if (op.code == OpCode::control || op.code == OpCode::update) return;
   if (op.code == OpCode::add && program_.value(op.out[0]).kind == ValueKind::gradient) {
     const float *a = floats(op.in[0]), *b = floats(op.in[1]);
     float* out = floats(op.out[0]);
