@@ -164,6 +164,14 @@ void linear(Bench& bench, const char* name, std::int64_t k, std::int64_t n,
              flops, m.layers);
 }
 
+DropoutDraw draw_of(Bench& bench) {
+  const Tensor samples = bench.make(DType::i64, {bench.m_.batch});
+  for (std::int64_t b = 0; b < bench.m_.batch; ++b) {
+    static_cast<std::int64_t*>(samples.data)[b] = b;
+  }
+  return {.samples = samples, .rate = 0.1F, .seed = 1, .key = 2, .step = 3};
+}
+
 void attention(Bench& bench) {
   const Model& m = bench.m_;
   const std::int64_t rows = m.batch * m.time;
@@ -175,6 +183,16 @@ void attention(Bench& bench) {
   bench.time("attention", "backward",
              AttentionBackward{.qkv = qkv, .out = out, .lse = lse, .dout = out, .dqkv = dqkv}, 0,
              m.layers);
+  const DropoutDraw draw = draw_of(bench);
+  bench.time("with dropout", "attention",
+             Attention{.qkv = qkv, .out = out, .lse = lse, .dropout = draw}, 0, m.layers);
+  bench.time("with dropout", "attention backward",
+             AttentionBackward{
+                 .qkv = qkv, .out = out, .lse = lse, .dout = out, .dqkv = dqkv, .dropout = draw},
+             0, m.layers);
+  // Of the embeddings and both branches of every block, forward and backward.
+  bench.time("with dropout", "activations", Dropout{.in = out, .draw = draw, .out = out}, 0,
+             2 * (2 * m.layers + 1));
 }
 
 void memory_bound(Bench& bench) {

@@ -149,6 +149,12 @@ TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
     check_own_loops("add", bench, Add{.a = in.view(), .b = out.view(), .out = out.tensor()});
     Buffer w(DType::f32, {vocab, width}), m(DType::f32, {vocab, width}),
         v(DType::f32, {vocab, width});
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(batch), 5);
+    const DropoutDraw draw{.samples = {samples.data(), DType::i64, {batch}}, .rate = 0.1F};
+    check_own_loops("dropout", bench, Dropout{.in = in.view(), .draw = draw, .out = out.tensor()});
+    check_products(
+        "attention with dropout", bench,
+        Attention{.qkv = qkv.view(), .out = out.tensor(), .lse = lse.tensor(), .dropout = draw});
     check_own_loops("normal", bench, FillNormal{.out = v.tensor()});
     check_own_loops("sum", bench,
                     SquaredSum{.in = dtable.view(),
