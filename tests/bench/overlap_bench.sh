@@ -16,11 +16,18 @@ stage=${7:-2}
 keys="$(shape_keys "$shape") zero.stage=$stage"
 
 echo "$(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2-), $cores threads, $shape, stage $stage, bf16, 2 ranks, $wire, $rounds rounds of $steps steps"
-# shellcheck disable=SC2086
-{
-  fast=$(tokens_per_s 2 $keys zero.overlap=false)
-  slow=$(DSLAUNCH_TEST_WIRE=$wire tokens_per_s 2 $keys zero.overlap=false)
-}
-awk -v f="$fast" -v s="$slow" 'BEGIN { printf "communication on this wire: %.0f %% of a step without overlap\n", 100 * (1 - s / f) }'
-export DSLAUNCH_TEST_WIRE=$wire
-compare "overlap on over off" 2 "$keys zero.overlap=true" "$keys zero.overlap=false"
+: >"$work/ratios" >"$work/shares"
+for ((round = 1; round <= rounds; round++)); do
+  # shellcheck disable=SC2086
+  {
+    fast=$(tokens_per_s 2 $keys zero.overlap=false)
+    off=$(DSLAUNCH_TEST_WIRE=$wire tokens_per_s 2 $keys zero.overlap=false)
+    on=$(DSLAUNCH_TEST_WIRE=$wire tokens_per_s 2 $keys zero.overlap=true)
+  }
+  ratio=$(awk -v a="$on" -v b="$off" 'BEGIN { printf "%.4f", a / b }')
+  share=$(awk -v f="$fast" -v s="$off" 'BEGIN { printf "%.4f", 1 - s / f }')
+  echo "$ratio" >>"$work/ratios"
+  echo "$share" >>"$work/shares"
+  echo "round $round: $on on, $off off, $fast off without such a wire: ratio $ratio, communication $share of a step"
+done
+echo "overlap on over off: ratio $(spread <"$work/ratios"); communication's part of a step: $(spread <"$work/shares")"

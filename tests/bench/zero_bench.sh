@@ -3,7 +3,7 @@
 #   tests/bench/zero_bench.sh [BUILD_BIN] [ROUNDS] [STEPS] [SHAPE] [CASES...]   default: build/release/bin 3 6 124M stage3 cpu nvme
 #   stage3  stage 3 over stage 0, 2 ranks
 #   cpu     optimizer state in host memory over none, 1 rank and 2 ranks (stage 2)
-#   nvme    optimizer state in files over host memory, and its step against backward + max(forward, I/O). NVME_PATH: the folder.
+#   nvme    optimizer state in files: the step over backward + max(forward, I/O), 1 rank. NVME_PATH: the folder.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
@@ -16,14 +16,28 @@ shift $(($# < 4 ? $# : 4))
 keys=$(shape_keys "$shape")
 path=${NVME_PATH:-$work}
 
-# The bound of a step that waits for files: backward + max(forward, I/O), forward being a third of the arithmetic.
-# I/O: the bytes of master weights and moments, read and written, at the rates of the start's probe.
-nvme_bound() {
-  local tokens=$1 with=$2 without=$3
-  sed -n 's/.*\(probe\|files\).*/&/p' "$work/out.0" | head -n 3
-  awk -v t="$tokens" -v w="$with" -v o="$without" -v io="${IO_SECONDS:-0}" 'BEGIN {
-    c = t / o; bound = 2 * c / 3 + (c / 3 > io ? c / 3 : io)
-    printf "nvme step %.3f s, arithmetic %.3f s, I/O %.3f s: step over bound %.3f\n", t / w, c, io, t / w / bound }'
+# A step that waits for files, over backward + max(forward, I/O). Arithmetic: the step with the state in host memory, a
+# third of it forward; I/O: every byte in files read and written once, one after the other, at the rates of the start's probe.
+bound_ratio() {
+  awk -v tokens="$(sed -n 's/.*batch.micro=\([0-9]*\) data.seq_len=\([0-9]*\).*/\1 \2/p' <<<"$keys")" -v with="$1" -v without="$2" '
+    /^offload/ { for (i = 1; i < NF; i++) if ($(i + 2) == "in" && $(i + 3) == "files")
+      bytes = $i * ($(i + 1) == "GiB" ? 2 ^ 30 : $(i + 1) == "MiB" ? 2 ^ 20 : 2 ^ 10) }
+    /^files/ { for (i = 1; i < NF; i++) { if ($i == "read") r = $(i + 1); if ($i == "write") w = $(i + 1) } }
+    END { split(tokens, t, " "); n = t[1] * t[2]; c = n / without; io = bytes / r / 1e9 + bytes / w / 1e9
+      bound = 2 * c / 3 + (c / 3 > io ? c / 3 : io)
+      printf "%.4f, I/O alone %.3f s, arithmetic alone %.3f s\n", n / with / bound, io, c }' "$work/out.0"
+}
+compare_with_bound() {
+  local round with without
+  : >"$work/ratios"
+  for ((round = 1; round <= rounds; round++)); do
+    # shellcheck disable=SC2086
+    { without=$(tokens_per_s 1 $keys offload.optimizer.device=cpu "$@")
+      with=$(tokens_per_s 1 $keys offload.optimizer.device=nvme offload.optimizer.paths="$path" "$@"); }
+    bound_ratio "$with" "$without" >>"$work/ratios"
+    echo "optimizer in files, round $round: $with against $without tokens/s in host memory; step over its bound $(tail -n 1 "$work/ratios")"
+  done
+  echo "optimizer in files, step over its bound: $(spread <"$work/ratios")"
 }
 
 echo "$(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2-), $cores threads, $shape, bf16, $rounds rounds of $steps steps"
@@ -34,10 +48,7 @@ for name in "$@"; do
       compare "optimizer in host memory over none, 1 rank" 1 "$keys offload.optimizer.device=cpu" "$keys"
       compare "optimizer in host memory over none, stage 2, 2 ranks" 2 "$keys zero.stage=2 offload.optimizer.device=cpu" "$keys zero.stage=2"
       ;;
-    nvme)
-      compare "optimizer in files over host memory, 1 rank" 1 \
-        "$keys offload.optimizer.device=nvme offload.optimizer.paths=$path" "$keys offload.optimizer.device=cpu"
-      ;;
+    nvme) compare_with_bound ;;
     *) echo "no case $name" >&2 && exit 64 ;;
   esac
 done
