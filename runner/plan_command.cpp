@@ -88,11 +88,14 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
                     .ranks = plan_ranks(config, request.cluster, build),
                     .orders = {},
                     .candidates = {},
+                    .largest_micro = config.batch.micro,
                     .estimates = {}};
   const RankPlan& most = heaviest(report.ranks);
   request.rank = most.rank;
   report.orders = both_orders(config, request.cluster, most.rank, build);
   report.candidates = plan_choices(request, build);
+  if (excess(most, request.limits, request.cluster.slots).empty())
+    report.largest_micro = largest_micro(request, build);
   if (options.deepspeed_estimate) {
     report.largest_layer = largest_layer(config);
     report.estimates = deepspeed_estimates({.parameters = report.parameters,
@@ -123,11 +126,13 @@ void run_plan(const PlanOptions& options) {
                        .rates = options.rates};
   const std::string from =
       fill_limits(request.limits, given.device, request.cluster, *backend.device);
+  if (options.measure) measure(request.rates, *backend.kernels, given);
+  if (request.rates.device == 0 && request.limits.device_is_host)
+    request.rates.device = request.rates.host / request.cluster.slots;
   const TrainConfig config = resolve_auto(request, build).config;
   if (!options.print.empty())
     return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
                                *backend.kernels));
-  if (options.measure) measure(request.rates, *backend.kernels, config);
   show(options, with_config(request, config),
        {.config = std::filesystem::path(options.config).filename(),
         .limits = from,

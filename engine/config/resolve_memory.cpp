@@ -57,6 +57,17 @@ void need_same_paths(const OffloadConfig& offload, const GivenKeys& given) {
   }
 }
 
+/// Weights in files are written by tiles of the optimizer, on the host.
+void need_offloaded_states(const OffloadConfig& offload, const GivenKeys& given) {
+  const bool on_device = offload.optimizer.device == OffloadDevice::none;
+  if (offload.param.device != OffloadDevice::nvme || !on_device) return;
+  throw given.error(
+      {"offload.param.device"},
+      "offload.param.device = \"nvme\" needs offload.optimizer.device = \"cpu\" or "
+      "\"nvme\"",
+      "the optimizer's state takes 6 times the bytes of the weights: offload it first");
+}
+
 void resolve_update(OptimizerOffload& optimizer, const GivenKeys& given) {
   const bool offloaded = optimizer.device != OffloadDevice::none;
   if (optimizer.update == UpdateTime::automatic) {
@@ -97,6 +108,7 @@ void resolve_memory(TrainConfig& config, const GivenKeys& given) {
   need_paths("offload.param", offload.param.device, offload.param.paths, given);
   need_paths("offload.grad", offload.grad.device, offload.grad.paths, given);
   need_same_paths(offload, given);
+  need_offloaded_states(offload, given);
   resolve_update(offload.optimizer, given);
   if (offload.io.block % kDirectBlock != 0) {
     throw given.error({"offload.io.block"},

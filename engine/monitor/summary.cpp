@@ -35,6 +35,7 @@ std::string summary_json(const Summary& summary) {
   json["sample"] = summary.sample_path.empty() ? nlohmann::ordered_json(nullptr)
                                                : nlohmann::ordered_json(summary.sample_path);
   json["planned_bytes"] = summary.planned_bytes;
+  json["planned_file_bytes"] = summary.planned_file_bytes;
   json["rss_anon_before_arena"] = summary.rss_anon_before_arena;
   json["rss_anon_step2"] = summary.rss_anon_step2;
   constexpr auto kReplaceBadUtf8 = nlohmann::ordered_json::error_handler_t::replace;

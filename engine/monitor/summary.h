@@ -27,7 +27,8 @@ struct Summary {
   std::string sample_path;              // Empty: no sample.
   // Rank 0's memory: what was planned, and anonymous resident bytes just before it was taken and
   // after step 2.
-  std::int64_t planned_bytes = 0;
+  std::int64_t planned_bytes = 0;       // Of memory, the host's tiers counted.
+  std::int64_t planned_file_bytes = 0;  // Of offload to files.
   std::int64_t rss_anon_before_arena = 0;
   std::int64_t rss_anon_step2 = 0;
 };

@@ -7,12 +7,15 @@
 #include <array>
 
 #include "engine/config/keys.h"
+#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
 
 constexpr std::string_view kStage = "zero.stage", kOptimizer = "offload.optimizer.device",
                            kParam = "offload.param.device", kRecompute = "recompute.policy";
+
+constexpr double kMostTiles = 20'000;
 
 std::vector<std::string> changes(const Choice& from, const Choice& to) {
   std::vector<std::string> words;
@@ -70,12 +73,24 @@ std::vector<Choice> all_choices() {
     for (const OffloadDevice optimizer : kDevices) {
       for (const OffloadDevice param : kDevices) {
         if (param != OffloadDevice::none && stage < 3) continue;
+        if (param == OffloadDevice::nvme && optimizer == OffloadDevice::none) continue;
         for (const RecomputePolicy policy : kPolicies)
           choices.push_back({stage, optimizer, param, policy});
       }
     }
   }
   std::erase_if(choices, [](const Choice& choice) { return !all_built(choice); });
+  return choices;
+}
+
+std::vector<Choice> choices_for(const TrainConfig& config, int world_size) {
+  const double tiles = total_parameters(config.model, config.data.seq_len) /
+                       static_cast<double>(config.offload.optimizer.tile);
+  std::vector<Choice> choices = all_choices();
+  std::erase_if(choices, [&](const Choice& choice) {
+    const double here = choice.stage == 0 ? tiles : tiles / world_size;
+    return choice.optimizer != OffloadDevice::none && here > kMostTiles;
+  });
   return choices;
 }
 

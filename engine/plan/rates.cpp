@@ -24,7 +24,7 @@ std::optional<double> decimal(std::string_view text) {
 
 [[noreturn]] void fail(std::string_view word) {
   throw Error(ErrorKind::usage, fmt::format("--rates: '{}' is no rate", word),
-              "flops, link, net, pcie, host, nvme: flops=800T,net=50G,nvme=12G/6G");
+              "flops, link, net, pcie, device, host, nvme: flops=800T,net=50G,nvme=12G/6G");
 }
 
 double rate_of(std::string_view value, std::string_view word) {
@@ -87,7 +87,8 @@ LowerBound lower_bound(const StepWork& work, const Rates& rates, int slots) {
   add("links", both(t.sent_in_node, t.received_in_node), rates.link);
   add("network", node * both(t.sent_to_nodes, t.received_from_nodes), rates.net);
   add("pcie", both(t.to_host, t.to_device), rates.pcie);
-  add("optimizer", node * static_cast<double>(t.optimizer), rates.host);
+  add("optimizer", static_cast<double>(t.optimizer_device), rates.device);
+  add("host optimizer", node * static_cast<double>(t.optimizer_host), rates.host);
   add("nvme reads", node * static_cast<double>(t.nvme_read), rates.nvme_read);
   add("nvme writes", node * static_cast<double>(t.nvme_written), rates.nvme_write);
   return bound;

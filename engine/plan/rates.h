@@ -16,13 +16,14 @@ struct Rates {
   double link = 0;                       // of one rank to another on its node, each way
   double net = 0;                        // of one node to the others, each way; its ranks share it
   double pcie = 0;                       // of one rank between device and host memory, each way
+  double device = 0;                     // of one rank's device memory
   double host = 0;                       // of one node's host memory; its ranks share it
   double nvme_read = 0, nvme_write = 0;  // of one node's drives; its ranks share them
 };
 
-/// "flops=800T,link=400G,net=50G,pcie=55G,host=200G,nvme=12G/6G": decimal units K, M, G, T, P;
-/// nvme=6G stands for reading and writing.
-/// Errors: Error{usage} naming the word that is wrong.
+/// "flops=800T,link=400G,net=50G,pcie=55G,device=4T,host=200G,nvme=12G/6G": decimal units K, M, G,
+/// T, P; nvme=6G stands for reading and writing. Errors: Error{usage} naming the word that is
+/// wrong.
 Rates parse_rates(std::string_view text);
 
 /// Seconds of each part of the step whose rate is known.

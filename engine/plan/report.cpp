@@ -13,11 +13,10 @@ std::string head(const PlanReport& report) {
   const TrainConfig& config = report.request.config;
   const Cluster& cluster = report.request.cluster;
   const double tokens = static_cast<double>(config.batch.global * config.data.seq_len);
-  std::string text = fmt::format("plan     {}: {} parameters, {}; {} node{} x {} slot{}; {}\n",
-                                 report.name, format_count(report.parameters),
-                                 name_of(config.precision.dtype),
-                                 cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.slots,
-                                 cluster.slots == 1 ? "" : "s", report.device);
+  std::string text = fmt::format(
+      "plan     {}: {} parameters, {}; {} node{} x {} slot{}; {}\n", report.name,
+      format_count(report.parameters), name_of(config.precision.dtype), cluster.nodes,
+      cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP a token\n", config.batch.global,
                       format_count(tokens),
                       format_count(training_flops_per_token(config.model, config.data.seq_len)));
@@ -75,7 +74,7 @@ std::string traffic(const PlanReport& report) {
   line("between nodes", t.sent_to_nodes, "sent", t.received_from_nodes, "received");
   line("device, host", t.to_host, "to the host", t.to_device, "to the device");
   line("host, nvme", t.nvme_written, "written", t.nvme_read, "read");
-  text += fmt::format("  {:<14}{:>12} read and written\n", "optimizer", format_bytes(t.optimizer));
+  line("optimizer", t.optimizer_device, "of device memory", t.optimizer_host, "of host memory");
   if (report.orders.empty()) return text;
   text += fmt::format("\n{:<12}{:>14}{:>14}{:>14}\n", "order", "device", "sent", "received");
   for (const auto& [name, plan] : report.orders)
@@ -123,7 +122,11 @@ std::string choices(const PlanReport& report) {
     text += row(candidate, candidate.choice == own, timed);
   text += "*: as the configuration has it; bytes of one rank; another order gives other bits\n";
   if (best == nullptr) return text + "none of them fits\n";
-  return text + fmt::format("cheapest that fits: {}\n", difference(own, best->choice));
+  text += fmt::format("cheapest that fits: {}\n", difference(own, best->choice));
+  const std::int64_t micro = report.request.config.batch.micro;
+  if (report.largest_micro <= micro) return text;
+  return text + fmt::format("batch.micro = {}: up to {} fits (it decides bits, so it is yours)\n",
+                            micro, report.largest_micro);
 }
 
 std::string estimates(const PlanReport& report) {

@@ -20,6 +20,7 @@ struct PlanReport {
   /// The heaviest rank's plan by the order that the config does not name, too: {name, plan}.
   std::vector<std::pair<std::string, RankPlan>> orders;
   std::vector<Candidate> candidates;
+  std::int64_t largest_micro = 0;   // that fits
   std::vector<Estimate> estimates;  // empty: not asked for
   double largest_layer = 0;         // that the estimates were made with
 };

@@ -17,7 +17,8 @@ ordered_json json_of(const Traffic& t) {
           {"to_device", t.to_device},
           {"nvme_read", t.nvme_read},
           {"nvme_written", t.nvme_written},
-          {"optimizer", t.optimizer}};
+          {"optimizer_device", t.optimizer_device},
+          {"optimizer_host", t.optimizer_host}};
 }
 
 ordered_json json_of(const RankPlan& rank) {
@@ -97,6 +98,7 @@ std::string plan_json(const PlanReport& report) {
       {"orders", orders},
       {"seconds", json_of(lower_bound(most.work, request.rates, request.cluster.slots))},
       {"choices", list_of(report.candidates)},
+      {"largest_micro", report.largest_micro},
       {"cheapest", best == nullptr ? ordered_json(nullptr) : json_of(*best)},
   };
   if (!report.estimates.empty()) json["deepspeed"] = list_of(report.estimates);

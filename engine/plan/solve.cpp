@@ -10,6 +10,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kListed = 4;
+constexpr std::int64_t kMostMicro = 1 << 16;
 constexpr int kMostChanges = 4;  // keys of a Choice
 
 /// What a node's ranks take of its host memory.
@@ -53,8 +54,10 @@ Candidate try_choice(const SolveRequest& request, const Choice& choice, const Bu
 /// Choices that fit with the fewest changes, the cheapest first.
 std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& build) {
   const Choice own = choice_of(request.config);
-  const std::vector<Choice> all = all_choices();
+  const std::vector<Choice> all = choices_for(request.config, request.cluster.world_size());
   std::vector<Candidate> fitting;
+  // The last choice takes least memory: where it is too much, no other needs to be tried.
+  if (!request.limits.nvme && !try_choice(request, all.back(), build).fits) return fitting;
   for (int changes = 1; changes <= kMostChanges && fitting.empty(); ++changes) {
     for (const Choice& choice : all) {
       if (distance(own, choice) != changes) continue;
@@ -92,6 +95,18 @@ std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots) 
   return too_much(slots * rank.nvme_bytes(), limits.nvme, "NVMe a node");
 }
 
+std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build) {
+  const MemoryLimits& limits = request.limits;
+  std::int64_t micro = request.config.batch.micro;
+  if (!limits.device && !limits.host) return micro;
+  for (TrainConfig config = request.config; micro <= kMostMicro / 2; micro *= 2) {
+    config.batch.micro = 2 * micro;
+    const RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
+    if (!excess(plan, limits, request.cluster.slots).empty()) break;
+  }
+  return micro;
+}
+
 SolveRequest with_config(const SolveRequest& request, const TrainConfig& config) {
   return {.config = config,
           .cluster = request.cluster,
@@ -103,7 +118,7 @@ SolveRequest with_config(const SolveRequest& request, const TrainConfig& config)
 
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build) {
   std::vector<Candidate> candidates;
-  for (const Choice& choice : all_choices())
+  for (const Choice& choice : choices_for(request.config, request.cluster.world_size()))
     candidates.push_back(try_choice(request, choice, build));
   return candidates;
 }

@@ -51,6 +51,11 @@ std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank
 /// first (NVMe, then host memory, then network), then work, then device memory.
 const Candidate* cheapest(const std::vector<Candidate>& candidates);
 
+/// The largest micro-batch, the config's doubled again and again, whose plan stays within the
+/// limits; the config's own where no limit is known or nothing more fits. A proposal only: it
+/// decides bits.
+std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build);
+
 /// For people: what is too large, and which fewest changes would fit.
 Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build);
 

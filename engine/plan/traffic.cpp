@@ -23,8 +23,8 @@ class Count {
         copy(op);
         break;
       case OpCode::update:
-        for (const ValueId id : op.in) traffic_.optimizer += bytes(id);
-        for (const ValueId id : op.out) traffic_.optimizer += bytes(id);
+        for (const ValueId id : op.in) update(id);
+        for (const ValueId id : op.out) update(id);
         break;
       default:
         break;
@@ -38,6 +38,12 @@ class Count {
     if (id == kNoValue) return 0;
     const Value& value = step_.value(id);
     return value.shape.elements() * size_of(value.dtype);
+  }
+
+  void update(ValueId id) {
+    if (id == kNoValue) return;
+    const bool on_device = step_.value(id).tier == Tier::device;
+    (on_device ? traffic_.optimizer_device : traffic_.optimizer_host) += bytes(id);
   }
 
   [[nodiscard]] bool on_my_node(int rank) const { return rank / slots_ == spec_.rank / slots_; }

@@ -12,7 +12,8 @@ struct Traffic {
   std::int64_t received_in_node = 0, received_from_nodes = 0;
   std::int64_t to_host = 0, to_device = 0;       // between device and host memory
   std::int64_t nvme_read = 0, nvme_written = 0;  // between host memory and files
-  std::int64_t optimizer = 0;                    // read and written by the optimizer's ops
+  /// Read and written by the optimizer's ops, by the memory that it lies in.
+  std::int64_t optimizer_device = 0, optimizer_host = 0;
 
   [[nodiscard]] std::int64_t sent() const { return sent_in_node + sent_to_nodes; }
   [[nodiscard]] std::int64_t received() const { return received_in_node + received_from_nodes; }

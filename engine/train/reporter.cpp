@@ -33,8 +33,9 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   summary_.parameters = trainer.parameters();
   summary_.world_size = world_size;
   summary_.device = device;
-  summary_.planned_bytes =
-      trainer.plan().device().total_bytes + trainer.plan().of(Tier::host).total_bytes;
+  for (const Tier tier : {Tier::device, Tier::pinned_host, Tier::host})
+    summary_.planned_bytes += trainer.plan().of(tier).total_bytes;
+  summary_.planned_file_bytes = trainer.plan().of(Tier::nvme).total_bytes;
   summary_.rss_anon_before_arena = trainer.anonymous_bytes_before_arena();
   if (!folder_.note().empty()) progress_.note(folder_.note());
   const ModelConfig& model = config_.model;

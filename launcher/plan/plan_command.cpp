@@ -64,7 +64,8 @@ constexpr Def kTimes[] = {
     {{"--rates", "RATES",
       "for the least time of a step: flops=800T (a rank), link=400G (a rank\n"
       "to others on its node), net=50G (a node to others), pcie=55G (a\n"
-      "rank), host=200G and nvme=12G/6G (a node), bytes a second each way"},
+      "rank), device=4T (its memory), host=200G and nvme=12G/6G (a node),\n"
+      "bytes a second each way"},
      pass_text_on},
     {{"--measure", "", "measure flops and host on this machine, unless --rates has them"}, pass_on},
 };

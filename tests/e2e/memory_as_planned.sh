@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Resident memory grows by what the plan says, within max(3 %, 8 MiB): small and larger models, fp32 and
-# bf16, stages, recomputation; and the stages save what the ZeRO paper says.
+# bf16, stages, recomputation, offload; so do files; and the stages save what the ZeRO paper says.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
   echo "skipped: a sanitizer has memory of its own"
@@ -10,6 +10,12 @@ fi
 # job WORLD NAME KEYS...
 job() {
   run_job "$@" train.steps=2
+  check_memory "$2"
+}
+
+# check_memory NAME
+check_memory() {
+  set -- "" "$1"
   local planned before after grown allowed off
   planned=$(summary_of "$2" planned_bytes)
   before=$(summary_of "$2" rss_anon_before_arena)
@@ -25,6 +31,27 @@ job() {
   [ "$planned" -gt $allowed ] || fail "$2: too small a model to see anything"
 }
 
+# job_with_files WORLD NAME KEYS...: offload to nameless files in $work/disk, which a look at rank 0 finds while it runs
+job_with_files() {
+  local name=$2 planned size=0 file
+  mkdir -p "$work/disk"
+  start_job "$@" train.steps=100000 "offload.optimizer.paths=[\"$work/disk\"]"
+  wait_for 60 grep -qE '^step +3/' "$work/$name.0.out" || fail "$name: no third step: $(head -20 "$work/$name.0.out")"
+  for file in /proc/"${pids[0]}"/fd/*; do
+    case $(readlink "$file") in "$work"/disk/*) size=$((size + $(stat -L -c '%b * 512' "$file"))) ;; esac
+  done
+  kill -TERM "${pids[@]}"
+  wait "${pids[@]}" 2>/dev/null
+  pids=()
+  check_memory "$name"
+  planned=$(summary_of "$name" planned_file_bytes)
+  printf '%-22s planned %11d  on disk %9d bytes\n' "$name" "$planned" "$size"
+  [ "$planned" -gt $((8 << 20)) ] || fail "$name: too few bytes in files to see anything"
+  local off=$((size - planned)) allowed=$((planned * 3 / 100))
+  [ $allowed -ge $((8 << 20)) ] || allowed=$((8 << 20))
+  [ ${off#-} -le $allowed ] || fail "$name: $size bytes in files, planned were $planned"
+}
+
 quickstart=(model.layers=4 model.hidden=256 model.heads=4 data.seq_len=128 batch.micro=8)
 larger=(model.layers=8 model.hidden=480 model.heads=8 data.seq_len=128 batch.micro=2)
 deep=(model.layers=12 model.hidden=256 model.heads=4 data.seq_len=64 batch.micro=2 batch.accum=2)
@@ -36,6 +63,15 @@ job 2 stage1-fp32 "${quickstart[@]}" zero.stage=1 zero.reduce_bucket=100000
 job 2 stage2-bf16-block "${deep[@]}" precision.dtype=bf16 zero.stage=2 recompute.policy=block
 job 3 stage3-bf16-boundary "${deep[@]}" precision.dtype=bf16 zero.stage=3 determinism.order=boundary
 job 2 stage3-fp32-alone "${quickstart[@]}" zero.stage=3 zero.overlap=false zero.gather_bucket=50000
+
+offload=(offload.optimizer.tile=65536 zero.prefetch=1)
+job 1 states-cpu-fp32 "${quickstart[@]}" "${offload[@]}" offload.optimizer.device=cpu
+job 2 stage2-states-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=2 offload.optimizer.device=cpu
+job 2 stage3-all-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=3 offload.optimizer.device=cpu \
+  offload.param.device=cpu recompute.policy=block
+job_with_files 2 stage1-states-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme
+job_with_files 2 stage3-all-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=3 \
+  offload.optimizer.device=nvme offload.param.device=nvme
 
 # ZeRO's reduction (Rajbhandari et al., section 5): with weights of 2 bytes, gradients of 4 and states of 12 in the sum
 # of 18 psi, N ranks keep 6 + 12/N psi at stage 1, 2 + 16/N at stage 2, 18/N at stage 3. What a rank saves against

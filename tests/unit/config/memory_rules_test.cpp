@@ -117,6 +117,11 @@ TEST_CASE("nvme needs folders; those of the optimizer serve all") {
     c.offload.param.device = OffloadDevice::nvme;
   });
   CHECK(config.offload.param.paths == config.offload.optimizer.paths);
+  CHECK(has(refused([](ds::TrainConfig& c) {
+              c.zero.stage = 3;
+              c.offload.param = {.device = OffloadDevice::nvme, .paths = {"/a"}};
+            }),
+            "offload.param.device = \"nvme\" needs offload.optimizer.device"));
   CHECK(config.offload.grad.paths.empty());
   CHECK(config.offload.optimizer.update == ds::UpdateTime::forward);
   CHECK(has(

@@ -35,15 +35,23 @@ TEST_CASE("the least time is the largest part overlapped, and the sum in turn") 
                                   .to_device = 10,
                                   .nvme_read = 8,
                                   .nvme_written = 4,
-                                  .optimizer = 7}};
-  const Rates rates{
-      .flops = 10, .link = 4, .net = 10, .pcie = 5, .host = 7, .nvme_read = 4, .nvme_write = 2};
-  // compute 10, links 40/4 = 10, network 2 * 60 / 10 = 12, pcie 10/5 = 2, optimizer 2 * 7 / 7 = 2,
+                                  .optimizer_device = 9,
+                                  .optimizer_host = 7}};
+  const Rates rates{.flops = 10,
+                    .link = 4,
+                    .net = 10,
+                    .pcie = 5,
+                    .device = 3,
+                    .host = 7,
+                    .nvme_read = 4,
+                    .nvme_write = 2};
+  // compute 10, links 40/4 = 10, network 2 * 60 / 10 = 12, pcie 10/5 = 2, optimizer 9 / 3 = 3,
+  // on the host 2 * 7 / 7 = 2,
   // reads 2 * 8 / 4 = 4, writes 2 * 4 / 2 = 4.
   const LowerBound bound = lower_bound(work, rates, /*slots=*/2);
-  CHECK(bound.parts.size() == 7);
+  CHECK(bound.parts.size() == 8);
   CHECK(bound.overlapped == 12);
-  CHECK(bound.in_turn == 44);
+  CHECK(bound.in_turn == 47);
   CHECK(lower_bound(work, {.flops = 10}, 2).parts.size() == 1);
   CHECK(lower_bound(work, {}, 2).parts.empty());
 }

@@ -113,6 +113,18 @@ TEST_CASE("recompute.policy = auto: the least that fits, or all") {
   CHECK(chosen(1) == RecomputePolicy::block);
 }
 
+TEST_CASE("the largest micro-batch that fits, by doubling") {
+  const TrainConfig config = config_of(3);  // 8 GiB and one for each sequence
+  const auto largest = [&](MemoryLimits limits) {
+    return largest_micro({.config = config, .limits = limits}, build_by_micro);
+  };
+  CHECK(largest({.device = 20 * kGiB}) == 12);
+  CHECK(largest({.device = 19 * kGiB}) == 6);
+  CHECK(largest({.device = 12 * kGiB}) == 3);
+  CHECK(largest({.host = 32 * kGiB, .device_is_host = true}) == 24);
+  CHECK(largest({}) == 3);
+}
+
 TEST_CASE("auto buckets: whole groups, then less and less, before more is computed again") {
   TrainConfig config;
   config.zero.gather_bucket = config.zero.prefetch = kAuto;
@@ -155,10 +167,17 @@ TEST_CASE("choices: what differs, and the order that goes with the stage") {
   config.determinism.order = ReduceOrder::boundary;
   CHECK(with_choice(config, sharded, false).determinism.order == ReduceOrder::step);
   CHECK(with_choice(config, sharded, true).determinism.order == ReduceOrder::boundary);
+  TrainConfig huge;
+  huge.model.layers = 256;
+  huge.model.hidden = 32768;
+  for (const Choice& choice : choices_for(huge, 8)) CHECK(choice.optimizer == OffloadDevice::none);
+  CHECK(choices_for(huge, 4096).size() > choices_for(huge, 8).size());
   const std::vector<Choice> all = all_choices();
   CHECK(std::ranges::find(all, whole) != all.end());
-  for (const Choice& choice : all)
+  for (const Choice& choice : all) {
     CHECK((choice.stage == 3 || choice.param == OffloadDevice::none));
+    CHECK((choice.param != OffloadDevice::nvme || choice.optimizer != OffloadDevice::none));
+  }
 }
 
 TEST_CASE("what does not fit is named with a smaller micro-batch that does") {

@@ -86,7 +86,7 @@ TEST_CASE("what stays on a node is counted apart") {
 TEST_CASE("the optimizer reads gradient and states and writes states") {
   const Program forward = tiny_forward();
   // f32: reads gradient, weights, two moments; writes weights and two moments.
-  CHECK(traffic(spec_of(0, 1, 1, 1, ShardSpec::Order::boundary), 1).optimizer ==
+  CHECK(traffic(spec_of(0, 1, 1, 1, ShardSpec::Order::boundary), 1).optimizer_device ==
         7 * 4 * elements_of(forward));
 }
 
