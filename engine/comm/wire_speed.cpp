@@ -1,4 +1,4 @@
-// "rate=200M,latency=1ms".
+// Reads what DSLAUNCH_TEST_WIRE says: "rate=200M,latency=1ms".
 #include "engine/comm/wire_speed.h"
 
 #include <charconv>
