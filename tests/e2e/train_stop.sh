@@ -76,6 +76,14 @@ ended_within differ 30 0 1
 for rank in 0 1; do expect differ $rank 65 ""; done
 grep -q "differ" "$work"/differ.*.out || fail "differ: nobody says that the ranks differ: $(cat "$work"/differ.*.out)"
 has_steps differ 1 && fail "differ: a step was taken"
+
+# Another build on one rank: the same program with a byte more.
+cp "$dsrunner" "$work/other_build" && echo >>"$work/other_build"
+MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
+start_rank 0 2 build "${long[@]}"
+dsrunner=$work/other_build start_rank 1 2 build "${long[@]}"
+ended_within build 30 0 1
+for rank in 0 1; do expect build $rank 65 "build differs between ranks"; done
 pids=()
 
 [ $failures = 0 ] && echo "ends of a training group: all as promised"
