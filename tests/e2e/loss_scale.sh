@@ -35,6 +35,21 @@ run_job 2 offloaded "${fp16[@]}" debug.non_finite=3,4,6 precision.loss_scale.win
   offload.optimizer.tile=8192 offload.optimizer.update=forward
 same "weights with the update beside the next forward" "$(summary_of offloaded weights_hash)" "$(summary_of chosen weights_hash)"
 
+# Wherever states and weights lie, and whenever they are updated, a step that is left out leaves the same bits.
+mkdir "$work/files"
+skip=(precision.dtype=bf16 precision.on_nonfinite=skip debug.non_finite=3,7 determinism.order=step
+  determinism.virtual_ranks=2 train.steps=9)
+run_job 2 plain "${skip[@]}"
+run_job 2 split "${skip[@]}" precision.master=split16 zero.stage=2
+run_job 2 files "${skip[@]}" zero.stage=3 offload.optimizer.device=nvme offload.param.device=nvme offload.grad.device=cpu \
+  "offload.optimizer.paths=[\"$work/files\"]" offload.optimizer.tile=4096
+run_job 2 host "${skip[@]}" zero.stage=3 offload.optimizer.device=cpu offload.param.device=cpu offload.optimizer.update=after
+run_job 1 undone "${skip[@]}" zero.stage=1 offload.optimizer.device=cpu offload.optimizer.update=backward
+same "skipped in bf16" "$(summary_of plain skipped_steps)" 2
+for name in split files host undone; do
+  same "weights of $name" "$(summary_of $name weights_hash)" "$(summary_of plain weights_hash)"
+done
+
 # A start far too high overflows by itself until the scale fits.
 run_job 1 high "${fp16[@]}" precision.loss_scale.init_power=30 precision.loss_scale.hysteresis=1 train.steps=30 log.every=30
 skipped=$(summary_of high skipped_steps)
