@@ -35,7 +35,8 @@ std::string program_after(std::string_view pass, const TrainConfig& config, int 
     return print(programs.step) +
            places(programs.step, place_programs(programs, kernels).offsets.front());
   if (text.empty())
-    throw Error(ErrorKind::usage, fmt::format("--print: there is no pass '{}'", pass),
+    throw Error(ErrorKind::usage,
+                fmt::format("--print: this job's step goes through no pass '{}'", pass),
                 known + "place");
   return text;
 }

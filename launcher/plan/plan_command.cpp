@@ -73,7 +73,8 @@ constexpr Def kTimes[] = {
 constexpr Def kOutput[] = {
     {{"--print", "PASS",
       "print the program of one rank after a pass: build, differentiate,\n"
-      "recompute, shard, place; or config: every key with its value"},
+      "recompute, offload_activations, shard, offload, rotate, place; or\n"
+      "config: every key with its value"},
      pass_text_on},
     {{"--rank", "R", "whose program --print shows (default: 0)"}, pass_number_on<kMostRanks>},
     {{"--deepspeed-estimate", "", "what DeepSpeed's memory estimators say, beside the plan"},

@@ -69,6 +69,17 @@ for pass in build differentiate recompute shard place; do
   grep -q '^op ' out || die "ops after $pass"
 done
 grep -q '^place .* device at [0-9]' out || die "offsets"
+nvme=(zero.stage=3 offload.optimizer.device=nvme offload.param.device=nvme 'offload.optimizer.paths=["/no/such/disk"]')
+for pass in offload rotate; do
+  run plan train.toml --print $pass --slots 2 "${nvme[@]}"
+  expect 0 "--print $pass"
+  grep -q '^op ' out || die "ops after $pass"
+done
+run plan train.toml --slots 2 "${nvme[@]}"
+expect 0 "a plan for folders that are not here"
+grep -q '^  nvme  *[1-9]' out || die "bytes in files"
+grep -qE '^\* 3 .* nvme +nvme ' out || die "the line of the configuration's own choice"
+for stage in 0 1 2 3; do grep -qE "^. $stage " out || die "choices of stage $stage"; done
 run plan train.toml --print config train.steps=77
 expect 0 "--print config"
 grep -q '^steps = 77' out || die "the resolved file"

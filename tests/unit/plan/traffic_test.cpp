@@ -5,6 +5,7 @@
 
 #include "engine/monitor/model_flops.h"
 #include "engine/plan/work.h"
+#include "engine/program/offload.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -167,5 +168,25 @@ TEST_CASE("buckets move the same bytes in more pieces") {
     const std::int64_t whole = sent_by_all(spec, 3, DType::bf16);
     spec.gather_bucket = spec.reduce_bucket = 3 * kLeaf;
     CHECK(sent_by_all(spec, 3, DType::bf16) == whole);
+  }
+}
+
+TEST_CASE("offloaded states: gradients go to the host, weights come back, tiles go through files") {
+  constexpr int kWorld = 2;
+  ShardSpec spec = spec_of(0, kWorld, kWorld, 1, ShardSpec::Order::boundary);
+  spec.stage = 1;
+  spec.state_tile = 2 * kLeaf;
+  const Program step = shard(differentiate(tiny_forward(DType::bf16)), spec);
+  const std::int64_t own = own_bytes(tiny_forward(), 0, kWorld) / 4;  // elements
+  for (const Tier tier : {Tier::host, Tier::nvme}) {
+    const OffloadSpec offload{.states = tier, .tile = 2 * kLeaf, .buffers = 2};
+    const Traffic moved = traffic_of(offload_states(step, offload), spec, kWorld);
+    CHECK(moved.to_host == 4 * own);
+    CHECK(moved.to_device == 2 * own);
+    CHECK(moved.optimizer_device == 0);
+    // Reads gradient, master and moments, writes master, moments and weights.
+    CHECK(moved.optimizer_host == (4 + 12 + 12 + 2) * own);
+    CHECK(moved.nvme_read == (tier == Tier::nvme ? 12 * own : 0));
+    CHECK(moved.nvme_written == moved.nvme_read);
   }
 }
