@@ -57,7 +57,6 @@ larger=(model.layers=8 model.hidden=480 model.heads=8 data.seq_len=128 batch.mic
 deep=(model.layers=12 model.hidden=256 model.heads=4 data.seq_len=64 batch.micro=2 batch.accum=2)
 job 1 quickstart-fp32 "${quickstart[@]}" device.threads=2
 job 2 quickstart-fp32-two "${quickstart[@]}" determinism.virtual_ranks=4
-job 1 22M-fp32 "${larger[@]}" device.threads=2
 job 1 22M-bf16-selective "${larger[@]}" precision.dtype=bf16 recompute.policy=selective device.threads=2
 job 2 stage1-fp32 "${quickstart[@]}" zero.stage=1 zero.reduce_bucket=100000
 job 2 stage2-bf16-block "${deep[@]}" precision.dtype=bf16 zero.stage=2 recompute.policy=block
@@ -67,6 +66,8 @@ job 2 stage3-fp32-alone "${quickstart[@]}" zero.stage=3 zero.overlap=false zero.
 offload=(offload.optimizer.tile=65536 zero.prefetch=1)
 job 1 states-cpu-fp32 "${quickstart[@]}" "${offload[@]}" offload.optimizer.device=cpu
 job 2 stage2-states-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=2 offload.optimizer.device=cpu
+job 2 stage1-cpu-backward "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=cpu \
+  offload.optimizer.update=backward offload.activation.device=cpu
 job 2 stage3-all-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=3 offload.optimizer.device=cpu \
   offload.param.device=cpu recompute.policy=block
 job_with_files 2 stage1-states-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme
