@@ -2,7 +2,7 @@
 # A rank that stands still is named by the others, with its op and the group, and ends the job; a job that stands
 # still as a whole goes on.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
-long=(train.steps=1000000 comm.timeout=2)
+long=(train.steps=1000000 comm.timeout=4)
 
 steps_of() { cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l; }
 has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
@@ -34,7 +34,7 @@ grep -qhE "has not been heard of .* it was (in [a-z_]+[a-z0-9_.]*|between progra
 start_job 3 pause determinism.virtual_ranks=3 "${long[@]}"
 wait_for 60 has_steps pause 3 || fail "pause: no step"
 kill -STOP "${pids[@]}"
-sleep 5
+sleep 6
 kill -CONT "${pids[@]}"
 steps=$(steps_of pause)
 wait_for 30 has_steps pause $((steps + 3)) || fail "pause: no step after it: $(tail -n 3 "$work"/pause.*.out)"
