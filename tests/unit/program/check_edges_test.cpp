@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/program/liveness.h"
+#include "engine/program/offload.h"
 #include "unit/program/random_model.h"
 #include "unit/program/tiny.h"
 
@@ -42,43 +43,72 @@ ShardSpec any_spec(unsigned seed) {
   return spec;
 }
 
-Placed any_step(unsigned seed) {
+OffloadSpec any_offload(unsigned seed, const ShardSpec& spec) {
+  OffloadSpec offload{
+      .tile = 2 * kLeaf, .buffers = 2 + static_cast<int>(seed % 3), .overlap = spec.overlap};
+  const Tier tier = seed % 2 == 0 ? Tier::host : Tier::nvme;
+  if (seed % 5 > 0) offload.states = tier;
+  if (seed % 5 > 1 && spec.stage == 3) offload.weights = offload.gradients = tier;
+  return offload;
+}
+
+// The programs of a job, as the trainer makes them.
+std::vector<Placed> any_job(unsigned seed) {
   const Program model = differentiate(RandomModel(seed).build());
   Program program = recompute(model, static_cast<Recompute>(seed % 3));
-  if (seed % 4 < 2) program = offload_activations(program, {.ahead = static_cast<int>(seed % 5)});
-  return place_step(shard(program, any_spec(seed)));
+  ShardSpec spec = any_spec(seed);
+  if (seed % 4 < 2) {
+    program = offload_activations(program,
+                                  {.ahead = static_cast<int>(seed % 5), .overlap = spec.overlap});
+  }
+  const OffloadSpec offload = any_offload(seed, spec);
+  spec.separate_master = offload.weights != Tier::device;
+  if (offload.states != Tier::device) spec.state_tile = offload.tile;
+  Program step = offload_weights(shard(program, spec), spec, offload);
+  step = offload_states(offload_gradients(std::move(step), offload), offload);
+  std::vector<Placed> placed;
+  if (seed % 7 < 3 && offload.states != Tier::device) {
+    RotatedStep forms = rotate(step, offload.overlap);
+    for (Program* form : {&forms.first, &forms.next, &forms.flush})
+      placed.push_back(place_step(std::move(*form)));
+  } else {
+    placed.push_back(place_step(std::move(step)));
+  }
+  return placed;
 }
 
 }  // namespace
 
-TEST_CASE("edges order all conflicts of bytes, at every stage (random programs)") {
+TEST_CASE("edges order all conflicts of bytes, at every stage, with every offload") {
   std::size_t waits = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
-    const Placed placed = any_step(seed);
-    const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
-    REQUIRE_MESSAGE(!missing, missing.value_or(""));
-    for (const auto& of_op : placed.edges.waits) waits += of_op.size();
+    for (const Placed& placed : any_job(seed)) {
+      const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
+      REQUIRE_MESSAGE(!missing, missing.value_or(""));
+      for (const auto& of_op : placed.edges.waits) waits += of_op.size();
+    }
   }
   CHECK(waits > 1000);
 }
 
 TEST_CASE("every single edge that is removed is missed, and named") {
   int removed = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
-    Placed placed = any_step(seed);
-    for (std::size_t i = 0; i < placed.edges.waits.size(); ++i) {
-      const std::vector<int> waits = placed.edges.waits[i];
-      for (std::size_t k = 0; k < waits.size(); ++k) {
-        auto& now = placed.edges.waits[i];
-        now.erase(now.begin() + static_cast<std::ptrdiff_t>(k));
-        const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
-        CAPTURE(i);
-        REQUIRE(missing);
-        CHECK(missing->find("nothing orders them") != std::string::npos);
-        now = waits;
-        ++removed;
+    for (Placed& placed : any_job(seed)) {
+      for (std::size_t i = 0; i < placed.edges.waits.size(); ++i) {
+        const std::vector<int> waits = placed.edges.waits[i];
+        for (std::size_t k = 0; k < waits.size(); ++k) {
+          auto& now = placed.edges.waits[i];
+          now.erase(now.begin() + static_cast<std::ptrdiff_t>(k));
+          const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
+          CAPTURE(i);
+          REQUIRE(missing);
+          CHECK(missing->find("nothing orders them") != std::string::npos);
+          now = waits;
+          ++removed;
+        }
       }
     }
   }
