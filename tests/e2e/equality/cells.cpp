@@ -20,6 +20,7 @@ const std::vector<Axis>& axes() {
        arithmetic,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},
       {"dropout", arithmetic, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
+      {"clip", arithmetic, {{"0.5", {"optimizer.clip=0.5"}}, {"0", {"optimizer.clip=0"}}}},
       {"stage",
        full,
        {{"0", {"zero.stage=0"}},
@@ -39,7 +40,8 @@ const std::vector<Axis>& axes() {
        dealt,
        {{"auto", {}},
         {"after", {"offload!=none ? offload.optimizer.update=after"}},
-        {"forward", {"offload!=none ? offload.optimizer.update=forward"}}}},
+        {"forward", {"offload!=none ? offload.optimizer.update=forward"}},
+        {"backward", {"offload!=none ? offload.optimizer.update=backward"}}}},
       {"tiles",
        dealt,
        {{"whole", {}},
@@ -147,7 +149,8 @@ int world_of(const Cell& cell) { return choice_of(cell, "world")[0] - '0'; }
 std::vector<Cell> all_cells(unsigned seed) {
   std::vector<Cell> cells{{}};
   for (const Axis& axis : axes()) {
-    const bool dealt = axis.kind == Axis::Kind::dealt || axis.name == "dropout";
+    const bool once = axis.name == "dropout" || axis.name == "clip";  // as the random cells have
+    const bool dealt = axis.kind == Axis::Kind::dealt || once;
     std::vector<Cell> longer;
     for (const Cell& cell : cells) {
       for (std::size_t c = 0; c < (dealt ? 1 : axis.choices.size()); ++c) {

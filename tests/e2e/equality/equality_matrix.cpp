@@ -23,7 +23,8 @@ using namespace ds::test;  // NOLINT
 
 // What is most likely to break, in every run: all that can be on at once, at an odd world size.
 constexpr const char* kHardCells[] = {
-    "dtype=bf16,order=step,dropout=0.1,stage=3,offload=nvme,tiles=small,activations=host,"
+    "dtype=bf16,order=step,dropout=0.1,stage=3,offload=nvme,update=backward,tiles=small,"
+    "activations=host,"
     "recompute=block,pieces=small,overlap=on,world=3,threads=2",
     "dtype=fp16,order=boundary,dropout=0.1,stage=2,offload=cpu,tiles=small,activations=host,"
     "recompute=selective,pieces=small,overlap=on,world=4,threads=1",
@@ -129,15 +130,15 @@ void check_random(Matrix& matrix, const Options& options) {
 }
 
 // One row an arithmetic, one column a choice of each other axis: cells that agree of all.
-void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const std::string& path) {
-  std::ofstream file(path);
+void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Options& options) {
+  std::ofstream file(options.table);
   file << "# Equal bits: the whole matrix\n\n"
        << fmt::format(
-              "Made by `equality_matrix --all --table FILE`: {} runs of {} steps "
-              "with\naccumulation, "
-              "{} virtual ranks, tied head, clipping. All cells of a row must have its "
-              "weights_hash.\n",
-              cells.size(), kEqualitySteps, kVirtualRanks);
+              "Made by `equality_matrix --all --seed {} --table FILE`: {} runs of {} steps with\n"
+              "accumulation, {} virtual ranks, a tied head, dropout and clipping. A row is one\n"
+              "arithmetic with its weights_hash; a column says how many of the runs with that\n"
+              "setting have this hash. {} runs differ.\n",
+              options.seed, cells.size(), kEqualitySteps, kVirtualRanks, matrix.failures().size());
   for (std::size_t a = 0; a < axes().size(); ++a) {
     const Axis& axis = axes()[a];
     if (axis.kind == Axis::Kind::arithmetic) continue;
@@ -201,7 +202,7 @@ int run(const Options& options) {
     check_random(matrix, options);
   }
   matrix.check_references();
-  if (!options.table.empty()) write_table(matrix, cells, options.table);
+  if (!options.table.empty()) write_table(matrix, cells, options);
   return matrix.report();
 }
 
