@@ -145,7 +145,9 @@ void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Opt
     file << fmt::format("\n| arithmetic | weights_hash |");
     for (const Choice& choice : axis.choices)
       file << fmt::format(" {} {} |", axis.name, choice.name);
-    file << "\n|---|---|" + std::string(axis.choices.size() * 4, '-') + "\n";
+    file << "\n|---|---|";
+    for (std::size_t c = 0; c < axis.choices.size(); ++c) file << "---|";
+    file << "\n";
     for (const auto& [reference, hash] : matrix.references()) {
       std::string arithmetic;
       for (std::size_t b = 0; b < axes().size(); ++b) {
