@@ -18,7 +18,7 @@ struct ZeroConfig {
   std::int64_t stage = 0;
   std::int64_t gather_bucket = 500'000'000;  // Or kAuto.
   std::int64_t reduce_bucket = 500'000'000;  // Or kAuto.
-  std::int64_t prefetch = 50'000'000;        // Gathered ahead of their use; or kAuto.
+  std::int64_t prefetch = 1;                 // Gathered ahead of their use; or kAuto.
   std::int64_t max_live = 1'000'000'000;     // Gathered at one time.
   std::int64_t reuse_distance =
       0;                           // Gathered weights stay when used again within so many elements.
