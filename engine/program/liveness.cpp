@@ -87,6 +87,8 @@ std::vector<Life> lives_of(const Program& program) {
     if (is_input && lives[i].used()) lives[i].first = 0;
   }
   for (const MicroBatch& batch : program.micro_batches) {
+    // The caller fills them in whether or not an op reads them.
+    for (const ValueId id : {batch.tokens, batch.targets, batch.samples}) use(id, 0);
     keep(batch.loss);
     keep(batch.count);
   }

@@ -71,6 +71,7 @@ class RandomModel {
     batch.targets = add("targets", ValueKind::input, {rows_}, DType::i32);
     batch.loss = add("loss", ValueKind::activation, {1}, DType::f64);
     batch.count = add("count", ValueKind::activation, {1}, DType::i64);
+    batch.samples = add("samples", ValueKind::input, {micro_}, DType::i64);
     program_.micro_batches = {batch};
     open_group("embed");
     wte_ = parameter("wte", {32, width_});
@@ -102,7 +103,7 @@ class RandomModel {
       if (kind == 1) add_linear(path);
       if (kind == 2) add_attention(path);
       if (kind == 3) add_sum(path, any(), any());
-      if (kind == 4) add_linear(path);
+      if (kind == 4) add_dropout(path);
     }
   }
 
@@ -141,7 +142,20 @@ class RandomModel {
          {.epilogue = Linear::Epilogue::heads});
     const ValueId out = activation(path + ".out", {rows_, width_});
     const ValueId lse = activation(path + ".lse", {micro_, heads_, positions_});
-    emit(OpCode::attention, path, {qkv}, {out, lse});
+    if (below(2) == 0) {
+      emit(OpCode::attention, path, {qkv}, {out, lse});
+    } else {
+      emit(OpCode::attention, path, {qkv, samples()}, {out, lse}, draw());
+    }
+    made(out);
+  }
+
+  [[nodiscard]] ValueId samples() const { return program_.micro_batches[0].samples; }
+  OpAttrs draw() { return {.dropout = {.rate = 0.5F, .key = random_()}}; }
+
+  void add_dropout(const std::string& path) {
+    const ValueId in = any(), out = activation(path + ".out", {rows_, width_});
+    emit(OpCode::dropout, path, {in, samples()}, {out}, draw());
     made(out);
   }
 

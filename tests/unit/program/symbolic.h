@@ -35,7 +35,7 @@ class Symbolic {
     if (id != kNoValue) hashes_[static_cast<std::size_t>(id)] = hash;
   }
   [[nodiscard]] std::size_t key(const Op& op, std::size_t part) const {
-    std::size_t hash = mix(text(op.path), part);
+    std::size_t hash = mix(mix(text(op.path), part), op.attrs.dropout.key);
     for (const ValueId id : op.in) hash = mix(hash, at(id));
     return hash;
   }
