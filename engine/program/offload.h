@@ -22,6 +22,14 @@ struct OffloadSpec {
   bool odd = false;  // which of them it reads
 };
 
+/// A copy on its way beside the compute stream.
+struct CopyPlace {
+  std::string path;
+  int group = 0;
+  StreamId stream = StreamId::fetch;  // fetch: to the device or to where it is used; evict: away
+};
+Op copy_between_tiers(const OffloadSpec& spec, const CopyPlace& place, ValueId from, ValueId to);
+
 /// Elements of a piece of weights in files: whole pages for types of two bytes.
 std::int64_t padded(std::int64_t elements);
 

@@ -134,12 +134,8 @@ class GradientPass {
   }
 
   Op copy(const char* what, int g, ValueId from, ValueId to, StreamId stream) {
-    return {.code = OpCode::copy,
-            .path = fmt::format("{}.{}", what, program_.groups[static_cast<std::size_t>(g)].name),
-            .in = {from},
-            .out = {to},
-            .attrs = {.group = g},
-            .stream = spec_.overlap ? stream : StreamId::compute};
+    const std::string& group = program_.groups[static_cast<std::size_t>(g)].name;
+    return copy_between_tiers(spec_, {fmt::format("{}.{}", what, group), g, stream}, from, to);
   }
 
   Program program_;

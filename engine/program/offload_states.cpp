@@ -85,9 +85,6 @@ class StatePass {
   [[nodiscard]] ParamGroup& group_of(const Tile& tile) {
     return program_.groups[static_cast<std::size_t>(tile.update.attrs.group)];
   }
-  [[nodiscard]] StreamId side(StreamId stream) const {
-    return spec_.overlap ? stream : StreamId::compute;
-  }
 
   void cut(const Op& update) {
     ParamGroup& group = program_.groups[static_cast<std::size_t>(update.attrs.group)];
@@ -164,12 +161,9 @@ class StatePass {
   }
 
   void copy(const Tile& tile, const char* what, ValueId from, ValueId to, StreamId stream) {
-    program_.ops.push_back({.code = OpCode::copy,
-                            .path = fmt::format("{}.{}", what, name_of(tile)),
-                            .in = {from},
-                            .out = {to},
-                            .attrs = {.group = tile.update.attrs.group},
-                            .stream = side(stream)});
+    const std::string path = fmt::format("{}.{}", what, name_of(tile));
+    program_.ops.push_back(
+        copy_between_tiers(spec_, {path, tile.update.attrs.group, stream}, from, to));
   }
 
   void bring_gradient(const Tile& tile) {

@@ -57,12 +57,8 @@ class WeightPass {
   }
 
   Op copy(const char* what, int g, ValueId from, ValueId to, StreamId stream) {
-    return {.code = OpCode::copy,
-            .path = fmt::format("{}.{}", what, program_.groups[static_cast<std::size_t>(g)].name),
-            .in = {from},
-            .out = {to},
-            .attrs = {.group = g},
-            .stream = spec_.overlap ? stream : StreamId::compute};
+    const std::string& group = program_.groups[static_cast<std::size_t>(g)].name;
+    return copy_between_tiers(spec_, {fmt::format("{}.{}", what, group), g, stream}, from, to);
   }
 
   // Straight into this rank's part of the whole copy.
@@ -103,10 +99,6 @@ class WeightPass {
 };
 
 }  // namespace
-
-std::int64_t padded(std::int64_t elements) {
-  return (elements + 2 * kLeaf - 1) / (2 * kLeaf) * (2 * kLeaf);
-}
 
 Program offload_weights(Program program, const ShardSpec& shard, const OffloadSpec& spec) {
   if (spec.weights == Tier::device) return program;

@@ -1,0 +1,71 @@
+// Which form of the step runs, and the numbers of its update: decided, guessed, corrected.
+#include <algorithm>
+
+#include "engine/train/trainer.h"
+
+namespace ds {
+
+void Trainer::choose_program() {
+  const bool is_first = programs_.first && !update_is_due_;
+  program_ = is_first ? &*programs_.first : is_odd_ ? &*programs_.odd : &programs_.step;
+  executor_ = is_first ? &*first_executor_ : is_odd_ ? &*odd_executor_ : &*step_executor_;
+}
+
+// The count of target tokens is known before the step, and rank 0's numbers too.
+void Trainer::guess_update() {
+  ControlWord word{.rank = world_.rank(),
+                   .step = step_,
+                   .epoch = world_.spec().epoch,
+                   .progress = context_.progress};
+  for (const MicroBatch& micro : program_->micro_batches) {
+    const Tensor targets = executor_->tensor(micro.targets);
+    const auto* const first = static_cast<const std::int32_t*>(targets.data);
+    word.tokens += std::count_if(first, first + targets.elements(),
+                                 [](std::int32_t target) { return target >= 0; });
+  }
+  const ScheduledNumbers own = control_.scheduled();
+  word.lr = own.lr;
+  word.bias_correction1 = own.bias_correction1;
+  word.bias_correction2 = own.bias_correction2;
+  const StepDecision early = exchange(word);
+  UpdateControl guess = control_;
+  context_.update =
+      guess.finish_step({.tokens = early.tokens}, {.lr = early.lr,
+                                                   .bias_correction1 = early.bias_correction1,
+                                                   .bias_correction2 = early.bias_correction2});
+}
+
+void Trainer::correct_update() {
+  const UpdateNumbers guessed = context_.update;
+  context_.update = update_;
+  if (!same_update(guessed, update_)) {
+    (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);
+    ++redone_updates_;
+  }
+  is_odd_ = !is_odd_;
+}
+
+void Trainer::draw_decision(StepContext& context) {
+  decision_ = exchange(own_word());
+  const GradientFacts facts{.loss = decision_.loss,
+                            .norm = decision_.norm,
+                            .non_finite = decision_.non_finite,
+                            .tokens = decision_.tokens};
+  is_refused_ = is_non_finite(facts) && config_.precision.on_nonfinite == OnNonfinite::abort;
+  if (is_refused_) {
+    context.update.skip = true;  // The weights stay for the search.
+    return;
+  }
+  update_ = control_.finish_step(facts, {.lr = decision_.lr,
+                                         .bias_correction1 = decision_.bias_correction1,
+                                         .bias_correction2 = decision_.bias_correction2});
+  if (!programs_.odd) context.update = update_;
+}
+
+void Trainer::flush() {
+  if (!update_is_due_) return;
+  flush_executor_->run(context_);
+  update_is_due_ = false;
+}
+
+}  // namespace ds
