@@ -43,7 +43,9 @@ NonFiniteCount count_non_finite(const Tensor& tensor) {
 
 void NonFiniteHunt::look(std::size_t index) {
   const Op& op = program_.ops[index];
-  if (found() || op.stream != StreamId::compute) return;
+  // Ops of a group move and sum what others made, maybe long ago, or a part of it. Without overlap
+  // they are on this stream too.
+  if (found() || op.stream != StreamId::compute || op.attrs.group >= 0) return;
   const auto tell = [&](ValueId id, const char* done, const std::string& what) {
     if (id == kNoValue) return;
     const NonFiniteCount bad = count_non_finite(tensor_of_(id));

@@ -71,6 +71,28 @@ TEST_CASE("weights that are not finite already are named before what they spoil"
         "block1.fc read h.1.weight: 1 of 6 numbers are not finite, the first at 0: inf");
 }
 
+TEST_CASE("what only moves or sums other ops' results is not named, on whatever stream it runs") {
+  TwoLayers layers;
+  const ds::ValueId last_gradient = layers.add("block0.grad", ds::ValueKind::gradient);
+  const ds::ValueId gathered = layers.add("block0.weights#0", ds::ValueKind::activation);
+  layers.at(last_gradient, 0) = kNan;  // as the step left it that is run again
+  layers.at(gathered, 5) = kNan;       // not gathered yet: the next bucket's
+  const std::vector<ds::Op> moves{{.code = ds::OpCode::copy,
+                                   .path = "grad_out.block0.tile0",
+                                   .in = {last_gradient},
+                                   .out = {last_gradient},
+                                   .attrs = {.group = 0}},
+                                  {.code = ds::OpCode::all_gather,
+                                   .path = "gather.block0",
+                                   .out = {gathered},
+                                   .attrs = {.group = 0}}};
+  layers.program.ops.insert(layers.program.ops.begin(), moves.begin(), moves.end());
+  CHECK(layers.finding().empty());
+  layers.at(layers.mid, 4) = kInf;
+  CHECK(layers.finding() ==
+        "block0.fc made mid: 1 of 6 numbers are not finite, the first at 4: inf");
+}
+
 TEST_CASE("a planted NaN goes into the first output of the op of that path") {
   TwoLayers layers;
   for (const ds::Op& op : layers.program.ops) {
