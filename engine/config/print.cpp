@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "engine/config/keys.h"
 
 namespace ds {
@@ -16,6 +19,16 @@ std::string_view field_of(const Key& key) { return key.name.substr(key.name.rfin
 bool is_unset(const Key& key, const ConfigValue& value) {
   const auto* text = std::get_if<std::string>(&value.held);
   return key.kind == KeyKind::choice && text != nullptr && text->empty();
+}
+
+/// Of a key that is not arithmetic: whether ranks that differ in it issue different collectives.
+bool orders_messages(const Key& key) {
+  if (key.arithmetic) return false;
+  constexpr std::string_view kSections[] = {"zero", "train", "sample", "recompute"};
+  constexpr std::string_view kOfOffload[] = {"device", "update", "tile"};
+  if (std::ranges::find(kSections, section_of(key)) != std::end(kSections)) return true;
+  return section_of(key).starts_with("offload.") &&
+         std::ranges::find(kOfOffload, field_of(key)) != std::end(kOfOffload);
 }
 
 std::string cell(std::string_view text) {
@@ -51,6 +64,14 @@ std::string arithmetic_list(const TrainConfig& config, const ArithmeticFacts& fa
   }
   return text + fmt::format("data = {}\nkernels = {}\nlibraries = {}\n", facts.data, facts.kernels,
                             facts.libraries);
+}
+
+std::string message_order_list(const TrainConfig& config) {
+  std::string text;
+  for (const Key& key : all_keys()) {
+    if (orders_messages(key)) text += fmt::format("{} = {}\n", key.name, to_toml(key.get(config)));
+  }
+  return text;
 }
 
 std::string config_reference() {

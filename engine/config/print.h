@@ -22,6 +22,10 @@ struct ArithmeticFacts {
 /// else: equal lists promise equal bits, whatever the world size, the paths, the threads.
 std::string arithmetic_list(const TrainConfig& config, const ArithmeticFacts& facts);
 
+/// The same of what decides no bits, but when ranks communicate: where it differs, they would wait
+/// for each other. Folders, threads and the like may differ between nodes.
+std::string message_order_list(const TrainConfig& config);
+
 /// docs/config.md: one table per section, made from the key table.
 std::string config_reference();
 

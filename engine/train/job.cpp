@@ -8,9 +8,12 @@
 #include <optional>
 
 #include "engine/base/units.h"
+#include "engine/comm/agree.h"
 #include "engine/comm/pieces.h"
+#include "engine/config/print.h"
 #include "engine/data/corpus.h"
 #include "engine/monitor/memory_status.h"
+#include "engine/train/build_id.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
 #include "engine/train/trainer.h"
@@ -102,6 +105,9 @@ bool run_training(const JobRequest& request) {
                                    Deadline::after(request.rendezvous.timeout));
   };
   const std::unique_ptr<Group> world = make_group("world");
+  // Before anything that ranks do together depends on them: also groups are made only with overlap.
+  require_agreement(*world, "order of communication", digest_of(message_order_list(given)),
+                    Deadline::after(kGroupTimeout));
   const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
   const bool side_by_side = config.zero.overlap && world->size() > 1;
   const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;

@@ -77,6 +77,15 @@ for rank in 0 1; do expect differ $rank 65 ""; done
 grep -q "differ" "$work"/differ.*.out || fail "differ: nobody says that the ranks differ: $(cat "$work"/differ.*.out)"
 has_steps differ 1 && fail "differ: a step was taken"
 
+# So does a setting that only decides when ranks communicate: they would wait for each other.
+for key in zero.overlap=false offload.optimizer.update=backward train.validate_every=3; do
+  MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
+  start_rank 0 2 order "${long[@]}" zero.stage=1 offload.optimizer.device=cpu
+  start_rank 1 2 order "${long[@]}" zero.stage=1 offload.optimizer.device=cpu $key
+  ended_within order 10 0 1
+  for rank in 0 1; do expect order $rank 65 "order of communication differs between ranks"; done
+done
+
 # Another build on one rank: the same program with a byte more.
 cp "$dsrunner" "$work/other_build" && echo >>"$work/other_build"
 MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
