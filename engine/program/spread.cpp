@@ -18,6 +18,13 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   group_of.erase(kNoValue);
   std::vector<std::size_t> first(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
+    // A rank without a part of the group gathers it all the same: the order is one for all ranks.
+    const bool gathers = body[i].code == OpCode::all_gather &&
+                         program.value(body[i].out[0]).kind == ValueKind::parameter;
+    if (gathers) {
+      std::size_t& of_group = first[static_cast<std::size_t>(body[i].attrs.group)];
+      of_group = std::min(of_group, i);
+    }
     for (const ValueId id : body[i].in) {
       if (id == kNoValue) continue;
       const auto found = group_of.find(home_of(program, id).base);

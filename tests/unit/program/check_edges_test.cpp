@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
@@ -77,7 +79,47 @@ std::vector<Placed> any_job(unsigned seed) {
   return placed;
 }
 
+/// What a rank of the job sends and receives on each stream, in its order.
+std::array<std::vector<std::string>, kStreams> messages_of(const Program& program) {
+  std::array<std::vector<std::string>, kStreams> messages;
+  for (const Op& op : program.ops) {
+    if (op.code != OpCode::all_gather && op.code != OpCode::exchange) continue;
+    messages[static_cast<std::size_t>(op.stream)].push_back(
+        fmt::format("{} {}", op.path, op.attrs.comm.from));
+  }
+  return messages;
+}
+
+// Many ranks, so that some have no part of some groups.
+Program step_of_rank(unsigned seed, int rank, UpdateMoment time) {
+  ShardSpec spec{.rank = rank, .world_size = 8, .virtual_ranks = 8, .stage = 3};
+  spec.overlap = seed % 3 > 0;
+  spec.whole_tensors = seed % 4 > 0;
+  spec.persist_below = static_cast<std::int64_t>(seed % 8) * kLeaf;
+  spec.separate_master = true;
+  spec.state_tile = 2 * kLeaf;
+  OffloadSpec offload{.states = Tier::host, .weights = Tier::host, .tile = 2 * kLeaf};
+  offload.overlap = spec.overlap;
+  offload.time = time;
+  offload.two_slots = time == UpdateMoment::backward;
+  Program step = shard(differentiate(RandomModel(seed).build()), spec);
+  step = offload_states(offload_weights(std::move(step), spec, offload), offload);
+  if (time == UpdateMoment::backward) return update_early(step, offload.overlap).step;
+  return rotate(step, offload.overlap).next;
+}
+
 }  // namespace
+
+TEST_CASE("all ranks communicate in one order, whatever part of a group they have") {
+  for (const UpdateMoment time : {UpdateMoment::forward, UpdateMoment::backward}) {
+    for (unsigned seed = 0; seed < 24; ++seed) {
+      CAPTURE(seed);
+      const auto expected = messages_of(step_of_rank(seed, 0, time));
+      for (int rank = 1; rank < 8; ++rank)
+        CHECK(messages_of(step_of_rank(seed, rank, time)) == expected);
+    }
+  }
+}
 
 TEST_CASE("edges order all conflicts of bytes, at every stage, with every offload") {
   std::size_t waits = 0;
