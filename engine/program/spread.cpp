@@ -34,15 +34,19 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   return first;
 }
 
-// Every rank exchanges every group; alone, there is the norm.
+// Every rank exchanges every group; alone, there is the norm; at stage 0 the sum itself is gathered
+// after that.
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body) {
   std::vector<std::size_t> last(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].attrs.group < 0) continue;
+    const auto g = static_cast<std::size_t>(body[i].attrs.group);
     const OpCode code = body[i].code;
+    const bool gathers_sum =
+        code == OpCode::all_gather && body[i].out.at(0) == program.groups[g].gradient;
     const bool reduces =
         code == OpCode::exchange || code == OpCode::add || code == OpCode::leaf_squares;
-    if (reduces && body[i].attrs.group >= 0)
-      last[static_cast<std::size_t>(body[i].attrs.group)] = i;
+    if (reduces || gathers_sum) last[g] = i;
   }
   return last;
 }
