@@ -1,9 +1,39 @@
 // Updates beside the backward pass.
 #include <algorithm>
+#include <map>
 
+#include "engine/program/liveness.h"
 #include "engine/program/spread.h"
 
 namespace ds {
+namespace {
+
+// Nothing but the order of the list protects an update from a sum that is not complete: the proof
+// of edges only shows that the order is kept.
+void require_complete_gradients(const Program& step, const StepParts& parts) {
+  std::map<ValueId, int> writers;  // of each group's gradient, still to come
+  for (const ParamGroup& group : step.groups) {
+    if (group.gradient != kNoValue) writers[home_of(step, group.gradient).base] = 0;
+  }
+  const auto each_written = [&](const Op& op, auto see) {
+    for (const ValueId id : op.out) {
+      const auto found = id == kNoValue ? writers.end() : writers.find(home_of(step, id).base);
+      if (found != writers.end()) see(found->second);
+    }
+  };
+  for (const Op& op : parts.body) each_written(op, [](int& count) { ++count; });
+  for (const Op& op : step.ops) {
+    const bool is_update = op.code == OpCode::update || op.code == OpCode::copy;
+    for (const ValueId id : op.in) {
+      if (!is_update || id == kNoValue) continue;
+      const auto found = writers.find(home_of(step, id).base);
+      DS_ASSERT(found == writers.end() || found->second == 0, "an update of half a gradient");
+    }
+    each_written(op, [](int& count) { --count; });
+  }
+}
+
+}  // namespace
 
 // Updates of group g are issued when the group after it is complete: by then its own sum has
 // arrived. States that are read first are read from the start.
@@ -33,6 +63,7 @@ EarlyStep update_early(const Program& step, bool overlap) {
   const std::vector<Op> rest = spread(parts, order, anchor);
   ops.insert(ops.end(), rest.begin(), rest.end());
   forms.step.ops = std::move(ops);
+  require_complete_gradients(forms.step, parts);
   return forms;
 }
 
