@@ -34,19 +34,23 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   return first;
 }
 
-// Every rank exchanges every group; alone, there is the norm; at stage 0 the sum itself is gathered
-// after that.
+// Every rank exchanges every group; alone, there is the norm. Where the sum itself is gathered
+// (stage 0) or sent away (gradients offloaded), that comes after it.
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body) {
   std::vector<std::size_t> last(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
     if (body[i].attrs.group < 0) continue;
     const auto g = static_cast<std::size_t>(body[i].attrs.group);
+    const ValueId gradient = program.groups[g].gradient;
+    const bool writes_gradient =
+        gradient != kNoValue &&
+        std::any_of(body[i].out.begin(), body[i].out.end(), [&](ValueId id) {
+          return id != kNoValue && home_of(program, id).base == home_of(program, gradient).base;
+        });
     const OpCode code = body[i].code;
-    const bool gathers_sum =
-        code == OpCode::all_gather && body[i].out.at(0) == program.groups[g].gradient;
     const bool reduces =
         code == OpCode::exchange || code == OpCode::add || code == OpCode::leaf_squares;
-    if (reduces || gathers_sum) last[g] = i;
+    if (reduces || writes_gradient) last[g] = i;
   }
   return last;
 }

@@ -30,6 +30,7 @@ constexpr const char* kHardCells[] = {
     "recompute=selective,pieces=small,overlap=on,world=4,threads=1",
     // Without clipping an update beside the backward pass is never taken back: it must be right.
     "dtype=fp32,order=boundary,clip=0,stage=0,offload=cpu,update=backward,overlap=off,world=2",
+    "dtype=bf16,order=step,clip=0,stage=3,offload=nvme,update=backward,overlap=off,world=3",
 };
 
 struct Options {
