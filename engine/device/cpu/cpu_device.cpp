@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/device/cpu/bulk_copy.h"
 #include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cpu/cpu_stream.h"
 
@@ -74,7 +75,7 @@ class CpuDevice final : public Device {
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override {
-    std::memcpy(to, from, bytes);
+    bulk_copy(to, from, bytes);
   }
   void zero(void* data, std::size_t bytes, Stream&) override { std::memset(data, 0, bytes); }
 
