@@ -41,7 +41,7 @@ compare_with_bound() {
   for ((round = 1; round <= rounds; round++)); do
     rate=$(disk_rate)
     # shellcheck disable=SC2086
-    { without=$(tokens_per_s 1 $keys offload.optimizer.device=cpu "$@")
+    { without=$(tokens_per_s 1 $keys offload.optimizer.device=cpu "${@/offload.optimizer.update=backward/optimizer.clip=0}")
       with=$(tokens_per_s 1 $keys offload.optimizer.device=nvme offload.optimizer.paths="$path" "$@"); }
     bound_ratio "$with" "$without" "$rate" "$early" >>"$work/ratios"
     echo "$name, round $round: $(tail -n 1 "$work/ratios")"
