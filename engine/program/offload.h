@@ -17,17 +17,18 @@ struct OffloadSpec {
   int buffers = 4;                // tiles on their way at once
   bool overlap = true;            // copies run beside the compute stream
   UpdateMoment time = UpdateMoment::after;
-  // For UpdateMoment::backward: states are kept twice; a step reads one and writes the other.
-  bool two_slots = false;
-  bool odd = false;  // which of them it reads
+  // For UpdateMoment::backward, which keeps states twice: the one that a step reads.
+  bool odd = false;
+  [[nodiscard]] bool keeps_two() const { return time == UpdateMoment::backward; }
 };
 
-/// A copy on its way beside the compute stream.
+/// What copy_between_tiers() needs beside the two values.
 struct CopyPlace {
   std::string path;
   int group = 0;
   StreamId stream = StreamId::fetch;  // fetch: to the device or to where it is used; evict: away
 };
+/// One op `copy`; values of the same type and number of elements, on any two tiers.
 Op copy_between_tiers(const OffloadSpec& spec, const CopyPlace& place, ValueId from, ValueId to);
 
 /// Elements of a piece of weights in files: whole pages for types of two bytes.

@@ -121,11 +121,11 @@ class StatePass {
       has.push_back(tile.update.in[i] != kNoValue);
     const std::int64_t all = std::count(has.begin(), has.end(), true) * tile.elements;
     const auto kept = [&](int slot) {
-      const std::string suffix = spec_.two_slots ? fmt::format(".states{}", slot) : ".states";
+      const std::string suffix = spec_.keeps_two() ? fmt::format(".states{}", slot) : ".states";
       return add(name + suffix, ValueKind::state, DType::f32, all, spec_.states, true);
     };
     tile.from = kept(spec_.odd ? 1 : 0);
-    tile.to = spec_.two_slots ? kept(spec_.odd ? 0 : 1) : tile.from;
+    tile.to = spec_.keeps_two() ? kept(spec_.odd ? 0 : 1) : tile.from;
     tile.work = spec_.states == Tier::nvme
                     ? add(name + ".ring", ValueKind::state, DType::f32, all, Tier::host, false)
                     : tile.to;

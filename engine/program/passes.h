@@ -10,7 +10,8 @@
 namespace ds {
 
 /// Who this rank is, what fixes the order of sums (ARCHITECTURE.md, "Same bits"), and what ZeRO
-/// splits among ranks (Rajbhandari et al., arXiv:1910.02054). Only the first five decide bits.
+/// splits among ranks (Rajbhandari et al., arXiv:1910.02054). Only the first five and `update`
+/// decide bits.
 struct ShardSpec {
   int rank = 0, world_size = 1;
   int virtual_ranks = 1, accum = 1;

@@ -9,8 +9,8 @@ namespace ds {
 /// complete.
 std::vector<int> update_order(const Program& step, UpdateMoment time);
 
-/// Where an op of the body stands that group g has to do with; the body's end if there is none.
-/// First use of its weights, whole or split; last op of its reduction.
+/// By group: the place in `body` of the first use of its weights, whole or split, and of the last
+/// op of its reduction, after which its gradient is complete. The body's end if there is none.
 std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op>& body);
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body);
 
@@ -25,7 +25,7 @@ StepParts parts_of(const Program& step);
 std::vector<Op> spread(const StepParts& parts, const std::vector<int>& order,
                        const std::vector<std::size_t>& anchor);
 
-/// Gradients that outlive the ops that made them.
+/// Makes the groups' gradients persistent: they outlive the program that made them.
 void keep_gradients(Program& step);
 
 }  // namespace ds

@@ -126,8 +126,7 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .tile = tile_of(config),
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap,
-          .time = moment_of(config.offload.optimizer.update),
-          .two_slots = config.offload.optimizer.update == UpdateTime::backward};
+          .time = moment_of(config.offload.optimizer.update)};
 }
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,

@@ -75,6 +75,8 @@ class Trainer {
   void guess_update();
   /// Makes them again if it was.
   void correct_update();
+  /// From the states that the step has read, with the numbers of context_.
+  void redo_update();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);

@@ -37,7 +37,7 @@ void Trainer::watch_for_plant() {
 // The same step once more, with a look at every result: the weights are as they were, and a step is
 // deterministic. All ranks take part, so all name the same place.
 void Trainer::report_non_finite() {
-  if (programs_.odd) (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);  // with skip
+  if (programs_.odd) redo_update();  // with skip
   NonFiniteHunt hunt(*program_, [this](ValueId id) { return executor_->tensor(id); });
   load_batches();
   context_.on_control = [](StepContext&) {};

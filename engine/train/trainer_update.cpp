@@ -35,11 +35,13 @@ void Trainer::guess_update() {
                                                    .bias_correction2 = early.bias_correction2});
 }
 
+void Trainer::redo_update() { (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_); }
+
 void Trainer::correct_update() {
   const UpdateNumbers guessed = context_.update;
   context_.update = update_;
   if (!same_update(guessed, update_)) {
-    (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);
+    redo_update();
     ++redone_updates_;
   }
   is_odd_ = !is_odd_;

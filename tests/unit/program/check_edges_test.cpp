@@ -101,7 +101,6 @@ Program step_of_rank(unsigned seed, int rank, UpdateMoment time) {
   OffloadSpec offload{.states = Tier::host, .weights = Tier::host, .tile = 2 * kLeaf};
   offload.overlap = spec.overlap;
   offload.time = time;
-  offload.two_slots = time == UpdateMoment::backward;
   Program step = shard(differentiate(RandomModel(seed).build()), spec);
   step = offload_states(offload_weights(std::move(step), spec, offload), offload);
   if (time == UpdateMoment::backward) return update_early(step, offload.overlap).step;
