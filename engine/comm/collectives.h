@@ -15,6 +15,8 @@
 
 namespace ds {
 
+class Stream;
+
 /// An ordered list of global ranks with a name and an epoch. Every operation names its group.
 struct GroupSpec {
   std::string name;
@@ -44,6 +46,14 @@ class Group {
   /// What the collectives from now on are for, the path of an op for instance: the same on every
   /// rank. It is compared between ranks, and named in errors.
   virtual void about(std::string_view path) = 0;
+
+  /// Operations from now on run in the order of `stream`: those of an accelerator's group are only
+  /// issued, and done when the stream gets there; the others are done on return, whatever the
+  /// stream.
+  virtual void run_on(Stream&) {}
+  /// Throws what went wrong with operations that were issued. Whoever waited for the stream calls
+  /// it.
+  virtual void raise_failure() {}
 
   /// Piece i of `send` goes to rank i; piece i of `receive` comes from rank i. What rank a sends to
   /// b must be as long as what b expects from a. The own piece is copied, unless both are the same

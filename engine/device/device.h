@@ -24,15 +24,16 @@ class Arena {
 /// An ordered queue of work.
 class Stream {
  public:
-  /// Host code with a number; it must not throw.
+  /// Host code with a number; it must not throw. On a stream of an accelerator it only issues: what
+  /// it launches is done later, in the stream's order.
   struct Work {
     void (*call)(void* self, std::size_t item) = nullptr;
     void* self = nullptr;
     std::size_t item = 0;
   };
   virtual ~Stream() = default;
-  /// Runs `work` after what was submitted before. A stream beside the caller's (make_side_stream)
-  /// runs it in a thread of its own; the caller's own runs it at once.
+  /// Runs `work` after what was submitted before. A side stream of the CPU and every host stream
+  /// run it in a thread of their own; the caller's own and an accelerator's streams run it at once.
   virtual void submit(const Work& work) = 0;
   /// Returns when all that was submitted is done.
   virtual void synchronize() = 0;
@@ -56,8 +57,14 @@ class Device {
   [[nodiscard]] virtual std::size_t free_bytes(Tier tier) const = 0;
   /// Errors: Error{config} when the tier cannot hold `bytes`, naming both numbers.
   virtual std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) = 0;
+  /// Whether host code may read and write the device's tier: true on the CPU. Where it may not,
+  /// kernels and copies also reach the tiers pinned_host and host, by the same addresses.
+  [[nodiscard]] virtual bool is_host() const = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Stream> make_side_stream(const char* name) = 0;
+  /// Its work is host code that does what it says (kernels of the CPU, files), in a thread of its
+  /// own; events order it with the other streams.
+  virtual std::unique_ptr<Stream> make_host_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Order: runs on `stream`; source and destination must stay until it has passed.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;

@@ -1,9 +1,10 @@
 // Seam 2 of 3: the numeric functions of training, in model terms. One backend per folder beside
 // this file.
 //
-// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads, D = C/H, K/N
-// inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32, bf16 or
-// f16; weights have the same type. Gradients of parameters are always f32 and accumulate:
+// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads of queries, G
+// heads of keys and of values (G divides H), D elements of a head, F width of the feed-forward
+// layer, K/N inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32,
+// bf16 or f16; weights have the same type. Gradients of parameters are always f32 and accumulate:
 // `accumulate = false` overwrites, true adds. Every result has the same bits for any number of
 // threads: block structures depend on shapes alone.
 #pragma once
@@ -54,20 +55,48 @@ struct LayerNormBackward {
   bool accumulate = false;
 };
 
-/// out = in * weight + bias, then the epilogue.
-/// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
-///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
-///         heads: out (S, B, H, T, D) with N = S*H*D, S = 3 for fused q, k, v.
-struct Linear {
-  enum class Epilogue : std::uint8_t { none, gelu, heads };
-  ConstTensor in, weight, bias;
-  Tensor out, pre{};
-  Epilogue epilogue = Epilogue::none;
+/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// out = sum * rstd * weight, rstd = 1 / sqrt(mean of squares + eps) over the last axis.
+/// Shapes: in, delta, sum, out (rows, C), weight (C) act; rstd (rows) f32.
+/// Units:  as LayerNorm. Source: Zhang and Sennrich, arXiv:1910.07467.
+struct RmsNorm {
+  ConstTensor in, delta{}, weight;
+  Tensor sum{}, out, rstd;
+  float eps = 1e-5F;
 };
 
-/// din = dout * weight^T.   Shapes: dout (rows, N), weight (K, N), din (rows, K) act.
+/// din = RmsNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; rstd (rows) f32; dweight (C)
+/// f32. Order:  din may be dresidual's memory.
+struct RmsNormBackward {
+  ConstTensor dout, in, weight, rstd, dresidual{};
+  Tensor din, dweight;
+  bool accumulate = false;
+};
+
+/// How queries, keys and values of all heads lie in memory; the backend's choice
+/// (Kernels::heads_layout()), the same in all kernels that write or read "heads" memory.
+/// by_head: q (B, H, T, D), then k (B, G, T, D), then v (B, G, T, D).
+/// by_row:  (B*T, (H + 2G) * D): a row's queries, then keys, then values.
+enum class HeadsLayout : std::uint8_t { by_head, by_row };
+
+/// out = in * weight + bias (when given), then the epilogue.
+/// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
+///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
+///         heads: out holds N = (H + 2G) * D columns as the backend's HeadsLayout says; its shape
+///         is (3, B, H, T, D) when G = H, else (1, B, H + 2G, T, D).
+struct Linear {
+  enum class Epilogue : std::uint8_t { none, gelu, heads };
+  ConstTensor in, weight, bias{};
+  Tensor out, pre{};
+  Epilogue epilogue = Epilogue::none;
+  std::int64_t kv_heads = 0;  // G, of heads; 0: G = H
+};
+
+/// din = dout * weight^T; with `pre`: times gelu_tanh'(pre), before the product is rounded.
+/// Shapes: dout (rows, N), weight (K, N), din, pre (rows, K) act.
 struct LinearBackwardInput {
-  ConstTensor dout, weight;
+  ConstTensor dout, weight, pre{};
   Tensor din;
 };
 
@@ -92,6 +121,54 @@ struct GeluBackward {
   Tensor din;
 };
 
+/// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)).
+/// Shapes: in (rows, 2F): a row's gates, then its ups; out (rows, F) act. Source: Shazeer,
+/// arXiv:2002.05202.
+struct SwiGlu {
+  ConstTensor in;
+  Tensor out;
+};
+
+/// Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may be in's memory.
+struct SwiGluBackward {
+  ConstTensor in, dout;
+  Tensor din;
+};
+
+/// Rotary position embedding of queries and keys; values are copied. Element i < D/2 of a head
+/// turns with element i + D/2 (Hugging Face's order) by the angle t * theta^(-2i/D), angles and
+/// their sines in f32; inverse: by minus the angle, which is the gradient. Shapes: in, out as
+/// Linear's heads (or, with `rows`, (B*T, (H + 2G) * D) in any layout) act. Order: out may be in's
+/// memory. Source: Su et al., arXiv:2104.09864.
+struct Rotary {
+  ConstTensor in;
+  Tensor out;
+  std::int64_t seq_len = 0, heads = 0, kv_heads = 0;
+  float theta = 10000.0F;
+  bool inverse = false;
+  bool rows = false;  // gradients (AttentionBackward's dqkv) lie in rows in every backend
+};
+
+/// T5's relative position bias: out[h][d] = table[bucket(d - (T - 1))][h] for d = key - query + T
+/// - 1. Shapes: table (buckets, H) act; out (H, 2T - 1) f32. Source: Raffel et al.,
+/// arXiv:1910.10683, as transformers' T5Attention._relative_position_bucket.
+struct RelativeBias {
+  ConstTensor table;
+  Tensor out;
+  std::int64_t max_distance = 128;
+  bool bidirectional = true;
+};
+
+/// dtable (+)= sums of dout over the distances of a bucket, in the order of distances.
+/// Shapes: dout (H, 2T - 1) f32; dtable (buckets, H) f32.
+struct RelativeBiasBackward {
+  ConstTensor dout;
+  Tensor dtable;
+  std::int64_t max_distance = 128;
+  bool bidirectional = true;
+  bool accumulate = false;
+};
+
 /// Which elements a dropout keeps: a pure function of (seed, key, step, sample, element) by Philox,
 /// so that threads, micro-batches, world size and recomputing cannot change it, and no mask is ever
 /// stored. Element e of a sample has word e / 16 % 4 of counter e / 64 * 16 + e % 16; it is dropped
@@ -111,21 +188,32 @@ struct Dropout {
   Tensor out;
 };
 
-/// Causal softmax(q k^T / sqrt(D)) v, with a dropout of the probabilities if wanted: query q and
-/// key k of head h have element (h * T + q) * P + k of the sample, P = T rounded up to 64. Shapes:
-/// qkv (3, B, H, T, D) act; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax denominator,
-/// before the dropout.
+/// softmax(q k^T * scale + bias) v per query head h, with the keys and values of head h / (H/G).
+/// causal: key positions above the query's do not count. lengths: in sequence b only key positions
+/// below lengths[b] count (padding; a query without keys gives zeros). A dropout of the
+/// probabilities if wanted: query q and key k of head h have element (h * T + q) * P + k of the
+/// sample, P = T rounded up to 64. Shapes: qkv as Linear's heads, act; lengths (B) i32; bias (H, 2T
+/// - 1) f32, by key
+/// - query + T - 1; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax denominator, before
+/// the dropout.
 struct Attention {
-  ConstTensor qkv;
+  ConstTensor qkv, lengths{}, bias{};
   Tensor out, lse;
   DropoutDraw dropout{};
+  std::int64_t kv_heads = 0;  // G; 0: G = H
+  bool causal = true;
+  float scale = 0;  // 0: 1 / sqrt(D)
 };
 
-/// Shapes: qkv (3, B, H, T, D), out, dout (B*T, H*D) act; lse (B, H, T) f32; dqkv (B*T, 3*H*D) act.
+/// Shapes: as Attention; dout (B*T, H*D) act; dqkv (B*T, (H + 2G) * D) act, in rows; dbias (H, 2T -
+/// 1) f32 is overwritten.
 struct AttentionBackward {
-  ConstTensor qkv, out, lse, dout;
-  Tensor dqkv;
+  ConstTensor qkv, lengths{}, bias{}, out, lse, dout;
+  Tensor dqkv, dbias{};
   DropoutDraw dropout{};
+  std::int64_t kv_heads = 0;
+  bool causal = true;
+  float scale = 0;
 };
 
 /// Sum of cross-entropies of softmax(in * weight^T) against targets; targets < 0 do not count.
@@ -219,6 +307,8 @@ class Kernels {
   /// What the scratch is sized for: the largest of each in any program that will run.
   struct Extents {
     std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
+    std::int64_t kv_heads = 0;   // 0: as many as heads
+    std::int64_t head_size = 0;  // 0: width / heads
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;
@@ -230,11 +320,18 @@ class Kernels {
   virtual void run(const EmbedBackward& a, Stream& stream) = 0;
   virtual void run(const LayerNorm& a, Stream& stream) = 0;
   virtual void run(const LayerNormBackward& a, Stream& stream) = 0;
+  virtual void run(const RmsNorm& a, Stream& stream) = 0;
+  virtual void run(const RmsNormBackward& a, Stream& stream) = 0;
   virtual void run(const Linear& a, Stream& stream) = 0;
   virtual void run(const LinearBackwardInput& a, Stream& stream) = 0;
   virtual void run(const LinearBackwardWeight& a, Stream& stream) = 0;
   virtual void run(const Gelu& a, Stream& stream) = 0;
   virtual void run(const GeluBackward& a, Stream& stream) = 0;
+  virtual void run(const SwiGlu& a, Stream& stream) = 0;
+  virtual void run(const SwiGluBackward& a, Stream& stream) = 0;
+  virtual void run(const Rotary& a, Stream& stream) = 0;
+  virtual void run(const RelativeBias& a, Stream& stream) = 0;
+  virtual void run(const RelativeBiasBackward& a, Stream& stream) = 0;
   virtual void run(const Dropout& a, Stream& stream) = 0;
   virtual void run(const Attention& a, Stream& stream) = 0;
   virtual void run(const AttentionBackward& a, Stream& stream) = 0;
@@ -247,6 +344,9 @@ class Kernels {
   virtual void run(const OptimizerUpdate& a, Stream& stream) = 0;
   virtual void run(const FillNormal& a, Stream& stream) = 0;
   virtual void run(const Cast& a, Stream& stream) = 0;
+
+  /// How "heads" memory lies; only kernels of this backend read it.
+  [[nodiscard]] virtual HeadsLayout heads_layout() const = 0;
 
   /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (about 0.2 s of
   /// work).
@@ -265,6 +365,7 @@ struct CpuOptions {
 struct Backend {
   std::unique_ptr<Device> device;
   std::unique_ptr<Kernels> kernels;
+  std::unique_ptr<Kernels> host_kernels{};  // for work on the host beside an accelerator
 };
 Backend make_cpu_backend(const CpuOptions& options);
 

@@ -73,6 +73,10 @@ class CpuDevice final : public Device {
   std::unique_ptr<Stream> make_side_stream(const char* name) override {
     return std::make_unique<ThreadStream>(name);
   }
+  std::unique_ptr<Stream> make_host_stream(const char* name) override {
+    return std::make_unique<ThreadStream>(name);
+  }
+  [[nodiscard]] bool is_host() const override { return true; }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override {
     bulk_copy(to, from, bytes);

@@ -60,6 +60,13 @@ class CpuKernels final : public Kernels {
   void run(const EmbedBackward& a, Stream&) override { cpu::run(context_, a); }
   void run(const LayerNorm& a, Stream&) override { cpu::run(context_, a); }
   void run(const LayerNormBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const RmsNorm&, Stream&) override { not_there(); }
+  void run(const RmsNormBackward&, Stream&) override { not_there(); }
+  void run(const SwiGlu&, Stream&) override { not_there(); }
+  void run(const SwiGluBackward&, Stream&) override { not_there(); }
+  void run(const Rotary&, Stream&) override { not_there(); }
+  void run(const RelativeBias&, Stream&) override { not_there(); }
+  void run(const RelativeBiasBackward&, Stream&) override { not_there(); }
   void run(const Linear& a, Stream&) override { product(a); }
   void run(const LinearBackwardInput& a, Stream&) override { product(a); }
   void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
@@ -83,11 +90,13 @@ class CpuKernels final : public Kernels {
     return cpu::measure_matrix_peak(context_, act);
   }
 
+  [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_head; }
   [[nodiscard]] std::vector<std::string> product_implementations() const override {
     return products_.implementations();
   }
 
  private:
+  static void not_there() { DS_ASSERT(false, "no program has this op yet"); }
   /// The caller may be any thread, and works as thread 0: it must not start OpenMP threads either.
   template <class Op>
   void product(const Op& a) {
