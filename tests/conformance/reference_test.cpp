@@ -101,19 +101,115 @@ TEST_CASE("reference attention: dq, dk, dv") {
       [&](const Values& x) { return weighted_sum(dout, reference::attention(x, s, factors).out); },
       qkv);
   const Values gradient = reference::attention_backward(qkv, dout, s, factors);
-  Values moved(qkv.size());  // from (B*T, 3*H*D) to the order of qkv
-  for (Index part = 0; part < 3; ++part) {
-    for (Index b = 0; b < s.batch; ++b) {
-      for (Index h = 0; h < s.heads; ++h) {
-        for (Index t = 0; t < s.time; ++t) {
-          for (Index d = 0; d < s.depth; ++d) {
-            moved[s.qkv(part, b, h, t) + d] = gradient[s.dqkv(part, b, h, t) + d];
-          }
-        }
-      }
-    }
+  CHECK(relative_error(reference::heads_of_rows(gradient, s), by_difference) <=
+        kDifferenceTolerance);
+}
+
+TEST_CASE("reference attention with grouped keys, lengths, a bias and a scale: dq, dk, dv, dbias") {
+  const reference::AttentionShape s{2, 4, 5, 3, 2};
+  for (const bool causal : {true, false}) {
+    CAPTURE(causal);
+    const reference::AttentionMask mask{
+        .causal = causal, .lengths = {3, 5}, .bias = random_values(4 * 9, 3), .scale = 0.7};
+    const Values qkv = random_values(2 * 5 * s.row(), 1, 1.5),
+                 dout = random_values(2 * 5 * 4 * 3, 2);
+    const auto loss = [&](const Values& x, const Values& bias) {
+      reference::AttentionMask with = mask;
+      with.bias = bias;
+      return weighted_sum(dout, reference::attention(x, s, {}, with).out);
+    };
+    Values dbias;
+    const Values gradient = reference::attention_backward(qkv, dout, s, {}, mask, &dbias);
+    check_gradient(
+        "dqkv", reference::heads_of_rows(gradient, s),
+        [&](const Values& x) { return loss(x, mask.bias); }, qkv);
+    check_gradient(
+        "dbias", dbias, [&](const Values& x) { return loss(qkv, x); }, mask.bias);
   }
-  CHECK(relative_error(moved, by_difference) <= kDifferenceTolerance);
+}
+
+TEST_CASE("reference attention: a query without keys gives zeros") {
+  const reference::AttentionShape s{2, 1, 3, 2};
+  const reference::AttentionMask mask{.lengths = {0, 3}};
+  const Values qkv = random_values(2 * 3 * s.row(), 1);
+  const Values out = reference::attention(qkv, s, {}, mask).out;
+  for (Index i = 0; i < 6; ++i) CHECK(out[i] == 0);
+  for (Index i = 6; i < 12; ++i) CHECK(out[i] != 0);
+}
+
+TEST_CASE("reference RMS norm: din, dweight") {
+  const Values in = random_values(4 * 7, 1, 3), weight = random_values(7, 2),
+               dout = random_values(4 * 7, 4);
+  const auto loss = [&](const Values& x, const Values& w) {
+    return weighted_sum(dout, reference::rms_norm(x, w, 1e-5).out);
+  };
+  const reference::RmsNormGradient g = reference::rms_norm_backward(dout, in, weight, 1e-5);
+  check_gradient(
+      "din", g.din, [&](const Values& x) { return loss(x, weight); }, in);
+  check_gradient(
+      "dweight", g.dweight, [&](const Values& w) { return loss(in, w); }, weight);
+}
+
+TEST_CASE("reference SwiGLU: din") {
+  const Values in = random_values(3 * 2 * 5, 1, 3), dout = random_values(3 * 5, 2);
+  check_gradient(
+      "din", reference::swiglu_backward(in, dout, 5),
+      [&](const Values& x) { return weighted_sum(dout, reference::swiglu(x, 5)); }, in);
+}
+
+TEST_CASE("reference rotary: the inverse turns back and is the gradient, in both layouts") {
+  const reference::AttentionShape s{2, 4, 5, 6, 2};
+  const Values in = random_values(2 * 5 * s.row(), 1), dout = random_values(2 * 5 * s.row(), 2);
+  for (const bool rows : {false, true}) {
+    const Values turned = reference::rotary(in, s, 100, false, rows);
+    CHECK(relative_error(turned, in) > 0.1);
+    CHECK(relative_error(reference::rotary(turned, s, 100, true, rows), in) <= 1e-14);
+    check_gradient(
+        "din", reference::rotary(dout, s, 100, true, rows),
+        [&](const Values& x) {
+          return weighted_sum(dout, reference::rotary(x, s, 100, false, rows));
+        },
+        in);
+  }
+  const Values by_rows = reference::rotary(reference::rows_of_heads(in, s), s, 100, false, true);
+  CHECK(reference::heads_of_rows(by_rows, s) == reference::rotary(in, s, 100, false, false));
+}
+
+TEST_CASE("reference relative bias: buckets as T5 has them, dtable") {
+  // From transformers' own function with 32 buckets and a largest distance of 128.
+  const reference::RelativeBuckets both{32, 128, true}, past{32, 128, false};
+  CHECK(reference::relative_bucket(0, both) == 0);
+  CHECK(reference::relative_bucket(-7, both) == 7);
+  CHECK(reference::relative_bucket(-16, both) == 10);
+  CHECK(reference::relative_bucket(1, both) == 17);
+  CHECK(reference::relative_bucket(500, both) == 31);
+  CHECK(reference::relative_bucket(5, past) == 0);
+  CHECK(reference::relative_bucket(-15, past) == 15);
+  CHECK(reference::relative_bucket(-32, past) == 21);
+  CHECK(reference::relative_bucket(-500, past) == 31);
+  const Index heads = 3, time = 40;
+  const Values table = random_values(32 * heads, 1), dout = random_values(heads * 79, 2);
+  for (const reference::RelativeBuckets& b : {both, past}) {
+    check_gradient(
+        "dtable", reference::relative_bias_backward(dout, heads, time, b),
+        [&](const Values& x) {
+          return weighted_sum(dout, reference::relative_bias(x, heads, time, b));
+        },
+        table);
+  }
+}
+
+TEST_CASE("reference linear without bias, and its input gradient behind a GELU") {
+  const Index rows = 5, k = 4, n = 3;
+  const Values pre = random_values(rows * k, 1, 2), weight = random_values(k * n, 2),
+               dout = random_values(rows * n, 4);
+  check_gradient(
+      "dpre", reference::linear_backward_input(dout, weight, k, n, pre),
+      [&](Values x) {
+        for (double& value : x) value = reference::gelu(value);
+        return weighted_sum(dout, reference::product(x, weight, rows, k, n));
+      },
+      pre);
 }
 
 TEST_CASE("reference head: din and dweight of the scaled loss") {

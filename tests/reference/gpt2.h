@@ -21,23 +21,6 @@ struct Gpt2 {
     return linear(x, at(name + ".weight"), at(name + ".bias"), inputs);
   }
 
-  /// (B*T, 3*C) to (3, B, H, T, D).
-  [[nodiscard]] Values split_heads(const Values& flat, const AttentionShape& s) const {
-    Values qkv(flat.size());
-    for (Index i = 0; i < 3; ++i) {
-      for (Index b = 0; b < s.batch; ++b) {
-        for (Index h = 0; h < s.heads; ++h) {
-          for (Index t = 0; t < s.time; ++t) {
-            for (Index d = 0; d < s.depth; ++d) {
-              qkv[s.qkv(i, b, h, t) + d] = flat[s.dqkv(i, b, h, t) + d];
-            }
-          }
-        }
-      }
-    }
-    return qkv;
-  }
-
   /// What the head multiplies: (rows, C).
   [[nodiscard]] Values trunk(const std::vector<std::int32_t>& tokens) const {
     const Values &wte = at("wte.weight"), &wpe = at("wpe.weight");
@@ -53,7 +36,7 @@ struct Gpt2 {
     for (Index layer = 0; layer < layers; ++layer) {
       const std::string h = "h." + std::to_string(layer) + ".";
       const Values flat = dense(norm(x, h + "ln_1"), h + "attn.c_attn", hidden);
-      add(dense(attention(split_heads(flat, s), s).out, h + "attn.c_proj", hidden));
+      add(dense(attention(heads_of_rows(flat, s), s).out, h + "attn.c_proj", hidden));
       Values u = dense(norm(x, h + "ln_2"), h + "mlp.c_fc", hidden);
       for (double& value : u) value = gelu(value);
       add(dense(u, h + "mlp.c_proj", 4 * hidden));

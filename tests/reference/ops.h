@@ -2,15 +2,10 @@
 // Used by no product code, and written from the formulas, not from the backends.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include "reference/attention.h"
+#include "reference/llama_ops.h"
 
 namespace ds::reference {
-
-using Values = std::vector<double>;
-using Index = std::size_t;
 
 struct Norm {
   Values sum, out, mean, rstd;
@@ -93,108 +88,22 @@ inline Values linear(const Values& in, const Values& weight, const Values& bias,
   return out;
 }
 
+inline double gelu_slope(double x);
+
+/// dout * weight^T; with `pre`: times gelu'(pre). `weight` is (k, n).
+inline Values linear_backward_input(const Values& dout, const Values& weight, Index k, Index n,
+                                    const Values& pre = {}) {
+  Values din = product(dout, transposed(weight, k, n), dout.size() / n, n, k);
+  for (Index i = 0; i < pre.size(); ++i) din[i] *= gelu_slope(pre[i]);
+  return din;
+}
+
 inline double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 inline double gelu_slope(double x) {
   const double a = std::sqrt(2 / M_PI), t = std::tanh(a * (x + 0.044715 * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * a * (1 + 3 * 0.044715 * x * x);
-}
-
-/// Where things of one attention lie: qkv (3, B, H, T, D), out (B*T, H*D), dqkv (B*T, 3*H*D).
-struct AttentionShape {
-  Index batch, heads, time, depth;
-  [[nodiscard]] Index qkv(Index s, Index b, Index h, Index t) const {
-    return (((s * batch + b) * heads + h) * time + t) * depth;
-  }
-  [[nodiscard]] Index out(Index b, Index h, Index t) const {
-    return ((b * time + t) * heads + h) * depth;
-  }
-  [[nodiscard]] Index dqkv(Index s, Index b, Index h, Index t) const {
-    return (((b * time + t) * 3 + s) * heads + h) * depth;
-  }
-};
-
-struct AttentionResult {
-  Values out, lse;
-};
-
-inline double dot(const double* a, const double* b, Index n) {
-  double sum = 0;
-  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-/// One row of probabilities, of the keys 0 ... t.
-inline Values attention_row(const Values& qkv, const AttentionShape& s, Index b, Index h, Index t,
-                            double* lse) {
-  Values p(t + 1);
-  double largest = -1e300, sum = 0;
-  for (Index j = 0; j <= t; ++j) {
-    p[j] = dot(&qkv[s.qkv(0, b, h, t)], &qkv[s.qkv(1, b, h, j)], s.depth) /
-           std::sqrt(static_cast<double>(s.depth));
-    largest = std::max(largest, p[j]);
-  }
-  for (double& x : p) sum += x = std::exp(x - largest);
-  for (double& x : p) x /= sum;
-  if (lse != nullptr) *lse = largest + std::log(sum);
-  return p;
-}
-
-/// Dropout's factor of one probability; `factors` is (B, H, T, T), or empty: 1.
-inline double factor_of(const Values& factors, const AttentionShape& s, Index b, Index h, Index t,
-                        Index j) {
-  return factors.empty() ? 1 : factors[((b * s.heads + h) * s.time + t) * s.time + j];
-}
-
-inline AttentionResult attention(const Values& qkv, const AttentionShape& s,
-                                 const Values& factors = {}) {
-  AttentionResult r{Values(s.batch * s.time * s.heads * s.depth),
-                    Values(s.batch * s.heads * s.time)};
-  for (Index b = 0; b < s.batch; ++b) {
-    for (Index h = 0; h < s.heads; ++h) {
-      for (Index t = 0; t < s.time; ++t) {
-        const Values p = attention_row(qkv, s, b, h, t, &r.lse[(b * s.heads + h) * s.time + t]);
-        for (Index j = 0; j <= t; ++j) {
-          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
-          for (Index d = 0; d < s.depth; ++d) {
-            r.out[s.out(b, h, t) + d] += kept * qkv[s.qkv(2, b, h, j) + d];
-          }
-        }
-      }
-    }
-  }
-  return r;
-}
-
-inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s,
-                                 const Values& factors = {}) {
-  Values dqkv(s.batch * s.time * 3 * s.heads * s.depth);
-  const double scale = 1 / std::sqrt(static_cast<double>(s.depth));
-  for (Index b = 0; b < s.batch; ++b) {
-    for (Index h = 0; h < s.heads; ++h) {
-      for (Index t = 0; t < s.time; ++t) {
-        const Values p = attention_row(qkv, s, b, h, t, nullptr);
-        Values dp(t + 1);
-        double delta = 0;
-        for (Index j = 0; j <= t; ++j) {
-          dp[j] = dot(&dout[s.out(b, h, t)], &qkv[s.qkv(2, b, h, j)], s.depth) *
-                  factor_of(factors, s, b, h, t, j);
-          delta += p[j] * dp[j];
-        }
-        for (Index j = 0; j <= t; ++j) {
-          const double ds = p[j] * (dp[j] - delta) * scale;
-          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
-          for (Index d = 0; d < s.depth; ++d) {
-            dqkv[s.dqkv(0, b, h, t) + d] += ds * qkv[s.qkv(1, b, h, j) + d];
-            dqkv[s.dqkv(1, b, h, j) + d] += ds * qkv[s.qkv(0, b, h, t) + d];
-            dqkv[s.dqkv(2, b, h, j) + d] += kept * dout[s.out(b, h, t) + d];
-          }
-        }
-      }
-    }
-  }
-  return dqkv;
 }
 
 struct HeadResult {

@@ -1,0 +1,161 @@
+// Attention and its gradient, naively: grouped keys and values, masks, bias, dropout.
+#pragma once
+
+#include <algorithm>
+
+#include "reference/values.h"
+
+namespace ds::reference {
+
+/// Where things of one attention lie: qkv = q (B, H, T, D), k (B, G, T, D), v (B, G, T, D);
+/// out (B*T, H*D); dqkv (B*T, (H + 2G) * D). `s` is 0 for q, 1 for k, 2 for v.
+struct AttentionShape {
+  Index batch, heads, time, depth;
+  Index kv_heads = 0;  // G; 0: H
+  [[nodiscard]] Index groups() const { return kv_heads == 0 ? heads : kv_heads; }
+  [[nodiscard]] Index heads_of(Index s) const { return s == 0 ? heads : groups(); }
+  [[nodiscard]] Index row() const { return (heads + 2 * groups()) * depth; }
+  /// The head of keys and values that query head h looks at.
+  [[nodiscard]] Index group_of(Index h) const { return h / (heads / groups()); }
+  /// First column of head h of part s in a row of dqkv.
+  [[nodiscard]] Index column(Index s, Index h) const {
+    return ((s == 0 ? 0 : heads + (s - 1) * groups()) + h) * depth;
+  }
+  [[nodiscard]] Index qkv(Index s, Index b, Index h, Index t) const {
+    return batch * time * column(s, 0) + ((b * heads_of(s) + h) * time + t) * depth;
+  }
+  [[nodiscard]] Index out(Index b, Index h, Index t) const {
+    return ((b * time + t) * heads + h) * depth;
+  }
+  [[nodiscard]] Index dqkv(Index s, Index b, Index h, Index t) const {
+    return (b * time + t) * row() + column(s, h);
+  }
+};
+
+/// Between the two layouts of AttentionShape: rows (B*T, (H + 2G) * D) <-> heads.
+inline Values heads_of_rows(const Values& from, const AttentionShape& s, bool inverse = false) {
+  Values to(from.size());
+  for (Index part = 0; part < 3; ++part) {
+    for (Index b = 0; b < s.batch; ++b) {
+      for (Index h = 0; h < s.heads_of(part); ++h) {
+        for (Index t = 0; t < s.time; ++t) {
+          for (Index d = 0; d < s.depth; ++d) {
+            const Index in_heads = s.qkv(part, b, h, t) + d, in_rows = s.dqkv(part, b, h, t) + d;
+            to[inverse ? in_rows : in_heads] = from[inverse ? in_heads : in_rows];
+          }
+        }
+      }
+    }
+  }
+  return to;
+}
+inline Values rows_of_heads(const Values& from, const AttentionShape& s) {
+  return heads_of_rows(from, s, true);
+}
+
+/// What an attention may look at, and what is added to its scores.
+struct AttentionMask {
+  bool causal = true;
+  std::vector<std::int32_t> lengths{};  // (B): keys below it count; empty: all
+  Values bias{};                        // (H, 2T - 1) by key - query + T - 1; empty: none
+  double scale = 0;                     // 0: 1 / sqrt(D)
+
+  [[nodiscard]] bool sees(Index b, Index t, Index key) const {
+    return (!causal || key <= t) &&
+           (lengths.empty() || static_cast<std::int64_t>(key) < lengths[b]);
+  }
+  [[nodiscard]] double factor(const AttentionShape& s) const {
+    return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(s.depth));
+  }
+};
+
+struct AttentionResult {
+  Values out, lse;
+};
+
+/// One row of probabilities, of all T keys; those that do not count are 0. A row without keys: all
+/// 0, and *lse stays as it is.
+inline Values attention_row(const Values& qkv, const AttentionShape& s, const AttentionMask& mask,
+                            Index b, Index h, Index t, double* lse) {
+  Values p(s.time);
+  double largest = -1e300, sum = 0;
+  for (Index j = 0; j < s.time; ++j) {
+    if (!mask.sees(b, t, j)) continue;
+    p[j] =
+        dot(&qkv[s.qkv(0, b, h, t)], &qkv[s.qkv(1, b, s.group_of(h), j)], s.depth) * mask.factor(s);
+    if (!mask.bias.empty()) p[j] += mask.bias[h * (2 * s.time - 1) + j + s.time - 1 - t];
+    largest = std::max(largest, p[j]);
+  }
+  for (Index j = 0; j < s.time; ++j) {
+    p[j] = mask.sees(b, t, j) ? std::exp(p[j] - largest) : 0;
+    sum += p[j];
+  }
+  if (sum == 0) return p;
+  for (double& x : p) x /= sum;
+  if (lse != nullptr) *lse = largest + std::log(sum);
+  return p;
+}
+
+/// Dropout's factor of one probability; `factors` is (B, H, T, T), or empty: 1.
+inline double factor_of(const Values& factors, const AttentionShape& s, Index b, Index h, Index t,
+                        Index j) {
+  return factors.empty() ? 1 : factors[((b * s.heads + h) * s.time + t) * s.time + j];
+}
+
+/// lse of a query without keys: 0.
+inline AttentionResult attention(const Values& qkv, const AttentionShape& s,
+                                 const Values& factors = {}, const AttentionMask& mask = {}) {
+  AttentionResult r{Values(s.batch * s.time * s.heads * s.depth),
+                    Values(s.batch * s.heads * s.time)};
+  for (Index b = 0; b < s.batch; ++b) {
+    for (Index h = 0; h < s.heads; ++h) {
+      for (Index t = 0; t < s.time; ++t) {
+        const Values p =
+            attention_row(qkv, s, mask, b, h, t, &r.lse[(b * s.heads + h) * s.time + t]);
+        for (Index j = 0; j < s.time; ++j) {
+          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
+          for (Index d = 0; d < s.depth; ++d) {
+            r.out[s.out(b, h, t) + d] += kept * qkv[s.qkv(2, b, s.group_of(h), j) + d];
+          }
+        }
+      }
+    }
+  }
+  return r;
+}
+
+/// dqkv in rows. With `dbias`: (H, 2T - 1), overwritten.
+inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s,
+                                 const Values& factors = {}, const AttentionMask& mask = {},
+                                 Values* dbias = nullptr) {
+  Values dqkv(s.batch * s.time * s.row());
+  if (dbias != nullptr) *dbias = Values(s.heads * (2 * s.time - 1));
+  for (Index b = 0; b < s.batch; ++b) {
+    for (Index h = 0; h < s.heads; ++h) {
+      const Index g = s.group_of(h);
+      for (Index t = 0; t < s.time; ++t) {
+        const Values p = attention_row(qkv, s, mask, b, h, t, nullptr);
+        Values dp(s.time);
+        double delta = 0;
+        for (Index j = 0; j < s.time; ++j) {
+          dp[j] = dot(&dout[s.out(b, h, t)], &qkv[s.qkv(2, b, g, j)], s.depth) *
+                  factor_of(factors, s, b, h, t, j);
+          delta += p[j] * dp[j];
+        }
+        for (Index j = 0; j < s.time; ++j) {
+          const double dscore = p[j] * (dp[j] - delta), ds = dscore * mask.factor(s);
+          const double kept = p[j] * factor_of(factors, s, b, h, t, j);
+          if (dbias != nullptr) (*dbias)[h * (2 * s.time - 1) + j + s.time - 1 - t] += dscore;
+          for (Index d = 0; d < s.depth; ++d) {
+            dqkv[s.dqkv(0, b, h, t) + d] += ds * qkv[s.qkv(1, b, g, j) + d];
+            dqkv[s.dqkv(1, b, g, j) + d] += ds * qkv[s.qkv(0, b, h, t) + d];
+            dqkv[s.dqkv(2, b, g, j) + d] += kept * dout[s.out(b, h, t) + d];
+          }
+        }
+      }
+    }
+  }
+  return dqkv;
+}
+
+}  // namespace ds::reference
