@@ -4,7 +4,7 @@
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/kernels/cpu/tile_product.h"
 #include "engine/kernels/cpu/vector_kernels.h"
-#include "engine/kernels/cpu/workspace.h"
+#include "engine/kernels/workspace.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds::cpu {

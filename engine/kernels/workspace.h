@@ -8,7 +8,7 @@
 
 #include "engine/base/error.h"
 
-namespace ds::cpu {
+namespace ds {
 
 /// Pieces are 64-byte aligned and live until the Scratch is dropped; an op makes one Scratch per
 /// run.
@@ -33,4 +33,4 @@ class Scratch {
   std::size_t capacity_ = 0, used_ = 0;
 };
 
-}  // namespace ds::cpu
+}  // namespace ds

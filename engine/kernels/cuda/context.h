@@ -1,0 +1,48 @@
+// What every operation of the CUDA backend works with.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernels.h"
+#include "engine/kernels/workspace.h"
+
+namespace ds::cuda {
+
+/// The device's properties that grids and tiles are sized from. They never change a bit of a
+/// result.
+struct DeviceFacts {
+  int device = 0;
+  int multiprocessors = 1;
+  int compute_major = 8, compute_minor = 0;
+  int max_shared_bytes = 48 << 10;  // of one block, with opt-in
+};
+
+/// What a family of operations keeps between calls: handles, tables of functions, chosen
+/// algorithms. Only that family knows its type.
+class Part {
+ public:
+  virtual ~Part() = default;
+  /// The library's names of the products made so far.
+  [[nodiscard]] virtual std::vector<std::string> implementations() const { return {}; }
+};
+
+struct Context {
+  DeviceFacts facts;
+  std::string cache_dir;  // of chosen algorithms; empty: none is kept
+  std::byte* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  std::unique_ptr<Part> products{}, attention{};
+
+  [[nodiscard]] Scratch scratch() const { return {workspace, workspace_bytes}; }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Throws Error{system} naming the operation when a launch was refused.
+void check_launch(cudaError_t result, const char* operation);
+
+}  // namespace ds::cuda

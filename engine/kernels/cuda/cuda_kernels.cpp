@@ -1,0 +1,115 @@
+// Connects the kernels seam to the CUDA backend's operations.
+#include "engine/kernels/cuda/cuda_kernels.h"
+
+#include <algorithm>
+
+#include "engine/device/cuda/cuda_stream.h"
+#include "engine/kernels/cuda/ops.h"
+
+namespace ds::cuda {
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check_launch(cudaDeviceGetAttribute(&value, which, device), "reading the device's attributes");
+  return value;
+}
+
+DeviceFacts current_device() {
+  DeviceFacts facts;
+  check_launch(cudaGetDevice(&facts.device), "asking for the current device");
+  facts.multiprocessors = attribute(cudaDevAttrMultiProcessorCount, facts.device);
+  facts.compute_major = attribute(cudaDevAttrComputeCapabilityMajor, facts.device);
+  facts.compute_minor = attribute(cudaDevAttrComputeCapabilityMinor, facts.device);
+  facts.max_shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, facts.device);
+  return facts;
+}
+
+class CudaKernels final : public Kernels {
+ public:
+  explicit CudaKernels(const std::string& cache_dir)
+      : context_{.facts = current_device(), .cache_dir = cache_dir} {
+    context_.products = make_products(context_);
+    context_.attention = make_attention(context_);
+    check_launch(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking),
+                 "making a stream for measurements");
+  }
+  CudaKernels(const CudaKernels&) = delete;
+  CudaKernels& operator=(const CudaKernels&) = delete;
+  ~CudaKernels() override { cudaStreamDestroy(own_stream_); }
+
+  [[nodiscard]] std::size_t workspace_bytes(const Extents& e) const override {
+    return cuda::workspace_bytes(e);
+  }
+  void set_workspace(std::byte* data, std::size_t bytes) override {
+    DS_ASSERT(reinterpret_cast<std::uintptr_t>(data) % 256 == 0);
+    context_.workspace = data;
+    context_.workspace_bytes = bytes;
+  }
+
+  void run(const Embed& a, Stream& s) override { launch(a, s); }
+  void run(const EmbedBackward& a, Stream& s) override { launch(a, s); }
+  void run(const LayerNorm& a, Stream& s) override { launch(a, s); }
+  void run(const LayerNormBackward& a, Stream& s) override { launch(a, s); }
+  void run(const RmsNorm& a, Stream& s) override { launch(a, s); }
+  void run(const RmsNormBackward& a, Stream& s) override { launch(a, s); }
+  void run(const Linear& a, Stream& s) override { launch(a, s); }
+  void run(const LinearBackwardInput& a, Stream& s) override { launch(a, s); }
+  void run(const LinearBackwardWeight& a, Stream& s) override { launch(a, s); }
+  void run(const Gelu& a, Stream& s) override { launch(a, s); }
+  void run(const GeluBackward& a, Stream& s) override { launch(a, s); }
+  void run(const SwiGlu& a, Stream& s) override { launch(a, s); }
+  void run(const SwiGluBackward& a, Stream& s) override { launch(a, s); }
+  void run(const Rotary& a, Stream& s) override { launch(a, s); }
+  void run(const RelativeBias& a, Stream& s) override { launch(a, s); }
+  void run(const RelativeBiasBackward& a, Stream& s) override { launch(a, s); }
+  void run(const Dropout& a, Stream& s) override { launch(a, s); }
+  void run(const Attention& a, Stream& s) override { launch(a, s); }
+  void run(const AttentionBackward& a, Stream& s) override { launch(a, s); }
+  void run(const HeadLoss& a, Stream& s) override { launch(a, s); }
+  void run(const HeadLossBackward& a, Stream& s) override { launch(a, s); }
+  void run(const Logits& a, Stream& s) override { launch(a, s); }
+  void run(const Add& a, Stream& s) override { launch(a, s); }
+  void run(const SquaredSum& a, Stream& s) override { launch(a, s); }
+  void run(const LeafSquares& a, Stream& s) override { launch(a, s); }
+  void run(const OptimizerUpdate& a, Stream& s) override { launch(a, s); }
+  void run(const FillNormal& a, Stream& s) override { launch(a, s); }
+  void run(const Cast& a, Stream& s) override { launch(a, s); }
+
+  double measure_matrix_peak(DType act) override {
+    return cuda::measure_matrix_peak(context_, act, own_stream_);
+  }
+
+  [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_row; }
+  [[nodiscard]] std::vector<std::string> product_implementations() const override {
+    return context_.products->implementations();
+  }
+
+ private:
+  template <class Op>
+  void launch(const Op& a, Stream& s) {
+    cuda::run(context_, a, stream_of(s));
+  }
+
+  Context context_;
+  cudaStream_t own_stream_ = nullptr;
+};
+
+}  // namespace
+
+void check_launch(cudaError_t result, const char* operation) {
+  if (result == cudaSuccess) return;
+  throw Error(ErrorKind::system, fmt::format("CUDA: {}: {} ({})", operation,
+                                             cudaGetErrorString(result), cudaGetErrorName(result)));
+}
+
+std::size_t workspace_bytes(const Kernels::Extents& e) {
+  return std::max({linear_scratch_bytes(e), head_scratch_bytes(e), attention_scratch_bytes(e),
+                   embed_scratch_bytes(e), norm_scratch_bytes(e), squared_sum_scratch_bytes(e)});
+}
+
+std::unique_ptr<Kernels> make_cuda_kernels(const std::string& cache_dir) {
+  return std::make_unique<CudaKernels>(cache_dir);
+}
+
+}  // namespace ds::cuda
