@@ -1,4 +1,4 @@
-// Which elements a dropout keeps, from the words of engine/kernels/kernels.h: scalar, one element
+// Which elements a dropout keeps, from the words of engine/kernels/ops_attention.h: scalar, one element
 // at a time.
 #pragma once
 

@@ -29,21 +29,27 @@ void in_pieces(const Context& c, std::int64_t n, std::int64_t piece, Body body) 
 }  // namespace
 
 void run(const Context& c, const Embed& a) {
-  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements(), time = a.wpe.shape[0];
+  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
+  const std::int64_t time = a.wpe ? a.wpe.shape[0] : 1;
   const auto* tokens = static_cast<const std::int32_t*>(a.tokens.data);
   const ActKernels& act = c.act(a.out.dtype);
   in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = first; r < first + count; ++r) {
       DS_ASSERT(tokens[r] >= 0 && tokens[r] < a.wte.shape[0]);
-      act.embed_row(at(a.wte.data, a.wte.dtype, tokens[r] * width),
-                    at(a.wpe.data, a.wpe.dtype, r % time * width),
-                    at(a.out.data, a.out.dtype, r * width), width);
+      const void* from = at(a.wte.data, a.wte.dtype, tokens[r] * width);
+      void* to = at(a.out.data, a.out.dtype, r * width);
+      if (a.wpe) {
+        act.embed_row(from, at(a.wpe.data, a.wpe.dtype, r % time * width), to, width);
+      } else {
+        std::memcpy(to, from, static_cast<std::size_t>(width * size_of(a.out.dtype)));
+      }
     }
   });
 }
 
 void run(const Context& c, const EmbedBackward& a) {
-  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements(), time = a.dwpe.shape[0];
+  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
+  const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : 1;
   const auto* tokens = static_cast<const std::int32_t*>(a.tokens.data);
   auto* dwte = static_cast<float*>(a.dwte.data);
   auto* dwpe = static_cast<float*>(a.dwpe.data);
@@ -54,13 +60,13 @@ void run(const Context& c, const EmbedBackward& a) {
     });
   };
   if (!a.accumulate_wte) clear(dwte, a.dwte.elements());
-  if (!a.accumulate_wpe) clear(dwpe, a.dwpe.elements());
+  if (a.dwpe && !a.accumulate_wpe) clear(dwpe, a.dwpe.elements());
   // Tasks are columns, so that each element gets its rows in order whatever the threads do.
   in_pieces(c, width, kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const void* from = at(a.dout.data, a.dout.dtype, r * width + first);
       act.add_to(dwte + tokens[r] * width + first, from, count);
-      act.add_to(dwpe + r % time * width + first, from, count);
+      if (a.dwpe) act.add_to(dwpe + r % time * width + first, from, count);
     }
   });
 }

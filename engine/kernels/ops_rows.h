@@ -1,0 +1,105 @@
+// Ops of rows: embedding, norms, activations, sums, casts. Letters as in kernels.h.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/tensor/tensor.h"
+
+namespace ds {
+
+/// out[r] = wte[tokens[r]] + wpe[r % T]; without wpe (rotary models have none): wte[tokens[r]].
+/// Shapes: tokens (rows) i32; wte (V, C), wpe (T, C), out (rows, C) act.
+struct Embed {
+  ConstTensor tokens, wte, wpe{};
+  Tensor out;
+};
+
+/// Adds dout to the rows of dwte that the tokens name (in row order, so the same bits always) and
+/// to dwpe (when given). Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C)
+/// f32.
+struct EmbedBackward {
+  ConstTensor tokens, dout;
+  Tensor dwte, dwpe{};
+  bool accumulate_wte = false, accumulate_wpe = false;
+};
+
+/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// out = (sum - mean) * rstd * weight + bias over the last axis.
+/// Shapes: in, delta, sum, out (rows, C), weight, bias (C) act; mean, rstd (rows) f32.
+/// Units:  statistics in f32; in 16 bits the sum is rounded once and the rounded value is
+/// normalised.
+struct LayerNorm {
+  ConstTensor in, delta{}, weight, bias;
+  Tensor sum{}, out, mean, rstd;
+  float eps = 1e-5F;
+};
+
+/// din = LayerNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight,
+/// dbias (C) f32. Order:  din may be dresidual's memory.
+struct LayerNormBackward {
+  ConstTensor dout, in, weight, mean, rstd, dresidual{};
+  Tensor din, dweight, dbias;
+  bool accumulate = false;
+};
+
+/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// out = sum * rstd * weight, rstd = 1 / sqrt(mean of squares + eps) over the last axis.
+/// Shapes: in, delta, sum, out (rows, C), weight (C) act; rstd (rows) f32.
+/// Units:  as LayerNorm. Source: Zhang and Sennrich, arXiv:1910.07467.
+struct RmsNorm {
+  ConstTensor in, delta{}, weight;
+  Tensor sum{}, out, rstd;
+  float eps = 1e-5F;
+};
+
+/// din = RmsNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; rstd (rows) f32; dweight (C)
+/// f32. Order:  din may be dresidual's memory.
+struct RmsNormBackward {
+  ConstTensor dout, in, weight, rstd, dresidual{};
+  Tensor din, dweight;
+  bool accumulate = false;
+};
+
+/// out = gelu_tanh(in): the bits that Linear's gelu epilogue makes from `pre`. For recomputing.
+/// Shapes: in, out (n) act.   Order: out may be in's memory.
+struct Gelu {
+  ConstTensor in;
+  Tensor out;
+};
+
+/// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may be dout's memory.
+struct GeluBackward {
+  ConstTensor pre, dout;
+  Tensor din;
+};
+
+/// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)).
+/// Shapes: in (rows, 2F): a row's gates, then its ups; out (rows, F) act. Source: Shazeer,
+/// arXiv:2002.05202.
+struct SwiGlu {
+  ConstTensor in;
+  Tensor out;
+};
+
+/// Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may be in's memory.
+struct SwiGluBackward {
+  ConstTensor in, dout;
+  Tensor din;
+};
+
+/// out = a + b.   Shapes: all (n), act or f32. Order: out may be a's or b's memory.
+struct Add {
+  ConstTensor a, b;
+  Tensor out;
+};
+
+/// out = in, rounded to nearest (bf16: half away from zero; f16: half to even; denormals kept); one
+/// of them is f32.   Shapes: both (n).
+struct Cast {
+  ConstTensor in;
+  Tensor out;
+};
+
+}  // namespace ds
