@@ -1,6 +1,6 @@
 # Two helpers, so that every folder's CMakeLists.txt reads as one short list.
 # -ffp-contract=off everywhere: equal bits are a promise, fma is written where it is meant.
-add_compile_options(-ffp-contract=off)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 # ds_library(NAME SOURCES ... PUBLIC ... PRIVATE ...): static library ds_NAME with alias ds::NAME.
 function(ds_library name)

@@ -42,13 +42,19 @@ const std::vector<Library> kLibraries = {
     {"Gloo", {"gloo/"}, {"engine/comm/gloo/"}},
     {"oneDNN", {"oneapi/", "dnnl"}, {"engine/kernels/cpu/", "engine/device/cpu/"}},
     {"CUDA",
-     {"cuda", "cublas", "cudnn", "nccl", "nvml", "cooperative_groups"},
+     {"cuda", "cublas", "cudnn", "nccl", "nvml", "cooperative_groups", "cub/", "driver_types",
+      "vector_types"},
      {"engine/kernels/cuda/", "engine/device/cuda/", "engine/comm/nccl/"}},
     {"OpenSSL", {"openssl/"}, {"launcher/", "runner/", "engine/comm/"}},
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
     {"xxHash", {"xxhash"}, {"engine/"}},
     {"io_uring", {"linux/io_uring", "liburing"}, {"engine/storage/"}},
 };
+
+/// An accelerator's folders: in the plugin alone, so nothing else may include them.
+const Prefixes kPluginFolders = {"engine/device/cuda/", "engine/kernels/cuda/",
+                                 "engine/comm/nccl/"};
+constexpr std::string_view kPluginEntry = "engine/plugin/cuda_plugin.cpp";
 
 struct Include {
   std::string path;
@@ -99,6 +105,13 @@ void check_library(const SourceFile& file, const Include& include, std::vector<V
   }
 }
 
+void check_plugin(const SourceFile& file, const Include& include, std::vector<Violation>& found) {
+  if (!below_any(include.path, kPluginFolders)) return;
+  if (below_any(file.path, kPluginFolders) || file.path == kPluginEntry) return;
+  found.push_back({file.path, include.line, "include-plugin",
+                   "only the plugin includes its own folders: " + include.path});
+}
+
 void check_direction(const SourceFile& file, const Include& include,
                      const std::set<std::string_view>& paths, std::vector<Violation>& found) {
   if (!paths.contains(include.path)) {
@@ -146,6 +159,7 @@ std::vector<Violation> check_includes(const std::vector<SourceFile>& files) {
     if (!file.is_cpp() || !is_product(file.path)) continue;
     for (const Include& include : includes_of(file)) {
       check_library(file, include, found);
+      check_plugin(file, include, found);
       if (!include.quoted) continue;
       check_direction(file, include, paths, found);
       const std::string from = folder_of(file.path);

@@ -18,8 +18,9 @@ struct Violation {
 /// include-direction: launcher -> runner/contract.h -> engine/base; runner -> engine; nothing the
 /// other way. include-missing:   "quoted" includes are paths from the top of the tree that exist.
 /// include-library:   each third-party library only where the table in rules.cpp allows it.
-/// folder-cycle:      no two folders include each other, directly or through others (main.cpp
-/// stands above all).
+/// include-plugin:    the folders of the CUDA plugin are included by themselves and its entry
+/// alone. folder-cycle:      no two folders include each other, directly or through others
+/// (main.cpp stands above all).
 std::vector<Violation> check_includes(const std::vector<SourceFile>& files);
 
 /// co-await:       g++ 12 miscompiles co_await in conditions, braced initializers and calls with

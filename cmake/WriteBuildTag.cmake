@@ -1,0 +1,18 @@
+# cmake -D SOURCE=... -D OUTPUT=... -D COMPILER=... -P: writes the hash of the engine's sources, where it changed.
+file(GLOB_RECURSE files LIST_DIRECTORIES FALSE
+  ${SOURCE}/engine/*.h ${SOURCE}/engine/*.cpp ${SOURCE}/engine/*.cu ${SOURCE}/engine/*.cuh)
+list(SORT files)
+set(all "${COMPILER}")
+foreach(path IN LISTS files)
+  file(MD5 ${path} hash)
+  string(APPEND all " ${hash}")
+endforeach()
+string(MD5 tag "${all}")
+set(text "// Written by cmake/WriteBuildTag.cmake: the hash of the engine's sources.\n#define DS_BUILD_TAG \"${tag}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

@@ -1,0 +1,61 @@
+// The table of CUDA errors that people can do something about.
+#include "engine/device/cuda/check.h"
+
+#include <string>
+
+namespace ds::cuda {
+namespace {
+
+struct Known {
+  cudaError_t status;
+  ErrorKind kind;
+  const char* hint;
+};
+
+constexpr Known kKnown[] = {
+    {cudaErrorMemoryAllocation, ErrorKind::config,
+     "use a smaller batch.micro or seq_len, recomputation, a higher zero.stage, or offload"},
+    {cudaErrorInsufficientDriver, ErrorKind::config,
+     "install a newer NVIDIA driver (580 or later for CUDA 13)"},
+    {cudaErrorNoDevice, ErrorKind::config,
+     "check nvidia-smi and CUDA_VISIBLE_DEVICES, or set device.backend = \"cpu\""},
+    {cudaErrorInvalidDevice, ErrorKind::config, "start at most one rank for every GPU"},
+    {cudaErrorNoKernelImageForDevice, ErrorKind::config,
+     "the GPU is older than compute capability 8.0; set device.backend = \"cpu\""},
+    {cudaErrorUnsupportedPtxVersion, ErrorKind::config,
+     "install a newer NVIDIA driver (580 or later for CUDA 13)"},
+    {cudaErrorSystemNotReady, ErrorKind::config,
+     "on machines with NVSwitch nvidia-fabricmanager must run"},
+    {cudaErrorDevicesUnavailable, ErrorKind::config,
+     "another process holds the GPU in exclusive mode (nvidia-smi -q -d COMPUTE)"},
+    {cudaErrorECCUncorrectable, ErrorKind::system, "the GPU's memory is faulty: use another one"},
+    {cudaErrorIllegalAddress, ErrorKind::system,
+     "a kernel read or wrote outside its memory: compute-sanitizer names it"},
+    {cudaErrorLaunchFailure, ErrorKind::system,
+     "a kernel failed: compute-sanitizer names it; dmesg shows an Xid of the driver"},
+    {cudaErrorMisalignedAddress, ErrorKind::system,
+     "a kernel used a misaligned address: compute-sanitizer names it"},
+};
+
+}  // namespace
+
+Error error_of(cudaError_t status, std::string_view what) {
+  ErrorKind kind = ErrorKind::system;
+  std::string hint;
+  for (const Known& known : kKnown) {
+    if (known.status != status) continue;
+    kind = known.kind;
+    hint = known.hint;
+  }
+  return {kind,
+          fmt::format("{}: {} ({}, CUDA error {})", what, cudaGetErrorString(status),
+                      cudaGetErrorName(status), static_cast<int>(status)),
+          hint};
+}
+
+void raise(cudaError_t status, std::string_view what) {
+  cudaGetLastError();
+  throw error_of(status, what);
+}
+
+}  // namespace ds::cuda

@@ -1,0 +1,39 @@
+// The one way kernels are launched, so that errors are returned and the emulation sees every
+// launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace ds::cuda {
+
+struct LaunchShape {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;  // of dynamic_shared<T>()
+};
+
+/// More than this must be asked for, kernel by kernel.
+inline constexpr std::size_t kSharedBytesWithoutAsking = 48 << 10;
+
+/// An empty grid has nothing to do. Errors: as the runtime says, at once.
+template <class... Parameters, class... Arguments>
+cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
+                   Arguments&&... arguments) {
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return cudaSuccess;
+  if (shape.shared_bytes > kSharedBytesWithoutAsking) {
+    const cudaError_t asked = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   static_cast<int>(shape.shared_bytes));
+    if (asked != cudaSuccess) return asked;
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace ds::cuda

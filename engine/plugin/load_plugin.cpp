@@ -1,0 +1,79 @@
+// Finding and opening the plugin.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/plugin/build_tag.h"
+#include "engine/plugin/plugin.h"
+
+namespace ds {
+namespace {
+
+constexpr const char* kName = "libdsengine_cuda.so";
+constexpr const char* kVariable = "DSLAUNCH_CUDA_PLUGIN";
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0) return ".";
+  const std::string text(path, static_cast<std::size_t>(length));
+  return text.substr(0, text.rfind('/'));
+}
+
+std::vector<std::string> candidates() {
+  const char* const given = std::getenv(kVariable);
+  if (given != nullptr && *given != '\0') return {given};
+  const std::string folder = own_folder();
+  return {folder + "/" + kName, folder + "/../lib/" + kName};
+}
+
+void* open_first(const std::vector<std::string>& paths, std::string& path) {
+  std::string reasons;
+  for (const std::string& candidate : paths) {
+    // All symbols at once: what is missing must show here, not in the middle of a step.
+    void* const library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) {
+      path = candidate;
+      return library;
+    }
+    const char* const reason = dlerror();
+    reasons += fmt::format("\n  {}", reason != nullptr ? reason : candidate);
+  }
+  throw Error(ErrorKind::config,
+              fmt::format("the CUDA backend ({}) cannot be opened:{}", kName, reasons),
+              fmt::format("build it where nvcc is installed (DS_CUDA=on), set {} to its path, or "
+                          "set device.backend = \"cpu\"",
+                          kVariable));
+}
+
+const Plugin& open_plugin() {
+  std::string path;
+  void* const library = open_first(candidates(), path);  // stays open as long as the process
+  using Entry = const Plugin* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, "dsengine_plugin"));
+  if (entry == nullptr) {
+    throw Error(ErrorKind::config, fmt::format("{} is no plugin of dslaunch: {}", path, dlerror()));
+  }
+  const Plugin& plugin = *entry();
+  if (std::string_view(plugin.build) != build_tag()) {
+    throw Error(ErrorKind::config,
+                fmt::format("{} was built from other sources than this program ({} and {})", path,
+                            plugin.build, build_tag()),
+                "build and install both together");
+  }
+  return plugin;
+}
+
+}  // namespace
+
+const Plugin& open_cuda_plugin() {
+  static const Plugin& plugin = open_plugin();  // a throw leaves it to be tried again
+  return plugin;
+}
+
+}  // namespace ds

@@ -1,0 +1,43 @@
+// Opening the plugin: what is said where there is none, and that what was built can be opened.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "engine/base/error.h"
+#include "engine/plugin/plugin.h"
+
+namespace {
+
+std::string why_not(const char* path) {
+  setenv("DSLAUNCH_CUDA_PLUGIN", path, 1);
+  try {
+    ds::open_cuda_plugin();
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.for_people();
+  }
+  return "opened";
+}
+
+}  // namespace
+
+TEST_CASE("a plugin that is not there, or is none, is said with path and reason") {
+  const std::string missing = why_not("/nonexistent/libdsengine_cuda.so");
+  CHECK(missing.find("/nonexistent/libdsengine_cuda.so: cannot open shared object file") !=
+        std::string::npos);
+  CHECK(missing.find("device.backend = \"cpu\"") != std::string::npos);
+  CHECK(why_not("libc.so.6").find("libc.so.6 is no plugin of dslaunch") != std::string::npos);
+}
+
+TEST_CASE("the plugin of this build opens with every symbol resolved, and reports") {
+  const std::string path = DS_PLUGIN_PATH;
+  if (path.empty()) {
+    MESSAGE("no plugin in this build (no nvcc)");
+    return;
+  }
+  REQUIRE(why_not(path.c_str()) == "opened");
+  const ds::Plugin& plugin = ds::open_cuda_plugin();
+  const std::string report = plugin.report();
+  CHECK(report.find("runtime: 13") != std::string::npos);
+  if (plugin.device_count() == 0) CHECK(report.find("no CUDA device") != std::string::npos);
+}
