@@ -117,7 +117,7 @@ void run_plan(const PlanOptions& options) {
   const TrainConfig given = load_train_config(load);
   if (options.print == "config") return write(to_toml(given));
   const Backend backend = make_backend(given.device, options.cluster);
-  const BuildRank build = rank_builder(*backend.kernels);
+  const BuildRank build = rank_builder(workspace_of(*backend.kernels));
   SolveRequest request{.config = given,
                        .cluster = options.cluster,
                        .rank = options.rank,
@@ -132,7 +132,7 @@ void run_plan(const PlanOptions& options) {
   const TrainConfig config = resolve_auto(request, build).config;
   if (!options.print.empty())
     return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
-                               *backend.kernels));
+                               workspace_of(*backend.kernels)));
   show(options, with_config(request, config),
        {.config = std::filesystem::path(options.config).filename(),
         .limits = from,

@@ -76,13 +76,16 @@ struct LogConfig {
 };
 
 struct DeviceConfig {
-  std::string backend = "auto";
-  std::int64_t threads = 0;  // 0 = this rank's share of the node's cores.
+  std::string backend = "auto";  // Resolved: cpu or cuda.
+  std::int64_t threads = 0;      // 0 = this rank's share of the node's cores.
   std::string isa = "auto";
   std::int64_t memory = 0;       // Bytes of the device's tier that a rank may use; 0 = auto.
   std::int64_t host_memory = 0;  // The same of the host's.
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
+
+/// Whether the device's memory is not the host's.
+inline bool is_accelerator(const DeviceConfig& device) { return device.backend == "cuda"; }
 
 struct CommConfig {
   double timeout = 20;  // Seconds of a rank's silence, or without progress of any rank.

@@ -46,6 +46,8 @@ class Event {
   virtual void record(Stream& stream) = 0;
   /// What is submitted to `stream` from now on runs after the last recorded point.
   virtual void make_wait(Stream& stream) = 0;
+  /// Whether the last recorded point was reached; true before the first.
+  [[nodiscard]] virtual bool has_passed() = 0;
 };
 
 class Device {

@@ -94,6 +94,10 @@ struct Backend {
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<Kernels> host_kernels{};  // for work on the host beside an accelerator
 };
+/// Kernels for memory that host code reads and writes.
+inline Kernels& host_kernels_of(Backend& backend) {
+  return backend.host_kernels ? *backend.host_kernels : *backend.kernels;
+}
 Backend make_cpu_backend(const CpuOptions& options);
 
 }  // namespace ds

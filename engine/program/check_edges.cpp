@@ -67,15 +67,13 @@ class Schedule {
 };
 
 std::string words_of(const Program& program, int index, const Access& access) {
-  constexpr std::array<std::string_view, kStreams> kNames{"compute", "gather", "reduce", "fetch",
-                                                          "evict"};
   const Op& op = program.ops[static_cast<std::size_t>(index)];
   std::string micro, what = access.memory == kDecision ? "the decision" : "the kernels' scratch";
   if (op.micro >= 0) micro = fmt::format("@{}", op.micro);
   if (access.value != kNoName) what = program.value(access.value).name;
   return fmt::format("op {} ({}{} on {}) {} {}", index, op.path, micro,
-                     kNames[static_cast<std::size_t>(op.stream)], access.write ? "writes" : "reads",
-                     what);
+                     kStreamNames[static_cast<std::size_t>(op.stream)],
+                     access.write ? "writes" : "reads", what);
 }
 
 }  // namespace

@@ -13,6 +13,12 @@ namespace {
 /// By stream: the last op of it that is known to have ended; -1: none.
 using VectorClock = std::array<int, kStreams>;
 
+constexpr VectorClock none_ended() {
+  VectorClock clock{};
+  clock.fill(-1);
+  return clock;
+}
+
 void join(VectorClock& clock, const VectorClock& other) {
   for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], other[s]);
 }
@@ -21,7 +27,7 @@ void join(VectorClock& clock, const VectorClock& other) {
 struct Touch {
   std::int64_t end = 0;
   int writer = -1;
-  VectorClock readers{-1, -1, -1, -1, -1};  // since the writer
+  VectorClock readers = none_ended();  // since the writer
 };
 
 /// Disjoint ranges of one tier's bytes, by their begin.
@@ -75,7 +81,7 @@ class EdgeFinder {
       : program_(program), offsets_(offsets), clocks_(program.ops.size()) {
     edges_.waits.resize(program.ops.size());
     edges_.is_awaited.resize(program.ops.size());
-    now_.fill({-1, -1, -1, -1, -1});
+    now_.fill(none_ended());
   }
 
   Edges run() {
@@ -87,7 +93,7 @@ class EdgeFinder {
   void add(int index) {
     const auto i = static_cast<std::size_t>(index);
     const Op& op = program_.ops[i];
-    VectorClock needed{-1, -1, -1, -1, -1};
+    VectorClock needed = none_ended();
     const std::vector<Access> accesses = accesses_of(program_, op, offsets_);
     for (const Access& access : accesses) {
       touched_[static_cast<std::size_t>(access.memory)].for_range(access.begin, access.end,

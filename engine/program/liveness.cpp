@@ -45,7 +45,7 @@ std::vector<int> ends_of_ops(const Program& program) {
   for (const std::vector<int>& list : of_streams) {
     for (std::size_t at = 0; at < list.size(); ++at) {
       const Op& op = program.ops[static_cast<std::size_t>(list[at])];
-      const bool moves_tiers = op.stream == StreamId::fetch || op.stream == StreamId::evict;
+      const bool moves_tiers = op.stream != StreamId::gather && op.stream != StreamId::reduce;
       int end = moves_tiers ? std::min(ops, list[at] + kOpsOfACopy) : ops;
       for (std::size_t next = at + 1; next < list.size(); ++next) {
         const Op& later = program.ops[static_cast<std::size_t>(list[next])];

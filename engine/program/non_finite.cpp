@@ -64,17 +64,18 @@ void NonFiniteHunt::look(std::size_t index) {
   }
 }
 
-void plant_nan(const Op& op, const std::string& path,
-               const std::function<Tensor(ValueId)>& tensor_of) {
-  if (op.path != path) return;
+ValueId plant_nan(const Op& op, const std::string& path,
+                  const std::function<Tensor(ValueId)>& tensor_of) {
+  if (op.path != path) return kNoValue;
   const auto made = std::ranges::find_if(op.out, [](ValueId id) { return id != kNoValue; });
-  if (made == op.out.end()) return;
+  if (made == op.out.end()) return kNoValue;
   const Tensor tensor = tensor_of(*made);
   if (tensor.dtype == DType::f32) {
     *static_cast<float*>(tensor.data) = std::numeric_limits<float>::quiet_NaN();
   } else if (size_of(tensor.dtype) == 2) {
     *static_cast<std::uint16_t*>(tensor.data) = 0x7FFFU;  // NaN in bf16 and in f16.
   }
+  return *made;
 }
 
 }  // namespace ds

@@ -43,8 +43,9 @@ class NonFiniteHunt {
   std::size_t op_ = 0;
 };
 
-/// Makes the first output of `op` NaN, when its path is `path` (of any micro-batch).
-void plant_nan(const Op& op, const std::string& path,
-               const std::function<Tensor(ValueId)>& tensor_of);
+/// Makes the first output of `op` NaN, when its path is `path` (of any micro-batch), and says which
+/// value that is.
+ValueId plant_nan(const Op& op, const std::string& path,
+                  const std::function<Tensor(ValueId)>& tensor_of);
 
 }  // namespace ds

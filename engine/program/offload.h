@@ -16,6 +16,8 @@ struct OffloadSpec {
   std::int64_t tile = 4 << 20;    // elements; a multiple of 2 * kLeaf
   int buffers = 4;                // tiles on their way at once
   bool overlap = true;            // copies run beside the compute stream
+  double device_share = 0;        // of the tiles on the host: updated by the device, where their
+                                  // states come and go; the rest by the host, where they lie
   UpdateMoment time = UpdateMoment::after;
   // For UpdateMoment::backward, which keeps states twice: the one that a step reads.
   bool odd = false;

@@ -12,6 +12,7 @@ namespace {
 struct Tile {
   Op update;  // of the whole slice
   int number = 0;
+  Tier at = Tier::host;                  // who updates it
   std::int64_t first = 0, elements = 0;  // in the slice
   // Made by prepare():
   std::vector<ValueId> states{};  // where the update works on them; kNoValue: the update has none
@@ -60,6 +61,7 @@ class StatePass {
     for (const int g : order) {
       for (Tile& tile : units_[static_cast<std::size_t>(g)].tiles) all.push_back(&tile);
     }
+    for (std::size_t i = 0; i < all.size(); ++i) all[i]->at = tier_of(*all[i], i);
     for (Tile* const tile : all) prepare(*tile);
     const auto bring = [&](std::size_t i) {
       if (i >= all.size()) return;
@@ -93,7 +95,7 @@ class StatePass {
     int number = 0;
     for (const TileRange& range : tiles_of(0, group.state_elements, spec_.tile))
       units_[static_cast<std::size_t>(update.attrs.group)].tiles.push_back(
-          {update, number++, range.first, range.elements});
+          {.update = update, .number = number++, .first = range.first, .elements = range.elements});
   }
 
   // States of the pass before; a master that was the weights themselves stays what it is.
@@ -113,6 +115,18 @@ class StatePass {
                                .tier = tier});
   }
 
+  // The device's tiles lie evenly among the others, so that both are busy all the time.
+  [[nodiscard]] Tier tier_of(const Tile& tile, std::size_t number) {
+    const ParamGroup& group = group_of(tile);
+    const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
+    const bool is_near = spec_.states == Tier::host && program_.value(weights).tier != Tier::nvme &&
+                         program_.value(tile.update.in[0]).tier != Tier::nvme;
+    const auto upto = [&](std::size_t n) {
+      return static_cast<std::int64_t>(static_cast<double>(n) * spec_.device_share);
+    };
+    return is_near && upto(number + 1) > upto(number) ? Tier::device : Tier::host;
+  }
+
   void prepare(Tile& tile) {
     ParamGroup& group = group_of(tile);
     const std::string name = name_of(tile);
@@ -126,8 +140,8 @@ class StatePass {
     };
     tile.from = kept(spec_.odd ? 1 : 0);
     tile.to = spec_.keeps_two() ? kept(spec_.odd ? 0 : 1) : tile.from;
-    tile.work = spec_.states == Tier::nvme
-                    ? add(name + ".ring", ValueKind::state, DType::f32, all, Tier::host, false)
+    tile.work = spec_.states != tile.at
+                    ? add(name + ".ring", ValueKind::state, DType::f32, all, tile.at, false)
                     : tile.to;
     const std::vector<ValueId> now = views(tile.from, has, tile.elements, name + ".kept");
     group.states.push_back({.first = group.state_first + tile.first,
@@ -137,10 +151,10 @@ class StatePass {
                             .moment2 = now.size() > 2 ? now[2] : kNoValue});
     tile.states =
         tile.work == tile.from ? now : views(tile.work, has, tile.elements, name + ".work");
-    const bool is_here = program_.value(tile.update.in[0]).tier == Tier::host;
-    tile.gradient = is_here ? part_of(tile, tile.update.in[0], Tier::host)
+    const bool is_here = program_.value(tile.update.in[0]).tier == tile.at;
+    tile.gradient = is_here ? part_of(tile, tile.update.in[0], tile.at)
                             : add(name + ".grad", ValueKind::gradient, DType::f32, tile.elements,
-                                  Tier::host, false);
+                                  tile.at, false);
   }
 
   std::vector<ValueId> views(ValueId base, const std::vector<bool>& has, std::int64_t elements,
@@ -168,7 +182,7 @@ class StatePass {
 
   void bring_gradient(const Tile& tile) {
     const Tier from = program_.value(tile.update.in[0]).tier;
-    if (from == Tier::host) return;
+    if (from == tile.at) return;
     copy(tile, from == Tier::device ? "grad_out" : "read_grad",
          part_of(tile, tile.update.in[0], Tier::device), tile.gradient,
          from == Tier::device ? StreamId::evict : StreamId::fetch);
@@ -190,7 +204,7 @@ class StatePass {
     const ValueId target = part_of(tile, weights, home);
     ValueId source = tile.states[0];
     if (!is_master) {
-      source = home == Tier::host ? target : staging(tile, program_.value(weights).dtype, home);
+      source = home == tile.at ? target : staging(tile, program_.value(weights).dtype, home);
       op.out.back() = source;
       if (home == Tier::nvme)
         op.out.back() = add_view(program_, source, 0, {tile.elements}, name_of(tile) + ".updated");
@@ -198,7 +212,7 @@ class StatePass {
     program_.ops.push_back(std::move(op));
     if (source != target)
       copy(tile, home == Tier::nvme ? "write_weights" : "weights_in", source, target,
-           home == Tier::nvme ? StreamId::evict : StreamId::fetch);
+           home == Tier::device ? StreamId::fetch : StreamId::evict);
     if (tile.work != tile.to) copy(tile, "write", tile.work, tile.to, StreamId::evict);
   }
 
@@ -206,7 +220,7 @@ class StatePass {
   ValueId staging(const Tile& tile, DType dtype, Tier home) {
     const std::int64_t elements = home == Tier::nvme ? padded(tile.elements) : tile.elements;
     const std::string name = name_of(tile) + ".weights";
-    const ValueId made = add(name, ValueKind::parameter, dtype, elements, Tier::host, false);
+    const ValueId made = add(name, ValueKind::parameter, dtype, elements, tile.at, false);
     if (elements == tile.elements) return made;
     const ValueId rest = add_view(program_, made, tile.elements, {elements - tile.elements},
                                   name + ".rest");  // what fills up the last page

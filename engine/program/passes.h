@@ -73,6 +73,12 @@ Program gather_weights(Program program, const ShardSpec& spec);
 /// gathered from the slices.
 Program shard_forward(const Program& forward, const ShardSpec& spec);
 
+/// The last pass where the device's memory is not the host's. What the host fills in or reads lies
+/// in pinned memory, which kernels reach too; updates of states outside the device are the host's
+/// work, and files are read and written by threads of the host, each on a stream of its own.
+/// Programs share values by name, so all of a job's go through it.
+Program for_accelerator(Program program);
+
 /// Bytes of one tier.
 struct TierPlan {
   std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;

@@ -10,7 +10,7 @@
 namespace ds {
 namespace {
 
-constexpr std::array<Tier, 3> kUsedTiers{Tier::device, Tier::host, Tier::nvme};
+constexpr std::array<Tier, 4> kUsedTiers{Tier::device, Tier::pinned_host, Tier::host, Tier::nvme};
 
 std::string_view class_of(const Program& program, ValueId id) {
   const auto is_master = [&](const ParamGroup& group) {

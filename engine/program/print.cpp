@@ -47,11 +47,7 @@ std::string_view name_of(Tier tier) {
   return kNames[static_cast<std::size_t>(tier)];
 }
 
-std::string_view name_of(StreamId stream) {
-  constexpr std::array<std::string_view, kStreams> kNames{"compute", "gather", "reduce", "fetch",
-                                                          "evict"};
-  return kNames[static_cast<std::size_t>(stream)];
-}
+std::string_view name_of(StreamId stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
 
 std::string text_of(const Shape& shape) {
   std::string text = "(";

@@ -6,6 +6,7 @@
 // knows nothing of what passes did.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,9 +35,12 @@ struct Value {
 };
 
 /// Queues of work that run side by side. Each runs its ops in the order of the list; what one needs
-/// from another waits for an event (engine/program/edges.h).
-enum class StreamId : std::uint8_t { compute, gather, reduce, fetch, evict };
-inline constexpr std::size_t kStreams = 5;
+/// from another waits for an event (engine/program/edges.h). The last three are of hosts beside an
+/// accelerator (for_accelerator()): arithmetic by host code, and files.
+enum class StreamId : std::uint8_t { compute, gather, reduce, fetch, evict, host, read, write };
+inline constexpr std::size_t kStreams = 8;
+inline constexpr std::array<const char*, kStreams> kStreamNames{
+    "compute", "gather", "reduce", "fetch", "evict", "host", "read", "write"};
 
 /// Inputs and outputs by position. "?" may be kNoValue. Shapes are those of
 /// engine/kernels/kernels.h.

@@ -6,7 +6,8 @@ namespace ds {
 template <class Args>
 Executor::Bound Executor::call(const Op& op, Args args) {
   Stream& stream = stream_of(op);
-  return [this, args, &stream](StepContext&) { kernels_.run(args, stream); };
+  Kernels& kernels = kernels_of(op);
+  return [args, &stream, &kernels](StepContext&) { kernels.run(args, stream); };
 }
 
 Executor::Bound Executor::bind(const Op& op) {
@@ -148,10 +149,10 @@ Executor::Bound Executor::bind_backward(const Op& op) {
 
 // A step that is left out changes nothing; weights on their way to where they are kept are made
 // from the master as it was.
-void Executor::keep_weights(const OptimizerUpdate& update, Stream& stream) {
+void Executor::keep_weights(const OptimizerUpdate& update, Stream& stream, Kernels& kernels) {
   if (!update.weights || !update.master) return;
   if (update.weights.dtype != DType::f32) {
-    kernels_.run(Cast{.in = update.master, .out = update.weights}, stream);
+    kernels.run(Cast{.in = update.master, .out = update.weights}, stream);
   } else {
     device_.copy(update.weights.data, update.master.data,
                  static_cast<std::size_t>(update.master.bytes()), stream);
@@ -163,7 +164,13 @@ Executor::Bound Executor::bind_step(const Op& op) {
     return call(op, LeafSquares{.in = in(op, 0), .sums = out(op, 0), .non_finite = out(op, 1)});
   }
   if (op.code == OpCode::control) {
-    return [](StepContext& context) { context.on_control(context); };
+    return [this](StepContext& context) {
+      if (!device_.is_host()) {
+        wait_for_device();
+        at_.streams[0]->synchronize();
+      }
+      context.on_control(context);
+    };
   }
   const bool is_split = op.attrs.update.split_master;
   const OptimizerUpdate args{.grad = in(op, 0),
@@ -175,10 +182,11 @@ Executor::Bound Executor::bind_step(const Op& op) {
                              .type = op.attrs.update.type,
                              .nesterov = op.attrs.update.nesterov};
   Stream& stream = stream_of(op);
-  return [this, args, &stream](StepContext& context) {
+  Kernels& kernels = kernels_of(op);
+  return [this, args, &stream, &kernels](StepContext& context) {
     OptimizerUpdate now = args;
     const UpdateNumbers& u = context.update;
-    if (u.skip) return keep_weights(now, stream);
+    if (u.skip) return keep_weights(now, stream, kernels);
     now.grad_scale = u.grad_scale;
     now.lr = u.lr;
     now.beta1 = u.beta1;
@@ -188,7 +196,7 @@ Executor::Bound Executor::bind_step(const Op& op) {
     now.bias_correction1 = u.bias_correction1;
     now.bias_correction2 = u.bias_correction2;
     now.momentum = u.momentum;
-    kernels_.run(now, stream);
+    kernels.run(now, stream);
   };
 }
 

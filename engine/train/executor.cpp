@@ -2,8 +2,17 @@
 #include "engine/train/executor.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace ds {
+
+namespace {
+
+constexpr std::size_t kMilestone = 32;  // ops
+constexpr auto kPoll = std::chrono::microseconds(20);
+
+}  // namespace
 
 Workplace make_workplace(std::byte* arena, Group* world, Stream& stream) {
   Workplace place;
@@ -19,6 +28,7 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
       offsets_(offsets.begin(), offsets.end()),
       device_(*backend.device),
       kernels_(*backend.kernels),
+      host_kernels_(backend.host_kernels.get()),
       at_(workplace) {
   DS_ASSERT(offsets_.size() == program.values.size());
   DS_ASSERT(edges.waits.size() == program.ops.size());
@@ -29,6 +39,9 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
     std::vector<Event*>& events = waits_.emplace_back();
     for (const int op : waits) events.push_back(events_[static_cast<std::size_t>(op)].get());
   }
+  if (device_.is_host()) return;
+  for (std::size_t i = 0; i < bound_.size() / kMilestone; ++i)
+    milestones_.push_back(device_.make_event());
 }
 
 void Executor::run(StepContext& context) {
@@ -39,13 +52,58 @@ void Executor::run(StepContext& context) {
     for (Event* const event : waits_[i]) event->make_wait(stream);
     stream.submit({call, this, i});
     if (events_[i]) events_[i]->record(stream);
+    note_progress(i);
     ++context.progress;
   }
-  for (Stream* const stream : at_.streams) {
-    if (stream != nullptr) stream->synchronize();
-  }
+  wait_for_all();
   if (at_.activity != nullptr) at_.activity->end();
   if (error_) std::rethrow_exception(error_);
+}
+
+void Executor::note_progress(std::size_t index) {
+  if (milestones_.empty() || (index + 1) % kMilestone != 0) return;
+  milestones_[milestones_issued_++]->record(*at_.streams[0]);
+}
+
+// Those that wait for this rank see that it gets on while its device works through what was issued.
+void Executor::wait_for_device() {
+  for (std::size_t i = 0; i < milestones_issued_; ++i) {
+    while (!milestones_[i]->has_passed()) std::this_thread::sleep_for(kPoll);
+    if (at_.activity != nullptr) at_.activity->tick();
+  }
+  milestones_issued_ = 0;
+}
+
+void Executor::wait_for_all() {
+  const auto keep = [this](const auto& act) {
+    try {
+      act();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  };
+  keep([this] { wait_for_device(); });
+  for (Stream* const stream : at_.streams) {
+    if (stream != nullptr) keep([stream] { stream->synchronize(); });
+  }
+  for (Group* const group : at_.groups) {
+    if (group != nullptr) keep([group] { group->raise_failure(); });
+  }
+}
+
+bool Executor::host_reaches(ValueId id) const {
+  return device_.is_host() || program_.value(id).tier != Tier::device;
+}
+
+void Executor::copy_out(const void* from, std::span<std::byte> to) const {
+  device_.copy(to.data(), from, to.size(), *at_.streams[0]);
+  at_.streams[0]->synchronize();
+}
+
+void Executor::copy_in(std::span<const std::byte> from, void* to) const {
+  device_.copy(to, from.data(), from.size(), *at_.streams[0]);
+  at_.streams[0]->synchronize();
 }
 
 void Executor::run_op(std::size_t index) {
@@ -100,6 +158,12 @@ Group& Executor::group_of(const Op& op) const {
   Group* const group = at_.groups[static_cast<std::size_t>(op.stream)];
   DS_ASSERT(group != nullptr, "programs with communication get groups");
   return *group;
+}
+
+Kernels& Executor::kernels_of(const Op& op) const {
+  if (op.stream != StreamId::host) return kernels_;
+  DS_ASSERT(host_kernels_ != nullptr, "for_accelerator() is for backends with host kernels");
+  return *host_kernels_;
 }
 
 Tensor Executor::tensor(ValueId id) const {

@@ -38,7 +38,7 @@ struct StepContext {
 struct Workplace {
   std::array<std::byte*, kTiers> memory{};  // arenas; nvme has none
   TileFiles* files = nullptr;               // of Tier::nvme
-  std::array<Stream*, kStreams> streams{};  // those that the program uses; compute: the caller's
+  std::array<Stream*, kStreams> streams{};  // those that programs use; compute: the caller's
   std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
   Activity* activity = nullptr;             // what those see who wait for this rank; may be null
 };
@@ -61,6 +61,11 @@ class Executor {
 
   /// The memory of a value that lies in an arena; no data for one in files.
   [[nodiscard]] Tensor tensor(ValueId id) const;
+  /// Whether host code may use tensor(id).data.
+  [[nodiscard]] bool host_reaches(ValueId id) const;
+  /// Copies bytes of any tier of memory once everything issued on the compute stream is done.
+  void copy_out(const void* from, std::span<std::byte> to) const;
+  void copy_in(std::span<const std::byte> from, void* to) const;
   /// Where a value lies in its tier, in bytes.
   [[nodiscard]] std::int64_t offset(ValueId id) const {
     return offsets_[static_cast<std::size_t>(id)];
@@ -79,12 +84,16 @@ class Executor {
   Bound bind_all_gather(const Op& op);
   template <class Args>
   Bound call(const Op& op, Args args);
-  void keep_weights(const OptimizerUpdate& update, Stream& stream);
+  void keep_weights(const OptimizerUpdate& update, Stream& stream, Kernels& kernels);
+  void wait_for_device();
+  void wait_for_all();
+  void note_progress(std::size_t index);
   void run_op(std::size_t index);
   void tell(const Op& op);
   void fail(std::size_t index);
   [[nodiscard]] Stream& stream_of(const Op& op) const;
   [[nodiscard]] Group& group_of(const Op& op) const;
+  [[nodiscard]] Kernels& kernels_of(const Op& op) const;
   [[nodiscard]] Tensor in(const Op& op, std::size_t index) const;
   [[nodiscard]] Tensor out(const Op& op, std::size_t index) const;
 
@@ -92,10 +101,14 @@ class Executor {
   std::vector<std::int64_t> offsets_;
   Device& device_;
   Kernels& kernels_;
+  Kernels* const host_kernels_;  // of StreamId::host; null: there is none
   Workplace at_;
   std::vector<Bound> bound_;
   std::vector<std::vector<Event*>> waits_;      // by op
   std::vector<std::unique_ptr<Event>> events_;  // by op; null: nobody waits for it
+  // On a device that works behind the caller's back: now and then a point of the compute stream.
+  std::vector<std::unique_ptr<Event>> milestones_;
+  std::size_t milestones_issued_ = 0;
   StepContext* context_ = nullptr;
   std::mutex mutex_;  // of error_
   std::exception_ptr error_;

@@ -55,13 +55,15 @@ int choose_token(std::span<const float> logits, std::int64_t valid, double tempe
 }
 
 std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
-                     std::int64_t valid_vocab, Kernels& kernels, Stream& stream) {
+                     std::int64_t valid_vocab, Backend& backend, Stream& stream) {
   const Tensor tokens = executor.tensor(trunk.micro_batches.front().tokens);
   const auto positions = tokens.elements();
   const Tensor wte = executor.tensor(embedding_of(trunk).weights);
   const Tensor final_rows = executor.tensor(trunk.final_activation);
   const std::int64_t width = final_rows.shape[1];
-  std::vector<float> logits(static_cast<std::size_t>(wte.shape[0]));
+  const auto vocab = static_cast<std::size_t>(wte.shape[0]);
+  const auto memory = backend.device->allocate(Tier::pinned_host, vocab * sizeof(float));
+  const std::span<const float> logits(reinterpret_cast<const float*>(memory->data()), vocab);
 
   std::vector<std::int32_t> text = encode_bytes(config.prompt.empty() ? "\n" : config.prompt);
   const std::size_t prompt_tokens =
@@ -79,10 +81,10 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
     executor.run(context);
     const std::byte* row = static_cast<const std::byte*>(final_rows.data) +
                            (length - 1) * width * size_of(final_rows.dtype);
-    kernels.run(Logits{.in = {row, final_rows.dtype, {1, width}},
-                       .weight = wte,
-                       .out = {logits.data(), DType::f32, {1, wte.shape[0]}}},
-                stream);
+    backend.kernels->run(Logits{.in = {row, final_rows.dtype, {1, width}},
+                                .weight = wte,
+                                .out = {memory->data(), DType::f32, {1, wte.shape[0]}}},
+                         stream);
     stream.synchronize();
     text.push_back(choose_token(
         logits, valid_vocab, config.temperature, config.top_k,

@@ -20,6 +20,6 @@ int choose_token(std::span<const float> logits, std::int64_t valid, double tempe
 /// on from its last T/2 tokens. `trunk` is the forward program of one sequence, bound by
 /// `executor`.
 std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
-                     std::int64_t valid_vocab, Kernels& kernels, Stream& stream);
+                     std::int64_t valid_vocab, Backend& backend, Stream& stream);
 
 }  // namespace ds

@@ -87,6 +87,31 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   return true;
 }
 
+/// The groups that ranks need beside `world`: on the device's wire where it has one of its own.
+class JobGroups {
+ public:
+  JobGroups(const TrainConfig& config, const Rendezvous& rendezvous, Group* world,
+            Collectives& collectives) {
+    groups_.world = world;
+    groups_.activity = &collectives.activity();
+    if (world->size() == 1) return;
+    const auto add = [&](const char* name) {
+      made_.push_back(collectives.make_group(whole_world(rendezvous, name),
+                                             Deadline::after(rendezvous.timeout)));
+      return made_.back().get();
+    };
+    if (config.zero.overlap) {
+      groups_.gather = add("gather");
+      groups_.reduce = add("reduce");
+    }
+  }
+  [[nodiscard]] const RankGroups& of_rank() const { return groups_; }
+
+ private:
+  std::vector<std::unique_ptr<Group>> made_;
+  RankGroups groups_;
+};
+
 }  // namespace
 
 bool run_training(const JobRequest& request) {
@@ -109,11 +134,8 @@ bool run_training(const JobRequest& request) {
   require_agreement(*world, "order of communication", digest_of(message_order_list(given)),
                     Deadline::after(kGroupTimeout));
   const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
-  const bool side_by_side = config.zero.overlap && world->size() > 1;
-  const std::unique_ptr<Group> gather = side_by_side ? make_group("gather") : nullptr;
-  const std::unique_ptr<Group> reduce = side_by_side ? make_group("reduce") : nullptr;
-  Trainer trainer(config, backend,
-                  {world.get(), gather.get(), reduce.get(), &collectives->activity()}, data);
+  const JobGroups groups(config, request.rendezvous, world.get(), *collectives);
+  Trainer trainer(config, backend, groups.of_rank(), data);
   // Beyond this point all memory is taken.
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {

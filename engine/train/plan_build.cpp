@@ -14,17 +14,17 @@ std::string places(const Program& program, const std::vector<std::int64_t>& offs
 
 }  // namespace
 
-BuildRank rank_builder(const Kernels& kernels) {
-  return [&kernels](const TrainConfig& config, int rank, int world_size) {
+BuildRank rank_builder(WorkspaceBytes workspace) {
+  return [workspace = std::move(workspace)](const TrainConfig& config, int rank, int world_size) {
     TrainPrograms programs = make_programs(config, rank, world_size);
-    PlacementPlan placement = place_programs(programs, kernels);
+    PlacementPlan placement = place_programs(programs, workspace);
     return BuiltRank{
         .step = std::move(programs.step), .spec = programs.spec, .placement = std::move(placement)};
   };
 }
 
 std::string program_after(std::string_view pass, const TrainConfig& config, int rank,
-                          int world_size, const Kernels& kernels) {
+                          int world_size, const WorkspaceBytes& workspace) {
   std::string text, known;
   const TrainPrograms programs =
       make_programs(config, rank, world_size, [&](std::string_view name, const Program& program) {
@@ -33,7 +33,7 @@ std::string program_after(std::string_view pass, const TrainConfig& config, int 
       });
   if (pass == "place")
     return print(programs.step) +
-           places(programs.step, place_programs(programs, kernels).offsets.front());
+           places(programs.step, place_programs(programs, workspace).offsets.front());
   if (text.empty())
     throw Error(ErrorKind::usage,
                 fmt::format("--print: this job's step goes through no pass '{}'", pass),

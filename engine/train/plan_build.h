@@ -6,13 +6,13 @@
 
 namespace ds {
 
-/// Builds as the trainer does. `kernels` says how much scratch is needed, and must outlive it.
-BuildRank rank_builder(const Kernels& kernels);
+/// Builds as the trainer does.
+BuildRank rank_builder(WorkspaceBytes workspace);
 
 /// The step's program of one rank after a pass ("build", "differentiate", "recompute", "shard"), as
 /// text; after "place" with the offset of every value. Errors: Error{usage} naming the passes when
 /// there is no such pass.
 std::string program_after(std::string_view pass, const TrainConfig& config, int rank,
-                          int world_size, const Kernels& kernels);
+                          int world_size, const WorkspaceBytes& workspace);
 
 }  // namespace ds

@@ -12,7 +12,9 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
   MemoryLimits limits;
   if (config.device.memory > 0) limits.device = config.device.memory;
   if (config.device.host_memory > 0) limits.host_rank = config.device.host_memory;
-  limits.device_is_host = true;
+  limits.device_is_host = device.is_host();
+  if (place.is_here && !device.is_host() && !limits.device)
+    limits.device = static_cast<std::int64_t>(device.free_bytes(Tier::device));
   if (place.is_here) limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host));
   return limits;
 }
@@ -22,7 +24,7 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
 AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place,
                        const Backend& backend) {
   const int slots = std::max(1, place.local_ranks);
-  const BuildRank build = rank_builder(*backend.kernels);
+  const BuildRank build = rank_builder(workspace_of(*backend.kernels));
   const SolveRequest request{.config = config,
                              .cluster = {.nodes = (place.world_size + slots - 1) / slots,
                                          .slots = slots,

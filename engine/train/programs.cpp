@@ -126,6 +126,7 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .tile = tile_of(config),
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap,
+          .device_share = config.offload.optimizer.device_share,
           .time = moment_of(config.offload.optimizer.update)};
 }
 
@@ -178,21 +179,30 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
     programs.flush = std::move(forms.flush);
     show("rotate", programs.step);
   }
+  if (is_accelerator(config.device)) {
+    for (Program* const program : programs.all_to_change())
+      *program = for_accelerator(std::move(*program));
+    show("accelerator", programs.step);
+  }
   programs.digest = hash_of_global_program(whole, spec);
   for (const Program* program : programs.all()) verify(*program);
   return programs;
 }
 
-std::vector<const Program*> TrainPrograms::all() const {
-  std::vector<const Program*> programs{&step, &validation, &trunk};
-  for (const std::optional<Program>* program : {&first, &flush, &odd, &redo, &odd_redo})
+std::vector<Program*> TrainPrograms::all_to_change() {
+  std::vector<Program*> programs{&step, &validation, &trunk};
+  for (std::optional<Program>* program : {&first, &flush, &odd, &redo, &odd_redo})
     if (*program) programs.push_back(&**program);
   return programs;
 }
 
-PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels) {
-  const auto workspace = static_cast<std::int64_t>(kernels.workspace_bytes(programs.step.extents));
-  return place(programs.all(), workspace);
+std::vector<const Program*> TrainPrograms::all() const {
+  const std::vector<Program*> programs = const_cast<TrainPrograms*>(this)->all_to_change();
+  return {programs.begin(), programs.end()};
+}
+
+PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
+  return place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
 }
 
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {

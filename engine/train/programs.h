@@ -28,6 +28,7 @@ struct TrainPrograms {
 
   /// step, validation, trunk; then either first and flush, or odd, redo and odd_redo, or none.
   [[nodiscard]] std::vector<const Program*> all() const;
+  [[nodiscard]] std::vector<Program*> all_to_change();
 };
 
 /// Of activations and of the weights that compute.
@@ -48,8 +49,16 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
 /// Who a rank is for the pass "shard".
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size);
 
+/// How much scratch a backend's kernels need: Kernels::workspace_bytes().
+using WorkspaceBytes = std::function<std::size_t(const Kernels::Extents& extents)>;
+
+/// Of kernels that outlive the result.
+inline WorkspaceBytes workspace_of(const Kernels& kernels) {
+  return [&kernels](const Kernels::Extents& extents) { return kernels.workspace_bytes(extents); };
+}
+
 /// Offsets for all of them, in the order of all().
-PlacementPlan place_programs(const TrainPrograms& programs, const Kernels& kernels);
+PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.
 void require_fit(const PlacementPlan& plan, const Device& device, int rank);

@@ -2,32 +2,50 @@
 #include "engine/train/rank_memory.h"
 
 namespace ds {
+namespace {
+
+bool is_host_work(std::size_t stream) {
+  const auto id = static_cast<StreamId>(stream);
+  return id == StreamId::host || id == StreamId::read || id == StreamId::write;
+}
+
+}  // namespace
 
 RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Backend& backend,
                        std::unique_ptr<TileFiles> files)
     : files_(std::move(files)) {
-  for (const Tier tier : {Tier::device, Tier::host}) {
-    const std::int64_t bytes = plan.of(tier).total_bytes;
-    if (bytes == 0) continue;
-    const auto t = static_cast<std::size_t>(tier);
-    arenas_[t] = backend.device->allocate(tier, static_cast<std::size_t>(bytes));
-    workplace_.memory[t] = arenas_[t]->data();
-    if (files_ && tier == Tier::host)
-      files_->register_memory({arenas_[t]->data(), static_cast<std::size_t>(bytes)});
-  }
-  workplace_.files = files_.get();
-  constexpr std::array<const char*, kStreams> kNames{"compute", "gather", "reduce", "fetch",
-                                                     "evict"};
   streams_[0] = backend.device->make_stream();
-  for (std::size_t s = 1; s < kStreams; ++s)
-    streams_[s] = backend.device->make_side_stream(kNames[s]);
+  for (const Tier tier : {Tier::device, Tier::pinned_host, Tier::host})
+    take(*backend.device, tier, static_cast<std::size_t>(plan.of(tier).total_bytes));
+  workplace_.files = files_.get();
+  for (std::size_t s = 1; s < kStreams; ++s) {
+    if (!is_host_work(s)) streams_[s] = backend.device->make_side_stream(kStreamNames[s]);
+    if (is_host_work(s) && !backend.device->is_host())
+      streams_[s] = backend.device->make_host_stream(kStreamNames[s]);
+  }
   for (std::size_t s = 0; s < kStreams; ++s) workplace_.streams[s] = streams_[s].get();
   workplace_.activity = groups.activity;
-  workplace_.groups = {groups.world, groups.gather, groups.reduce, nullptr, nullptr};
+  const std::array<Group*, 3> by_stream{groups.compute != nullptr ? groups.compute : groups.world,
+                                        groups.gather, groups.reduce};
+  for (std::size_t s = 0; s < by_stream.size(); ++s) {
+    workplace_.groups[s] = by_stream[s];
+    if (by_stream[s] != nullptr) by_stream[s]->run_on(*streams_[s]);
+  }
   const TierPlan& device = plan.device();
   backend.kernels->set_workspace(
       workplace_.memory[static_cast<std::size_t>(Tier::device)] + device.workspace_offset,
       static_cast<std::size_t>(device.workspace_bytes));
+}
+
+// The CPU's pages are zeros when they are first touched.
+void RankMemory::take(Device& device, Tier tier, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto t = static_cast<std::size_t>(tier);
+  arenas_[t] = device.allocate(tier, bytes);
+  workplace_.memory[t] = arenas_[t]->data();
+  if (!device.is_host() && tier == Tier::device)
+    device.zero(arenas_[t]->data(), bytes, *streams_[0]);
+  if (files_ && tier == Tier::host) files_->register_memory({arenas_[t]->data(), bytes});
 }
 
 }  // namespace ds

@@ -9,10 +9,11 @@
 
 namespace ds {
 
-/// The same ranks, three times: what runs side by side must not share a group. Without overlap all
-/// are one.
+/// The same ranks, several times: what runs side by side must not share a group. Without overlap
+/// all are one. What moves the device's bytes is the backend's, `world` is always the host's.
 struct RankGroups {
   Group* world = nullptr;
+  Group* compute = nullptr;
   Group* gather = nullptr;
   Group* reduce = nullptr;
   Activity* activity = nullptr;  // what those see who wait for this rank; may be null
@@ -29,6 +30,8 @@ class RankMemory {
   [[nodiscard]] TileFiles* files() { return files_.get(); }
 
  private:
+  void take(Device& device, Tier tier, std::size_t bytes);
+
   std::array<std::unique_ptr<Arena>, kTiers> arenas_;
   std::unique_ptr<TileFiles> files_;
   std::array<std::unique_ptr<Stream>, kStreams> streams_;  // last: they end before the memory does

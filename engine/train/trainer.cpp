@@ -25,7 +25,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       world_(*groups.world),
       data_(data),
       programs_(make_programs(config, world_.rank(), world_.size())),
-      plan_(place_programs(programs_, *backend.kernels)),
+      plan_(place_programs(programs_, workspace_of(*backend.kernels))),
       sampler_(data.train.size(), config.data.seq_len,
                static_cast<std::uint64_t>(config.train.seed)),
       batch_{.micro = config.batch.micro,
@@ -47,7 +47,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
   initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
-                     static_cast<std::uint64_t>(config.train.seed), *backend.kernels,
+                     static_cast<std::uint64_t>(config.train.seed), host_kernels_of(backend),
                      memory_->stream());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
@@ -215,7 +215,7 @@ std::optional<double> Trainer::validate() {
 std::string Trainer::sample() {
   flush();
   const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
-  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, *backend_.kernels,
+  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, backend_,
                   memory_->stream());
 }
 

@@ -86,6 +86,7 @@ class Trainer {
   StepDecision exchange(const ControlWord& word);
   [[nodiscard]] bool is_planted() const;
   void watch_for_plant();
+  [[nodiscard]] Tensor host_copy(ValueId id);
   [[noreturn]] void report_non_finite();
 
   const TrainConfig& config_;
@@ -113,6 +114,7 @@ class Trainer {
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
+  std::vector<std::byte> looked_at_;               // by host_copy()
   bool is_refused_ = false;                        // the step is not finite, and the job is to end
   std::vector<std::int64_t> offsets_;              // of one micro-batch's samples
   std::vector<std::byte> words_;                   // all ranks' encoded control words

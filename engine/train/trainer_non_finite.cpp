@@ -29,16 +29,28 @@ void Trainer::watch_for_plant() {
     return;
   }
   context_.after_op = [this](std::size_t index) {
-    plant_nan(program_->ops[index], fault_.op,
-              [this](ValueId id) { return executor_->tensor(id); });
+    const Op& op = program_->ops[index];
+    const ValueId made = plant_nan(op, fault_.op, [this](ValueId id) { return host_copy(id); });
+    if (made == kNoValue || executor_->host_reaches(made)) return;
+    executor_->copy_in(looked_at_, executor_->tensor(made).data);
   };
+}
+
+// What host code cannot read is copied, one value at a time.
+Tensor Trainer::host_copy(ValueId id) {
+  Tensor tensor = executor_->tensor(id);
+  if (!tensor || executor_->host_reaches(id)) return tensor;
+  looked_at_.resize(static_cast<std::size_t>(tensor.bytes()));
+  executor_->copy_out(tensor.data, looked_at_);
+  tensor.data = looked_at_.data();
+  return tensor;
 }
 
 // The same step once more, with a look at every result: the weights are as they were, and a step is
 // deterministic. All ranks take part, so all name the same place.
 void Trainer::report_non_finite() {
   if (programs_.odd) redo_update();  // with skip
-  NonFiniteHunt hunt(*program_, [this](ValueId id) { return executor_->tensor(id); });
+  NonFiniteHunt hunt(*program_, [this](ValueId id) { return host_copy(id); });
   load_batches();
   context_.on_control = [](StepContext&) {};
   const auto planted = std::move(context_.after_op);

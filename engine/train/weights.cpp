@@ -52,10 +52,8 @@ class FirstValues {
   void fill_state(const ParamGroup& group, const StateTile& tile) {
     const Value& master = step_.value(tile.master);
     if (master.dtype == DType::i16) return fill_weights(group, tile.master, tile.first);
-    if (master.tier != Tier::nvme) {
-      fill_range(group, tile.first, executor_.tensor(tile.master));
-      return;  // moments: memory starts as zeros
-    }
+    // Moments: memory starts as zeros.
+    if (master.tier != Tier::nvme) return fill_weights(group, tile.master, tile.first);
     const Value& home = step_.value(master.base);
     const auto bytes = static_cast<std::size_t>(bytes_of(home));
     std::vector<std::byte> whole(bytes + kTileAlignment);
@@ -72,17 +70,32 @@ class FirstValues {
       const Tensor chunk{static_cast<std::byte*>(weights.data) + at * size_of(weights.dtype),
                          weights.dtype,
                          {count}};
-      if (weights.dtype == DType::f32) {
+      if (weights.dtype == DType::f32 && executor_.host_reaches(id)) {
         fill_range(group, first + at, chunk);
         continue;
       }
       buffer_.resize(static_cast<std::size_t>(count));
       const Tensor exact{buffer_.data(), DType::f32, {count}};
       fill_range(group, first + at, exact);
-      if (weights.dtype != DType::i16) kernels_.run(Cast{.in = exact, .out = chunk}, stream_);
       stream_.synchronize();
-      if (weights.dtype == DType::i16)
-        std::ranges::transform(buffer_, static_cast<std::int16_t*>(chunk.data), low_half);
+      if (executor_.host_reaches(id)) {
+        convert(exact, chunk);
+      } else {
+        staging_.resize(static_cast<std::size_t>(chunk.bytes()));
+        convert(exact, {staging_.data(), chunk.dtype, chunk.shape});
+        executor_.copy_in(staging_, chunk.data);
+      }
+    }
+  }
+
+  void convert(const Tensor& exact, const Tensor& to) {
+    if (to.dtype == DType::f32) {
+      std::ranges::copy(buffer_, static_cast<float*>(to.data));
+    } else if (to.dtype == DType::i16) {
+      std::ranges::transform(buffer_, static_cast<std::int16_t*>(to.data), low_half);
+    } else {
+      kernels_.run(Cast{.in = exact, .out = to}, stream_);
+      stream_.synchronize();
     }
   }
 
@@ -136,6 +149,7 @@ class FirstValues {
   Kernels& kernels_;
   Stream& stream_;
   std::vector<float> buffer_;
+  std::vector<std::byte> staging_;  // of what the host cannot write
 };
 
 class Hasher {
@@ -162,15 +176,28 @@ class Hasher {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
+/// Elements [first, first + count) of a value, copied to `buffer` if host code cannot read them.
+template <class T>
+const T* elements_of(const Executor& executor, ValueId id, std::int64_t first, std::int64_t count,
+                     std::vector<T>& buffer) {
+  const T* const there = static_cast<const T*>(executor.tensor(id).data) + first;
+  if (executor.host_reaches(id)) return there;
+  buffer.resize(static_cast<std::size_t>(count));
+  executor.copy_out(there, std::as_writable_bytes(std::span(buffer)));
+  return buffer.data();
+}
+
 /// A master in two halves, put together in `buffer`.
 std::span<const float> joined_master(const Program& step, const ParamGroup& group,
                                      const StateTile& tile, const Executor& executor,
                                      std::vector<float>& buffer) {
   const bool is_whole = group.weights != kNoValue;
-  const Tensor weights = executor.tensor(is_whole ? group.weights : group.slice);
   const std::int64_t first = is_whole ? tile.first : tile.first - group.state_first;
-  const auto* high = static_cast<const std::uint16_t*>(weights.data) + first;
-  const auto* low = static_cast<const std::int16_t*>(executor.tensor(tile.master).data);
+  std::vector<std::uint16_t> highs;
+  std::vector<std::int16_t> lows;
+  const auto* high =
+      elements_of(executor, is_whole ? group.weights : group.slice, first, tile.elements, highs);
+  const auto* low = elements_of(executor, tile.master, 0, tile.elements, lows);
   DS_ASSERT(step.value(tile.master).tier == Tier::device);
   buffer.resize(static_cast<std::size_t>(tile.elements));
   std::transform(high, high + tile.elements, low, buffer.begin(), joined_halves);
@@ -185,7 +212,7 @@ std::span<const float> master_of(const Program& step, const ParamGroup& group,
   if (master.dtype == DType::i16) return joined_master(step, group, tile, executor, buffer);
   const auto elements = static_cast<std::size_t>(tile.elements);
   if (master.tier != Tier::nvme)
-    return {static_cast<const float*>(executor.tensor(tile.master).data), elements};
+    return {elements_of(executor, tile.master, 0, tile.elements, buffer), elements};
   const auto bytes = static_cast<std::size_t>(bytes_of(step.value(master.base)));
   buffer.resize((bytes + kTileAlignment) / sizeof(float));
   std::byte* const data = aligned(reinterpret_cast<std::byte*>(buffer.data()));

@@ -46,6 +46,9 @@ class CpuEvent final : public Event {
  public:
   void record(Stream& stream) override;
   void make_wait(Stream& stream) override;
+  [[nodiscard]] bool has_passed() override {
+    return reached_.load(std::memory_order_acquire) >= issued_;
+  }
 
  private:
   std::size_t issued_ = 0;

@@ -68,6 +68,7 @@ class Rank {
     const bool side_by_side = config.zero.overlap && collectives_.world_size() > 1;
     Group* const world = make_group("world");
     const RankGroups groups{.world = world,
+                            .compute = nullptr,
                             .gather = side_by_side ? make_group("gather") : nullptr,
                             .reduce = side_by_side ? make_group("reduce") : nullptr};
     const DataSet data = open_data(config.data);
