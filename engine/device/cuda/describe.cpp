@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/device/cuda/check.h"
+#include "engine/device/cuda/libraries.h"
 
 namespace ds::cuda {
 namespace {
@@ -25,7 +26,9 @@ int device_count() {
   return count;
 }
 
-std::string report() {
+namespace {
+
+std::string device_report() {
   int driver = 0, runtime = 0, count = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
@@ -46,5 +49,9 @@ std::string report() {
   }
   return text;
 }
+
+}  // namespace
+
+std::string report() { return device_report() + library_report(); }
 
 }  // namespace ds::cuda

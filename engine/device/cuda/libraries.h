@@ -1,0 +1,44 @@
+// NVIDIA's libraries, opened at run time: nothing links against them.
+#pragma once
+
+#include <string>
+
+#include "engine/device/cuda/library_places.h"
+
+namespace ds::cuda {
+
+/// An opened library. It stays open as long as the process.
+class Library {
+ public:
+  Library(const LibraryName& name, void* handle, std::string path, int version)
+      : name_(name), handle_(handle), path_(std::move(path)), version_(version) {}
+
+  /// Errors: Error{config} naming library, file and symbol.
+  [[nodiscard]] void* find(const char* symbol) const;
+  /// library.bind(table.matmul, "cublasLtMatmul") for `decltype(&cublasLtMatmul) matmul`.
+  template <class Function>
+  void bind(Function*& function, const char* symbol) const {
+    function = reinterpret_cast<Function*>(find(symbol));
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int version() const { return version_; }  // as the library counts: 130100, 91900
+
+ private:
+  const LibraryName& name_;
+  void* handle_;
+  std::string path_;
+  int version_;
+};
+
+/// Opened at the first call, once. Errors: Error{config} with every place that was tried and why it
+/// would not do; a later call tries again.
+const Library& cublas_lt_library();
+const Library& cudnn_library();
+const Library& nccl_library();
+
+/// One line for each of them: version and file, or that it was not found and where it was looked
+/// for. Never throws.
+std::string library_report();
+
+}  // namespace ds::cuda
