@@ -10,7 +10,7 @@ namespace ds {
 namespace {
 
 // Memories that no tier has.
-constexpr int kDecision = static_cast<int>(kTiers), kScratch = kDecision + 1;
+constexpr int kScratch = kDecision + 1;
 constexpr int kNoName = -1;
 
 bool uses_scratch(OpCode code) {

@@ -144,9 +144,9 @@ class EdgeFinder {
   const Program& program_;
   std::span<const std::int64_t> offsets_;
   Edges edges_;
-  std::array<TouchMap, kTiers> touched_;
-  std::array<VectorClock, kStreams> now_;  // of each stream's last op
-  std::vector<VectorClock> clocks_;        // of each op's end
+  std::array<TouchMap, kTiers + 1> touched_;  // and the decision
+  std::array<VectorClock, kStreams> now_;     // of each stream's last op
+  std::vector<VectorClock> clocks_;           // of each op's end
 };
 
 }  // namespace
@@ -165,6 +165,9 @@ std::vector<Access> accesses_of(const Program& program, const Op& op,
   };
   for (const ValueId id : op.in) add(id, false);
   for (const ValueId id : op.out) add(id, true);
+  if (op.code == OpCode::control || op.code == OpCode::update)
+    accesses.push_back(
+        {.memory = kDecision, .begin = 0, .end = 1, .write = op.code == OpCode::control});
   return accesses;
 }
 

@@ -10,7 +10,10 @@
 
 namespace ds {
 
-/// The bytes that an op reads and writes, once placed. `memory` is the tier.
+/// The step's decision, which control writes and updates read, as a memory beside the tiers.
+inline constexpr int kDecision = static_cast<int>(kTiers);
+
+/// The bytes that an op reads and writes, once placed. `memory` is the tier, or kDecision.
 std::vector<Access> accesses_of(const Program& program, const Op& op,
                                 std::span<const std::int64_t> offsets);
 

@@ -51,6 +51,7 @@ const std::vector<Axis>& axes() {
        {{"none", {}},
         {"half", {"offload=cpu ? offload.optimizer.device_share=0.5"}},
         {"all", {"offload=cpu ? offload.optimizer.device_share=1"}}}},
+      {"device", dealt, {{"host", {}}, {"apart", {}}}},
       {"activations",
        dealt,
        {{"kept", {"offload.activation.device=none"}}, {"host", {"offload.activation.device=cpu"}}}},

@@ -13,6 +13,7 @@
 #include "engine/config/load.h"
 #include "engine/data/corpus.h"
 #include "engine/train/trainer.h"
+#include "support/apart_device.h"
 #include "support/thread_collectives.h"
 
 namespace ds::test {
@@ -62,9 +63,9 @@ class Rank {
 
  private:
   void train() {
-    const TrainConfig config = load_train_config({.path = folder_ + "/train.toml",
-                                                  .overrides = keys(),
-                                                  .world_size = collectives_.world_size()});
+    TrainConfig config = load_train_config({.path = folder_ + "/train.toml",
+                                            .overrides = keys(),
+                                            .world_size = collectives_.world_size()});
     const bool side_by_side = config.zero.overlap && collectives_.world_size() > 1;
     Group* const world = make_group("world");
     const RankGroups groups{.world = world,
@@ -72,8 +73,11 @@ class Rank {
                             .gather = side_by_side ? make_group("gather") : nullptr,
                             .reduce = side_by_side ? make_group("reduce") : nullptr};
     const DataSet data = open_data(config.data);
-    Backend backend = make_cpu_backend(
-        {.threads = static_cast<int>(config.device.threads), .isa = config.device.isa});
+    const CpuOptions options{.threads = static_cast<int>(config.device.threads),
+                             .isa = config.device.isa};
+    const bool is_apart = choice_of(cell_, "device") == "apart";
+    if (is_apart) config.device.backend = "cuda";  // what the passes are told of its memory
+    Backend backend = is_apart ? make_apart_backend(options) : make_cpu_backend(options);
     Trainer trainer(config, backend, groups, data);
     for (int step = 0; step < kEqualitySteps; ++step) trainer.step(false);
     hash_ = trainer.weights_hash();
