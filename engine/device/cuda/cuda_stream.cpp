@@ -1,11 +1,14 @@
 // Making, waiting for and ending CUDA streams.
 #include "engine/device/cuda/cuda_stream.h"
 
+#include <utility>
+
 #include "engine/device/cuda/check.h"
 
 namespace ds::cuda {
 
 CudaStream::CudaStream(const char* name, int priority) : name_(name) {
+  // Non-blocking: the legacy default stream, which libraries may use, orders nothing here.
   check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority),
         "making a CUDA stream");
 }
@@ -13,7 +16,13 @@ CudaStream::CudaStream(const char* name, int priority) : name_(name) {
 CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
 
 void CudaStream::synchronize() {
-  check(cudaStreamSynchronize(stream_), fmt::format("waiting for the {} stream", name_));
+  const cudaError_t waited = cudaStreamSynchronize(stream_);
+  const cudaError_t noted = std::exchange(failure_, cudaSuccess);
+  check(noted != cudaSuccess ? noted : waited, fmt::format("waiting for the {} stream", name_));
+}
+
+void CudaStream::note(cudaError_t status) {
+  if (failure_ == cudaSuccess) failure_ = status;
 }
 
 cudaStream_t stream_of(Stream& stream) {

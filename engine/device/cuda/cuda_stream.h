@@ -19,11 +19,15 @@ class CudaStream final : public Stream {
   /// Errors: what went wrong with anything that was launched.
   void synchronize() override;
 
+  /// What failed to be put on the stream (waits and records, which have no op to blame): kept until
+  /// synchronize(), the first of several.
+  void note(cudaError_t status);
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
  private:
   const char* name_;
   cudaStream_t stream_ = nullptr;
+  cudaError_t failure_ = cudaSuccess;
 };
 
 /// `stream` as CUDA's. Errors: a host stream has none (a bug).

@@ -2,7 +2,10 @@
 #include "engine/device/cuda/describe.h"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/libraries.h"
@@ -10,47 +13,66 @@
 namespace ds::cuda {
 namespace {
 
-/// 13000 is "13.0".
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+std::string driver_text(int version) {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string release = driver_release(text.str());
+  return release.empty() ? fmt::format("for CUDA {}", cuda_version_text(version))
+                         : fmt::format("{} ({})", release, cuda_version_text(version));
 }
 
-}  // namespace
-
-int device_count() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    cudaGetLastError();
-    return 0;
-  }
-  return count;
-}
-
-namespace {
-
-std::string device_report() {
-  int driver = 0, runtime = 0, count = 0;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  std::string text =
-      driver == 0 ? "driver: none\n" : fmt::format("driver: for CUDA {}\n", version_text(driver));
-  text += fmt::format("runtime: {}\n", version_text(runtime));
-  const cudaError_t status = cudaGetDeviceCount(&count);
+/// "NVIDIA H200, 139 GiB, compute capability 9.0".
+std::string device_text(int device) {
+  cudaDeviceProp properties{};
+  const cudaError_t status = cudaGetDeviceProperties(&properties, device);
   if (status != cudaSuccess) {
     cudaGetLastError();
-    return text + fmt::format("devices: no CUDA device: {}\n", cudaGetErrorString(status));
+    return fmt::format("cannot be asked: {}", cudaGetErrorString(status));
   }
-  for (int device = 0; device < count; ++device) {
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) continue;
-    text += fmt::format("device {}: {}, {:.0f} GiB, compute capability {}.{}\n", device,
-                        properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30),
-                        properties.major, properties.minor);
-  }
+  return fmt::format("{}, {} GiB, compute capability {}.{}", properties.name,
+                     properties.totalGlobalMem >> 30, properties.major, properties.minor);
+}
+
+std::string device_report() {
+  const VisibleDevices visible = visible_devices();
+  std::string text = fmt::format("driver: {}\nruntime: CUDA {}\n",
+                                 visible.driver == 0 ? "none" : driver_text(visible.driver),
+                                 cuda_version_text(visible.runtime));
+  if (const std::string why = why_none(visible); !why.empty())
+    return text + fmt::format("devices: {}\n", why);
+  for (int device = 0; device < visible.count; ++device)
+    text += fmt::format("device {}: {}\n", device, device_text(device));
   return text;
 }
 
 }  // namespace
+
+VisibleDevices visible_devices() {
+  VisibleDevices visible;
+  cudaDriverGetVersion(&visible.driver);
+  cudaRuntimeGetVersion(&visible.runtime);
+  const cudaError_t status = cudaGetDeviceCount(&visible.count);
+  if (status != cudaSuccess) {
+    cudaGetLastError();
+    visible.count = 0;
+    visible.failure = cudaGetErrorString(status);
+  }
+  if (const char* const value = std::getenv("CUDA_VISIBLE_DEVICES"); value != nullptr)
+    visible.variable = value;
+  return visible;
+}
+
+int device_count() {
+  const VisibleDevices visible = visible_devices();
+  return why_none(visible).empty() ? visible.count : 0;
+}
+
+std::string describe_device(int device) {
+  const VisibleDevices visible = visible_devices();
+  return fmt::format("CUDA, {}, driver {}, runtime {}", device_text(device),
+                     driver_text(visible.driver), cuda_version_text(visible.runtime));
+}
 
 std::string report() { return device_report() + library_report(); }
 

@@ -38,6 +38,6 @@ TEST_CASE("the plugin of this build opens with every symbol resolved, and report
   REQUIRE(why_not(path.c_str()) == "opened");
   const ds::Plugin& plugin = ds::open_cuda_plugin();
   const std::string report = plugin.report();
-  CHECK(report.find("runtime: 13") != std::string::npos);
+  CHECK(report.find("runtime: CUDA 13") != std::string::npos);
   if (plugin.device_count() == 0) CHECK(report.find("no CUDA device") != std::string::npos);
 }

@@ -1,0 +1,152 @@
+// Memory by plain cudaMalloc and pinned pages; streams, events, copies.
+#include "engine/device/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/device/cpu/bulk_copy.h"
+#include "engine/device/cpu/cgroup_limits.h"
+#include "engine/device/cuda/check.h"
+#include "engine/device/cuda/cuda_event.h"
+#include "engine/device/cuda/cuda_stream.h"
+#include "engine/device/cuda/describe.h"
+#include "engine/device/cuda/flag_pool.h"
+#include "engine/device/cuda/host_stream.h"
+#include "engine/device/cuda/pinned_memory.h"
+
+namespace ds::cuda {
+namespace {
+
+/// What libraries take beside the plan when they are first used: code of their kernels, which is
+/// loaded as it is wanted, and NCCL's buffers.
+constexpr std::size_t kLibraryReserve = std::size_t{1} << 30;
+
+/// Streams that wait for host threads must not hold up others in one hardware queue.
+constexpr const char* kQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+
+class DeviceArena final : public Arena {
+ public:
+  explicit DeviceArena(std::size_t bytes) : bytes_(bytes) {
+    if (bytes != 0) check(cudaMalloc(&data_, bytes), fmt::format("taking {} bytes", bytes));
+  }
+  ~DeviceArena() override {
+    cudaFree(data_);
+    cudaGetLastError();
+  }
+  DeviceArena(const DeviceArena&) = delete;
+  DeviceArena& operator=(const DeviceArena&) = delete;
+
+  std::byte* data() override { return static_cast<std::byte*>(data_); }
+  [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_ = nullptr;
+};
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int device)
+      : device_(device),
+        description_(describe_device(device)),
+        wait_value_(find_wait_value()),
+        flags_(std::make_shared<FlagPool>()) {
+    check(cudaDeviceGetStreamPriorityRange(&last_, &first_), "asking for priorities of streams");
+  }
+
+  [[nodiscard]] std::string description() const override { return description_; }
+  [[nodiscard]] bool is_host() const override { return false; }
+  [[nodiscard]] std::size_t free_bytes(Tier tier) const override {
+    if (tier != Tier::device) return available_memory_bytes();
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+    return free - std::min(free, kLibraryReserve);
+  }
+
+  std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
+    const bool on_device = tier == Tier::device;
+    const std::size_t free = free_bytes(tier);
+    if (bytes > free) {
+      throw Error(ErrorKind::config,
+                  on_device ? fmt::format("the plan needs {} bytes of the GPU's memory, and {} are "
+                                          "free ({} are left to libraries)",
+                                          bytes, free, kLibraryReserve)
+                            : fmt::format("the plan needs {} bytes of host memory, and {} are free "
+                                          "here",
+                                          bytes, free),
+                  on_device ? "use a smaller batch.micro or seq_len, recomputation, a higher "
+                              "zero.stage or offload; nvidia-smi shows who else uses the GPU"
+                            : "offload less, or start fewer ranks on this node");
+    }
+    if (on_device) return std::make_unique<DeviceArena>(bytes);
+    return make_pinned_arena(bytes);
+  }
+
+  std::unique_ptr<Stream> make_stream() override {
+    return std::make_unique<CudaStream>("compute", last_);
+  }
+  std::unique_ptr<Stream> make_side_stream(const char* name) override {
+    // What other ranks wait for goes first.
+    const std::string_view use = name;
+    const bool urgent = use == "gather" || use == "reduce";
+    return std::make_unique<CudaStream>(name, urgent ? first_ : last_);
+  }
+  std::unique_ptr<Stream> make_host_stream(const char* name) override {
+    return std::make_unique<HostStream>(name, device_);
+  }
+  std::unique_ptr<Event> make_event() override {
+    return std::make_unique<CudaEvent>(flags_, wait_value_);
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
+    if (bytes == 0) return;
+    if (auto* const host = dynamic_cast<HostStream*>(&stream)) {
+      DS_ASSERT(HostStream::current() == host, "a host stream's copy is part of its work");
+      bulk_copy(to, from, bytes);
+      return;
+    }
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)), "a copy");
+  }
+  void zero(void* data, std::size_t bytes, Stream& stream) override {
+    if (bytes == 0) return;
+    if (auto* const host = dynamic_cast<HostStream*>(&stream)) {
+      DS_ASSERT(HostStream::current() == host, "a host stream's zeroing is part of its work");
+      std::memset(data, 0, bytes);
+      return;
+    }
+    check(cudaMemsetAsync(data, 0, bytes, stream_of(stream)), "zeroing");
+  }
+
+ private:
+  int device_;
+  std::string description_;
+  WaitValue wait_value_;
+  std::shared_ptr<FlagPool> flags_;
+  int first_ = 0, last_ = 0;  // priorities of streams
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(int local_rank) {
+  setenv(kQueuesVariable, "32", 0);  // unless the user chose it; read when the device is opened
+  const std::variant<int, Error> chosen = choose_device(visible_devices(), local_rank);
+  if (const Error* const error = std::get_if<Error>(&chosen)) throw *error;
+  const int device = std::get<int>(chosen);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), fmt::format("CUDA device {}", device));
+  if (const auto error = check_capability(properties.name, properties.major, properties.minor))
+    throw *error;
+  // Blocking: who waits for the device leaves its core to the threads of the host.
+  check(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
+        fmt::format("opening CUDA device {} ({})", device, properties.name));
+  check(cudaSetDevice(device), fmt::format("CUDA device {} ({})", device, properties.name));
+  return std::make_unique<CudaDevice>(device);
+}
+
+}  // namespace ds::cuda
