@@ -1,4 +1,5 @@
 // Rates as words, and the least time of a step.
+#include "engine/plan/device_share.h"
 #include "engine/plan/rates.h"
 
 #include <doctest/doctest.h>
@@ -54,4 +55,13 @@ TEST_CASE("the least time is the largest part overlapped, and the sum in turn") 
   CHECK(bound.in_turn == 47);
   CHECK(lower_bound(work, {.flops = 10}, 2).parts.size() == 1);
   CHECK(lower_bound(work, {}, 2).parts.empty());
+}
+
+TEST_CASE("the device's share of offloaded states ends both sides at the same time") {
+  // 12 f / 55 = (28 - 4 f) / 400 has f = 0.307.
+  CHECK(ds::device_share_of({.pcie = 55e9, .host = 400e9}) == 31);
+  // Slow host memory is busy with what passes through it anyway: all of it to the device.
+  CHECK(ds::device_share_of({.pcie = 55e9, .host = 100e9}) == 100);
+  CHECK(ds::device_share_of({.pcie = 1e9, .host = 400e9}) == 1);
+  CHECK(ds::device_share_of({.host = 400e9}) == 100);
 }
