@@ -1,0 +1,116 @@
+// How the members of a group get one communicator, or one error.
+#include "engine/comm/nccl/nccl_collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/comm/nccl/device_single.h"
+#include "engine/comm/nccl/nccl_group.h"
+#include "engine/comm/nccl/texts.h"
+#include "engine/device/cuda/check.h"
+
+namespace ds::comm {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr Clock::duration kTell = 5s;  // for the members to tell each other what they came to
+using Note = std::array<char, 500>;    // a text that ends with zero
+
+Note note_of(const std::string& text) {
+  Note note{};
+  std::memcpy(note.data(), text.data(), std::min(text.size(), note.size() - 1));
+  return note;
+}
+
+// NCCL's messages go where the rank's others go. What the user has set stays.
+void set_environment() {
+  const bool talks = std::getenv("NCCL_DEBUG") != nullptr;
+  if (talks) ::setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
+}
+
+/// The unique id, and why there is none.
+struct Invite {
+  ncclUniqueId id{};
+  Note why{};
+};
+
+Invite make_invite(const NcclApi& api) {
+  Invite invite;
+  const ncclResult_t code = api.get_unique_id(&invite.id);
+  if (code != ncclSuccess) invite.why = note_of(error_text(api, nullptr, code));
+  return invite;
+}
+
+std::span<std::byte> bytes_of(auto& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+
+}  // namespace
+
+NcclCollectives::NcclCollectives(Device& device, Collectives& host) : device_(device), host_(host) {
+  cuda::check(cudaGetDevice(&cuda_device_), "looking for the device of NCCL's groups");
+  if (host.world_size() == 1) return;
+  set_environment();
+  static_cast<void>(nccl_api());  // what this rank lacks, before the others wait for it
+}
+
+std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadline deadline) {
+  const auto self = std::ranges::find(spec.ranks, rank());
+  DS_ASSERT(self != spec.ranks.end(), "only members make a group");
+  if (spec.ranks.size() == 1) return std::make_unique<DeviceSingleGroup>(spec, device_);
+  GroupSpec control_spec = spec;
+  control_spec.name += ".control";
+  std::unique_ptr<Group> control = host_.make_group(control_spec, deadline);
+  const NcclApi& api = nccl_api();
+  auto comm = std::make_unique<Communicator>(api);
+  const std::string why = meet(api, *control, *comm, spec, deadline);
+  if (!why.empty()) {
+    throw Error(
+        ErrorKind::comm,
+        fmt::format("rank {} (of group {}): NCCL does not start: {}", rank(), spec.name, why),
+        "NCCL_DEBUG=INFO shows what NCCL tries; is another rank on the same GPU, or "
+        "NCCL_SOCKET_IFNAME an interface that the others cannot reach?");
+  }
+  if (!watchdog_) watchdog_ = std::make_shared<NcclWatchdog>(cuda_device_);
+  return std::make_unique<NcclGroup>(
+      NcclGroup::Parts{.spec = spec,
+                       .rank = static_cast<int>(self - spec.ranks.begin()),
+                       .api = &api,
+                       .device = &device_,
+                       .comm = std::move(comm),
+                       .control = std::move(control),
+                       .watchdog = watchdog_,
+                       .activity = &host_.activity()});
+}
+
+// Every member comes to the end, also when its own start failed: all end with the same text. One
+// that does not come is named by the host's group.
+std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicator& comm,
+                                  const GroupSpec& spec, Deadline deadline) const {
+  control.about("NCCL's unique id");
+  Invite invite = control.rank() == 0 ? make_invite(api) : Invite{};
+  control.broadcast(bytes_of(invite), 0, deadline);
+  Communicator::Failure failure;
+  if (invite.why[0] != '\0') {
+    if (control.rank() == 0) failure = invite.why.data();
+  } else {
+    failure = comm.start(invite.id, control.rank(), control.size(), spec.name, deadline);
+  }
+  control.about("the start of NCCL");
+  std::vector<Note> notes(spec.ranks.size());
+  notes[static_cast<std::size_t>(control.rank())] = note_of(failure.value_or(""));
+  std::vector<std::span<std::byte>> pieces;
+  for (Note& note : notes) pieces.push_back(bytes_of(note));
+  control.all_gather(pieces, Deadline(std::max(deadline.at(), Clock::now() + kTell)));
+  std::vector<std::string> failures;
+  for (const Note& note : notes) failures.emplace_back(note.data());
+  return start_text(spec, failures);
+}
+
+std::unique_ptr<Collectives> make_nccl_collectives(Device& device, Collectives& host) {
+  return std::make_unique<NcclCollectives>(device, host);
+}
+
+}  // namespace ds::comm

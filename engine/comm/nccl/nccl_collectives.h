@@ -1,0 +1,40 @@
+// Groups over NCCL: the members meet over the host's groups, which carry NCCL's unique id and, when
+// something went wrong, who is at fault.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/comm/collectives.h"
+#include "engine/comm/nccl/communicator.h"
+#include "engine/comm/nccl/nccl_watchdog.h"
+#include "engine/device/device.h"
+
+namespace ds::comm {
+
+class NcclCollectives final : public Collectives {
+ public:
+  /// On the calling thread's device. Errors: Error{config} when NCCL is missing in a world of
+  /// several.
+  NcclCollectives(Device& device, Collectives& host);
+
+  [[nodiscard]] Activity& activity() override { return host_.activity(); }
+  [[nodiscard]] int rank() const override { return host_.rank(); }
+  [[nodiscard]] int world_size() const override { return host_.world_size(); }
+  /// Every operation of the result has memory of the device (or of the tier pinned_host).
+  std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
+
+ private:
+  [[nodiscard]] std::string meet(const NcclApi& api, Group& control, Communicator& comm,
+                                 const GroupSpec& spec, Deadline deadline) const;
+
+  Device& device_;
+  Collectives& host_;
+  int cuda_device_ = 0;
+  std::shared_ptr<NcclWatchdog> watchdog_;
+};
+
+/// For the plugin's entry.
+std::unique_ptr<Collectives> make_nccl_collectives(Device& device, Collectives& host);
+
+}  // namespace ds::comm

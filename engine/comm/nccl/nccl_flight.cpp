@@ -1,0 +1,215 @@
+// How an operation gets on its stream, how its end is seen, and what a failure says.
+#include <algorithm>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/comm/nccl/nccl_group.h"
+#include "engine/device/cuda/check.h"
+
+namespace ds::comm {
+namespace {
+
+using namespace std::chrono_literals;
+// How long ranks that failed wait for each other, to say where each was.
+constexpr Clock::duration kAsk = 2s;
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+std::size_t NcclGroup::begin(const char* operation, std::uint64_t bytes, Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  return log_.begin(operation, about_, bytes, deadline.at() - now, now);
+}
+
+void NcclGroup::run(const char* operation, std::uint64_t bytes, Deadline deadline, Put put) {
+  wait_for_place();
+  throw_if_failed(operation);
+  const std::size_t place = begin(operation, bytes, deadline);
+  cuda::check(cudaEventRecord(begun_[place].get, stream_), operation);
+  if (const Communicator::Failure why = parts_.comm->issue(put, deadline)) {
+    fail(text_of_newest(), *why);
+    throw_failure("");
+  }
+  cuda::check(cudaEventRecord(ended_[place].get, stream_), operation);
+  {
+    const std::lock_guard lock(mutex_);
+    log_.issued(Clock::now());
+  }
+  parts_.watchdog->wake();
+  if (own_stream_ == nullptr) return;
+  wait_for_end(ended_[place].get);
+  raise_failure();
+}
+
+std::string NcclGroup::text_of_newest() {
+  const std::lock_guard lock(mutex_);
+  return text_of(*log_.newest());
+}
+
+// Issuing runs ahead of the device by so many operations at most.
+void NcclGroup::wait_for_place() {
+  cudaEvent_t oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!log_.is_full()) return;
+    oldest = ended_[log_.oldest_place()].get;
+  }
+  wait_for_end(oldest);
+  const std::lock_guard lock(look_mutex_);
+  while (advance(Clock::now())) {
+  }
+}
+
+void NcclGroup::wait_for_end(cudaEvent_t end) {
+  cuda::check(cudaEventSynchronize(end), "waiting for an operation of group " + spec().name);
+}
+
+// False: the oldest operation is where it was.
+bool NcclGroup::advance(Clock::time_point now) {
+  cudaEvent_t event = nullptr;
+  Flight::State next{};
+  {
+    const std::lock_guard lock(mutex_);
+    const Flight* const flight = log_.oldest();
+    if (flight == nullptr || flight->state == Flight::State::issuing) return false;
+    const bool runs = flight->state == Flight::State::running;
+    event = (runs ? ended_ : begun_)[log_.oldest_place()].get;
+    next = runs ? Flight::State::done : Flight::State::running;
+  }
+  const cudaError_t status = cudaEventQuery(event);
+  if (status == cudaErrorNotReady) return false;
+  if (status != cudaSuccess) {
+    fail("a look at the device",
+         fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)));
+    return false;
+  }
+  if (next == Flight::State::done) parts_.activity->tick();
+  const std::lock_guard lock(mutex_);
+  log_.advance(next, now);
+  return true;
+}
+
+void NcclGroup::look(Clock::time_point now) {
+  const std::lock_guard lock(look_mutex_);
+  find_trouble(now);
+}
+
+void NcclGroup::find_trouble(Clock::time_point now) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (health_ != Health::well) return;
+  }
+  while (advance(now)) {
+  }
+  const Communicator::Failure news = parts_.comm->look();
+  std::string operation, why;
+  {
+    const std::lock_guard lock(mutex_);
+    const Flight* const oldest = log_.oldest();
+    operation = oldest != nullptr ? text_of(*oldest) : "between operations";
+    if (news) why = *news;
+    if (const Flight* const late = log_.late(now); late != nullptr && !news)
+      why = fmt::format("no answer after {:.3g} s", seconds(now - late->since));
+  }
+  if (!why.empty()) fail(operation, why);
+}
+
+void NcclGroup::forgive(Clock::duration gap) {
+  const std::lock_guard lock(mutex_);
+  log_.forgive(gap);
+}
+
+bool NcclGroup::is_busy() {
+  const std::lock_guard lock(mutex_);
+  return health_ == Health::well && !log_.is_idle();
+}
+
+std::string NcclGroup::head() const {
+  const std::string epoch = spec().epoch == 0 ? "" : fmt::format(", epoch {}", spec().epoch);
+  return fmt::format("rank {} (of group {}{})", spec().ranks[static_cast<std::size_t>(rank())],
+                     spec().name, epoch);
+}
+
+// The communicator ends first: that releases whoever waits for the stream, here and, where NCCL's
+// network threads see it, at the peers.
+void NcclGroup::fail(const std::string& operation, const std::string& why) {
+  Position own;
+  {
+    const std::lock_guard lock(mutex_);
+    if (health_ != Health::well) return;
+    health_ = Health::asking;
+    own = position_of(log_);
+    message_ = fmt::format("{}: {}: {}", head(), operation, why);
+    if (const Flight* const done = log_.last_done()) {
+      message_ +=
+          fmt::format("; the last that ended was {} (number {})", text_of(*done), done->number);
+    }
+  }
+  parts_.comm->abort();
+  const std::string others = ask_others(own);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!others.empty()) message_ += "; " + others;
+    health_ = Health::failed;
+  }
+  told_.notify_all();
+}
+
+// Those that failed too tell where they were; who does not answer is behind, or gone.
+std::string NcclGroup::ask_others(const Position& own) {
+  std::vector<EncodedPosition> all(spec().ranks.size());
+  std::vector<std::span<std::byte>> pieces(all.begin(), all.end());
+  all[static_cast<std::size_t>(rank())] = encode(own);
+  try {
+    parts_.control->about("where each rank was");
+    parts_.control->all_gather(pieces, Deadline::after(kAsk));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  std::vector<Position> positions;
+  for (const EncodedPosition& each : all) positions.push_back(decode_position(each));
+  return difference_text(spec().ranks, positions);
+}
+
+// The others are asked first, so that the message is whole.
+void NcclGroup::throw_failure(const std::string& before) {
+  std::unique_lock lock(mutex_);
+  told_.wait(lock, [this] { return health_ == Health::failed; });
+  throw Error(ErrorKind::comm, before + message_);
+}
+
+void NcclGroup::throw_if_failed(const char* operation) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (health_ == Health::well) return;
+  }
+  throw_failure(fmt::format("{}: {}: the group failed before: ", head(), operation));
+}
+
+void NcclGroup::raise_failure() {
+  look(Clock::now());
+  {
+    const std::lock_guard lock(mutex_);
+    if (health_ == Health::well) return;
+  }
+  throw_failure("");
+}
+
+void NcclGroup::abort() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (health_ == Health::well) {
+      health_ = Health::failed;
+      const Flight* const oldest = log_.oldest();
+      message_ = fmt::format("{}: {}the group was aborted", head(),
+                             oldest != nullptr ? text_of(*oldest) + ": " : "");
+    }
+  }
+  parts_.comm->abort();
+  parts_.control->abort();
+  told_.notify_all();
+}
+
+}  // namespace ds::comm

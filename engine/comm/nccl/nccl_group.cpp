@@ -1,0 +1,159 @@
+// The collectives as NCCL's calls.
+#include "engine/comm/nccl/nccl_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/device/cuda/check.h"
+#include "engine/device/cuda/cuda_stream.h"
+
+namespace ds::comm {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr Clock::duration kGoodbye = 2s;  // for all members to come to the group's end
+
+constexpr auto at = [](int index) { return static_cast<std::size_t>(index); };
+
+std::uint64_t bytes_of(const auto& pieces) {
+  std::uint64_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.size();
+  return bytes;
+}
+
+// One memory cut into equal pieces, in the order of the ranks: NCCL's own all-gather, in place.
+bool is_even(ReceivePieces pieces) {
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    if (pieces[i].size() != pieces[0].size()) return false;
+    if (pieces[i].data() != pieces[i - 1].data() + pieces[i - 1].size()) return false;
+  }
+  return true;
+}
+
+// The first call that failed; a call in progress is none.
+void keep_worst(ncclResult_t& worst, ncclResult_t code) {
+  if (worst == ncclSuccess || worst == ncclInProgress)
+    if (code != ncclSuccess) worst = code;
+}
+
+}  // namespace
+
+NcclGroup::Event::Event() {
+  cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming), "making an event");
+}
+
+NcclGroup::NcclGroup(Parts parts)
+    : parts_(std::move(parts)),
+      api_(*parts_.api),
+      own_stream_(parts_.device->make_side_stream(parts_.spec.name.c_str())),
+      stream_(cuda::stream_of(*own_stream_)),
+      marks_(parts_.device->allocate(Tier::device, spec().ranks.size())) {
+  parts_.watchdog->add(this);
+}
+
+NcclGroup::~NcclGroup() {
+  parts_.watchdog->remove(this);
+  parts_.comm->close(Deadline::after(kGoodbye));
+}
+
+void NcclGroup::run_on(Stream& stream) {
+  stream_ = cuda::stream_of(stream);
+  own_stream_.reset();
+}
+
+// Calls between start and end go out as one; the end is due even if one of them failed.
+ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {
+  ncclResult_t worst = api_.group_start();
+  if (worst != ncclSuccess) return worst;
+  keep_worst(worst, calls());
+  keep_worst(worst, api_.group_end());
+  return worst;
+}
+
+void NcclGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
+  DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
+  const std::span<const std::byte> own_from = send[at(rank())];
+  const std::span<std::byte> own = receive[at(rank())];
+  DS_ASSERT(own.size() == own_from.size());
+  run("all_to_all", bytes_of(send), deadline, [&](ncclComm_t comm) {
+    if (!own.empty() && own.data() != own_from.data()) {
+      const cudaError_t status =
+          cudaMemcpyAsync(own.data(), own_from.data(), own.size(), cudaMemcpyDefault, stream_);
+      if (status != cudaSuccess) return ncclUnhandledCudaError;
+    }
+    return all_together([&] {
+      ncclResult_t worst = ncclSuccess;
+      for (int peer = 0; peer < size(); ++peer) {
+        if (peer == rank()) continue;
+        const std::span<const std::byte> out = send[at(peer)];
+        const std::span<std::byte> in = receive[at(peer)];
+        if (!out.empty())
+          keep_worst(worst, api_.send(out.data(), out.size(), ncclInt8, peer, comm, stream_));
+        if (!in.empty())
+          keep_worst(worst, api_.receive(in.data(), in.size(), ncclInt8, peer, comm, stream_));
+      }
+      return worst;
+    });
+  });
+}
+
+void NcclGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
+  DS_ASSERT(std::ssize(pieces) == size());
+  run("all_gather", bytes_of(pieces), deadline, [&](ncclComm_t comm) {
+    if (is_even(pieces)) {
+      if (pieces[0].empty()) return ncclSuccess;
+      return api_.all_gather(pieces[at(rank())].data(), pieces[0].data(), pieces[0].size(),
+                             ncclInt8, comm, stream_);
+    }
+    return all_together([&] {
+      ncclResult_t worst = ncclSuccess;
+      for (int root = 0; root < size(); ++root) {
+        const std::span<std::byte> piece = pieces[at(root)];
+        if (piece.empty()) continue;
+        keep_worst(worst, api_.broadcast(piece.data(), piece.data(), piece.size(), ncclInt8, root,
+                                         comm, stream_));
+      }
+      return worst;
+    });
+  });
+}
+
+void NcclGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
+  DS_ASSERT(root >= 0 && root < size());
+  run("broadcast", data.size(), deadline, [&](ncclComm_t comm) {
+    if (data.empty()) return ncclSuccess;
+    return api_.broadcast(data.data(), data.data(), data.size(), ncclInt8, root, comm, stream_);
+  });
+}
+
+void NcclGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
+  DS_ASSERT(to >= 0 && to < size() && to != rank());
+  run("send", data.size(), deadline, [&](ncclComm_t comm) {
+    if (data.empty()) return ncclSuccess;
+    return api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
+  });
+}
+
+void NcclGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
+  DS_ASSERT(from >= 0 && from < size() && from != rank());
+  run("receive", data.size(), deadline, [&](ncclComm_t comm) {
+    if (data.empty()) return ncclSuccess;
+    return api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
+  });
+}
+
+void NcclGroup::barrier(Deadline deadline) {
+  std::byte* const marks = marks_->data();
+  run("barrier", 1, deadline, [&](ncclComm_t comm) {
+    return api_.all_gather(marks + rank(), marks, 1, ncclInt8, comm, stream_);
+  });
+  std::size_t place = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    place = (log_.newest()->number - 1) % FlightLog::kFlights;
+  }
+  wait_for_end(ended_[place].get);
+  raise_failure();
+}
+
+}  // namespace ds::comm

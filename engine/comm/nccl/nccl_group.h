@@ -1,0 +1,99 @@
+// A group over NCCL: operations are put on a stream and run there; a watchdog sees that they end.
+//
+// NCCL says nothing when a peer does not come: its kernels spin. So every operation lies between
+// two events; one that runs longer than its deadline allows ends the communicator, which releases
+// the stream, and the group's error says where each rank was (positions.h).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/comm/collectives.h"
+#include "engine/comm/nccl/communicator.h"
+#include "engine/comm/nccl/flight_log.h"
+#include "engine/comm/nccl/nccl_watchdog.h"
+#include "engine/comm/nccl/positions.h"
+#include "engine/device/device.h"
+
+namespace ds::comm {
+
+class NcclGroup final : public Group, private NcclWatchdog::Watched {
+ public:
+  struct Parts {
+    GroupSpec spec{};
+    int rank = 0;  // in the group
+    const NcclApi* api = nullptr;
+    Device* device = nullptr;
+    std::unique_ptr<Communicator> comm;  // ready
+    std::unique_ptr<Group> control;      // of the same members, over the host's wire
+    std::shared_ptr<NcclWatchdog> watchdog;
+    Activity* activity = nullptr;
+  };
+  explicit NcclGroup(Parts parts);
+  ~NcclGroup() override;
+
+  [[nodiscard]] int rank() const override { return parts_.rank; }
+  [[nodiscard]] int size() const override { return static_cast<int>(spec().ranks.size()); }
+  [[nodiscard]] const GroupSpec& spec() const override { return parts_.spec; }
+  void about(std::string_view path) override { about_.assign(path); }
+  /// Before the first call operations run on a stream of the group's own, and are done on return.
+  void run_on(Stream& stream) override;
+  void raise_failure() override;
+  void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
+  void all_gather(ReceivePieces pieces, Deadline deadline) override;
+  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
+  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
+  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
+  /// Waits for the stream.
+  void barrier(Deadline deadline) override;
+  void abort() override;
+
+ private:
+  using Put = FunctionRef<ncclResult_t(ncclComm_t)>;
+  struct Event {
+    Event();
+    ~Event() { static_cast<void>(cudaEventDestroy(get)); }
+    Event(const Event&) = delete;
+    cudaEvent_t get = nullptr;
+  };
+  enum class Health : std::uint8_t { well, asking, failed };  // asking: the others, where they are
+
+  void look(Clock::time_point now) override;
+  void forgive(Clock::duration gap) override;
+  bool is_busy() override;
+
+  std::size_t begin(const char* operation, std::uint64_t bytes, Deadline deadline);
+  void run(const char* operation, std::uint64_t bytes, Deadline deadline, Put put);
+  ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
+  void wait_for_place();
+  void wait_for_end(cudaEvent_t end);
+  bool advance(Clock::time_point now);
+  void find_trouble(Clock::time_point now);
+  void fail(const std::string& operation, const std::string& why);
+  void throw_if_failed(const char* operation);
+  [[noreturn]] void throw_failure(const std::string& before);
+  [[nodiscard]] std::string text_of_newest();
+  [[nodiscard]] std::string ask_others(const Position& own);
+  [[nodiscard]] std::string head() const;
+
+  Parts parts_;
+  const NcclApi& api_;
+  std::unique_ptr<Stream> own_stream_;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Arena> marks_;  // what a barrier sends: one byte per member
+  std::array<Event, FlightLog::kFlights> begun_, ended_;  // by place in the log
+  std::string about_;
+  std::mutex look_mutex_;  // of looks, which are the watchdog's and raise_failure's
+  std::mutex mutex_;       // of what follows
+  std::condition_variable told_;
+  FlightLog log_;
+  Health health_ = Health::well;
+  std::string message_;  // what went wrong
+};
+
+}  // namespace ds::comm
