@@ -36,6 +36,7 @@ class Kernels {
     std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
     std::int64_t kv_heads = 0;   // 0: as many as heads
     std::int64_t head_size = 0;  // 0: width / heads
+    bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

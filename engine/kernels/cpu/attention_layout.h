@@ -11,15 +11,16 @@ inline constexpr std::int64_t kAttentionBlock =
     kPanel;  // query rows, and key columns, taken at once
 
 struct AttentionSizes {
-  std::int64_t batch, heads, time, depth;
+  std::int64_t batch, heads, groups, time, depth;  // groups: heads of keys and of values
   DType type;
   const PackKernels& pack;
   Operand operand;
 
-  AttentionSizes(const Context& c, DType act, std::int64_t b, std::int64_t h, std::int64_t t,
-                 std::int64_t d)
+  AttentionSizes(const Context& c, DType act, std::int64_t b, std::int64_t h, std::int64_t g,
+                 std::int64_t t, std::int64_t d)
       : batch(b),
         heads(h),
+        groups(g),
         time(t),
         depth(d),
         type(act),
@@ -29,6 +30,8 @@ struct AttentionSizes {
   [[nodiscard]] std::int64_t even(std::int64_t k) const {  // bf16 operands go in pairs
     return pack.element_bytes == 2 ? round_up(k, 2) : k;
   }
+  /// Elements of a row of dqkv.
+  [[nodiscard]] std::int64_t row() const { return (heads + 2 * groups) * depth; }
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kAttentionBlock); }
   [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
     return std::min(kAttentionBlock, time - block * kAttentionBlock);
@@ -57,6 +60,8 @@ struct AttentionPieces {
   std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
   std::byte *p, *ds;
   float *scores, *dp, *factors, *tile, *delta;
+  float *dk, *dv;    // sums over the query heads of a group, (depth panel, T, kPanel)
+  float* bias_back;  // a head's bias, last distance first
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {
@@ -84,6 +89,10 @@ struct AttentionPieces {
     factors = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
     tile = scratch.take<float>(kAttentionBlock * kPanel);
     delta = scratch.take<float>(backward ? s.time : 0);
+    const bool sums = backward && s.groups != s.heads;
+    dk = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
+    dv = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
+    bias_back = scratch.take<float>(backward ? 2 * s.time : 0);
   }
 };
 

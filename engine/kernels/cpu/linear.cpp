@@ -11,21 +11,31 @@ namespace {
 // threads.
 constexpr std::int64_t kGradientRows = 2048;
 
-/// Writes a tile of (rows, S*H*D) into (S, B, H, T, D): cut where a head or a sequence ends.
+/// What is added to the columns of a tile.
+const void* bias_at(const Linear& a, std::int64_t column) {
+  return a.bias ? at(a.bias.data, a.bias.dtype, column) : nullptr;
+}
+
+/// Writes a tile of (rows, (H + 2G) * D) into heads: cut where a head or a sequence ends.
 void store_heads(const ActKernels& act, const Tile& tile, const Linear& a) {
   const Shape& shape = a.out.shape;
-  const std::int64_t batch = shape[1], heads = shape[2], time = shape[3], depth = shape[4];
+  const std::int64_t batch = shape[1], time = shape[3], depth = shape[4];
+  const bool grouped = shape[0] == 1;
+  const std::int64_t heads = grouped ? shape[2] - 2 * a.kv_heads : shape[2];
+  const std::int64_t groups = grouped ? a.kv_heads : heads;
   for (std::int64_t c = 0; c < tile.columns;) {
-    const std::int64_t column = tile.column + c;
-    const std::int64_t s = column / (heads * depth), h = column / depth % heads, d = column % depth;
+    const std::int64_t column = tile.column + c, head = column / depth, d = column % depth;
+    // Heads of queries, of keys and of values each lie together: `first` is their first.
+    const std::int64_t first = head < heads ? 0 : head < heads + groups ? heads : heads + groups;
+    const std::int64_t together = head < heads ? heads : groups;
     const std::int64_t columns = std::min(tile.columns - c, depth - d);
     for (std::int64_t r = 0; r < tile.rows;) {
       const std::int64_t b = (tile.row + r) / time, t = (tile.row + r) % time;
       const std::int64_t rows = std::min(tile.rows - r, time - t);
-      const std::int64_t to = (((s * batch + b) * heads + h) * time + t) * depth + d;
+      const std::int64_t place = batch * first + b * together + head - first;
       act.store_tile(tile.data + r * kPanel + c, rows, columns,
-                     {.bias = at(a.bias.data, a.bias.dtype, column),
-                      .out = at(a.out.data, a.out.dtype, to),
+                     {.bias = bias_at(a, column),
+                      .out = at(a.out.data, a.out.dtype, (place * time + t) * depth + d),
                       .stride = depth});
       r += rows;
     }
@@ -54,7 +64,7 @@ Product weight_product(DType type, std::int64_t rows, std::int64_t k, std::int64
 
 void run(const Context& c, const Linear& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
-  DS_ASSERT(a.out.elements() == rows * n && a.bias.elements() == n);
+  DS_ASSERT(a.out.elements() == rows * n && (!a.bias || a.bias.elements() == n));
   DS_ASSERT((a.epilogue == Linear::Epilogue::gelu) == static_cast<bool>(a.pre));
   Product product = forward_product(a.in.dtype, rows, k, n);
   product.a.data = a.in.data;
@@ -66,7 +76,7 @@ void run(const Context& c, const Linear& a) {
     if (a.epilogue == Linear::Epilogue::heads) return store_heads(act, tile, a);
     const std::int64_t to = tile.row * n + tile.column;
     act.store_tile(tile.data, tile.rows, tile.columns,
-                   {.bias = at(a.bias.data, a.bias.dtype, tile.column),
+                   {.bias = bias_at(a, tile.column),
                     .out = at(a.out.data, a.out.dtype, to),
                     .pre = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
                     .stride = n});
@@ -75,7 +85,7 @@ void run(const Context& c, const Linear& a) {
 
 void run(const Context& c, const LinearBackwardInput& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.dout.elements() / n;
-  DS_ASSERT(a.din.elements() == rows * k);
+  DS_ASSERT(a.din.elements() == rows * k && (!a.pre || a.pre.elements() == rows * k));
   Product product = input_product(a.dout.dtype, rows, k, n);
   product.a.data = a.dout.data;
   product.b.data = a.weight.data;
@@ -83,8 +93,11 @@ void run(const Context& c, const LinearBackwardInput& a) {
   const ProductScratch pieces(scratch, c, product);
   const ActKernels& act = c.act(a.dout.dtype);
   multiply(c, product, pieces, [&](const Tile& tile, int) {
+    const std::int64_t to = tile.row * k + tile.column;
     act.store_tile(tile.data, tile.rows, tile.columns,
-                   {.out = at(a.din.data, a.din.dtype, tile.row * k + tile.column), .stride = k});
+                   {.out = at(a.din.data, a.din.dtype, to),
+                    .slope_of = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
+                    .stride = k});
   });
 }
 
@@ -125,8 +138,13 @@ void run(const Context& c, const LinearBackwardWeight& a) {
 std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
   const std::int64_t rows = e.micro * e.seq_len;
   if (rows == 0 || e.width == 0 || e.ffn == 0) return 0;
-  const std::int64_t shapes[][2] = {
-      {e.width, 3 * e.width}, {e.width, e.width}, {e.width, e.ffn}, {e.ffn, e.width}};
+  const std::int64_t heads = std::max<std::int64_t>(e.heads, 1);
+  const std::int64_t groups = e.kv_heads == 0 ? heads : e.kv_heads;
+  const std::int64_t depth = e.head_size == 0 ? e.width / heads : e.head_size;
+  const std::int64_t shapes[][2] = {{e.width, (heads + 2 * groups) * depth},
+                                    {heads * depth, e.width},
+                                    {e.width, e.gated ? 2 * e.ffn : e.ffn},
+                                    {e.ffn, e.width}};
   std::size_t largest = 0;
   for (const auto& [k, n] : shapes) {
     for (const auto make : {forward_product, input_product, weight_product}) {

@@ -48,7 +48,7 @@ class CpuKernels final : public Kernels {
     return std::max({cpu::linear_scratch_bytes(context_, e),
                      cpu::attention_scratch_bytes(context_, e),
                      cpu::head_scratch_bytes(context_, e), cpu::layer_norm_scratch_bytes(e),
-                     cpu::squared_sum_scratch_bytes(e)});
+                     cpu::rotary_scratch_bytes(context_, e), cpu::squared_sum_scratch_bytes(e)});
   }
   void set_workspace(std::byte* data, std::size_t bytes) override {
     DS_ASSERT(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);
@@ -60,13 +60,13 @@ class CpuKernels final : public Kernels {
   void run(const EmbedBackward& a, Stream&) override { cpu::run(context_, a); }
   void run(const LayerNorm& a, Stream&) override { cpu::run(context_, a); }
   void run(const LayerNormBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const RmsNorm&, Stream&) override { not_there(); }
-  void run(const RmsNormBackward&, Stream&) override { not_there(); }
-  void run(const SwiGlu&, Stream&) override { not_there(); }
-  void run(const SwiGluBackward&, Stream&) override { not_there(); }
-  void run(const Rotary&, Stream&) override { not_there(); }
-  void run(const RelativeBias&, Stream&) override { not_there(); }
-  void run(const RelativeBiasBackward&, Stream&) override { not_there(); }
+  void run(const RmsNorm& a, Stream&) override { cpu::run(context_, a); }
+  void run(const RmsNormBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const SwiGlu& a, Stream&) override { cpu::run(context_, a); }
+  void run(const SwiGluBackward& a, Stream&) override { cpu::run(context_, a); }
+  void run(const Rotary& a, Stream&) override { cpu::run(context_, a); }
+  void run(const RelativeBias& a, Stream&) override { cpu::run(context_, a); }
+  void run(const RelativeBiasBackward& a, Stream&) override { cpu::run(context_, a); }
   void run(const Linear& a, Stream&) override { product(a); }
   void run(const LinearBackwardInput& a, Stream&) override { product(a); }
   void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
@@ -96,7 +96,6 @@ class CpuKernels final : public Kernels {
   }
 
  private:
-  static void not_there() { DS_ASSERT(false, "no program has this op yet"); }
   /// The caller may be any thread, and works as thread 0: it must not start OpenMP threads either.
   template <class Op>
   void product(const Op& a) {

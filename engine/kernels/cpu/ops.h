@@ -1,4 +1,4 @@
-// The CPU backend's operations, one family a file; cpu_kernels.cpp connects them to the seam.
+// The CPU backend's operations, one family a file; make_backend.cpp connects them to the seam.
 #pragma once
 
 #include "engine/kernels/cpu/context.h"
@@ -10,6 +10,13 @@ void run(const Context& c, const Embed& a);
 void run(const Context& c, const EmbedBackward& a);
 void run(const Context& c, const LayerNorm& a);
 void run(const Context& c, const LayerNormBackward& a);
+void run(const Context& c, const RmsNorm& a);
+void run(const Context& c, const RmsNormBackward& a);
+void run(const Context& c, const SwiGlu& a);
+void run(const Context& c, const SwiGluBackward& a);
+void run(const Context& c, const Rotary& a);
+void run(const Context& c, const RelativeBias& a);
+void run(const Context& c, const RelativeBiasBackward& a);
 void run(const Context& c, const Linear& a);
 void run(const Context& c, const LinearBackwardInput& a);
 void run(const Context& c, const LinearBackwardWeight& a);
@@ -33,6 +40,7 @@ std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t attention_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e);
+std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t squared_sum_scratch_bytes(const Kernels::Extents& e);
 
 /// FLOP/s of the best of several plain products of `type` on the whole pool.

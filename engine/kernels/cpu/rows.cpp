@@ -1,6 +1,7 @@
 // Embedding, layer norm, GELU's gradient and sums: operations that read memory once.
 #include <cstring>
 
+#include "engine/kernels/cpu/norm_blocks.h"
 #include "engine/kernels/cpu/ops.h"
 
 namespace ds::cpu {
@@ -9,22 +10,6 @@ namespace {
 constexpr std::int64_t kRowsPerTask = 32;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kColumnsPerTask = 64;
-// Layer norm's weight gradients are summed in blocks of rows, and the blocks in order. Arithmetic.
-constexpr std::int64_t kNormBlocks = 64;
-constexpr std::int64_t kSmallestNormBlock = 32;
-
-std::int64_t norm_block_rows(std::int64_t rows) {
-  return std::max(kSmallestNormBlock, ceil_div(rows, kNormBlocks));
-}
-
-/// body(first, count) over [0, n) in pieces.
-template <class Body>
-void in_pieces(const Context& c, std::int64_t n, std::int64_t piece, Body body) {
-  c.pool.parallel_for(ceil_div(n, piece), [&](std::int64_t task, int) {
-    const std::int64_t first = task * piece;
-    body(first, std::min(piece, n - first));
-  });
-}
 
 }  // namespace
 
@@ -108,7 +93,7 @@ void run(const Context& c, const LayerNormBackward& a) {
                              .width = width},
                             i * block, std::min(block, rows - i * block));
   });
-  in_pieces(c, width, 4 * kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
+  in_pieces(c, width, kNormColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
     c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
                        a.accumulate);
     c.vector.sum_parts(dbiases, blocks, width, first, count, static_cast<float*>(a.dbias.data),

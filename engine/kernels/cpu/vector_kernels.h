@@ -20,7 +20,8 @@ inline constexpr std::int64_t kPanel = 64;
 struct TileOutput {
   const void* bias = nullptr;  // one value per column, or none
   void* out = nullptr;
-  void* pre = nullptr;  // with it, out = gelu(pre)
+  void* pre = nullptr;             // with it, out = gelu(pre)
+  const void* slope_of = nullptr;  // with it, out = tile * gelu'(slope_of)
   std::int64_t stride = 0;
 };
 
@@ -40,6 +41,22 @@ struct LayerNormBackwardRows {
   std::int64_t width;
 };
 
+struct RmsNormRows {
+  const void *in, *delta, *weight;
+  void *sum, *out;
+  float* rstd;
+  std::int64_t width;
+  float eps;
+};
+
+struct RmsNormBackwardRows {
+  const void *dout, *in, *weight, *dresidual;
+  const float* rstd;
+  void* din;
+  float* dweight;  // partial sums of these rows, overwritten
+  std::int64_t width;
+};
+
 /// The random numbers of one sample's dropout, as dropout_words() and drop() use them.
 struct DropoutKey {
   std::uint32_t philox[2];
@@ -51,7 +68,10 @@ struct DropoutKey {
 struct SoftmaxRows {
   float* in;
   std::int64_t in_stride, rows, columns, first_valid;
+  std::int64_t valid_step = 1;  // row r sees first_valid + r * valid_step columns, at most `limit`
+  std::int64_t limit = INT64_MAX;
   float scale;
+  const float* bias = nullptr;  // added to in * scale: of row 0; row r's starts r before it
   void* out;
   float* lse;
   const DropoutKey* dropout = nullptr;  // of the probabilities, when given
@@ -93,6 +113,15 @@ struct ActKernels {
   void (*embed_row)(const void* token_row, const void* position_row, void* out, std::int64_t n);
   void (*layer_norm)(const LayerNormRows& a, std::int64_t row, std::int64_t rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
+  void (*rms_norm)(const RmsNormRows& a, std::int64_t row, std::int64_t rows);
+  void (*rms_norm_backward)(const RmsNormBackwardRows& a, std::int64_t row, std::int64_t rows);
+  /// out = silu(gate) * up.
+  void (*swiglu)(const void* gate, const void* up, void* out, std::int64_t n);
+  void (*swiglu_backward)(const void* gate, const void* up, const void* dout, void* dgate,
+                          void* dup, std::int64_t n);
+  /// Turns elements i and i + half by the angle whose cosine and sine are given.
+  void (*turn)(const void* in, const float* cosine, const float* sine, void* out,
+               std::int64_t half);
   void (*gelu)(const void* in, void* out, std::int64_t n);
   void (*gelu_backward)(const void* pre, const void* dout, void* din, std::int64_t n);
   void (*add)(const void* a, const void* b, void* out, std::int64_t n);
@@ -131,6 +160,9 @@ struct SoftmaxBackwardTile {
       diagonal;  // row r sees column c if c <= r + diagonal (by_column: if r <= c + diagonal)
   float scale;
   bool by_column;
+  std::int64_t keys = INT64_MAX;  // of this tile that count: columns, or rows when `by_column`
+  const float* bias = nullptr;    // added to s * scale: of row 0; row r's starts r before it
+  float* dbias = nullptr;         // += p (dp - delta), where bias is; not when `by_column`
 };
 
 /// Rearranging the operands of a product. Operand types: `from` in memory, `to` as oneDNN gets it.
@@ -149,8 +181,8 @@ struct PackKernels {
   void (*copy)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
                std::int64_t to_stride);
   /// Scores as panels: row r of panel p at in + p * in_stride + r * kPanel; row r is valid in its
-  /// first first_valid + r columns (at most `columns`). out (rows, columns) = softmax(in * scale),
-  /// zeros in the rest; lse = log of the denominator. `in` is clobbered.
+  /// first columns, as SoftmaxRows says. out (rows, columns) = softmax(in * scale + bias), zeros in
+  /// the rest; lse = log of the denominator (0 of a row without columns). `in` is clobbered.
   void (*attention_softmax)(const SoftmaxRows& a);
   /// One tile of its gradient.
   void (*softmax_backward)(const SoftmaxBackwardTile& a);

@@ -1,7 +1,7 @@
 // Rearranging operands of products into the layouts that oneDNN takes without a copy of its own.
 #pragma once
 
-#include "engine/kernels/cpu/simd/rows.h"
+#include "engine/kernels/cpu/simd/softmax.h"
 
 namespace ds::DS_LANES {
 
@@ -133,11 +133,13 @@ struct Packer {
         const F32 s = load(a.scores + r * cpu::kPanel + c);
         const F32 lse = a.by_column ? load(a.lse + c, n) : broadcast(a.lse[r]);
         const F32 delta = a.by_column ? load(a.delta + c, n) : broadcast(a.delta[r]);
-        F32 p = exp(fma(s, broadcast(a.scale), broadcast(0.0F) - lse));
+        const F32 shift = a.bias == nullptr ? broadcast(0.0F) - lse : load(a.bias - r + c, n) - lse;
+        F32 p = exp(fma(s, broadcast(a.scale), shift));
         const F32 column = load(index) + broadcast(static_cast<float>(c));
         const float border = static_cast<float>(a.by_column ? r - a.diagonal : r + a.diagonal);
         p = a.by_column ? select_less(column, broadcast(border), broadcast(0.0F), p)
                         : select_less(broadcast(border), column, broadcast(0.0F), p);
+        p = keep_keys(a, column, r, p);
         F32 dp = load(a.dp + r * cpu::kPanel + c);
         F32 kept = p;
         if (a.factors != nullptr) {
@@ -145,7 +147,11 @@ struct Packer {
           dp = dp * factor;
           kept = p * factor;
         }
-        const F32 ds = p * (dp - delta) * broadcast(a.scale);
+        const F32 change = p * (dp - delta), ds = change * broadcast(a.scale);
+        if (a.dbias != nullptr) {
+          float* to = a.dbias - r + c;
+          store(to, load(to, n) + change, n);
+        }
         if (n == 16) {
           if (p_row != nullptr) store(p_row + c, kept);
           store(ds_row + c, ds);
@@ -157,6 +163,14 @@ struct Packer {
     }
   }
 
+  /// 0 where the key does not count.
+  static DS_LANES_INLINE F32 keep_keys(const cpu::SoftmaxBackwardTile& a, F32 column, int64_t r,
+                                       F32 p) {
+    if (a.keys >= cpu::kPanel) return p;
+    if (a.by_column) return r < a.keys ? p : broadcast(0.0F);
+    return select_less(column, broadcast(static_cast<float>(a.keys)), p, broadcast(0.0F));
+  }
+
   static constexpr cpu::PackKernels table() {
     return {.element_bytes = sizeof(To),
             .k_multiple = kMultiple,
@@ -164,7 +178,7 @@ struct Packer {
             .panel_of_transposed = panel_of_transposed,
             .transpose = transpose_operand,
             .copy = copy,
-            .attention_softmax = Rows<To>::attention_softmax,
+            .attention_softmax = Softmax<To>::rows,
             .softmax_backward = softmax_backward};
   }
 };

@@ -1,4 +1,4 @@
-// Layer norm, embedding, GELU's gradient, sums and softmaxes: loops over rows of activations.
+// Layer norm, embedding, GELU's gradient, sums and logits: loops over rows of activations.
 #pragma once
 
 #include "engine/kernels/cpu/simd/random.h"
@@ -144,57 +144,11 @@ struct Rows {
     }
   }
 
-  static void attention_softmax(const cpu::SoftmaxRows& a) {
-    for (int64_t r = 0; r < a.rows; ++r) {
-      const int64_t valid = a.first_valid + r < a.columns ? a.first_valid + r : a.columns;
-      F32 top = broadcast(-3.0e38F);
-      for_panels(a, r, valid, [&](float* p, int64_t, int n) {
-        top = max(top, n == 16 ? load(p) : select_first(load(p), top, n));
-      });
-      const float largest_score = largest(top);
-      const F32 shift = broadcast(-largest_score * a.scale);
-      F32 total = broadcast(0.0F);
-      for_panels(a, r, valid, [&](float* p, int64_t, int n) {
-        F32 e = exp(fma(load(p), broadcast(a.scale), shift));
-        if (n < 16) e = select_first(e, broadcast(0.0F), n);
-        store(p, e);
-        total = total + e;
-      });
-      const float denominator = sum(total);
-      const F32 inverse = broadcast(1.0F / denominator);
-      Act* out = static_cast<Act*>(a.out) + r * a.columns;
-      U32 words[4] = {};
-      for_panels(a, r, a.columns, [&](float* p, int64_t c, int n) {
-        F32 x = c < valid ? load(p) * inverse : broadcast(0.0F);
-        if (a.dropout != nullptr && c < valid) {
-          if (c % 64 == 0) {
-            dropout_words(*a.dropout,
-                          a.group + static_cast<std::uint64_t>(r * a.groups_per_row + c / 64),
-                          words);
-          }
-          x = drop(*a.dropout, words[c / 16 % 4], x);
-        }
-        n == 16 ? store(out + c, x) : store(out + c, x, n);
-      });
-      store(a.lse + r, log(broadcast(denominator)) + broadcast(largest_score * a.scale), 1);
-    }
-  }
-
   /// The first n lanes of a, the rest of b.
   static DS_LANES_INLINE F32 select_first(F32 a, F32 b, int n) {
     alignas(64) static constexpr float kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                      8, 9, 10, 11, 12, 13, 14, 15};
     return select_less(load(kIndex), broadcast(static_cast<float>(n)), a, b);
-  }
-
-  /// f(p, column, n): sixteen scores at p, of which n count.
-  template <class Body>
-  static DS_LANES_INLINE void for_panels(const cpu::SoftmaxRows& a, int64_t r, int64_t columns,
-                                         Body body) {
-    for (int64_t c = 0; c < columns; c += 16) {
-      float* p = a.in + c / cpu::kPanel * a.in_stride + r * cpu::kPanel + c % cpu::kPanel;
-      body(p, c, static_cast<int>(columns - c < 16 ? columns - c : 16));
-    }
   }
 
   static float dot(const void* a, const void* b, int64_t n) {
@@ -264,6 +218,11 @@ struct Rows {
             .embed_row = embed_row,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,
+            .rms_norm = nullptr,  // table.cpp adds those that are not of this file
+            .rms_norm_backward = nullptr,
+            .swiglu = nullptr,
+            .swiglu_backward = nullptr,
+            .turn = nullptr,
             .gelu = gelu_forward,
             .gelu_backward = gelu_backward,
             .add = add,
@@ -275,7 +234,7 @@ struct Rows {
             .dropout = dropout,
             .from_f32 = from_f32,
             .to_f32 = to_f32,
-            .update = nullptr};  // update.h adds it
+            .update = nullptr};
   }
 };
 

@@ -1,5 +1,6 @@
 // The table of one instruction set. CMake compiles this file once for each, with DS_LANES and
 // DS_LANES_HEADER set.
+#include "engine/kernels/cpu/simd/gated.h"
 #include "engine/kernels/cpu/simd/pack.h"
 #include "engine/kernels/cpu/simd/sums.h"
 #include "engine/kernels/cpu/simd/update.h"
@@ -9,6 +10,11 @@ namespace ds::DS_LANES {
 template <class Act>
 constexpr cpu::ActKernels act_kernels() {
   cpu::ActKernels table = Rows<Act>::table();
+  table.rms_norm = Gated<Act>::rms_norm;
+  table.rms_norm_backward = Gated<Act>::rms_norm_backward;
+  table.swiglu = Gated<Act>::swiglu;
+  table.swiglu_backward = Gated<Act>::swiglu_backward;
+  table.turn = Gated<Act>::turn;
   table.update = update<Act>;
   return table;
 }

@@ -36,6 +36,8 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
     const float* in = tile + r * cpu::kPanel;
     Act* out = static_cast<Act*>(to.out) + r * to.stride;
     Act* pre = to.pre == nullptr ? nullptr : static_cast<Act*>(to.pre) + r * to.stride;
+    const Act* slope_of =
+        to.slope_of == nullptr ? nullptr : static_cast<const Act*>(to.slope_of) + r * to.stride;
     for_lanes(
         columns,
         [&](int64_t c) {
@@ -45,6 +47,7 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
             store(pre + c, x);
             x = gelu(rounded_as(pre, x));
           }
+          if (slope_of != nullptr) x = x * gelu_slope(load(slope_of + c));
           store(out + c, x);
         },
         [&](int64_t c, int n) {
@@ -54,6 +57,7 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
             store(pre + c, x, n);
             x = gelu(rounded_as(pre, x));
           }
+          if (slope_of != nullptr) x = x * gelu_slope(load(slope_of + c, n));
           store(out + c, x, n);
         });
   }

@@ -1,0 +1,202 @@
+// RMS norm, SwiGLU, rotary embedding and T5's relative position bias.
+#include <cmath>
+#include <cstring>
+
+#include "engine/kernels/cpu/norm_blocks.h"
+#include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/relative_bucket.h"
+
+namespace ds::cpu {
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 32;
+constexpr std::int64_t kPositionsPerTask = 4;
+
+}  // namespace
+
+void run(const Context& c, const RmsNorm& a) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const RmsNormRows args{.in = a.in.data,
+                         .delta = a.delta.data,
+                         .weight = a.weight.data,
+                         .sum = a.sum.data,
+                         .out = a.out.data,
+                         .rstd = static_cast<float*>(a.rstd.data),
+                         .width = width,
+                         .eps = a.eps};
+  const ActKernels& act = c.act(a.in.dtype);
+  in_pieces(c, rows, kRowsPerTask,
+            [&](std::int64_t first, std::int64_t count) { act.rms_norm(args, first, count); });
+}
+
+void run(const Context& c, const RmsNormBackward& a) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
+  Scratch scratch = c.scratch();
+  float* dweights = scratch.take<float>(blocks * width);
+  const ActKernels& act = c.act(a.in.dtype);
+  c.pool.parallel_for(blocks, [&](std::int64_t i, int) {
+    act.rms_norm_backward({.dout = a.dout.data,
+                           .in = a.in.data,
+                           .weight = a.weight.data,
+                           .dresidual = a.dresidual.data,
+                           .rstd = static_cast<const float*>(a.rstd.data),
+                           .din = a.din.data,
+                           .dweight = dweights + i * width,
+                           .width = width},
+                          i * block, std::min(block, rows - i * block));
+  });
+  in_pieces(c, width, kNormColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
+    c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
+                       a.accumulate);
+  });
+}
+
+void run(const Context& c, const SwiGlu& a) {
+  const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
+  const DType type = a.in.dtype;
+  DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.out.dtype == type);
+  in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      c.act(type).swiglu(at(a.in.data, type, 2 * r * ffn), at(a.in.data, type, (2 * r + 1) * ffn),
+                         at(a.out.data, type, r * ffn), ffn);
+    }
+  });
+}
+
+void run(const Context& c, const SwiGluBackward& a) {
+  const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
+  const DType type = a.in.dtype;
+  DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.din.elements() == 2 * rows * ffn);
+  in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      const std::int64_t gate = 2 * r * ffn, up = gate + ffn;
+      c.act(type).swiglu_backward(at(a.in.data, type, gate), at(a.in.data, type, up),
+                                  at(a.dout.data, type, r * ffn), at(a.din.data, type, gate),
+                                  at(a.din.data, type, up), ffn);
+    }
+  });
+}
+
+namespace {
+
+/// Where the heads of one Rotary lie: queries, then keys, then values.
+struct RotaryLayout {
+  std::int64_t time, heads, groups, depth, batch;
+  bool rows;
+
+  explicit RotaryLayout(const Rotary& a)
+      : time(a.seq_len),
+        heads(a.heads),
+        groups(a.kv_heads == 0 ? a.heads : a.kv_heads),
+        depth(a.rows ? a.in.shape[1] / (heads + 2 * groups) : a.in.shape[4]),
+        batch(a.in.elements() / (time * (heads + 2 * groups) * depth)),
+        rows(a.rows) {
+    DS_ASSERT(depth % 2 == 0 && a.in.elements() == a.out.elements());
+    DS_ASSERT(a.in.elements() == batch * time * (heads + 2 * groups) * depth);
+  }
+  /// First element of head h of all heads, 0 <= h < heads + 2 groups.
+  [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t h, std::int64_t t) const {
+    if (rows) return ((b * time + t) * (heads + 2 * groups) + h) * depth;
+    const std::int64_t part = h < heads ? 0 : h < heads + groups ? heads : heads + groups;
+    const std::int64_t count = h < heads ? heads : groups;
+    return (batch * time * part + (b * count + h - part) * time + t) * depth;
+  }
+};
+
+/// theta^(-2i/D) for i < D/2.
+void fill_rates(const Rotary& a, std::int64_t half, float* rates) {
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double power = static_cast<double>(i) / static_cast<double>(half);
+    rates[i] = static_cast<float>(std::pow(static_cast<double>(a.theta), -power));
+  }
+}
+
+/// Cosines and sines of one position's angles.
+void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float* rates,
+                 float* cosine, float* sine) {
+  for (std::int64_t i = 0; i < half; ++i) {
+    const float angle = static_cast<float>(t) * rates[i];
+    cosine[i] = static_cast<float>(std::cos(static_cast<double>(angle)));
+    sine[i] = static_cast<float>(std::sin(static_cast<double>(angle)));
+    if (a.inverse) sine[i] = -sine[i];
+  }
+}
+
+}  // namespace
+
+void run(const Context& c, const Rotary& a) {
+  const RotaryLayout l(a);
+  const ActKernels& act = c.act(a.in.dtype);
+  const DType type = a.in.dtype;
+  Scratch scratch = c.scratch();
+  float* angles = scratch.take<float>(c.pool.size() * l.depth);
+  float* rates = scratch.take<float>(l.depth / 2);
+  fill_rates(a, l.depth / 2, rates);
+  const auto bytes = static_cast<std::size_t>(l.depth * size_of(type));
+  const auto position = [&](std::int64_t t, float* cosine, float* sine) {
+    fill_angles(a, l.depth / 2, t, rates, cosine, sine);
+    for (std::int64_t b = 0; b < l.batch; ++b) {
+      for (std::int64_t h = 0; h < l.heads + 2 * l.groups; ++h) {
+        const void* from = at(a.in.data, type, l.at(b, h, t));
+        void* to = at(a.out.data, type, l.at(b, h, t));
+        if (h < l.heads + l.groups) {
+          act.turn(from, cosine, sine, to, l.depth / 2);
+        } else if (from != to) {
+          std::memcpy(to, from, bytes);
+        }
+      }
+    }
+  };
+  c.pool.parallel_for(ceil_div(l.time, kPositionsPerTask), [&](std::int64_t task, int thread) {
+    float* cosine = angles + thread * l.depth;
+    const std::int64_t first = task * kPositionsPerTask;
+    for (std::int64_t t = first; t < std::min(first + kPositionsPerTask, l.time); ++t) {
+      position(t, cosine, cosine + l.depth / 2);
+    }
+  });
+}
+
+std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e) {
+  if (e.heads == 0) return 0;
+  Scratch scratch;
+  const std::int64_t depth = e.head_size == 0 ? e.width / e.heads : e.head_size;
+  scratch.take<float>(c.pool.size() * depth);
+  scratch.take<float>(depth / 2);
+  return scratch.used();
+}
+
+void run(const Context& c, const RelativeBias& a) {
+  const std::int64_t buckets = a.table.shape[0], heads = a.table.shape[1];
+  const std::int64_t distances = a.out.shape[1], time = (distances + 1) / 2;
+  DS_ASSERT(a.out.shape[0] == heads);
+  const ActKernels& act = c.act(a.table.dtype);
+  c.pool.parallel_for(heads, [&](std::int64_t h, int) {
+    float* out = static_cast<float*>(a.out.data) + h * distances;
+    for (std::int64_t d = 0; d < distances; ++d) {
+      const std::int64_t bucket =
+          relative_bucket(d - (time - 1), buckets, a.max_distance, a.bidirectional);
+      act.to_f32(at(a.table.data, a.table.dtype, bucket * heads + h), out + d, 1);
+    }
+  });
+}
+
+void run(const Context& c, const RelativeBiasBackward& a) {
+  const std::int64_t buckets = a.dtable.shape[0], heads = a.dtable.shape[1];
+  const std::int64_t distances = a.dout.shape[1], time = (distances + 1) / 2;
+  DS_ASSERT(a.dout.shape[0] == heads);
+  auto* dtable = static_cast<float*>(a.dtable.data);
+  c.pool.parallel_for(heads, [&](std::int64_t h, int) {
+    const float* dout = static_cast<const float*>(a.dout.data) + h * distances;
+    for (std::int64_t bucket = 0; bucket < buckets && !a.accumulate; ++bucket) {
+      dtable[bucket * heads + h] = 0;
+    }
+    for (std::int64_t d = 0; d < distances; ++d) {
+      const std::int64_t bucket =
+          relative_bucket(d - (time - 1), buckets, a.max_distance, a.bidirectional);
+      dtable[bucket * heads + h] += dout[d];
+    }
+  });
+}
+
+}  // namespace ds::cpu
