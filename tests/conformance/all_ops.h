@@ -62,6 +62,7 @@ class AllOps {
     report("dropout", out);
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
     report("add", out);
+    gated(a, b);
     embedding();
     optimizer(n);
   }
@@ -155,6 +156,33 @@ class AllOps {
     report("norm din", din);
     report("norm dweight", dweight);
     report("norm dbias", dbias);
+  }
+
+  void gated(Buffer& a, Buffer& b) {
+    const std::int64_t w = c_.width, h = c_.heads;
+    Buffer weight = random_buffer(act_, {w}, 15), out(act_, {rows_, w}), din(act_, {rows_, w});
+    Buffer rstd(DType::f32, {rows_}), dweight(DType::f32, {w});
+    const ConstTensor in{a.data(), act_, {rows_, w}}, dout{b.data(), act_, {rows_, w}};
+    bench_.run(
+        RmsNorm{.in = in, .weight = weight.view(), .out = out.tensor(), .rstd = rstd.tensor()});
+    report("RMS norm", out);
+    bench_.run(RmsNormBackward{.dout = dout,
+                               .in = in,
+                               .weight = weight.view(),
+                               .rstd = rstd.view(),
+                               .din = din.tensor(),
+                               .dweight = dweight.tensor()});
+    report("RMS norm din", din);
+    report("RMS norm dweight", dweight);
+    Buffer both = random_buffer(act_, {rows_, 2 * w}, 16, 4), dboth(act_, {rows_, 2 * w});
+    bench_.run(SwiGlu{.in = both.view(), .out = out.tensor()});
+    report("SwiGLU", out);
+    bench_.run(SwiGluBackward{.in = both.view(), .dout = dout, .din = dboth.tensor()});
+    report("SwiGLU din", dboth);
+    Buffer qkv = random_buffer(act_, {3, c_.batch, h, c_.time, w / h}, 17);
+    bench_.run(Rotary{
+        .in = qkv.view(), .out = qkv.tensor(), .seq_len = c_.time, .heads = h, .kv_heads = h});
+    report("rotary", qkv);
   }
 
   void embedding() {
