@@ -119,6 +119,17 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
                      .split_master = config.precision.master == MasterWeights::split16}};
 }
 
+namespace {
+
+// Not measured: all of it on an accelerator, whose link is most often the faster way.
+double device_share(const TrainConfig& config) {
+  const std::int64_t percent = config.offload.optimizer.device_share;
+  return percent == kAuto ? (is_accelerator(config.device) ? 1.0 : 0.0)
+                          : static_cast<double>(percent) / 100.0;
+}
+
+}  // namespace
+
 OffloadSpec offload_spec(const TrainConfig& config) {
   return {.states = tier_of(config.offload.optimizer.device),
           .weights = tier_of(config.offload.param.device),
@@ -126,7 +137,7 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .tile = tile_of(config),
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap,
-          .device_share = config.offload.optimizer.device_share,
+          .device_share = device_share(config),
           .time = moment_of(config.offload.optimizer.update)};
 }
 
