@@ -20,7 +20,10 @@ find_programs() {
 }
 
 # One of our programs: with the libraries of the bundle, which other programs must not see.
-ours() { if [ -n "$library_path" ]; then LD_LIBRARY_PATH=$library_path "$@"; else "$@"; fi; }
+ours() {
+  if [ -z "$library_path" ]; then "$@"; return; fi
+  LD_LIBRARY_PATH=$library_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
+}
 
 wanted() {
   [ -z "$only" ] && return 0
@@ -58,11 +61,7 @@ logged() {
   log=$logs/$name.log spent=0
   [ "$limit" -ge 5 ] || { echo "no time left of --budget $budget" >"$log"; return 125; }
   local begin=$SECONDS status=0
-  if [ "$(type -t "$1")" = function ]; then
-    status_of_function "$limit" "$@" >"$log" 2>&1 || status=$?
-  else
-    LD_LIBRARY_PATH=$library_path timeout -k 10 "$limit" "$@" >"$log" 2>&1 || status=$?
-  fi
+  ours timeout -k 10 "$limit" "$@" >"$log" 2>&1 || status=$?
   spent=$((SECONDS - begin))
   [ "$status" = 124 ] && echo "ended: it took more than $limit s" >>"$log"
   return "$status"
@@ -71,17 +70,18 @@ logged() {
 # The last line of a log that says something, for a table.
 last_words() { grep -v '^[[:space:]=]*$' "$1" | tail -n 1 | cut -c 1-120 | tr '\t' ' '; }
 
-# 77 where there is no GPU; where there is one, everything but its use is a failure.
+# 77 where there is no GPU. A GPU that is there and cannot be used is a failure, and so is a broken plugin.
 look_for_device() {
   local status=0
   ours "$tests/gpu_probe" >"$logs/probe.log" 2>&1 || status=$?
   [ "$status" = 0 ] && return
+  [ -n "$self_test" ] && [ "$status" = 77 ] && die "the plugin of --self-test has no device: $(cat "$logs/probe.log")"
   cat "$logs/probe.log"
   if [ "$status" = 77 ] && [ ! -e /dev/nvidia0 ] && ! nvidia-smi -L >/dev/null 2>&1; then
     echo "skipped: no CUDA device here"
     exit 77
   fi
-  echo "run.sh: this machine has a GPU, but the CUDA backend cannot use it (lines above)" >&2
+  echo "run.sh: the CUDA backend cannot be used here (lines above)" >&2
   exit 1
 }
 
@@ -104,6 +104,12 @@ gather_facts() {
   fact probe "$(tr '\n\t' '; ' <"$logs/probe.log" | cut -c 1-600)"
 }
 
+stop_watcher() {
+  [ -n "${watcher:-}" ] || return 0
+  kill "$watcher" 2>/dev/null
+  wait "$watcher" 2>/dev/null
+}
+
 # Clocks and power twice a second while a benchmark runs; median, least and most of each afterwards.
 watch_clocks() {
   watcher=''
@@ -115,12 +121,13 @@ watch_clocks() {
 }
 clocks_seen() {
   [ -n "$watcher" ] || return 0
-  kill "$watcher" 2>/dev/null
-  wait "$watcher" 2>/dev/null
+  stop_watcher
+  watcher=''
   local column=1 name
   for name in sm_mhz power_w temperature_c; do
     cut -d, -f$column "$work/clocks" | tr -d ' ' | sort -n |
-      awk -v n=$name 'NF { v[++k] = $1 } END { if (k) printf "%s=%s\t%s_least=%s\t%s_most=%s\t", n, v[int((k + 1) / 2)], n, v[1], n, v[k] }'
+      awk -v n=$name 'NF { v[++k] = $1 }
+        END { if (k) printf "%s=%s\t%s_least=%s\t%s_most=%s\t", n, v[int((k + 1) / 2)], n, v[1], n, v[k] }'
     column=$((column + 1))
   done
 }

@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=1 ;;
     --no-peer) peer='' ;;
     --self-test) self_test=1 ;;
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown option $1; --help lists them" ;;
   esac
   shift
@@ -51,7 +51,7 @@ else
   kind=cuda
 fi
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'stop_watcher; rm -rf "$work"' EXIT
 logs=${logs:-$work/logs}
 mkdir -p "$logs"
 records=$work/records
