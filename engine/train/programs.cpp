@@ -147,7 +147,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       .micro = config.batch.micro,
       .seq_len = config.data.seq_len,
       .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
-      .act = act_of(config.precision.dtype)};
+      .act = act_of(config.precision.dtype),
+      .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{}};
   ModelShape one = shape, training = shape;
   one.micro = 1;
   training.dropout = config.model.dropout;
