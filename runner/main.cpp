@@ -8,6 +8,7 @@
 #include <exception>
 #include <string_view>
 
+#include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
 #include "runner/contract.h"
 #include "runner/plan_command.h"
@@ -25,6 +26,8 @@ constexpr std::string_view kHelp =
 
   --check     check configuration, data and memory; print nothing when all is well;
               --check=config: only the configuration, for a job that runs elsewhere
+  --devices   print what this machine trains on: processor, CUDA driver, GPUs, NVIDIA's libraries
+              and where they were found
   --version   print the version
   --help      print this text
 
@@ -37,7 +40,7 @@ std::atomic<int> stop_signal{0};
 void on_stop_signal(int signal) { stop_signal.store(signal); }
 
 struct Arguments {
-  bool check = false, check_config = false, help = false, version = false;
+  bool check = false, check_config = false, devices = false, help = false, version = false;
   std::string config;
   std::vector<std::string> overrides;
 };
@@ -52,6 +55,8 @@ Arguments parse(int argc, char** argv) {
       arguments.check_config = true;
     } else if (word == "--help" || word == "-h") {
       arguments.help = true;
+    } else if (word == "--devices") {
+      arguments.devices = true;
     } else if (word == "--version") {
       arguments.version = true;
     } else if (word.starts_with("-")) {
@@ -63,7 +68,8 @@ Arguments parse(int argc, char** argv) {
       arguments.overrides.push_back(word);
     }
   }
-  if (arguments.config.empty() && !arguments.help && !arguments.version) {
+  const bool only_tells = arguments.devices || arguments.help || arguments.version;
+  if (arguments.config.empty() && !only_tells) {
     throw ds::Error(ds::ErrorKind::usage, "no train.toml given",
                     "dsrunner train.toml [key=value ...]");
   }
@@ -89,6 +95,10 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
   }
   if (arguments.version) {
     fmt::print("dsrunner {}\n", DS_VERSION);
+    return 0;
+  }
+  if (arguments.devices) {
+    fmt::print("{}", ds::device_report());
     return 0;
   }
   const ds::JobRequest request{.config_path = arguments.config,

@@ -44,10 +44,9 @@ const Key kMemoryKeys[] = {
      "Tiles under way at one time.", DS_FIELD(offload.optimizer.buffers)},
     {"offload.optimizer.tile", K::count, false, 1024, kAny, "", "", "4194304",
      "Elements of one tile.", DS_FIELD(offload.optimizer.tile)},
-    {"offload.optimizer.device_share", K::number, true, 0, 1, "", "", "0.0",
-     "Share of the tiles in host memory that the device updates, for which their states come and go. "
-     "The rest is updated by the host's cores. The bits are the same.",
-     DS_FIELD(offload.optimizer.device_share)},
+    {"offload.optimizer.device_share", K::count, false, 0, 100, "auto", "", "\"auto\"",
+     "Percent of the tiles in host memory that the device updates, for which their states come and go; the host's cores update the rest. The bits are the same. auto: what measured rates make fastest; 0 on the CPU.",
+     DS_OR_AUTO(offload.optimizer.device_share, kAuto)},
     {"offload.optimizer.update", K::choice, false, 0, 0, kUpdates, "", "\"auto\"",
      "When tiles are updated: after the step's gradients, in the order of the next forward, or during backward (undone when clipping asks for it); auto: forward.", DS_WORD(offload.optimizer.update, kUpdates)},
 

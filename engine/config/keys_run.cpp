@@ -40,8 +40,8 @@ const Key kRunKeys[] = {
     {"log.every", K::integer, false, 1, kAny, "", "", "10",
      "Steps between lines of metrics.jsonl.", DS_FIELD(log.every)},
 
-    {"device.backend", K::choice, false, 0, 0, "auto|cpu", "cuda", "\"auto\"",
-     "Where the arithmetic runs.", DS_FIELD(device.backend)},
+    {"device.backend", K::choice, false, 0, 0, "auto|cpu|cuda", "", "\"auto\"",
+     "Where the arithmetic runs; auto: cuda where the plugin is there and sees a device.", DS_FIELD(device.backend)},
     {"device.threads", K::integer, false, 0, 4096, "", "", "0",
      "Threads of one rank; 0 = its share of the node's cores.", DS_FIELD(device.threads)},
     {"device.isa", K::choice, false, 0, 0, "auto|avx512|avx2", "", "\"auto\"",

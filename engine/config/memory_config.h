@@ -39,7 +39,7 @@ struct OptimizerOffload {
   std::int64_t buffers = 4;     // Slots of the ring of tiles.
   std::int64_t tile = 4 << 20;  // Elements of one tile.
   UpdateTime update = UpdateTime::automatic;
-  double device_share = 0;  // Of the tiles in host memory: updated by the device.
+  std::int64_t device_share = kAuto;  // Percent of the tiles in host memory; or kAuto.
   friend bool operator==(const OptimizerOffload&, const OptimizerOffload&) = default;
 };
 

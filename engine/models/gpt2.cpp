@@ -11,17 +11,6 @@ namespace ds {
 namespace {
 
 constexpr float kInitDeviation = 0.02F;
-// Elements of a chunk of logits. The chunk is arithmetic (its rows are summed in one product), so
-// it follows from shapes alone: 1024 rows of a byte vocabulary, 512 of GPT-2's.
-constexpr std::int64_t kChunkElements = 32 << 20;
-constexpr std::int64_t kMostChunkRows = 1024, kLeastChunkRows = 64;
-
-std::int64_t chunk_rows_of(std::int64_t rows, std::int64_t vocab) {
-  const auto fitting =
-      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(kChunkElements / vocab)));
-  return std::min(rows, std::clamp(fitting, kLeastChunkRows, kMostChunkRows));
-}
-
 ParamInit zeros() { return {.kind = ParamInit::Kind::zeros}; }
 ParamInit ones() { return {.kind = ParamInit::Kind::ones}; }
 ParamInit normal(float deviation) {
@@ -53,7 +42,7 @@ class Gpt2 {
                         .heads = config_.heads,
                         .ffn = config_.ffn,
                         .vocab = config_.vocab,
-                        .chunk_rows = chunk_rows_of(rows_, config_.vocab),
+                        .chunk_rows = shape_.head.rows_of(rows_, config_.vocab),
                         .act = shape_.act};
     return std::move(program_);
   }
@@ -228,7 +217,8 @@ class Gpt2 {
     const MicroBatch& batch = program_.micro_batches[0];
     emit(OpCode::head_loss, "head", {program_.final_activation, wte_, batch.targets},
          {batch.loss, batch.count},
-         {.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows_of(rows_, config_.vocab)});
+         {.valid_vocab = shape_.valid_vocab,
+          .chunk_rows = shape_.head.rows_of(rows_, config_.vocab)});
   }
 
   const ModelConfig& config_;

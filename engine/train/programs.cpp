@@ -119,6 +119,17 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
                      .split_master = config.precision.master == MasterWeights::split16}};
 }
 
+namespace {
+
+// Not measured: all of it on an accelerator, whose link is most often the faster way.
+double device_share(const TrainConfig& config) {
+  const std::int64_t percent = config.offload.optimizer.device_share;
+  return percent == kAuto ? (is_accelerator(config.device) ? 1.0 : 0.0)
+                          : static_cast<double>(percent) / 100.0;
+}
+
+}  // namespace
+
 OffloadSpec offload_spec(const TrainConfig& config) {
   return {.states = tier_of(config.offload.optimizer.device),
           .weights = tier_of(config.offload.param.device),
@@ -126,7 +137,7 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .tile = tile_of(config),
           .buffers = static_cast<int>(config.offload.optimizer.buffers),
           .overlap = config.zero.overlap,
-          .device_share = config.offload.optimizer.device_share,
+          .device_share = device_share(config),
           .time = moment_of(config.offload.optimizer.update)};
 }
 
@@ -136,7 +147,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       .micro = config.batch.micro,
       .seq_len = config.data.seq_len,
       .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
-      .act = act_of(config.precision.dtype)};
+      .act = act_of(config.precision.dtype),
+      .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{}};
   ModelShape one = shape, training = shape;
   one.micro = 1;
   training.dropout = config.model.dropout;

@@ -3,6 +3,7 @@
 //   equality_matrix [--cells N] [--seed S]   N random cells and the hard ones (what CI runs)
 //   equality_matrix --only dtype=bf16,world=3,...   one cell; axes left out are at their plainest
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
+//   ... --backend cuda [--steps N]           on the plugin's device, by one rank
 #include <stdlib.h>
 
 #include <algorithm>
@@ -38,6 +39,7 @@ struct Options {
   unsigned seed = 0;
   bool all = false;
   std::string only, table;
+  Place place;
 };
 
 class Folder {
@@ -58,11 +60,12 @@ class Folder {
 
 class Matrix {
  public:
-  Matrix() { write_job(folder_.path()); }
+  explicit Matrix(const Place& place) : place_(place) { write_job(folder_.path()); }
 
-  void check(const Cell& cell) {
+  void check(Cell cell) {
+    if (place_.accelerator) cell = by_one_rank(cell);
     const std::string& expected = reference(cell);
-    if (cell == reference_of(cell)) return;
+    if (cell == reference_of(cell) || !checked_.insert(cell).second) return;
     const std::string hash = run(cell);
     ++cells_;
     const bool same = !hash.empty() && hash == expected;
@@ -105,10 +108,18 @@ class Matrix {
     return references_[plain] = hash;
   }
 
+  // A device has one rank of a group, and it is no CPU that poses as one.
+  static Cell by_one_rank(Cell cell) {
+    for (std::size_t a = 0; a < cell.size(); ++a) {
+      if (axes()[a].name == "world" || axes()[a].name == "device") cell[a] = 0;
+    }
+    return cell;
+  }
+
   // Empty: the run failed, and why was said.
   std::string run(const Cell& cell) {
     try {
-      return train_cell(folder_.path(), cell);
+      return train_cell(folder_.path(), cell, place_);
     } catch (const Error& error) {
       fmt::print("FAILED: {}: {}\n", name_of(cell), error.for_people());
       return {};
@@ -116,6 +127,8 @@ class Matrix {
   }
 
   Folder folder_;
+  Place place_;
+  std::set<Cell> checked_;
   std::map<Cell, std::string> references_;
   std::vector<Cell> failures_;
   int cells_ = 0;
@@ -141,7 +154,8 @@ void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Opt
               "accumulation, {} virtual ranks, a tied head, dropout and clipping. A row is one\n"
               "arithmetic with its weights_hash; a column says how many of the runs with that\n"
               "setting have this hash. {} runs differ.\n",
-              options.seed, cells.size(), kEqualitySteps, kVirtualRanks, matrix.failures().size());
+              options.seed, cells.size(), options.place.steps, kVirtualRanks,
+              matrix.failures().size());
   for (std::size_t a = 0; a < axes().size(); ++a) {
     const Axis& axis = axes()[a];
     if (axis.kind == Axis::Kind::arithmetic) continue;
@@ -188,6 +202,13 @@ Options parse(int argc, char** argv) {
       options.only = next(i);
     } else if (option == "--table") {
       options.table = next(i);
+    } else if (option == "--backend") {
+      const std::string backend = next(i);
+      options.place.accelerator = backend == "cuda";
+      if (backend != "cuda" && backend != "cpu")
+        throw Error(ErrorKind::usage, fmt::format("no backend {}: cpu or cuda", backend));
+    } else if (option == "--steps") {
+      options.place.steps = std::stoi(next(i));
     } else if (option == "--all") {
       options.all = true;
     } else {
@@ -198,7 +219,7 @@ Options parse(int argc, char** argv) {
 }
 
 int run(const Options& options) {
-  Matrix matrix;
+  Matrix matrix(options.place);
   const std::vector<Cell> cells = options.all ? all_cells(options.seed) : std::vector<Cell>();
   for (const Cell& cell : cells) matrix.check(cell);
   if (!options.only.empty()) {

@@ -12,6 +12,7 @@
 #include "engine/base/error.h"
 #include "engine/config/load.h"
 #include "engine/data/corpus.h"
+#include "engine/plugin/plugin.h"
 #include "engine/train/trainer.h"
 #include "support/apart_device.h"
 #include "support/thread_collectives.h"
@@ -47,8 +48,9 @@ seed = 7
 
 class Rank {
  public:
-  Rank(const std::string& folder, const Cell& cell, int rank, std::shared_ptr<ThreadWorld> world)
-      : folder_(folder), cell_(cell), collectives_(std::move(world), rank) {}
+  Rank(const std::string& folder, const Cell& cell, const Place& place, int rank,
+       std::shared_ptr<ThreadWorld> world)
+      : folder_(folder), cell_(cell), place_(place), collectives_(std::move(world), rank) {}
 
   void run() {
     try {
@@ -76,11 +78,20 @@ class Rank {
     const CpuOptions options{.threads = static_cast<int>(config.device.threads),
                              .isa = config.device.isa};
     const bool is_apart = choice_of(cell_, "device") == "apart";
-    if (is_apart) config.device.backend = "cuda";  // what the passes are told of its memory
-    Backend backend = is_apart ? make_apart_backend(options) : make_cpu_backend(options);
+    // What the passes are told of its memory.
+    if (is_apart || place_.accelerator) config.device.backend = "cuda";
+    Backend backend = place_.accelerator ? make_accelerator_backend(options)
+                      : is_apart         ? make_apart_backend(options)
+                                         : make_cpu_backend(options);
     Trainer trainer(config, backend, groups, data);
-    for (int step = 0; step < kEqualitySteps; ++step) trainer.step(false);
+    for (int step = 0; step < place_.steps; ++step) trainer.step(false);
     hash_ = trainer.weights_hash();
+  }
+
+  static Backend make_accelerator_backend(const CpuOptions& options) {
+    Backend backend = open_cuda_plugin().make_backend(AcceleratorOptions{});
+    backend.host_kernels = make_cpu_backend(options).kernels;
+    return backend;
   }
 
   Group* make_group(const char* name) {
@@ -102,6 +113,7 @@ class Rank {
 
   const std::string& folder_;
   const Cell& cell_;
+  const Place place_;
   ThreadCollectives collectives_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::string hash_;
@@ -133,12 +145,12 @@ void write_job(const std::string& folder) {
   }
 }
 
-std::string train_cell(const std::string& folder, const Cell& cell) {
+std::string train_cell(const std::string& folder, const Cell& cell, const Place& place) {
   const auto world = std::make_shared<ThreadWorld>(world_of(cell));
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world->size(); ++rank)
-    ranks.push_back(std::make_unique<Rank>(folder, cell, rank, world));
+    ranks.push_back(std::make_unique<Rank>(folder, cell, place, rank, world));
   for (const auto& rank : ranks) threads.emplace_back([&rank] { rank->run(); });
   for (std::thread& thread : threads) thread.join();
   std::vector<std::exception_ptr> errors;

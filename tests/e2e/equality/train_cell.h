@@ -9,11 +9,17 @@ namespace ds::test {
 
 inline constexpr int kEqualitySteps = 20, kVirtualRanks = 4;
 
+/// Where cells are trained, and for how long. accelerator: on the plugin's device, one rank.
+struct Place {
+  bool accelerator = false;
+  int steps = kEqualitySteps;
+};
+
 /// Writes the text and the train.toml that all cells share into `folder`.
 void write_job(const std::string& folder);
 
-/// The hash of the weights after kEqualitySteps steps. Errors: Error of the first rank that failed;
-/// a setting that is not built is one.
-std::string train_cell(const std::string& folder, const Cell& cell);
+/// The hash of the weights after the last step. Errors: Error of the first rank that failed; a
+/// setting that is not built is one.
+std::string train_cell(const std::string& folder, const Cell& cell, const Place& place);
 
 }  // namespace ds::test

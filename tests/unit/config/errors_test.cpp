@@ -48,7 +48,7 @@ TEST_CASE("a wrong type or range says what is wanted and what is there") {
 TEST_CASE("what is planned and not built is refused, never ignored") {
   for (const char* assignment :
        {"checkpoint.dir=x", "train.epochs=2", "model.kv_heads=2", "precision.grad_accum=bf16",
-        "model.arch=llama", "device.backend=cuda", "data.tokenizer=gpt2.json", "deepspeed=x.json",
+        "model.arch=llama", "data.tokenizer=gpt2.json", "deepspeed=x.json",
         "model.init=some/folder"}) {
     CHECK(has(error_with({assignment}), "reserved: not built yet"));
   }

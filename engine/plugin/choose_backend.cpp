@@ -1,0 +1,67 @@
+// The choice, and what follows from it.
+#include "engine/plugin/choose_backend.h"
+
+#include <cstdlib>
+
+#include "engine/base/error.h"
+#include "engine/plugin/plugin.h"
+
+namespace ds {
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+AcceleratorState look_for_accelerator() {
+  try {
+    return {.devices = open_cuda_plugin().device_count()};
+  } catch (const Error& error) {
+    return {.trouble = first_line(error.what())};
+  }
+}
+
+Backend make_cpu(const DeviceConfig& device) {
+  return make_cpu_backend({.threads = static_cast<int>(device.threads), .isa = device.isa});
+}
+
+}  // namespace
+
+BackendChoice choose_backend(const std::string& wanted, const AcceleratorState& state) {
+  if (wanted != "auto") return {.backend = wanted};
+  if (!state.trouble.empty()) return {.backend = "cpu", .reason = state.trouble};
+  if (state.devices == 0) return {.backend = "cpu", .reason = "no CUDA device"};
+  return {.backend = "cuda"};
+}
+
+BackendChoice choose_backend(const DeviceConfig& device) {
+  const bool is_open = device.backend == "auto";
+  return choose_backend(device.backend, is_open ? look_for_accelerator() : AcceleratorState{});
+}
+
+Backend make_backend(const DeviceConfig& device, int local_rank) {
+  if (choose_backend(device).backend != "cuda") return make_cpu(device);
+  const AcceleratorOptions options{
+      .local_rank = local_rank,
+      .cache_dir = cache_folder(std::getenv("DSLAUNCH_CACHE_DIR"), std::getenv("XDG_CACHE_HOME"),
+                                std::getenv("HOME"))};
+  Backend backend = open_cuda_plugin().make_backend(options);
+  backend.host_kernels = make_cpu(device).kernels;
+  return backend;
+}
+
+std::string device_report() {
+  std::string text = make_cpu(DeviceConfig{}).device->description() + "\n";
+  try {
+    return text + open_cuda_plugin().report();
+  } catch (const Error& error) {
+    return text + error.for_people() + "\n";
+  }
+}
+
+std::string cache_folder(const char* own, const char* xdg, const char* home) {
+  if (own != nullptr) return own;
+  if (xdg != nullptr && *xdg == '/') return std::string(xdg) + "/dslaunch";
+  if (home != nullptr && *home == '/') return std::string(home) + "/.cache/dslaunch";
+  return {};
+}
+
+}  // namespace ds

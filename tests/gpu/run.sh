@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Everything that can be shown on a machine with a GPU, in one command; from a build or from a bundle
+# (scripts/gpu_bundle.sh). docs/gpu.md says what each step shows; tests/gpu/results/README.md, what it writes.
+#
+#   tests/gpu/run.sh [--only STEP,...] [--quick] [--budget SECONDS] [--rounds N] [--no-peer]
+#                    [--results FOLDER] [--logs FOLDER]
+#   steps: conformance equality losses sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
+#          bench:offload
+#   tests/gpu/run.sh --self-test     this script's own logic, in seconds, on an emulated device
+#                                    (DSLAUNCH_CUDA_PLUGIN); proves nothing about a GPU
+#
+# Exit: 0 all passed and at least one case ran on a GPU; 1 something failed or nothing ran; 77 no GPU here.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+only='' quick='' budget='' rounds='' peer=1 results=$here/results logs='' self_test=''
+die() { echo "run.sh: $*" >&2; exit 64; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only) only=${2:?}; shift ;;
+    --budget) budget=${2:?}; shift ;;
+    --rounds) rounds=${2:?}; shift ;;
+    --results) results=${2:?}; shift ;;
+    --logs) logs=${2:?}; shift ;;
+    --quick) quick=1 ;;
+    --no-peer) peer='' ;;
+    --self-test) self_test=1 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) die "unknown option $1; --help lists them" ;;
+  esac
+  shift
+done
+for step in ${only//,/ }; do
+  case $step in
+    conformance | equality | losses | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload) ;;
+    *) die "no step '$step'; --help lists them" ;;
+  esac
+done
+
+export PYTHONUNBUFFERED=1 LC_ALL=C
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+. "$here/common.sh"
+. "$here/steps.sh"
+. "$here/bench.sh"
+
+find_programs
+if [ -n "$self_test" ]; then
+  [ -n "${DSLAUNCH_CUDA_PLUGIN:-}" ] || die "--self-test wants DSLAUNCH_CUDA_PLUGIN, the emulated plugin"
+  kind=emulated
+else
+  kind=cuda
+fi
+work=$(mktemp -d)
+trap 'stop_watcher; rm -rf "$work"' EXIT
+logs=${logs:-$work/logs}
+mkdir -p "$logs"
+records=$work/records
+: >"$records"
+started=$SECONDS
+
+look_for_device
+gather_facts
+
+wanted conformance && step_conformance
+wanted equality && step_equality
+wanted losses && step_losses
+wanted sanitizer && step_sanitizer
+if wanted_any_bench; then
+  bench_peak
+  wanted bench:124m && bench_124m
+  wanted bench:1558m && bench_1558m
+  wanted bench:offload && bench_offload
+  wanted bench:llama8b && bench_llama8b
+fi
+finish

@@ -1,0 +1,115 @@
+# The steps of run.sh that show correctness. Sourced.
+# shellcheck shell=bash disable=SC2154
+
+# outcome STEP CASE STATUS_OF_COMMAND EXECUTED NOTE: passes when the command did and something ran on the device.
+outcome() {
+  local status=pass
+  [ "$3" = 0 ] || status=fail
+  [ "$3" = 125 ] && status=skip
+  [ "$3" = 0 ] && [ "$4" = 0 ] && status=fail
+  step "$1" "$2" $status "$spent" "$4" "$5"
+}
+
+# Forward and backward of every operation against the double-precision reference, with both kinds of attention.
+step_conformance() {
+  local attention ran status filter=()
+  [ -n "$self_test" ] && filter=(-tc='*squared*,stage*')
+  for attention in cudnn own; do
+    [ -n "$self_test" ] && [ $attention = cudnn ] && continue
+    status=0
+    logged "conformance_$attention" 300 env DS_TEST_BACKEND=cuda DSLAUNCH_CUDA_ATTENTION=$attention \
+      "$tests/conformance_kernels" "${filter[@]}" || status=$?
+    ran=$(sed -n 's/^accelerator operations executed: //p' "$log")
+    outcome conformance "attention=$attention" "$status" "${ran:-0}" \
+      "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')"
+  done
+}
+
+# ZeRO stages, offload and recompute never change a bit: one rank, four virtual ranks, so that sums have an order.
+step_equality() {
+  local cells=40 steps=20 status=0 ran
+  [ -n "$quick" ] && cells=12
+  [ -n "$self_test" ] && cells=0 steps=1
+  logged equality 240 "$tests/equality_matrix" --backend cuda --cells $cells --steps $steps --seed 7 || status=$?
+  ran=$(grep -cE '^[0-9a-f]{32}  (same|first|DIFFERS)' "$log")
+  outcome equality "$cells random cells and hard ones" $status "$ran" "$(last_words "$log")"
+}
+
+# A text to learn from: the sources that are here.
+small_text() { [ -s "$work/text" ] || cat "$here"/*.sh "$here"/*.py "$here"/*.awk >"$work/text"; }
+
+# losses_of NAME BACKEND KEYS...: a short run; "step loss" lines to $work/NAME.
+losses_of() {
+  local name=$1 backend=$2
+  shift 2
+  printf '[data]\ntrain = "%s"\nvalidation = 0\n' "$work/text" >"$work/train.toml"
+  logged "losses_$name" 120 "$bin/dsrunner" "$work/train.toml" device.backend="$backend" log.every=1 \
+    log.dir="$work/run_$name" "$@" || return
+  sed -n 's/.*"step":\([0-9]*\),"loss":\([^,]*\),.*/\1 \2/p' "$work/run_$name/metrics.jsonl" >"$work/$name"
+}
+
+# compare_losses A B: "largest relative difference, number of steps".
+compare_losses() {
+  awk 'NR == FNR { a[$1] = $2; next }
+       { d = ($2 - a[$1]) / a[$1]; if (d < 0) d = -d; if (!(d <= worst)) worst = d; ++n }
+       END { printf "%.3g %d", worst, n }' "$1" "$2"
+}
+
+# The GPU's losses against the CPU's over 20 steps. Tolerances, as parts of the loss:
+# fp32: both round sums of at most 1024 terms (2^-24 * sqrt(1024) / 2 = 1e-6 each) in another order, and 20 steps of
+#       AdamW carry the difference on: an update is lr * m / sqrt(v), so noise that turns the sign of a gradient near
+#       0 moves a weight by at most 2 * lr, where the loss is flat. 1e-4.
+# bf16: the CPU's own distance from its fp32 losses is what roundings to 8 bits do to them. The GPU rounds at the
+#       same places, with other errors of the same size: at most twice that distance, and 2e-4 for the rest.
+step_losses() {
+  local keys steps=20 dtype tolerance base difference count status
+  small_text
+  [ -n "$self_test" ] && steps=2
+  keys=(model.layers=3 model.hidden=192 model.heads=3 data.seq_len=128 batch.micro=4 batch.accum=2 optimizer.lr=1e-3
+    determinism.virtual_ranks=2 model.dropout=0.1 train.steps=$steps)
+  [ -n "$self_test" ] && keys+=(model.hidden=32 model.heads=2 model.layers=1 data.seq_len=16 batch.micro=1)
+  for dtype in fp32 bf16; do
+    losses_of cpu_$dtype cpu precision.dtype=$dtype "${keys[@]}" || { outcome losses "cpu $dtype" $? 0 "$(last_words "$log")"; return; }
+  done
+  base=$(compare_losses "$work/cpu_fp32" "$work/cpu_bf16" | cut -d ' ' -f 1)
+  for dtype in fp32 bf16; do
+    tolerance=1e-4
+    [ $dtype = bf16 ] && tolerance=$(awk -v b="$base" 'BEGIN { printf "%.3g", 2 * b + 2e-4 }')
+    status=0
+    losses_of gpu_$dtype cuda precision.dtype=$dtype "${keys[@]}" || status=$?
+    if [ $status != 0 ]; then
+      outcome losses "$dtype against the CPU" $status 0 "$(last_words "$log")"
+      continue
+    fi
+    read -r difference count <<<"$(compare_losses "$work/cpu_$dtype" "$work/gpu_$dtype")"
+    awk -v d="$difference" -v t="$tolerance" -v n="$count" -v s="$steps" 'BEGIN { exit !(d <= t && n == s) }' || status=1
+    outcome losses "$dtype against the CPU" $status "$count" \
+      "$count steps, differ by $difference of the loss; tolerance $tolerance"
+  done
+}
+
+# memcheck and racecheck on small cases, where the tool exists and can watch this device at all.
+step_sanitizer() {
+  local tool found='' place status ran
+  for place in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer; do
+    found=$(command -v $place) && break
+  done
+  [ -n "$self_test" ] && found=''
+  if [ -z "$found" ]; then
+    step sanitizer all skip 0 0 "no compute-sanitizer here"
+    return
+  fi
+  status=0
+  logged sanitizer_probe 60 "$found" --tool memcheck --error-exitcode 9 "$tests/gpu_probe" --touch || status=$?
+  if [ $status != 0 ] || ! grep -q '^touch right' "$log"; then
+    step sanitizer all skip "$spent" 0 "compute-sanitizer cannot watch this device: $(last_words "$log")"
+    return
+  fi
+  for tool in memcheck racecheck; do
+    status=0
+    logged sanitizer_$tool 240 env DS_TEST_BACKEND=cuda DS_TEST_SMALL=1 "$found" --tool $tool --error-exitcode 9 \
+      "$tests/conformance_kernels" || status=$?
+    ran=$(sed -n 's/^accelerator operations executed: //p' "$log")
+    outcome sanitizer $tool $status "${ran:-0}" "$(grep 'SUMMARY' "$log" | tail -n 1 | cut -c 1-120)"
+  done
+}
