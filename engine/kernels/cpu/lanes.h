@@ -1,9 +1,11 @@
 // The lanes of the instruction set this file is being compiled for, and what is built on them:
-// bf16, exp, log, sine and cosine. Included only by the sources that CMake compiles once per
+// bf16, exp and log. Included only by the sources that CMake compiles once per
 // instruction set.
 #pragma once
 
 #include DS_LANES_HEADER
+
+#include "engine/kernels/normal_numbers.h"
 
 namespace ds::DS_LANES {
 
@@ -65,45 +67,16 @@ DS_LANES_INLINE F32 sigmoid(F32 x) {
   return broadcast(1.0F) / (broadcast(1.0F) + exp(broadcast(0.0F) - x));
 }
 
-/// Natural logarithm of positive normal numbers, relative error below 2 ulp.
-DS_LANES_INLINE F32 log(F32 x) {
-  const U32 bits = bits_of(x);
-  // Mantissa in [sqrt(1/2), sqrt(2)): subtracting the bits of sqrt(1/2) moves the exponent's border
-  // there.
-  const U32 moved = bits - broadcast(0x3F3504F3U);
-  const F32 m =
-      from_bits((moved & broadcast(0x007FFFFFU)) + broadcast(0x3F3504F3U)) - broadcast(1.0F);
-  const F32 exponent = to_f32(shift_right<23>(moved + broadcast(0x3F800000U))) - broadcast(127.0F);
-  F32 p = broadcast(7.0376836292e-2F);  // Cephes logf
-  p = fma(p, m, broadcast(-1.1514610310e-1F));
-  p = fma(p, m, broadcast(1.1676998740e-1F));
-  p = fma(p, m, broadcast(-1.2420140846e-1F));
-  p = fma(p, m, broadcast(1.4249322787e-1F));
-  p = fma(p, m, broadcast(-1.6668057665e-1F));
-  p = fma(p, m, broadcast(2.0000714765e-1F));
-  p = fma(p, m, broadcast(-2.4999993993e-1F));
-  p = fma(p, m, broadcast(3.3333331174e-1F));
-  const F32 squared = m * m;
-  F32 y = p * m * squared;
-  y = fma(exponent, broadcast(-2.12194440e-4F), y);
-  y = fma(squared, broadcast(-0.5F), y);
-  return fma(exponent, broadcast(0.693359375F), m + y);
-}
+struct Lanes {
+  using F32 = DS_LANES::F32;
+  using U32 = DS_LANES::U32;
+  template <class T>
+  static DS_LANES_INLINE auto broadcast(T x) {
+    return DS_LANES::broadcast(x);
+  }
+};
 
-/// Sine and cosine of |x| <= pi / 4.
-DS_LANES_INLINE F32 sine(F32 x) {
-  const F32 z = x * x;
-  F32 p = broadcast(-1.9515295891e-4F);
-  p = fma(p, z, broadcast(8.3321608736e-3F));
-  p = fma(p, z, broadcast(-1.6666654611e-1F));
-  return fma(p * z, x, x);
-}
-DS_LANES_INLINE F32 cosine(F32 x) {
-  const F32 z = x * x;
-  F32 p = broadcast(2.443315711809948e-5F);
-  p = fma(p, z, broadcast(-1.388731625493765e-3F));
-  p = fma(p, z, broadcast(4.166664568298827e-2F));
-  return fma(p * z, z, fma(z, broadcast(-0.5F), broadcast(1.0F)));
-}
+/// Natural logarithm of positive normal numbers, relative error below 2 ulp.
+DS_LANES_INLINE F32 log(F32 x) { return NormalNumbers<Lanes>::log(x); }
 
 }  // namespace ds::DS_LANES

@@ -13,43 +13,6 @@ constexpr std::int64_t kTasksAtOnce = 4096;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kNormalsPerBlock = 64;
 
-UpdateRule rule_of(const OptimizerUpdate& a) {
-  const AdamWHyper adam{.grad_scale = a.grad_scale,
-                        .lr = a.lr,
-                        .beta1 = a.beta1,
-                        .beta2 = a.beta2,
-                        .eps = a.eps,
-                        .weight_decay = a.weight_decay,
-                        .bias_correction1 = a.bias_correction1,
-                        .bias_correction2 = a.bias_correction2};
-  return {.type = a.type,
-          .adamw = adamw_coefficients(adam),
-          .adam_l2 = adam_l2_coefficients(adam),
-          .sgd = sgd_coefficients({.grad_scale = a.grad_scale,
-                                   .lr = a.lr,
-                                   .momentum = a.momentum,
-                                   .weight_decay = a.weight_decay,
-                                   .nesterov = a.nesterov}),
-          .lion = lion_coefficients({.grad_scale = a.grad_scale,
-                                     .lr = a.lr,
-                                     .beta1 = a.beta1,
-                                     .beta2 = a.beta2,
-                                     .weight_decay = a.weight_decay})};
-}
-
-void require_fit(const OptimizerUpdate& a, std::int64_t n) {
-  using Type = OptimizerUpdate::Type;
-  const auto is = [&](const Tensor& t, DType type) { return t.dtype == type && t.elements() == n; };
-  DS_ASSERT(is(a.m, DType::f32) && a.grad.dtype == DType::f32);
-  const bool two_moments = a.type == Type::adamw || a.type == Type::adam_l2;
-  DS_ASSERT(!two_moments || is(a.v, DType::f32));
-  if (a.low) {
-    DS_ASSERT(!a.master && is(a.low, DType::i16) && is(a.weights, DType::bf16));
-  } else {
-    DS_ASSERT(is(a.master, DType::f32) && (!a.weights || a.weights.elements() == n));
-  }
-}
-
 }  // namespace
 
 void run(const Context& c, const SquaredSum& a) {

@@ -6,10 +6,7 @@
 #include <cstdint>
 
 #include "engine/kernels/kernels.h"
-#include "engine/optim/adam_l2.h"
-#include "engine/optim/adamw.h"
-#include "engine/optim/lion.h"
-#include "engine/optim/sgd.h"
+#include "engine/kernels/update_rule.h"
 
 namespace ds::cpu {
 
@@ -86,16 +83,6 @@ struct DropoutTile {
   std::int64_t groups_per_query, queries;
   bool by_column;  // false: out (queries, kPanel keys); true: out (64 keys, kPanel queries)
   float* out;      // kPanel rows of kPanel are written over if need be
-};
-
-/// The arithmetic of an optimizer's update; only the coefficients of `type` count.
-struct UpdateRule {
-  using Type = OptimizerUpdate::Type;
-  Type type = Type::adamw;
-  AdamWCoefficients adamw{};
-  AdamL2Coefficients adam_l2{};
-  SgdCoefficients sgd{};
-  LionCoefficients lion{};
 };
 
 struct UpdateRange {

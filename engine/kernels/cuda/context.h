@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/kernels/cuda/launchers.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kernels/workspace.h"
 
@@ -42,7 +43,15 @@ struct Context {
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Throws Error{system} naming the operation when a launch was refused.
-void check_launch(cudaError_t result, const char* operation);
+/// What launchers of own kernels need.
+inline Launch launch_on(const Context& c, cudaStream_t stream) {
+  return {.stream = stream, .multiprocessors = c.facts.multiprocessors};
+}
+
+/// The act type of a tensor. Another one is a bug.
+inline Act act_of(DType type) {
+  DS_ASSERT(type == DType::f32 || type == DType::bf16 || type == DType::f16);
+  return type == DType::f32 ? Act::f32 : type == DType::bf16 ? Act::bf16 : Act::f16;
+}
 
 }  // namespace ds::cuda

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/cuda_stream.h"
 #include "engine/kernels/cuda/ops.h"
 
@@ -11,13 +12,13 @@ namespace {
 
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  check_launch(cudaDeviceGetAttribute(&value, which, device), "reading the device's attributes");
+  check(cudaDeviceGetAttribute(&value, which, device), "reading the device's attributes");
   return value;
 }
 
 DeviceFacts current_device() {
   DeviceFacts facts;
-  check_launch(cudaGetDevice(&facts.device), "asking for the current device");
+  check(cudaGetDevice(&facts.device), "asking for the current device");
   facts.multiprocessors = attribute(cudaDevAttrMultiProcessorCount, facts.device);
   facts.compute_major = attribute(cudaDevAttrComputeCapabilityMajor, facts.device);
   facts.compute_minor = attribute(cudaDevAttrComputeCapabilityMinor, facts.device);
@@ -31,8 +32,8 @@ class CudaKernels final : public Kernels {
       : context_{.facts = current_device(), .cache_dir = cache_dir} {
     context_.products = make_products(context_);
     context_.attention = make_attention(context_);
-    check_launch(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking),
-                 "making a stream for measurements");
+    check(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking),
+          "making a stream for measurements");
   }
   CudaKernels(const CudaKernels&) = delete;
   CudaKernels& operator=(const CudaKernels&) = delete;
@@ -96,12 +97,6 @@ class CudaKernels final : public Kernels {
 };
 
 }  // namespace
-
-void check_launch(cudaError_t result, const char* operation) {
-  if (result == cudaSuccess) return;
-  throw Error(ErrorKind::system, fmt::format("CUDA: {}: {} ({})", operation,
-                                             cudaGetErrorString(result), cudaGetErrorName(result)));
-}
 
 std::size_t workspace_bytes(const Kernels::Extents& e) {
   return std::max({linear_scratch_bytes(e), head_scratch_bytes(e), attention_scratch_bytes(e),

@@ -20,25 +20,6 @@ inline void philox_lanes(U32 (&counter)[4], std::uint32_t key0, std::uint32_t ke
   }
 }
 
-/// Box and Muller: 24 random bits each for radius and angle. The angle is a quadrant (2 bits) plus
-/// a part of
-/// [-pi/4, pi/4), so that no argument reduction is needed.
-inline void normal_pair(U32 radius_bits, U32 angle_bits, F32& first, F32& second) {
-  const F32 unit = broadcast(0x1p-24F);
-  const F32 u = fma(to_f32(shift_right<8>(radius_bits)), unit, unit);  // (0, 1]
-  const F32 radius = sqrt(log(u) * broadcast(-2.0F) + broadcast(0.0F));
-  const F32 part = fma(to_f32(shift_right<8>(shift_left<2>(angle_bits))), unit, broadcast(-0.5F));
-  const F32 angle = part * broadcast(1.57079633F);
-  const U32 s = bits_of(sine(angle)), c = bits_of(cosine(angle));
-  const U32 quadrant = shift_right<30>(angle_bits);
-  const U32 odd = broadcast(0U) - (quadrant & broadcast(1U));  // all ones in quadrants 1 and 3
-  const U32 swap = (s ^ c) & odd;
-  const U32 cosine_sign = shift_left<30>((quadrant + broadcast(1U)) & broadcast(2U));
-  const U32 sine_sign = shift_left<30>(quadrant & broadcast(2U));
-  first = radius * from_bits((c ^ swap) ^ cosine_sign);
-  second = radius * from_bits((s ^ swap) ^ sine_sign);
-}
-
 inline void normal_block(std::uint64_t block, std::uint64_t seed, std::uint64_t key, float mean,
                          float deviation, float* out) {
   static constexpr std::uint32_t kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -50,8 +31,8 @@ inline void normal_block(std::uint64_t block, std::uint64_t seed, std::uint64_t 
                   broadcast(static_cast<std::uint32_t>(key >> 32))};
   philox_lanes(words, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
   F32 normal[4];
-  normal_pair(words[0], words[1], normal[0], normal[1]);
-  normal_pair(words[2], words[3], normal[2], normal[3]);
+  NormalNumbers<Lanes>::normal_pair(words[0], words[1], normal[0], normal[1]);
+  NormalNumbers<Lanes>::normal_pair(words[2], words[3], normal[2], normal[3]);
   alignas(64) float columns[4][16];
   for (int j = 0; j < 4; ++j) {
     store(columns[j], fma(normal[j], broadcast(deviation), broadcast(mean)));

@@ -91,8 +91,8 @@ DS_LANES_INLINE void update_each(const cpu::UpdateRange& r, const Master& master
 }
 
 template <class Master>
-void update_with(const cpu::UpdateRule& rule, const cpu::UpdateRange& r, const Master& master) {
-  using Type = cpu::UpdateRule::Type;
+void update_with(const UpdateRule& rule, const cpu::UpdateRange& r, const Master& master) {
+  using Type = UpdateRule::Type;
   switch (rule.type) {
     case Type::adamw:
       return update_each<true>(r, master, [c = rule.adamw](F32 g, F32& w, F32& m, F32& v) {
@@ -114,13 +114,13 @@ void update_with(const cpu::UpdateRule& rule, const cpu::UpdateRange& r, const M
 }
 
 template <class Weight>
-void update(const cpu::UpdateRule& rule, const cpu::UpdateRange& r) {
+void update(const UpdateRule& rule, const cpu::UpdateRange& r) {
   const bool streams = reinterpret_cast<std::uintptr_t>(r.weights) % 64 == 0;
   update_with(rule, r, WholeMaster<Weight>{r, streams});
   if (r.weights != nullptr) finish_streams();
 }
 
-inline void update_split(const cpu::UpdateRule& rule, const cpu::UpdateRange& r) {
+inline void update_split(const UpdateRule& rule, const cpu::UpdateRange& r) {
   update_with(rule, r, SplitMaster{r});
 }
 

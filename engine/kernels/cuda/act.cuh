@@ -1,0 +1,138 @@
+// Elements of activations on the device: to and from f32, one or several of them in one access.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "engine/kernels/cuda/act.h"
+#include "engine/tensor/bf16.h"
+
+namespace ds::cuda {
+
+/// Types of their own, so that loads and stores tell them apart.
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct F16 {
+  std::uint16_t bits;
+};
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(Bf16 x) { return float_from_bf16(x.bits); }
+__device__ inline float to_float(F16 x) { return __half2float(__ushort_as_half(x.bits)); }
+
+/// Rounded as Cast says: bf16 half away from zero, f16 half to even.
+template <class T>
+__device__ T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline Bf16 from_float<Bf16>(float x) {
+  return {bf16_from_float(x)};
+}
+template <>
+__device__ inline F16 from_float<F16>(float x) {
+  return {__half_as_ushort(__float2half_rn(x))};
+}
+
+/// What a store and a load would give.
+template <class T>
+__device__ inline float rounded_as(float x) {
+  return to_float(from_float<T>(x));
+}
+
+/// The machine's type of `kBytes` bytes that are moved by one instruction.
+template <int kBytes>
+struct WordOf;
+template <>
+struct WordOf<16> {
+  using Type = uint4;
+};
+template <>
+struct WordOf<8> {
+  using Type = uint2;
+};
+template <>
+struct WordOf<4> {
+  using Type = unsigned;
+};
+template <>
+struct WordOf<2> {
+  using Type = unsigned short;
+};
+
+/// kCount elements beside each other, aligned to all their bytes.
+template <class T, int kCount>
+struct Pack {
+  typename WordOf<kCount* static_cast<int>(sizeof(T))>::Type word;
+
+  __device__ void get(float (&x)[kCount]) const {
+    T at[kCount];
+    __builtin_memcpy(at, &word, sizeof(word));
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = to_float(at[i]);
+  }
+  __device__ void set(const float (&x)[kCount]) {
+    T at[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) at[i] = from_float<T>(x[i]);
+    __builtin_memcpy(&word, at, sizeof(word));
+  }
+};
+
+template <int kCount, class T>
+__device__ inline Pack<T, kCount> load_pack(const T* p) {
+  return *reinterpret_cast<const Pack<T, kCount>*>(p);
+}
+template <int kCount, class T>
+__device__ inline void load(const T* p, float (&x)[kCount]) {
+  load_pack<kCount>(p).get(x);
+}
+template <int kCount, class T>
+__device__ inline void store(T* p, const float (&x)[kCount]) {
+  Pack<T, kCount> pack;
+  pack.set(x);
+  *reinterpret_cast<Pack<T, kCount>*>(p) = pack;
+}
+
+/// Elements of T in one access of 16 bytes.
+template <class T>
+inline constexpr int kPackOf = 16 / static_cast<int>(sizeof(T));
+
+/// body(Type<T>{}) with the type of `act`.
+template <class T>
+struct Type {
+  using Element = T;
+};
+template <class Body>
+cudaError_t with_act(Act act, Body body) {
+  switch (act) {
+    case Act::f32:
+      return body(Type<float>{});
+    case Act::bf16:
+      return body(Type<Bf16>{});
+    case Act::f16:
+      return body(Type<F16>{});
+  }
+  return cudaErrorInvalidValue;
+}
+
+/// Whether all pointers (null ones too) lie at multiples of 16 bytes.
+template <class... Pointers>
+bool all_aligned(const Pointers*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+/// Blocks for `items` of which one block takes `each` at a time: at most `waves` full ones a
+/// multiprocessor.
+inline unsigned grid_of(std::int64_t items, std::int64_t each, int multiprocessors, int waves) {
+  const std::int64_t wanted = (items + each - 1) / each;
+  const std::int64_t most = static_cast<std::int64_t>(multiprocessors) * waves;
+  return static_cast<unsigned>(wanted < most ? wanted : most);
+}
+
+}  // namespace ds::cuda

@@ -1,0 +1,27 @@
+// Which elements a dropout keeps, by the words that engine/kernels/ops_rows.h documents.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "engine/tensor/philox.h"
+
+namespace ds::cuda {
+
+/// The words of counter `counter` of one sample: word j is of element counter / 16 * 64 + 16 * j +
+/// counter % 16.
+__device__ inline std::array<std::uint32_t, 4> dropout_words(std::uint32_t key0, std::uint32_t key1,
+                                                             std::uint64_t sample,
+                                                             std::uint64_t counter) {
+  return philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+                 static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32)},
+                {key0, key1});
+}
+
+/// x scaled where its word's upper 24 bits reach the threshold, else 0 (also if x is not finite).
+__device__ inline float drop(std::uint32_t word, float threshold, float scale, float x) {
+  return static_cast<float>(word >> 8) < threshold ? 0.0F : x * scale;
+}
+
+}  // namespace ds::cuda

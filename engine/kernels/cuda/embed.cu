@@ -1,0 +1,64 @@
+// Embedding: rows of tokens and positions, added.
+#include "engine/device/cuda/launch.cuh"
+#include "engine/kernels/cuda/act.cuh"
+#include "engine/kernels/cuda/launchers.h"
+
+namespace ds::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kRows = 32;  // of a block: their tokens, often in the host's memory, are one access
+
+/// A warp takes every kWarps-th row of the block.
+template <class T, int kCount>
+__global__ void __launch_bounds__(kThreads)
+    embed_kernel(const std::int32_t* __restrict__ tokens, const T* __restrict__ wte,
+                 const T* __restrict__ wpe, T* __restrict__ out, std::int64_t rows,
+                 std::int64_t time, std::int64_t width) {
+  __shared__ std::int32_t token_of[kRows];
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kRows;
+  if (threadIdx.x < kRows && first + threadIdx.x < rows) {
+    token_of[threadIdx.x] = tokens[first + threadIdx.x];
+  }
+  __syncthreads();
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int i = static_cast<int>(threadIdx.x) / 32; i < kRows && first + i < rows; i += kWarps) {
+    const std::int64_t row = first + i;
+    const T* token = wte + token_of[i] * width;
+    const T* position = wpe == nullptr ? nullptr : wpe + row % time * width;
+    T* to = out + row * width;
+#pragma unroll 4
+    for (std::int64_t c = lane * kCount; c < width; c += 32 * kCount) {
+      float x[kCount], y[kCount] = {};
+      load<kCount>(token + c, x);
+      if (position != nullptr) load<kCount>(position + c, y);
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) x[k] += y[k];
+      store<kCount>(to + c, x);
+    }
+  }
+}
+
+template <class T, int kCount>
+cudaError_t embed(const Launch& l, const std::int32_t* tokens, const void* wte, const void* wpe,
+                  void* out, std::int64_t rows, std::int64_t time, std::int64_t width) {
+  return launch(embed_kernel<T, kCount>,
+                {static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads}, l.stream, tokens,
+                static_cast<const T*>(wte), static_cast<const T*>(wpe), static_cast<T*>(out), rows,
+                time, width);
+}
+
+}  // namespace
+
+cudaError_t launch_embed(const Launch& l, Act act, const std::int32_t* tokens, const void* wte,
+                         const void* wpe, void* out, std::int64_t rows, std::int64_t time,
+                         std::int64_t width) {
+  return with_act(act, [&](auto type) {
+    using T = typename decltype(type)::Element;
+    const bool wide = all_aligned(wte, wpe, out) && width % kPackOf<T> == 0;
+    return wide ? embed<T, kPackOf<T>>(l, tokens, wte, wpe, out, rows, time, width)
+                : embed<T, 1>(l, tokens, wte, wpe, out, rows, time, width);
+  });
+}
+
+}  // namespace ds::cuda

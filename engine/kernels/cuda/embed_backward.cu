@@ -1,0 +1,161 @@
+// Gradients of embeddings without atomics: rows sorted by token, and each token's rows summed in
+// one fixed order.
+#include "engine/device/cuda/launch.cuh"
+#include "engine/kernels/cuda/act.cuh"
+#include "engine/kernels/cuda/token_sort.cuh"
+
+namespace ds::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+
+struct TokenSums {
+  const std::uint32_t *keys, *order;  // sorted
+  float* dwte;
+  std::int64_t rows, width;
+};
+
+/// to (+)= sums, by accesses of 16 bytes where elements come in fours.
+template <int kCount>
+__device__ void add_to(float* to, const float (&sums)[kCount], bool accumulate) {
+  constexpr int kStep = kCount < 4 ? kCount : 4;
+#pragma unroll
+  for (int k = 0; k < kCount; k += kStep) {
+    float x[kStep] = {};
+    if (accumulate) load<kStep>(to + k, x);
+#pragma unroll
+    for (int i = 0; i < kStep; ++i) x[i] += sums[k + i];
+    store<kStep>(to + k, x);
+  }
+}
+
+/// Adds up to 32 rows, order[first] ..., to `sums`, as many as have the token `key`; gives how
+/// many. All lanes call together.
+template <class T, int kCount>
+__device__ int add_rows(const TokenSums& a, const T* dout, std::int64_t first, std::uint32_t key,
+                        std::int64_t column, float (&sums)[kCount]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t mine = first + lane;
+  const bool same = mine < a.rows && a.keys[mine] == key;
+  const std::uint32_t row = same ? a.order[mine] : 0;
+  const int count = __popc(__ballot_sync(kAllLanes, same));
+#pragma unroll 4
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t r = __shfl_sync(kAllLanes, row, i);
+    if (column >= a.width) continue;
+    float x[kCount];
+    load<kCount>(dout + r * a.width + column, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) sums[k] += x[k];
+  }
+  return count;
+}
+
+template <int kCount>
+__device__ void add_to_table(const TokenSums& a, std::uint32_t key, std::int64_t column,
+                             const float (&sums)[kCount]) {
+  if (column >= a.width) return;
+  add_to<kCount>(a.dwte + key * a.width + column, sums, true);
+}
+
+/// blockIdx.x: eight places of the sorted rows, one a warp; blockIdx.y: columns. The warp at a
+/// token's first place adds its rows; of more than 32 rows the whole block takes turns of 32.
+template <class T, int kCount>
+__global__ void __launch_bounds__(kThreads) sum_tokens_kernel(TokenSums a, const T* dout) {
+  __shared__ int goes_on[kWarps];
+  __shared__ float parts[kWarps][32 * kCount];
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const std::int64_t block_first = static_cast<std::int64_t>(blockIdx.x) * kWarps;
+  const std::int64_t place = block_first + warp;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * 32 + lane) * kCount;
+  const bool is_first = place < a.rows && (place == 0 || a.keys[place - 1] != a.keys[place]);
+  const std::uint32_t key = is_first ? a.keys[place] : 0;
+  const bool more = is_first && place + 32 < a.rows && a.keys[place + 32] == key;
+  if (is_first && !more) {
+    float sums[kCount] = {};
+    add_rows(a, dout, place, key, column, sums);
+    add_to_table(a, key, column, sums);
+  }
+  if (lane == 0) goes_on[warp] = more ? 1 : 0;
+  __syncthreads();
+  for (int w = 0; w < kWarps; ++w) {
+    if (goes_on[w] == 0) continue;
+    const std::int64_t first = block_first + w;
+    const std::uint32_t token = a.keys[first];
+    float sums[kCount] = {};
+    for (std::int64_t at = first + 32 * warp; at < a.rows; at += 32 * kWarps) {
+      if (add_rows(a, dout, at, token, column, sums) < 32) break;
+    }
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) parts[warp][k * 32 + lane] = sums[k];
+    __syncthreads();
+    if (warp == 0) {
+      for (int i = 1; i < kWarps; ++i) {
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) sums[k] += parts[i][k * 32 + lane];
+      }
+      add_to_table(a, token, column, sums);
+    }
+    __syncthreads();
+  }
+}
+
+/// dwpe[t] (+)= the sum over sequences of dout's rows t, in their order.
+template <class T, int kCount>
+__global__ void __launch_bounds__(kThreads)
+    sum_positions_kernel(const T* __restrict__ dout, float* __restrict__ dwpe,
+                         std::int64_t sequences, std::int64_t elements, bool accumulate) {
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kCount;
+  if (i >= elements) return;
+  float sums[kCount] = {};
+#pragma unroll 4
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    float x[kCount];
+    load<kCount>(dout + b * elements + i, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) sums[k] += x[k];
+  }
+  add_to<kCount>(dwpe + i, sums, accumulate);
+}
+
+int passes_of(std::int64_t vocab) {
+  int passes = 1;
+  while (passes < 4 && vocab - 1 >= std::int64_t{1} << (passes * kDigitBits)) ++passes;
+  return passes;
+}
+
+template <class T, int kCount>
+cudaError_t backward(const Launch& l, const EmbedGradient& a) {
+  const int passes = passes_of(a.vocab);
+  cudaError_t error = launch(sort_tokens_kernel, {1, kSortThreads}, l.stream, a.tokens,
+                             static_cast<int>(a.rows), passes, a.sort);
+  if (error != cudaSuccess) return error;
+  const bool odd = passes % 2 == 1;
+  const TokenSums sums{.keys = odd ? a.sort.keys : a.sort.keys_more,
+                       .order = odd ? a.sort.order : a.sort.order_more,
+                       .dwte = a.dwte,
+                       .rows = a.rows,
+                       .width = a.width};
+  const auto* dout = static_cast<const T*>(a.dout);
+  const std::int64_t slab = 32 * kCount;
+  const dim3 grid(static_cast<unsigned>((a.rows + kWarps - 1) / kWarps),
+                  static_cast<unsigned>((a.width + slab - 1) / slab));
+  error = launch(sum_tokens_kernel<T, kCount>, {grid, kThreads}, l.stream, sums, dout);
+  if (error != cudaSuccess || a.dwpe == nullptr) return error;
+  const std::int64_t elements = a.time * a.width, each = kThreads * kCount;
+  return launch(sum_positions_kernel<T, kCount>,
+                {static_cast<unsigned>((elements + each - 1) / each), kThreads}, l.stream, dout,
+                a.dwpe, a.rows / a.time, elements, a.accumulate_wpe);
+}
+
+}  // namespace
+
+cudaError_t launch_embed_backward(const Launch& l, Act act, const EmbedGradient& a) {
+  return with_act(act, [&](auto type) {
+    using T = typename decltype(type)::Element;
+    const bool wide = all_aligned(a.dout, a.dwte, a.dwpe) && a.width % kPackOf<T> == 0;
+    return wide ? backward<T, kPackOf<T>>(l, a) : backward<T, 1>(l, a);
+  });
+}
+
+}  // namespace ds::cuda

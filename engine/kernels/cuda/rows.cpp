@@ -1,0 +1,238 @@
+// Embedding, norms, activations, sums, casts and dropout: what their kernels' launchers need.
+#include "engine/device/cuda/check.h"
+#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/tensor/philox.h"
+
+namespace ds::cuda {
+namespace {
+
+// Norms' weight gradients are summed in blocks of rows, and the blocks in order. Arithmetic.
+constexpr std::int64_t kNormBlocks = 1024;
+constexpr std::int64_t kSmallestNormBlock = 16;
+// Of the second axis of a grid.
+constexpr std::int64_t kMostOfGrid = 65535;
+
+std::int64_t norm_block_rows(std::int64_t rows) {
+  return std::max(kSmallestNormBlock, ceil_div(rows, kNormBlocks));
+}
+
+float* floats(const Tensor& t) {
+  DS_ASSERT(!t || t.dtype == DType::f32);
+  return static_cast<float*>(t.data);
+}
+const float* floats(const ConstTensor& t) {
+  DS_ASSERT(!t || t.dtype == DType::f32);
+  return static_cast<const float*>(t.data);
+}
+
+void require_norm_width(std::int64_t width) {
+  if (width <= kWidestNorm) return;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("norms on CUDA take rows of at most {} elements, not {}", kWidestNorm, width),
+      "use a smaller model.width, or device.backend = \"cpu\"");
+}
+
+TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
+  return {.keys = scratch.take<std::uint32_t>(rows),
+          .keys_more = scratch.take<std::uint32_t>(rows),
+          .order = scratch.take<std::uint32_t>(rows),
+          .order_more = scratch.take<std::uint32_t>(rows)};
+}
+
+}  // namespace
+
+void run(Context& c, const Embed& a, cudaStream_t stream) {
+  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
+  DS_ASSERT(a.tokens.dtype == DType::i32 && a.out.elements() == rows * width);
+  DS_ASSERT(a.wte.dtype == a.out.dtype && (!a.wpe || a.wpe.dtype == a.out.dtype));
+  check(launch_embed(launch_on(c, stream), act_of(a.out.dtype),
+                     static_cast<const std::int32_t*>(a.tokens.data), a.wte.data, a.wpe.data,
+                     a.out.data, rows, a.wpe ? a.wpe.shape[0] : rows, width),
+        "Embed");
+}
+
+void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
+  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
+  const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : rows;
+  DS_ASSERT(a.tokens.dtype == DType::i32 && a.dout.elements() == rows * width);
+  DS_ASSERT(rows % time == 0 && rows <= INT32_MAX);
+  Scratch scratch = c.scratch();
+  if (!a.accumulate_wte) {
+    check(cudaMemsetAsync(a.dwte.data, 0, static_cast<std::size_t>(a.dwte.bytes()), stream),
+          "EmbedBackward");
+  }
+  check(launch_embed_backward(launch_on(c, stream), act_of(a.dout.dtype),
+                              {.tokens = static_cast<const std::int32_t*>(a.tokens.data),
+                               .dout = a.dout.data,
+                               .dwte = floats(a.dwte),
+                               .dwpe = floats(a.dwpe),
+                               .rows = rows,
+                               .time = time,
+                               .width = width,
+                               .vocab = a.dwte.shape[0],
+                               .accumulate_wpe = a.accumulate_wpe,
+                               .sort = take_sort(scratch, rows)}),
+        "EmbedBackward");
+}
+
+void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  require_norm_width(width);
+  check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
+                    {.in = a.in.data,
+                     .delta = a.delta.data,
+                     .weight = a.weight.data,
+                     .bias = a.bias.data,
+                     .sum = a.sum.data,
+                     .out = a.out.data,
+                     .mean = floats(a.mean),
+                     .rstd = floats(a.rstd),
+                     .rows = rows,
+                     .width = width,
+                     .eps = a.eps}),
+        "LayerNorm");
+}
+
+void run(Context& c, const RmsNorm& a, cudaStream_t stream) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  require_norm_width(width);
+  check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
+                    {.in = a.in.data,
+                     .delta = a.delta.data,
+                     .weight = a.weight.data,
+                     .bias = nullptr,
+                     .sum = a.sum.data,
+                     .out = a.out.data,
+                     .mean = nullptr,
+                     .rstd = floats(a.rstd),
+                     .rows = rows,
+                     .width = width,
+                     .eps = a.eps}),
+        "RmsNorm");
+}
+
+void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
+  require_norm_width(width);
+  Scratch scratch = c.scratch();
+  check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
+                             {.dout = a.dout.data,
+                              .in = a.in.data,
+                              .weight = a.weight.data,
+                              .dresidual = a.dresidual.data,
+                              .mean = floats(a.mean),
+                              .rstd = floats(a.rstd),
+                              .din = a.din.data,
+                              .dweight_parts = scratch.take<float>(blocks * width),
+                              .dbias_parts = scratch.take<float>(blocks * width),
+                              .dweight = floats(a.dweight),
+                              .dbias = floats(a.dbias),
+                              .rows = rows,
+                              .width = width,
+                              .block_rows = block,
+                              .blocks = blocks,
+                              .accumulate = a.accumulate}),
+        "LayerNormBackward");
+}
+
+void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
+  require_norm_width(width);
+  Scratch scratch = c.scratch();
+  check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
+                             {.dout = a.dout.data,
+                              .in = a.in.data,
+                              .weight = a.weight.data,
+                              .dresidual = a.dresidual.data,
+                              .mean = nullptr,
+                              .rstd = floats(a.rstd),
+                              .din = a.din.data,
+                              .dweight_parts = scratch.take<float>(blocks * width),
+                              .dbias_parts = nullptr,
+                              .dweight = floats(a.dweight),
+                              .dbias = nullptr,
+                              .rows = rows,
+                              .width = width,
+                              .block_rows = block,
+                              .blocks = blocks,
+                              .accumulate = a.accumulate}),
+        "RmsNormBackward");
+}
+
+void run(Context& c, const Gelu& a, cudaStream_t stream) {
+  DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
+  check(launch_map(launch_on(c, stream), Map::gelu, act_of(a.in.dtype), a.in.data, nullptr,
+                   a.out.data, a.in.elements()),
+        "Gelu");
+}
+
+void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
+  DS_ASSERT(a.dout.elements() == a.pre.elements() && a.din.elements() == a.pre.elements());
+  check(launch_map(launch_on(c, stream), Map::gelu_backward, act_of(a.pre.dtype), a.pre.data,
+                   a.dout.data, a.din.data, a.pre.elements()),
+        "GeluBackward");
+}
+
+void run(Context& c, const Add& a, cudaStream_t stream) {
+  DS_ASSERT(a.a.elements() == a.b.elements() && a.a.elements() == a.out.elements());
+  check(launch_map(launch_on(c, stream), Map::add, act_of(a.a.dtype), a.a.data, a.b.data,
+                   a.out.data, a.a.elements()),
+        "Add");
+}
+
+void run(Context& c, const Cast& a, cudaStream_t stream) {
+  const std::int64_t n = a.in.elements();
+  DS_ASSERT(a.out.elements() == n);
+  if (a.in.dtype == a.out.dtype) {
+    check(cudaMemcpyAsync(a.out.data, a.in.data, static_cast<std::size_t>(a.in.bytes()),
+                          cudaMemcpyDefault, stream),
+          "Cast");
+    return;
+  }
+  DS_ASSERT(a.in.dtype == DType::f32 || a.out.dtype == DType::f32);
+  check(launch_cast(launch_on(c, stream), act_of(a.in.dtype), act_of(a.out.dtype), a.in.data,
+                    a.out.data, n),
+        "Cast");
+}
+
+void run(Context& c, const Dropout& a, cudaStream_t stream) {
+  const std::int64_t n = a.in.elements(), samples = a.draw.samples.elements();
+  DS_ASSERT(samples > 0 && samples <= kMostOfGrid && n % samples == 0 && a.out.elements() == n);
+  DS_ASSERT(a.draw.samples.dtype == DType::i64 && a.draw.rate > 0 && a.draw.rate <= 1);
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+  // As cpu::dropout_key().
+  const auto words =
+      philox({low(a.draw.key), high(a.draw.key), low(a.draw.step), high(a.draw.step)},
+             {low(a.draw.seed), high(a.draw.seed)});
+  check(launch_dropout(launch_on(c, stream), act_of(a.in.dtype),
+                       {.key0 = words[0],
+                        .key1 = words[1],
+                        .threshold = a.draw.rate * 0x1p24F,
+                        .scale = 1.0F / (1.0F - a.draw.rate)},
+                       static_cast<const std::int64_t*>(a.draw.samples.data), samples, n / samples,
+                       a.in.data, a.out.data),
+        "Dropout");
+}
+
+std::size_t embed_scratch_bytes(const Kernels::Extents& e) {
+  Scratch scratch;
+  take_sort(scratch, e.micro * e.seq_len);
+  return scratch.used();
+}
+
+std::size_t norm_scratch_bytes(const Kernels::Extents& e) {
+  // Fewer rows may make more blocks, so the bound is not one shape's count.
+  const std::int64_t blocks =
+      std::min(kNormBlocks, ceil_div(e.micro * e.seq_len, kSmallestNormBlock));
+  Scratch scratch;
+  scratch.take<float>(blocks * e.width);
+  scratch.take<float>(blocks * e.width);
+  return scratch.used();
+}
+
+}  // namespace ds::cuda

@@ -1,0 +1,88 @@
+// The gradient norm, optimizer updates and initial values: what their kernels' launchers need.
+#include "engine/kernels/cuda/update.h"
+
+#include "engine/device/cuda/check.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/leaf_tree.h"
+#include "engine/kernels/update_rule.h"
+
+namespace ds::cuda {
+namespace {
+
+SquaredSumScratch take_sums(Scratch& scratch) {
+  return {.task_sums = scratch.take<double>(kTasksPerRound),
+          .round_sums = scratch.take<double>(kMostRounds),
+          .task_bad = scratch.take<std::int64_t>(kTasksPerRound),
+          .round_bad = scratch.take<std::int64_t>(kMostRounds)};
+}
+
+cudaError_t update_by(const Launch& l, const UpdateRule& rule, const UpdateArrays& arrays) {
+  switch (rule.type) {
+    case UpdateRule::Type::adamw:
+      return launch_update(l, rule.adamw, arrays);
+    case UpdateRule::Type::adam_l2:
+      return launch_update(l, rule.adam_l2, arrays);
+    case UpdateRule::Type::sgd:
+      return launch_update(l, rule.sgd, arrays);
+    case UpdateRule::Type::lion:
+      return launch_update(l, rule.lion, arrays);
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace
+
+void run(Context& c, const SquaredSum& a, cudaStream_t stream) {
+  DS_ASSERT(a.in.dtype == DType::f32 && a.sum.dtype == DType::f64);
+  DS_ASSERT(a.in.elements() <= kLeafElements * kLeavesPerTask * kTasksPerRound * kMostRounds);
+  Scratch scratch = c.scratch();
+  check(launch_squared_sum(launch_on(c, stream), static_cast<const float*>(a.in.data),
+                           a.in.elements(), take_sums(scratch), static_cast<double*>(a.sum.data),
+                           static_cast<std::int64_t*>(a.non_finite.data)),
+        "SquaredSum");
+}
+
+void run(Context& c, const LeafSquares& a, cudaStream_t stream) {
+  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
+  DS_ASSERT(a.in.dtype == DType::f32 && a.sums.dtype == DType::f64);
+  DS_ASSERT(a.sums.elements() == leaves && a.non_finite.elements() == leaves);
+  check(launch_leaf_squares(launch_on(c, stream), static_cast<const float*>(a.in.data), n,
+                            static_cast<double*>(a.sums.data),
+                            static_cast<std::int64_t*>(a.non_finite.data)),
+        "LeafSquares");
+}
+
+void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream) {
+  const std::int64_t n = a.grad.elements();
+  require_fit(a, n);
+  check(update_by(launch_on(c, stream), rule_of(a),
+                  {.grad = static_cast<const float*>(a.grad.data),
+                   .master = static_cast<float*>(a.master.data),
+                   .m = static_cast<float*>(a.m.data),
+                   .v = static_cast<float*>(a.v.data),
+                   .weights = a.weights.data,
+                   .low = static_cast<std::uint16_t*>(a.low.data),
+                   .n = n,
+                   .act = a.weights ? act_of(a.weights.dtype) : Act::f32}),
+        "OptimizerUpdate");
+}
+
+void run(Context& c, const FillNormal& a, cudaStream_t stream) {
+  DS_ASSERT(a.out.dtype == DType::f32);
+  check(launch_fill_normal(launch_on(c, stream), {.out = static_cast<float*>(a.out.data),
+                                                  .n = a.out.elements(),
+                                                  .first_element = a.first_element,
+                                                  .mean = a.mean,
+                                                  .deviation = a.standard_deviation,
+                                                  .seed = a.seed,
+                                                  .key = a.key}),
+        "FillNormal");
+}
+
+std::size_t squared_sum_scratch_bytes(const Kernels::Extents&) {
+  Scratch scratch;
+  take_sums(scratch);
+  return scratch.used();
+}
+
+}  // namespace ds::cuda

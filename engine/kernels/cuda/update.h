@@ -1,0 +1,26 @@
+// Launchers of the optimizers' updates: plain pointers and coefficients.
+#pragma once
+
+#include "engine/kernels/cuda/launchers.h"
+#include "engine/optim/adam_l2.h"
+#include "engine/optim/adamw.h"
+#include "engine/optim/lion.h"
+#include "engine/optim/sgd.h"
+
+namespace ds::cuda {
+
+struct UpdateArrays {
+  const float* grad;
+  float *master, *m, *v;  // master: null when in two halves; v: only of the two kinds of Adam
+  void* weights;          // of type `act`, made from the master; may be null
+  std::uint16_t* low;     // of a master in two halves, whose upper ones are `weights`
+  std::int64_t n;
+  Act act;
+};
+
+cudaError_t launch_update(const Launch& l, const AdamWCoefficients& c, const UpdateArrays& a);
+cudaError_t launch_update(const Launch& l, const AdamL2Coefficients& c, const UpdateArrays& a);
+cudaError_t launch_update(const Launch& l, const SgdCoefficients& c, const UpdateArrays& a);
+cudaError_t launch_update(const Launch& l, const LionCoefficients& c, const UpdateArrays& a);
+
+}  // namespace ds::cuda

@@ -1,3 +1,0 @@
-// threadIdx and its kin.
-#pragma once
-#include "emulation/block.h"
