@@ -1,0 +1,3 @@
+// threadIdx and its kin.
+#pragma once
+#include "emulation/block.h"

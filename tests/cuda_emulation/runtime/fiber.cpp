@@ -1,0 +1,70 @@
+// Stacks, and the switch between them (System V ABI of x86-64: six registers are the callee's to
+// keep).
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+asm(R"(
+.text
+.globl ds_emulation_switch
+.hidden ds_emulation_switch
+.type ds_emulation_switch, @function
+ds_emulation_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size ds_emulation_switch, .-ds_emulation_switch
+)");
+
+namespace emulation {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kStack = 512 << 10;
+#else
+constexpr std::size_t kStack = 96 << 10;
+#endif
+
+}  // namespace
+
+Fiber::Fiber(int number, void (*entry)()) {
+  void* const mapped = mmap(nullptr, kPage + kStack, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<std::byte*>(mapped);
+  if (mprotect(memory_, kPage, PROT_NONE) != 0) std::abort();
+  // Tops at different distances from a page's end: else all stacks would fight for the same cache
+  // lines.
+  std::byte* const top = memory_ + kPage + kStack - static_cast<std::size_t>(number % 32) * 128;
+  auto* const words = reinterpret_cast<std::uintptr_t*>(top);
+  words[-1] = 0;  // nobody to return to
+  words[-2] = reinterpret_cast<std::uintptr_t>(entry);
+  for (int i = 3; i <= 8; ++i) words[-i] = 0;
+  stack_pointer = words - 8;
+}
+
+Fiber::~Fiber() { munmap(memory_, kPage + kStack); }
+
+bool Fiber::overflown_at(const void* address) const {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  return byte >= memory_ && byte < memory_ + kPage;
+}
+
+}  // namespace emulation

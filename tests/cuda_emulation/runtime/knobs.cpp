@@ -1,0 +1,78 @@
+// Reading the knobs, the runtime's start and end, and names of kernels.
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime.h"
+
+namespace emulation {
+namespace {
+
+std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const std::uint64_t value = std::strtoull(text, &end, 10);
+  if (*end != '\0') {
+    std::fprintf(stderr, "cuda_emulation: %s=%s is no number\n", name, text);
+    std::abort();
+  }
+  return value;
+}
+
+Knobs knobs_of_environment() {
+  Knobs knobs;
+  knobs.seed = number_of("DS_EMULATION_SEED", knobs.seed);
+  knobs.devices = static_cast<int>(number_of("DS_EMULATION_DEVICES", 1));
+  knobs.memory = number_of("DS_EMULATION_MEMORY", knobs.memory);
+  knobs.fail_launch = number_of("DS_EMULATION_FAIL_LAUNCH", 0);
+  const char* const driver = std::getenv("DS_EMULATION_DRIVER");
+  knobs.driver = driver == nullptr || std::strcmp(driver, "none") != 0;
+  if (const char* const compute = std::getenv("DS_EMULATION_COMPUTE"); compute != nullptr) {
+    if (std::sscanf(compute, "%d.%d", &knobs.major, &knobs.minor) != 2) {
+      std::fprintf(stderr, "cuda_emulation: DS_EMULATION_COMPUTE=%s is not like 9.0\n", compute);
+      std::abort();
+    }
+  }
+  return knobs;
+}
+
+// What was written around an allocation that nobody gave back would else never be seen.
+void check_at_exit() {
+  Runtime& runtime = Runtime::get();
+  const Held held(runtime.lock);
+  const std::string complaint = runtime.memory.check_guards();
+  if (complaint.empty()) return;
+  std::fprintf(stderr, "cuda_emulation: at exit: %s\n", complaint.c_str());
+  std::abort();
+}
+
+}  // namespace
+
+Runtime::Runtime() {
+  make_stream();
+  set_knobs(knobs_of_environment());
+  std::atexit(&check_at_exit);
+}
+
+std::string name_of(const void* function) {
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "of unknown name";
+  if (info.dli_sname == nullptr || info.dli_saddr != function) {
+    char offset[32];
+    std::snprintf(offset, sizeof(offset), "+0x%zx",
+                  static_cast<std::size_t>(static_cast<const char*>(function) -
+                                           static_cast<const char*>(info.dli_fbase)));
+    return std::string("at ") + info.dli_fname + offset;
+  }
+  int status = 0;
+  char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+  std::string name = status == 0 ? plain : info.dli_sname;
+  std::free(plain);
+  return name;
+}
+
+}  // namespace emulation

@@ -1,0 +1,122 @@
+// The fake runtime: streams are queues, and a call that waits runs what is queued in an order that
+// only streams and events restrict.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cuda_emulation.h"
+#include "grid.h"
+#include "memory.h"
+
+namespace emulation {
+
+/// One recording of an event.
+struct Mark {
+  bool done = false;
+  double seconds = 0;
+};
+
+/// Work in a queue. Only the first work of a stream is attempted.
+struct Work {
+  /// Success: done. cudaErrorNotReady: not yet. Others end the device.
+  std::function<cudaError_t()> attempt = {};
+  std::shared_ptr<Mark> waits_for = {};  // null: for nothing
+  bool unlocked = false;                 // attempted without the runtime's lock: host code
+};
+
+}  // namespace emulation
+
+struct CUstream_st {
+  std::deque<emulation::Work> queue;
+  bool busy = false;     // its first work is being attempted without the lock
+  bool in_vain = false;  // its first work said "not ready" since anything else happened
+  bool ended = false;    // destroyed: goes when its queue is empty
+  std::uint64_t priority = 0;
+};
+
+struct CUevent_st {
+  std::shared_ptr<emulation::Mark> last;
+  bool timing = true;
+};
+
+namespace emulation {
+
+using Held = std::unique_lock<std::mutex>;
+
+/// Functions with a Held& may let go of the lock for a while; all others need it held.
+class Runtime {
+ public:
+  static Runtime& get();
+
+  /// Success, no device, or the error that ended the device. Every API function asks first.
+  [[nodiscard]] cudaError_t usable() const;
+  cudaError_t enqueue(Held& held, cudaStream_t stream, Work work);
+  cudaError_t launch(Held& held, const cudaLaunchConfig_t& config, const void* function,
+                     std::unique_ptr<KernelCall> call);
+  /// Runs queued work until `done`.
+  cudaError_t wait(Held& held, const std::function<bool()>& done);
+  cudaError_t wait_for_stream(Held& held, cudaStream_t stream);
+  cudaError_t wait_for_all(Held& held);
+  /// For polling: does at most one thing. False: nothing could be done.
+  bool step(Held& held);
+
+  cudaStream_t make_stream();
+  void end_stream(CUstream_st* stream);
+  /// The null stream is one of its own. Null: no such stream.
+  CUstream_st* find(cudaStream_t stream);
+
+  /// Ends the device: drops what is queued.
+  cudaError_t fault(cudaError_t status, const std::string& message);
+  void reset_faults();
+  void set_knobs(const Knobs& knobs);
+
+  std::mutex lock;
+  Memory memory;
+  Knobs knobs;
+  std::string fault_text;
+  std::uint64_t launches = 0;
+  std::set<const void*> large_shared;  // kernels that asked for more than 48 KiB
+
+ private:
+  Runtime();
+  [[nodiscard]] static bool may_run(const CUstream_st& stream);
+  void run_first(Held& held, const std::shared_ptr<CUstream_st>& stream);
+  cudaError_t run_kernel(const GridShape& shape, const KernelCall& call, const void* function);
+  void run_some(Held& held);
+  void draw_habits();
+  void run_in_background();
+
+  enum class Habit { lazy, eager, mixed };
+  Random random_{1};
+  Habit habit_ = Habit::lazy;
+  bool by_priority_ = false;
+  cudaError_t sticky_ = cudaSuccess;
+  std::vector<std::shared_ptr<CUstream_st>> streams_;  // the first is the null stream
+  std::size_t queued_ = 0;
+  std::uint64_t activity_ = 0;
+  bool background_started_ = false;
+  std::condition_variable changed_;
+};
+
+/// What cudaGetLastError() will say in this thread.
+cudaError_t remember(cudaError_t status);
+/// Runs `body(runtime, held)` if there is a device that works.
+template <class Body>
+cudaError_t with_device(Body body) {
+  Runtime& runtime = Runtime::get();
+  Held held(runtime.lock);
+  cudaError_t status = runtime.usable();
+  if (status == cudaSuccess) status = body(runtime, held);
+  return remember(status);
+}
+/// For messages: the kernel's name where the dynamic loader knows it, else library and offset.
+std::string name_of(const void* function);
+
+}  // namespace emulation
