@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "engine/base/deadline.h"
 #include "engine/comm/activity.h"
+#include "engine/comm/call_watch.h"
 
 namespace ds {
 
@@ -80,6 +82,14 @@ class Collectives {
   /// Collective over the members. Errors: Error{comm} naming the missing ranks when `deadline`
   /// passes.
   virtual std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) = 0;
+  /// For groups whose operations run elsewhere: hangs in them are found as in the groups made here,
+  /// and told by `give_up`, with the reason; it is called on another thread and must only take
+  /// note. Every member makes the same ones in the same order. Null: nothing here guards against
+  /// hangs.
+  virtual std::unique_ptr<CallWatch> watch_calls(
+      const GroupSpec& /*spec*/, std::function<void(const std::string&)> /*give_up*/) {
+    return nullptr;
+  }
 
  protected:
   const std::shared_ptr<Activity> activity_ = std::make_shared<Activity>();

@@ -88,6 +88,10 @@ class SlowCollectives final : public Collectives {
   std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override {
     return std::make_unique<SlowGroup>(inner_->make_group(spec, deadline), wire_);
   }
+  std::unique_ptr<CallWatch> watch_calls(const GroupSpec& spec,
+                                         std::function<void(const std::string&)> give_up) override {
+    return inner_->watch_calls(spec, std::move(give_up));
+  }
 
  private:
   const std::unique_ptr<Collectives> inner_;

@@ -7,6 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/gloo/gloo_group.h"
+#include "engine/comm/gloo/guarded_calls.h"
 #include "engine/comm/gloo/socket.h"
 #include "engine/comm/local/single.h"
 
@@ -143,6 +144,13 @@ std::unique_ptr<Group> GlooCollectives::make_group(const GroupSpec& spec, Deadli
                                                       .store = store_,
                                                       .guard = guard_,
                                                       .mesh = mesh.name});
+}
+
+std::unique_ptr<CallWatch> GlooCollectives::watch_calls(
+    const GroupSpec& spec, std::function<void(const std::string&)> give_up) {
+  const std::string name = fmt::format("{}/{}/calls", spec.name, spec.epoch);
+  return std::make_unique<GuardedCalls>(guard_, fmt::format("{}/{}", name, ++meshes_made_[name]),
+                                        spec.ranks, std::move(give_up));
 }
 
 void GlooCollectives::dial_earlier_members(Mesh& mesh) {

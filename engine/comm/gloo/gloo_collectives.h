@@ -26,6 +26,8 @@ class GlooCollectives final : public Collectives {
   [[nodiscard]] int rank() const override { return rendezvous_.rank; }
   [[nodiscard]] int world_size() const override { return rendezvous_.world_size; }
   std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
+  std::unique_ptr<CallWatch> watch_calls(const GroupSpec& spec,
+                                         std::function<void(const std::string&)> give_up) override;
 
   /// Where this rank's door is; for tests.
   [[nodiscard]] Endpoint door() const { return door_->endpoint(); }

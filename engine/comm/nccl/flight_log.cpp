@@ -5,16 +5,18 @@
 
 namespace ds::comm {
 
-std::size_t FlightLog::begin(const char* operation, std::string_view about, std::uint64_t bytes,
-                             Clock::duration budget, Clock::time_point now) {
+std::size_t FlightLog::begin(const Flight& operation, std::string_view about,
+                             Clock::time_point now) {
   DS_ASSERT(!is_full());
   const std::size_t place = last_++ % kFlights;
+  if (operation.is_collective) ++collectives_;
   Flight& flight = flights_[place];
-  flight.number = last_;
-  flight.operation = operation;
+  flight.number = collectives_;
+  flight.is_collective = operation.is_collective;
+  flight.operation = operation.operation;
   flight.about.assign(about);
-  flight.bytes = bytes;
-  flight.budget = budget;
+  flight.bytes = operation.bytes;
+  flight.budget = operation.budget;
   flight.state = Flight::State::issuing;
   flight.since = now;
   return place;
@@ -36,8 +38,7 @@ void FlightLog::advance(Flight::State state, Clock::time_point now) {
 }
 
 void FlightLog::forgive(Clock::duration gap) {
-  for (std::uint64_t number = done_ + 1; number <= last_; ++number)
-    flights_[(number - 1) % kFlights].since += gap;
+  for (std::uint64_t n = done_; n < last_; ++n) flights_[n % kFlights].since += gap;
 }
 
 const Flight* FlightLog::oldest() const { return is_idle() ? nullptr : &at(done_ + 1); }

@@ -21,7 +21,10 @@ struct Flight {
     running,  // the stream has got there: peers must come now
     done
   };
-  std::uint64_t number = 0;  // from 1; equal numbers are the same operation on every rank
+  // Collectives up to this operation: where it is one itself, equal numbers are the same one on
+  // every rank. What two ranks say to each other is not counted.
+  std::uint64_t number = 0;
+  bool is_collective = true;
   const char* operation = "";
   std::string about{};
   std::uint64_t bytes = 0;
@@ -36,9 +39,9 @@ class FlightLog {
   static constexpr std::size_t kFlights = 64;
 
   [[nodiscard]] bool is_full() const { return last_ - done_ == kFlights; }
-  /// The place of the new operation, in [0, kFlights); not when full.
-  std::size_t begin(const char* operation, std::string_view about, std::uint64_t bytes,
-                    Clock::duration budget, Clock::time_point now);
+  /// Takes operation, is_collective, bytes and budget. The place of the new one, in [0, kFlights);
+  /// not when full.
+  std::size_t begin(const Flight& operation, std::string_view about, Clock::time_point now);
   /// The newest is on its stream.
   void issued(Clock::time_point now);
   /// The oldest unfinished one: it runs, or has ended.
@@ -57,11 +60,11 @@ class FlightLog {
   [[nodiscard]] const Flight* late(Clock::time_point now) const;
 
  private:
-  [[nodiscard]] const Flight& at(std::uint64_t number) const {
-    return flights_[(number - 1) % kFlights];
-  }
-  std::array<Flight, kFlights> flights_;  // number n in place (n - 1) % kFlights
-  std::uint64_t last_ = 0, done_ = 0;     // numbers
+  // The n-th operation, from 1.
+  [[nodiscard]] const Flight& at(std::uint64_t n) const { return flights_[(n - 1) % kFlights]; }
+  std::array<Flight, kFlights> flights_;
+  std::uint64_t last_ = 0, done_ = 0;  // so many were issued, have ended
+  std::uint64_t collectives_ = 0;
 };
 
 /// "all_gather gather.block3".

@@ -82,7 +82,8 @@ std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadli
                        .comm = std::move(comm),
                        .control = std::move(control),
                        .watchdog = watchdog_,
-                       .activity = &host_.activity()});
+                       .activity = &host_.activity(),
+                       .host = &host_});
 }
 
 // Every member comes to the end, also when its own start failed: all end with the same text. One

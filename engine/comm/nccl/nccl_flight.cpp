@@ -17,30 +17,32 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 
 }  // namespace
 
-std::size_t NcclGroup::begin(const char* operation, std::uint64_t bytes, Deadline deadline) {
+std::size_t NcclGroup::begin(const Flight& operation) {
   const std::lock_guard lock(mutex_);
-  const Clock::time_point now = Clock::now();
-  return log_.begin(operation, about_, bytes, deadline.at() - now, now);
+  return log_.begin(operation, about_, Clock::now());
 }
 
-void NcclGroup::run(const char* operation, std::uint64_t bytes, Deadline deadline, Put put) {
+std::size_t NcclGroup::run(Flight operation, Deadline deadline, Put put) {
   wait_for_place();
-  throw_if_failed(operation);
-  const std::size_t place = begin(operation, bytes, deadline);
-  cuda::check(cudaEventRecord(begun_[place].get, stream_), operation);
+  throw_if_failed(operation.operation);
+  operation.budget = deadline.at() - Clock::now();
+  const std::size_t place = begin(operation);
+  cuda::check(cudaEventRecord(begun_[place].get, stream_), operation.operation);
   if (const Communicator::Failure why = parts_.comm->issue(put, deadline)) {
     fail(text_of_newest(), *why);
     throw_failure("");
   }
-  cuda::check(cudaEventRecord(ended_[place].get, stream_), operation);
+  cuda::check(cudaEventRecord(ended_[place].get, stream_), operation.operation);
   {
     const std::lock_guard lock(mutex_);
     log_.issued(Clock::now());
   }
   parts_.watchdog->wake();
-  if (own_stream_ == nullptr) return;
-  wait_for_end(ended_[place].get);
-  raise_failure();
+  if (own_stream_ != nullptr) {
+    wait_for_end(ended_[place].get);
+    raise_failure();
+  }
+  return place;
 }
 
 std::string NcclGroup::text_of_newest() {
@@ -103,17 +105,43 @@ void NcclGroup::find_trouble(Clock::time_point now) {
   }
   while (advance(now)) {
   }
+  tell_guard();
   const Communicator::Failure news = parts_.comm->look();
   std::string operation, why;
   {
     const std::lock_guard lock(mutex_);
     const Flight* const oldest = log_.oldest();
     operation = oldest != nullptr ? text_of(*oldest) : "between operations";
-    if (news) why = *news;
-    if (const Flight* const late = log_.late(now); late != nullptr && !news)
+    if (const Flight* const late = log_.late(now))
       why = fmt::format("no answer after {:.3g} s", seconds(now - late->since));
+    if (!hopeless_.empty()) why = hopeless_;
+    if (news) why = *news;
   }
   if (!why.empty()) fail(operation, why);
+}
+
+// The guard sees an operation as one that this rank waits in when its stream has got there.
+void NcclGroup::tell_guard() {
+  if (watch_ == nullptr) return;
+  Flight waits;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Flight* const oldest = log_.oldest()) waits = *oldest;
+  }
+  const bool does_wait = waits.state == Flight::State::running;
+  const Clock::time_point since = does_wait ? waits.since : Clock::time_point{};
+  if (since == told_since_) return;
+  told_since_ = since;
+  if (!does_wait) return watch_->end();
+  // What all_to_all moves is known to no member alone.
+  const bool is_known = std::string_view(waits.operation) != "all_to_all";
+  watch_->begin(waits.is_collective ? waits.number : 0, waits.operation, waits.about,
+                is_known ? waits.bytes : 0);
+}
+
+void NcclGroup::on_hopeless(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (hopeless_.empty()) hopeless_ = reason;
 }
 
 void NcclGroup::forgive(Clock::duration gap) {
@@ -136,6 +164,7 @@ std::string NcclGroup::head() const {
 // network threads see it, at the peers.
 void NcclGroup::fail(const std::string& operation, const std::string& why) {
   Position own;
+  std::string first;
   {
     const std::lock_guard lock(mutex_);
     if (health_ != Health::well) return;
@@ -146,8 +175,10 @@ void NcclGroup::fail(const std::string& operation, const std::string& why) {
       message_ +=
           fmt::format("; the last that ended was {} (number {})", text_of(*done), done->number);
     }
+    first = message_;
   }
   parts_.comm->abort();
+  if (watch_ != nullptr) watch_->fail(first);
   const std::string others = ask_others(own);
   {
     const std::lock_guard lock(mutex_);

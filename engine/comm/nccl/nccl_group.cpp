@@ -47,7 +47,9 @@ NcclGroup::NcclGroup(Parts parts)
       api_(*parts_.api),
       own_stream_(parts_.device->make_side_stream(parts_.spec.name.c_str())),
       stream_(cuda::stream_of(*own_stream_)),
-      marks_(parts_.device->allocate(Tier::device, spec().ranks.size())) {
+      marks_(parts_.device->allocate(Tier::device, spec().ranks.size())),
+      watch_(parts_.host->watch_calls(spec(),
+                                      [this](const std::string& reason) { on_hopeless(reason); })) {
   parts_.watchdog->add(this);
 }
 
@@ -75,7 +77,7 @@ void NcclGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
   const std::span<const std::byte> own_from = send[at(rank())];
   const std::span<std::byte> own = receive[at(rank())];
   DS_ASSERT(own.size() == own_from.size());
-  run("all_to_all", bytes_of(send), deadline, [&](ncclComm_t comm) {
+  run({.operation = "all_to_all", .bytes = bytes_of(send)}, deadline, [&](ncclComm_t comm) {
     if (!own.empty() && own.data() != own_from.data()) {
       const cudaError_t status =
           cudaMemcpyAsync(own.data(), own_from.data(), own.size(), cudaMemcpyDefault, stream_);
@@ -99,7 +101,7 @@ void NcclGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
 
 void NcclGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   DS_ASSERT(std::ssize(pieces) == size());
-  run("all_gather", bytes_of(pieces), deadline, [&](ncclComm_t comm) {
+  run({.operation = "all_gather", .bytes = bytes_of(pieces)}, deadline, [&](ncclComm_t comm) {
     if (is_even(pieces)) {
       if (pieces[0].empty()) return ncclSuccess;
       return api_.all_gather(pieces[at(rank())].data(), pieces[0].data(), pieces[0].size(),
@@ -120,7 +122,7 @@ void NcclGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
 
 void NcclGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
   DS_ASSERT(root >= 0 && root < size());
-  run("broadcast", data.size(), deadline, [&](ncclComm_t comm) {
+  run({.operation = "broadcast", .bytes = data.size()}, deadline, [&](ncclComm_t comm) {
     if (data.empty()) return ncclSuccess;
     return api_.broadcast(data.data(), data.data(), data.size(), ncclInt8, root, comm, stream_);
   });
@@ -128,30 +130,28 @@ void NcclGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline
 
 void NcclGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
   DS_ASSERT(to >= 0 && to < size() && to != rank());
-  run("send", data.size(), deadline, [&](ncclComm_t comm) {
-    if (data.empty()) return ncclSuccess;
-    return api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
-  });
+  run({.is_collective = false, .operation = "send", .bytes = data.size()}, deadline,
+      [&](ncclComm_t comm) {
+        if (data.empty()) return ncclSuccess;
+        return api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
+      });
 }
 
 void NcclGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
   DS_ASSERT(from >= 0 && from < size() && from != rank());
-  run("receive", data.size(), deadline, [&](ncclComm_t comm) {
-    if (data.empty()) return ncclSuccess;
-    return api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
-  });
+  run({.is_collective = false, .operation = "receive", .bytes = data.size()}, deadline,
+      [&](ncclComm_t comm) {
+        if (data.empty()) return ncclSuccess;
+        return api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
+      });
 }
 
 void NcclGroup::barrier(Deadline deadline) {
   std::byte* const marks = marks_->data();
-  run("barrier", 1, deadline, [&](ncclComm_t comm) {
-    return api_.all_gather(marks + rank(), marks, 1, ncclInt8, comm, stream_);
-  });
-  std::size_t place = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    place = (log_.newest()->number - 1) % FlightLog::kFlights;
-  }
+  const std::size_t place =
+      run({.operation = "barrier", .bytes = 1}, deadline, [&](ncclComm_t comm) {
+        return api_.all_gather(marks + rank(), marks, 1, ncclInt8, comm, stream_);
+      });
   wait_for_end(ended_[place].get);
   raise_failure();
 }

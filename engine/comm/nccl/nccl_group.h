@@ -33,6 +33,7 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
     std::unique_ptr<Group> control;      // of the same members, over the host's wire
     std::shared_ptr<NcclWatchdog> watchdog;
     Activity* activity = nullptr;
+    Collectives* host = nullptr;  // whose hang guard is told
   };
   explicit NcclGroup(Parts parts);
   ~NcclGroup() override;
@@ -67,13 +68,16 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
   void forgive(Clock::duration gap) override;
   bool is_busy() override;
 
-  std::size_t begin(const char* operation, std::uint64_t bytes, Deadline deadline);
-  void run(const char* operation, std::uint64_t bytes, Deadline deadline, Put put);
+  std::size_t begin(const Flight& operation);
+  /// The place in the log.
+  std::size_t run(Flight operation, Deadline deadline, Put put);
   ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
   void wait_for_place();
   void wait_for_end(cudaEvent_t end);
   bool advance(Clock::time_point now);
   void find_trouble(Clock::time_point now);
+  void tell_guard();
+  void on_hopeless(const std::string& reason);
   void fail(const std::string& operation, const std::string& why);
   void throw_if_failed(const char* operation);
   [[noreturn]] void throw_failure(const std::string& before);
@@ -88,12 +92,15 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
   std::unique_ptr<Arena> marks_;  // what a barrier sends: one byte per member
   std::array<Event, FlightLog::kFlights> begun_, ended_;  // by place in the log
   std::string about_;
-  std::mutex look_mutex_;  // of looks, which are the watchdog's and raise_failure's
-  std::mutex mutex_;       // of what follows
+  std::mutex look_mutex_;           // of looks, which are the watchdog's and raise_failure's
+  Clock::time_point told_since_{};  // of the operation that the guard knows of; zero: of none
+  std::mutex mutex_;                // of what follows
   std::condition_variable told_;
   FlightLog log_;
   Health health_ = Health::well;
-  std::string message_;  // what went wrong
+  std::string hopeless_;              // why the hang guard would not wait any longer
+  std::string message_;               // what went wrong
+  std::unique_ptr<CallWatch> watch_;  // last: its end stops the guard's calls; may be null
 };
 
 }  // namespace ds::comm

@@ -14,7 +14,7 @@ constexpr std::size_t kHead = 8 + 1 + 1;
 
 // Where a rank is, for people.
 std::string place_text(int rank, const Position& position) {
-  if (position.number == 0) return fmt::format("rank {} has issued nothing", rank);
+  if (position.operation.empty()) return fmt::format("rank {} has issued nothing", rank);
   if (position.waits)
     return fmt::format("rank {} waits in {} (number {})", rank, position.operation,
                        position.number);
@@ -25,18 +25,19 @@ std::string place_text(int rank, const Position& position) {
 
 Position position_of(const FlightLog& log) {
   if (const Flight* flight = log.oldest()) {
-    return {flight->number, flight->state == Flight::State::running, text_of(*flight)};
+    return {flight->number, flight->is_collective, flight->state == Flight::State::running,
+            text_of(*flight)};
   }
   const Flight* last = log.newest();
   if (last == nullptr) return {};
-  return {last->number, false, text_of(*last)};
+  return {last->number, last->is_collective, false, text_of(*last)};
 }
 
 EncodedPosition encode(const Position& position) {
   EncodedPosition bytes{};
   for (std::size_t i = 0; i < 8; ++i)
     bytes[i] = static_cast<std::byte>(position.number >> (8 * i) & 0xff);
-  bytes[8] = static_cast<std::byte>(position.waits);
+  bytes[8] = static_cast<std::byte>((position.waits ? 1 : 0) | (position.is_collective ? 2 : 0));
   const std::size_t length = std::min(position.operation.size(), kPositionBytes - kHead);
   bytes[9] = static_cast<std::byte>(length);
   std::memcpy(bytes.data() + kHead, position.operation.data(), length);
@@ -47,7 +48,8 @@ Position decode_position(std::span<const std::byte, kPositionBytes> bytes) {
   Position position;
   for (std::size_t i = 0; i < 8; ++i)
     position.number |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  position.waits = bytes[8] != std::byte{0};
+  position.waits = (bytes[8] & std::byte{1}) != std::byte{0};
+  position.is_collective = (bytes[8] & std::byte{2}) != std::byte{0};
   const std::size_t length =
       std::min(std::to_integer<std::size_t>(bytes[9]), kPositionBytes - kHead);
   position.operation.assign(reinterpret_cast<const char*>(bytes.data()) + kHead, length);
@@ -56,28 +58,23 @@ Position decode_position(std::span<const std::byte, kPositionBytes> bytes) {
 
 // Those that are furthest behind; else those of whom some do something else under the same number.
 std::string difference_text(std::span<const int> ranks, std::span<const Position> positions) {
-  // Whoever waits in n has done n - 1; whoever is behind n has done n.
-  const auto finished = [](const Position& each) {
-    return each.waits ? each.number - 1 : each.number;
+  // Collectives that it has ended, twice, and one more where it waits.
+  const auto progress = [](const Position& each) {
+    const bool ended = !each.waits || !each.is_collective;
+    return 2 * (each.number - (ended || each.number == 0 ? 0 : 1)) + (each.waits ? 1 : 0);
   };
-  const auto arrived = [&](const Position& each) {
-    return 2 * finished(each) + (each.waits ? 1 : 0);
-  };
-  const auto [least, most] = std::ranges::minmax_element(positions, {}, arrived);
+  const auto [least, most] = std::ranges::minmax_element(positions, {}, progress);
   std::string text;
   const auto add = [&](std::size_t i) {
     text += (text.empty() ? "" : ", ") + place_text(ranks[i], positions[i]);
   };
-  if (arrived(*least) != arrived(*most)) {
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      if (arrived(positions[i]) == arrived(*least)) add(i);
-    return text;
-  }
+  const bool level = progress(*least) == progress(*most);
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    if (level || progress(positions[i]) == progress(*least)) add(i);
+  if (!level || !std::ranges::all_of(positions, &Position::is_collective)) return text;
   const bool same = std::ranges::all_of(
       positions, [&](const Position& each) { return each.operation == positions[0].operation; });
-  if (same) return {};
-  for (std::size_t i = 0; i < positions.size(); ++i) add(i);
-  return "the ranks issue different operations: " + text;
+  return same ? "" : "the ranks issue different operations: " + text;
 }
 
 }  // namespace ds::comm

@@ -14,8 +14,9 @@ namespace ds::comm {
 
 struct Position {
   std::uint64_t number = 0;  // of the oldest unfinished operation, else of the last; 0: none yet
-  bool waits = false;        // it is unfinished, and the stream has got there
-  std::string operation{};   // text_of(Flight)
+  bool is_collective = true;
+  bool waits = false;       // it is unfinished, and the stream has got there
+  std::string operation{};  // text_of(Flight)
 };
 
 Position position_of(const FlightLog& log);
