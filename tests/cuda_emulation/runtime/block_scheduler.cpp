@@ -11,11 +11,13 @@ dim3 blockDim, gridDim;
 namespace emulation {
 
 unsigned char* dynamic_shared_bytes = nullptr;
+unsigned current_lane = 0;
 
-Block& block() {
-  static Block* const the_block = new Block;  // stays to the end: host threads may outlive statics
-  return *the_block;
-}
+namespace {
+Block* const the_block = new Block;  // stays to the end: host threads may outlive statics
+}  // namespace
+
+Block& block() { return *the_block; }
 
 void Block::start(const GridShape& shape, const KernelCall& call, Random& random) {
   call_ = &call;
@@ -38,6 +40,7 @@ void Block::start(const GridShape& shape, const KernelCall& call, Random& random
 
 void Block::set_place(int thread) {
   current_ = thread;
+  current_lane = static_cast<unsigned>(thread) % 32;
   const auto number = static_cast<unsigned>(thread);
   const dim3& size = shape_.block;
   threadIdx = size.y == 1 && size.z == 1
@@ -262,7 +265,6 @@ int block_barrier(bool predicate) { return block().barrier(predicate); }
 void warp_collective(unsigned mask, WarpAction action, void* arguments) {
   block().collective(mask, action, arguments);
 }
-unsigned lane() { return block().lane(); }
 unsigned live_lanes() { return block().live_lanes(); }
 void kernel_fault(const char* message) { block().fail(message); }
 void copy_async(void* shared, const void* global, bool valid) {

@@ -52,6 +52,8 @@ class Block {
   void copy_async_commit();
   void copy_async_wait(std::size_t pending);
   [[nodiscard]] std::string place_of(int thread) const;
+  /// Whether `address` is below the stack of the thread that runs.
+  [[nodiscard]] bool overflown_at(const void* address) const { return on_->overflown_at(address); }
   /// After a fault: threads that are suspended never go on.
   void forget_fibers();
 

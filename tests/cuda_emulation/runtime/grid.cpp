@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "block_scheduler.h"
+#include "memory_faults.h"
 
 namespace emulation {
 namespace {
@@ -71,6 +72,7 @@ std::string run_grid(const GridShape& shape, const KernelCall& call, Random& ran
   const std::uint64_t plane = std::uint64_t{shape.grid.x} * shape.grid.y;
   const std::uint64_t blocks = plane * shape.grid.z;
   BlockOrder order(blocks, random);
+  const MemoryFaults faults;
   gridDim = shape.grid;
   blockDim = shape.block;
   for (std::uint64_t i = 0; i < blocks; ++i) {

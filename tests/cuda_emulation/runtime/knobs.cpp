@@ -1,7 +1,4 @@
-// Reading the knobs, the runtime's start and end, and names of kernels.
-#include <cxxabi.h>
-#include <dlfcn.h>
-
+// Reading the knobs, the runtime's start and end.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +26,7 @@ Knobs knobs_of_environment() {
   knobs.devices = static_cast<int>(number_of("DS_EMULATION_DEVICES", 1));
   knobs.memory = number_of("DS_EMULATION_MEMORY", knobs.memory);
   knobs.fail_launch = number_of("DS_EMULATION_FAIL_LAUNCH", 0);
+  knobs.fail_kernel = number_of("DS_EMULATION_FAIL_KERNEL", 0);
   const char* const driver = std::getenv("DS_EMULATION_DRIVER");
   knobs.driver = driver == nullptr || std::strcmp(driver, "none") != 0;
   if (const char* const compute = std::getenv("DS_EMULATION_COMPUTE"); compute != nullptr) {
@@ -56,23 +54,6 @@ Runtime::Runtime() {
   make_stream();
   set_knobs(knobs_of_environment());
   std::atexit(&check_at_exit);
-}
-
-std::string name_of(const void* function) {
-  Dl_info info{};
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "of unknown name";
-  if (info.dli_sname == nullptr || info.dli_saddr != function) {
-    char offset[32];
-    std::snprintf(offset, sizeof(offset), "+0x%zx",
-                  static_cast<std::size_t>(static_cast<const char*>(function) -
-                                           static_cast<const char*>(info.dli_fbase)));
-    return std::string("at ") + info.dli_fname + offset;
-  }
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-  std::string name = status == 0 ? plain : info.dli_sname;
-  std::free(plain);
-  return name;
 }
 
 }  // namespace emulation

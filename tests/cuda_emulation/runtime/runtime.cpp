@@ -188,7 +188,7 @@ void Runtime::reset_faults() {
 void Runtime::set_knobs(const Knobs& new_knobs) {
   knobs = new_knobs;
   random_ = Random(knobs.seed);
-  launches = 0;
+  launches = kernels_run_ = 0;
   draw_habits();
 }
 
@@ -201,6 +201,9 @@ bool in_shared_memory(const void* data) {
 
 cudaError_t Runtime::run_kernel(const GridShape& shape, const KernelCall& call,
                                 const void* function) {
+  if (++kernels_run_ == knobs.fail_kernel) {
+    return fault(cudaErrorLaunchFailure, "kernel " + name_of(function) + " fails as asked for");
+  }
   std::string wrong = run_grid(shape, call, random_);
   cudaError_t status = cudaErrorLaunchFailure;
   if (wrong.empty()) {

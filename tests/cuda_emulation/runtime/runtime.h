@@ -100,7 +100,7 @@ class Runtime {
   cudaError_t sticky_ = cudaSuccess;
   std::vector<std::shared_ptr<CUstream_st>> streams_;  // the first is the null stream
   std::size_t queued_ = 0;
-  std::uint64_t activity_ = 0;
+  std::uint64_t activity_ = 0, kernels_run_ = 0;
   bool background_started_ = false;
   std::condition_variable changed_;
 };

@@ -68,6 +68,13 @@ __global__ void different_warp_functions() {
 __global__ void writes_behind(int* out, int at) { out[at] = 1; }
 __global__ void writes_behind_shared() { ds::cuda::dynamic_shared<int>()[blockDim.x] = 1; }
 
+__global__ void recursion(int* out, int depth) {
+  volatile char local[4096];
+  local[depth % 4096] = 1;
+  if (depth > 0) recursion(out, depth - 1);
+  *out = local[0];
+}
+
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
@@ -165,6 +172,17 @@ TEST_CASE("writes outside of memory are caught") {
     launch(&writes_behind, 1, 1, 0, nullptr, out.data(), -2);
     CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
     CHECK(contains(emulation::fault(), "8 bytes before the start"));
+  }
+  SUBCASE("far behind an allocation") {
+    launch(&writes_behind, 1, 1, 0, nullptr, out.data(), 1 << 20);
+    CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+    CHECK(contains(emulation::fault(), "writes_behind"));
+    CHECK(contains(emulation::fault(), "memory that is not there"));
+  }
+  SUBCASE("below the stack") {
+    launch(&recursion, 1, 1, 0, nullptr, out.data(), 10000);
+    CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+    CHECK(contains(emulation::fault(), "stack overflow"));
   }
   SUBCASE("behind dynamic shared memory") {
     launch(&writes_behind_shared, 1, 32, 128, nullptr);

@@ -37,7 +37,8 @@ int block_barrier(bool predicate);
 using WarpAction = void (*)(void* const* arguments, unsigned mask);
 void warp_collective(unsigned mask, WarpAction action, void* arguments);
 /// The calling thread's lane.
-unsigned lane();
+extern DS_EMULATION_MUTABLE unsigned current_lane;
+inline unsigned lane() { return current_lane; }
 /// The lanes of its warp that exist and have not returned.
 unsigned live_lanes();
 
