@@ -6,6 +6,7 @@ namespace {
 
 constexpr double kAny = 9.3e18;  // Beyond every int64.
 constexpr std::string_view kOrders = "auto|boundary|step";
+constexpr std::string_view kGraphs = "auto|on|off";
 
 using K = KeyKind;
 // clang-format off
@@ -42,6 +43,8 @@ const Key kRunKeys[] = {
 
     {"device.backend", K::choice, false, 0, 0, "auto|cpu|cuda", "", "\"auto\"",
      "Where the arithmetic runs; auto: cuda where the plugin is there and sees a device.", DS_FIELD(device.backend)},
+    {"device.graphs", K::choice, false, 0, 0, kGraphs, "", "\"auto\"",
+     "CUDA graphs of stretches of a step, from its second run on; auto: where ops are so small that launching them would take longer.", DS_WORD(device.graphs, kGraphs)},
     {"device.threads", K::integer, false, 0, 4096, "", "", "0",
      "Threads of one rank; 0 = its share of the node's cores.", DS_FIELD(device.threads)},
     {"device.isa", K::choice, false, 0, 0, "auto|avx512|avx2", "", "\"auto\"",

@@ -75,12 +75,16 @@ struct LogConfig {
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
+/// Whether stretches of a step are recorded as CUDA graphs.
+enum class UseGraphs : std::uint8_t { automatic, on, off };
+
 struct DeviceConfig {
   std::string backend = "auto";  // Resolved: cpu or cuda.
   std::int64_t threads = 0;      // 0 = this rank's share of the node's cores.
   std::string isa = "auto";
   std::int64_t memory = 0;       // Bytes of the device's tier that a rank may use; 0 = auto.
   std::int64_t host_memory = 0;  // The same of the host's.
+  UseGraphs graphs = UseGraphs::automatic;
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "engine/base/function_ref.h"
+
 namespace ds {
 
 /// Where bytes live. The CPU backend's `device` is ordinary memory; nvme is files
@@ -50,6 +52,13 @@ class Event {
   [[nodiscard]] virtual bool has_passed() = 0;
 };
 
+/// Work of a stream that is issued again and again as a whole.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void issue(Stream& stream) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -68,6 +77,11 @@ class Device {
   /// own; events order it with the other streams.
   virtual std::unique_ptr<Stream> make_host_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// Calls `launch` and records what it puts on `stream`, instead of doing it: the same kernels
+  /// with the same arguments for the same addresses. Null where the device has no such thing.
+  [[nodiscard]] virtual std::unique_ptr<Recording> record(Stream&, FunctionRef<void()>) {
+    return nullptr;
+  }
   /// Order: runs on `stream`; source and destination must stay until it has passed.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
   /// Order: runs on `stream`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace ds {
 
@@ -40,24 +41,58 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
     for (const int op : waits) events.push_back(events_[static_cast<std::size_t>(op)].get());
   }
   if (device_.is_host()) return;
+  if (at_.records) {
+    for (const Segment& segment : segments_of(program, edges)) segments_.push_back({segment});
+  }
   for (std::size_t i = 0; i < bound_.size() / kMilestone; ++i)
     milestones_.push_back(device_.make_event());
 }
 
 void Executor::run(StepContext& context) {
   context_ = &context;
-  const auto call = [](void* self, std::size_t op) { static_cast<Executor*>(self)->run_op(op); };
-  for (std::size_t i = 0; i < bound_.size() && !stopped_; ++i) {
-    Stream& stream = stream_of(program_.ops[i]);
-    for (Event* const event : waits_[i]) event->make_wait(stream);
-    stream.submit({call, this, i});
-    if (events_[i]) events_[i]->record(stream);
-    note_progress(i);
-    ++context.progress;
+  next_segment_ = 0;
+  for (std::size_t i = 0; i < bound_.size() && !stopped_;) {
+    const std::size_t next = issue(i);
+    for (; i < next; ++i) {
+      note_progress(i);
+      ++context.progress;
+    }
   }
   wait_for_all();
   if (at_.activity != nullptr) at_.activity->end();
   if (error_) std::rethrow_exception(error_);
+}
+
+// Returns the next op that is still to be issued.
+std::size_t Executor::issue(std::size_t index) {
+  const auto call = [](void* self, std::size_t op) { static_cast<Executor*>(self)->run_op(op); };
+  Stream& stream = stream_of(program_.ops[index]);
+  for (Event* const event : waits_[index]) event->make_wait(stream);
+  std::size_t next = index + 1;
+  if (next_segment_ < segments_.size() && segments_[next_segment_].ops.first == index &&
+      issue_recorded(next_segment_++)) {
+    next = segments_[next_segment_ - 1].ops.last;
+  } else {
+    stream.submit({call, this, index});
+  }
+  if (events_[next - 1]) events_[next - 1]->record(stream);
+  return next;
+}
+
+// The first run is as without: libraries choose and load what they need.
+bool Executor::issue_recorded(std::size_t segment) {
+  Recorded& recorded = segments_[segment];
+  if (!std::exchange(recorded.has_run, true) || context_->after_op) return false;
+  Stream& stream = *at_.streams[0];
+  if (!recorded.recording || recorded.loss_scale != context_->loss_scale) {
+    recorded.loss_scale = context_->loss_scale;
+    recorded.recording = device_.record(stream, [&] {
+      for (std::size_t i = recorded.ops.first; i < recorded.ops.last; ++i) run_op(i);
+    });
+  }
+  if (!recorded.recording || stopped_) return false;
+  recorded.recording->issue(stream);
+  return true;
 }
 
 void Executor::note_progress(std::size_t index) {

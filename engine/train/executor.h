@@ -20,6 +20,7 @@
 #include "engine/program/edges.h"
 #include "engine/program/program.h"
 #include "engine/storage/tile_files.h"
+#include "engine/train/segments.h"
 
 namespace ds {
 
@@ -41,6 +42,7 @@ struct Workplace {
   std::array<Stream*, kStreams> streams{};  // those that programs use; compute: the caller's
   std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
   Activity* activity = nullptr;             // what those see who wait for this rank; may be null
+  bool records = false;                     // segments are recorded where the device can
 };
 /// One arena, one stream, one group.
 Workplace make_workplace(std::byte* arena, Group* world, Stream& stream);
@@ -88,6 +90,8 @@ class Executor {
   void wait_for_device();
   void wait_for_all();
   void note_progress(std::size_t index);
+  std::size_t issue(std::size_t index);
+  bool issue_recorded(std::size_t segment);
   void run_op(std::size_t index);
   void tell(const Op& op);
   void fail(std::size_t index);
@@ -109,6 +113,15 @@ class Executor {
   // On a device that works behind the caller's back: now and then a point of the compute stream.
   std::vector<std::unique_ptr<Event>> milestones_;
   std::size_t milestones_issued_ = 0;
+  /// A segment and, from its second run on, its recording.
+  struct Recorded {
+    Segment ops;
+    bool has_run = false;
+    float loss_scale = 0;  // of the recording
+    std::unique_ptr<Recording> recording{};
+  };
+  std::vector<Recorded> segments_;
+  std::size_t next_segment_ = 0;  // of the run under way
   StepContext* context_ = nullptr;
   std::mutex mutex_;  // of error_
   std::exception_ptr error_;

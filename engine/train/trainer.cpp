@@ -59,7 +59,10 @@ void Trainer::bind_all() {
     const Edges edges = edges_of(program, offsets);
     const std::optional<std::string> missing = missing_edge(program, offsets, edges);
     if (missing) throw Error(ErrorKind::bug, *missing);
-    executor.emplace(program, offsets, edges, backend_, memory_->workplace());
+    Workplace place = memory_->workplace();
+    place.records = config_.device.graphs == UseGraphs::on ||
+                    (config_.device.graphs == UseGraphs::automatic && recording_pays(program));
+    executor.emplace(program, offsets, edges, backend_, place);
   };
   const auto bind_some = [&](std::optional<Executor>& executor,
                              const std::optional<Program>& program) {
