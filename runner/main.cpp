@@ -104,6 +104,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
   const ds::JobRequest request{.config_path = arguments.config,
                                .overrides = arguments.overrides,
                                .rendezvous = env.rendezvous(kRendezvousTimeout),
+                               .local_rank = env.local_rank,
                                .local_ranks = env.local_world_size,
                                .started = started,
                                .stop_signal = &stop_signal,

@@ -12,6 +12,7 @@
 #include "engine/plan/auto.h"
 #include "engine/plan/measure.h"
 #include "engine/plan/report.h"
+#include "engine/plugin/choose_backend.h"
 #include "engine/train/plan_build.h"
 
 namespace ds {
@@ -20,7 +21,7 @@ namespace {
 void write(const std::string& text) { fmt::print("{}", text); }
 
 /// A node's threads are shared by its ranks, as the launcher deals them.
-Backend make_backend(const DeviceConfig& device, const Cluster& cluster) {
+Backend make_host_backend(const DeviceConfig& device, const Cluster& cluster) {
   int threads = static_cast<int>(device.threads);
   if (threads == 0) {
     const bool given = std::getenv("OMP_NUM_THREADS") != nullptr;
@@ -35,7 +36,7 @@ std::string fill_limits(MemoryLimits& limits, const DeviceConfig& keys, const Cl
                         const Device& device) {
   if (!limits.device && keys.memory > 0) limits.device = keys.memory;
   if (keys.host_memory > 0) limits.host_rank = keys.host_memory;
-  limits.device_is_host = !limits.device;
+  limits.device_is_host = !is_accelerator(keys) && !limits.device;
   if (limits.device || limits.host || limits.host_rank) return "as given";
   if (cluster.nodes > 1) return {};
   limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host));
@@ -114,29 +115,34 @@ void run_plan(const PlanOptions& options) {
   const LoadRequest load{.path = options.config,
                          .overrides = options.overrides,
                          .world_size = options.cluster.world_size()};
-  const TrainConfig given = load_train_config(load);
+  TrainConfig given = load_train_config(load);
   if (options.print == "config") return write(to_toml(given));
-  const Backend backend = make_backend(given.device, options.cluster);
-  const BuildRank build = rank_builder(workspace_of(*backend.kernels));
+  given.device.backend = choose_backend(given.device).backend;
+  const Backend host = make_host_backend(given.device, options.cluster);
+  const WorkspaceBytes workspace = workspace_for(given.device);
+  const BuildRank build = rank_builder(workspace);
   SolveRequest request{.config = given,
                        .cluster = options.cluster,
                        .rank = options.rank,
                        .order_given = gives_key(load, "determinism.order"),
                        .limits = options.limits,
                        .rates = options.rates};
-  const std::string from =
-      fill_limits(request.limits, given.device, request.cluster, *backend.device);
-  if (options.measure) measure(request.rates, *backend.kernels, given);
+  const std::string from = fill_limits(request.limits, given.device, request.cluster, *host.device);
+  if (options.measure && is_accelerator(given.device))
+    throw Error(ErrorKind::usage,
+                "--measure measures the CPU; this plan is for device.backend = \"cuda\"",
+                "give the rates that count: --rates flops=800T,pcie=55G,host=200G");
+  if (options.measure) measure(request.rates, *host.kernels, given);
   if (request.rates.device == 0 && request.limits.device_is_host)
     request.rates.device = request.rates.host / request.cluster.slots;
   const TrainConfig config = resolve_auto(request, build).config;
   if (!options.print.empty())
     return write(program_after(options.print, config, options.rank, options.cluster.world_size(),
-                               workspace_of(*backend.kernels)));
+                               workspace));
   show(options, with_config(request, config),
        {.config = std::filesystem::path(options.config).filename(),
         .limits = from,
-        .device = backend.device->description(),
+        .device = is_accelerator(given.device) ? "CUDA" : host.device->description(),
         .chosen = has_auto(given)},
        build);
 }

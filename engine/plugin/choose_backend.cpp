@@ -2,6 +2,7 @@
 #include "engine/plugin/choose_backend.h"
 
 #include <cstdlib>
+#include <memory>
 
 #include "engine/base/error.h"
 #include "engine/plugin/plugin.h"
@@ -46,6 +47,12 @@ Backend make_backend(const DeviceConfig& device, int local_rank) {
   Backend backend = open_cuda_plugin().make_backend(options);
   backend.host_kernels = make_cpu(device).kernels;
   return backend;
+}
+
+std::function<std::size_t(const Kernels::Extents&)> workspace_for(const DeviceConfig& device) {
+  if (is_accelerator(device)) return open_cuda_plugin().workspace_bytes;
+  const std::shared_ptr<Kernels> kernels = make_cpu(device).kernels;
+  return [kernels](const Kernels::Extents& extents) { return kernels->workspace_bytes(extents); };
 }
 
 std::string device_report() {

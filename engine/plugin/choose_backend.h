@@ -1,6 +1,7 @@
 // Which backend a job runs on: device.backend, what is there, and why.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "engine/config/train_config.h"
@@ -28,6 +29,10 @@ BackendChoice choose_backend(const DeviceConfig& device);
 /// are the CPU backend's, by device.threads and device.isa.
 /// Errors: Error{config}: CUDA was asked for, and cannot be had.
 Backend make_backend(const DeviceConfig& device, int local_rank);
+
+/// Workspace of the kernels of `device`'s resolved backend, which need not be there: a plan is made
+/// on any machine. Errors: as open_cuda_plugin().
+std::function<std::size_t(const Kernels::Extents&)> workspace_for(const DeviceConfig& device);
 
 /// What `dsrunner --devices` prints: the CPU backend, the CUDA plugin, driver, devices, libraries.
 std::string device_report();

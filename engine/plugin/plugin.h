@@ -27,6 +27,8 @@ struct Plugin {
   /// Without host_kernels. Errors: Error{config}: no such device, too old a driver, a missing
   /// library; each with what was found and what to do.
   Backend (*make_backend)(const AcceleratorOptions& options) = nullptr;
+  /// What its kernels will ask for as scratch: pure, for plans of machines that have the device.
+  std::size_t (*workspace_bytes)(const Kernels::Extents& extents) = nullptr;
   /// Groups whose operations run on the device's streams and memory. `host` carries what the
   /// members must tell each other first, and outlives the result. Errors: Error{comm}.
   std::unique_ptr<Collectives> (*make_collectives)(Device& device, Collectives& host) = nullptr;

@@ -13,6 +13,10 @@
 #include "engine/config/print.h"
 #include "engine/data/corpus.h"
 #include "engine/monitor/memory_status.h"
+#include "engine/plan/device_share.h"
+#include "engine/plan/measure.h"
+#include "engine/plugin/choose_backend.h"
+#include "engine/plugin/plugin.h"
 #include "engine/train/build_id.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
@@ -37,8 +41,19 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
-Backend make_backend(const DeviceConfig& device) {
-  return make_cpu_backend({.threads = static_cast<int>(device.threads), .isa = device.isa});
+/// What the config leaves to this machine, chosen: the backend, and who updates offloaded states.
+TrainConfig with_backend(TrainConfig config) {
+  config.device.backend = choose_backend(config.device).backend;
+  return config;
+}
+
+// The ranks of a node measure at the same time, as they will use memory and links.
+void choose_device_share(TrainConfig& config, Backend& backend) {
+  std::int64_t& share = config.offload.optimizer.device_share;
+  if (share != kAuto || backend.device->is_host()) return;
+  if (config.offload.optimizer.device != OffloadDevice::cpu) return;
+  share =
+      device_share_of({.pcie = measure_link_rate(*backend.device), .host = measure_memory_rate()});
 }
 
 GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
@@ -90,11 +105,14 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
 /// The groups that ranks need beside `world`: on the device's wire where it has one of its own.
 class JobGroups {
  public:
-  JobGroups(const TrainConfig& config, const Rendezvous& rendezvous, Group* world,
-            Collectives& collectives) {
+  JobGroups(const TrainConfig& config, const Rendezvous& rendezvous, Backend& backend, Group* world,
+            Collectives& host) {
     groups_.world = world;
-    groups_.activity = &collectives.activity();
+    groups_.activity = &host.activity();
     if (world->size() == 1) return;
+    if (!backend.device->is_host())
+      device_ = open_cuda_plugin().make_collectives(*backend.device, host);
+    Collectives& collectives = device_ ? *device_ : host;
     const auto add = [&](const char* name) {
       made_.push_back(collectives.make_group(whole_world(rendezvous, name),
                                              Deadline::after(rendezvous.timeout)));
@@ -103,11 +121,14 @@ class JobGroups {
     if (config.zero.overlap) {
       groups_.gather = add("gather");
       groups_.reduce = add("reduce");
+    } else if (device_) {
+      groups_.compute = add("compute");
     }
   }
   [[nodiscard]] const RankGroups& of_rank() const { return groups_; }
 
  private:
+  std::unique_ptr<Collectives> device_;
   std::vector<std::unique_ptr<Group>> made_;
   RankGroups groups_;
 };
@@ -115,10 +136,12 @@ class JobGroups {
 }  // namespace
 
 bool run_training(const JobRequest& request) {
-  const TrainConfig given = load_train_config(load_request(request));
+  TrainConfig given = with_backend(load_train_config(load_request(request)));
   const DataSet data = open_data(given.data);
-  Backend backend = make_backend(given.device);
-  const AutoChoice chosen = plan_launch(given, launch_place(request, true), backend);
+  Backend backend = make_backend(given.device, request.local_rank);
+  choose_device_share(given, backend);
+  const AutoChoice chosen = plan_launch(given, launch_place(request, true),
+                                        workspace_of(*backend.kernels), *backend.device);
   // Beyond this point everything that one rank can get wrong alone was checked.
   if (request.joined != nullptr) *request.joined = true;
   Rendezvous rendezvous = request.rendezvous;
@@ -134,7 +157,7 @@ bool run_training(const JobRequest& request) {
   require_agreement(*world, "order of communication", digest_of(message_order_list(given)),
                     Deadline::after(kGroupTimeout));
   const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
-  const JobGroups groups(config, request.rendezvous, world.get(), *collectives);
+  const JobGroups groups(config, request.rendezvous, backend, world.get(), *collectives);
   Trainer trainer(config, backend, groups.of_rank(), data);
   // Beyond this point all memory is taken.
   std::optional<Reporter> reporter;
@@ -161,14 +184,16 @@ bool run_training(const JobRequest& request) {
 }
 
 void check_configuration(const JobRequest& request) {
-  const TrainConfig config = load_train_config(load_request(request));
-  plan_launch(config, launch_place(request, false), make_backend(config.device));
+  const TrainConfig config = with_backend(load_train_config(load_request(request)));
+  const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
+  plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
 }
 
 void check_training(const JobRequest& request) {
-  const TrainConfig config = load_train_config(load_request(request));
+  const TrainConfig config = with_backend(load_train_config(load_request(request)));
   open_data(config.data);
-  plan_launch(config, launch_place(request, true), make_backend(config.device));
+  const Backend backend = make_backend(config.device, request.local_rank);
+  plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
 }
 
 }  // namespace ds

@@ -14,6 +14,7 @@ struct JobRequest {
   std::string config_path;
   std::vector<std::string> overrides;
   Rendezvous rendezvous;
+  int local_rank = 0;                             // picks the device
   int local_ranks = 1;                            // on this node, which share its memory
   Clock::time_point started;                      // when the process began
   const std::atomic<int>* stop_signal = nullptr;  // not 0: a signal asked this rank to stop

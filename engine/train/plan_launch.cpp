@@ -12,7 +12,7 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
   MemoryLimits limits;
   if (config.device.memory > 0) limits.device = config.device.memory;
   if (config.device.host_memory > 0) limits.host_rank = config.device.host_memory;
-  limits.device_is_host = device.is_host();
+  limits.device_is_host = !is_accelerator(config.device);
   if (place.is_here && !device.is_host() && !limits.device)
     limits.device = static_cast<std::int64_t>(device.free_bytes(Tier::device));
   if (place.is_here) limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host));
@@ -22,16 +22,16 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
 }  // namespace
 
 AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place,
-                       const Backend& backend) {
+                       const WorkspaceBytes& workspace, const Device& device) {
   const int slots = std::max(1, place.local_ranks);
-  const BuildRank build = rank_builder(workspace_of(*backend.kernels));
+  const BuildRank build = rank_builder(workspace);
   const SolveRequest request{.config = config,
                              .cluster = {.nodes = (place.world_size + slots - 1) / slots,
                                          .slots = slots,
                                          .ranks = place.world_size},
                              .rank = place.rank,
                              .order_given = place.order_given,
-                             .limits = limits_of(config, place, *backend.device)};
+                             .limits = limits_of(config, place, device)};
   AutoChoice chosen = resolve_auto(request, build);
   require_fit(with_config(request, chosen.config), build);
   return chosen;
