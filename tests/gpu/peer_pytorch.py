@@ -22,12 +22,20 @@ except ImportError as error:
     sys.exit(77)
 
 
+class LayerNorm(nn.LayerNorm):
+    """Statistics in fp32, the result in the residual stream's type."""
+
+    def forward(self, x):
+        weight, bias = self.weight.float(), self.bias.float()
+        return F.layer_norm(x.float(), self.normalized_shape, weight, bias, self.eps).to(x.dtype)
+
+
 class Gpt2Block(nn.Module):
     def __init__(self, a):
         super().__init__()
         c = a.width
         self.heads = a.heads
-        self.ln_1, self.ln_2 = nn.LayerNorm(c), nn.LayerNorm(c)
+        self.ln_1, self.ln_2 = LayerNorm(c), LayerNorm(c)
         self.qkv, self.proj = nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.fc, self.down = nn.Linear(c, 4 * c), nn.Linear(4 * c, c)
 
@@ -85,7 +93,7 @@ class Model(nn.Module):
         gpt2 = a.shape == "gpt2"
         self.wpe = nn.Embedding(a.time, a.width) if gpt2 else None
         self.blocks = nn.ModuleList((Gpt2Block if gpt2 else LlamaBlock)(a) for _ in range(a.layers))
-        self.norm = nn.LayerNorm(a.width) if gpt2 else RmsNorm(a.width)
+        self.norm = LayerNorm(a.width) if gpt2 else RmsNorm(a.width)
         self.head = None if gpt2 else nn.Linear(a.width, a.vocab, bias=False)
         for parameter in self.parameters():
             if parameter.dim() > 1:

@@ -1,7 +1,7 @@
 # From run.sh's records (tab-separated: fact KEY VALUE; step STEP CASE STATUS SECONDS EXECUTED NOTE; bench NAME
 # KEY=VALUE...) the table for people (what=table), the JSON (what=json), or only the exit status (what=status).
 function quoted(text) {
-  gsub(/\\/, "\\\\", text)
+  gsub(/\\/, "\\\\\\\\", text)
   gsub(/"/, "\\\"", text)
   gsub(/[\001-\037]/, " ", text)
   return "\"" text "\""
@@ -33,16 +33,16 @@ $1 == "bench" {
 function print_json(   i, n, keys, k) {
   printf "{\n  \"schema\": 1,\n  \"passed\": %s,\n  \"executed_on_device\": %d,\n", ok() ? "true" : "false", executed
   printf "  \"facts\": {"
-  for (i = 1; i <= facts; ++i) printf "%s\n    %s: %s", i > 1 ? "," : "", quoted(fact_key[i]), value(fact_value[i])
+  for (i = 1; i <= facts; ++i) printf "%s\n    %s: %s", (i > 1 ? "," : ""), quoted(fact_key[i]), value(fact_value[i])
   printf "\n  },\n  \"steps\": ["
   for (i = 1; i <= steps; ++i) {
     printf "%s\n    {\"step\": %s, \"case\": %s, \"status\": %s, \"seconds\": %s, \"executed\": %s, \"note\": %s}", \
-      i > 1 ? "," : "", quoted(step_field[i, 2]), quoted(step_field[i, 3]), quoted(step_field[i, 4]), \
+      (i > 1 ? "," : ""), quoted(step_field[i, 2]), quoted(step_field[i, 3]), quoted(step_field[i, 4]), \
       value(step_field[i, 5]), value(step_field[i, 6]), quoted(step_field[i, 7])
   }
   printf "\n  ],\n  \"bench\": ["
   for (i = 1; i <= benches; ++i) {
-    printf "%s\n    {\"name\": %s", i > 1 ? "," : "", quoted(bench_name[i])
+    printf "%s\n    {\"name\": %s", (i > 1 ? "," : ""), quoted(bench_name[i])
     n = split(bench_keys[i], keys, "\t")
     for (k = 2; k <= n; ++k) printf ", %s: %s", quoted(keys[k]), value(bench_value[i, keys[k]])
     printf "}"

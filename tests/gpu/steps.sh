@@ -14,8 +14,8 @@ outcome() {
 step_conformance() {
   local attention ran status filter=()
   [ -n "$self_test" ] && filter=(-tc='*squared*,stage*')
-  for attention in cudnn own; do
-    [ -n "$self_test" ] && [ $attention = cudnn ] && continue
+  for attention in auto own; do
+    [ -n "$self_test" ] && [ $attention = auto ] && continue
     status=0
     logged "conformance_$attention" 300 env DS_TEST_BACKEND=cuda DSLAUNCH_CUDA_ATTENTION=$attention \
       "$tests/conformance_kernels" "${filter[@]}" || status=$?
