@@ -18,8 +18,11 @@ TEST_CASE("halves: every bit pattern and every tie is converted as the scalar fu
     bench.run(Cast{.in = halves.view(), .out = floats.tensor()});
     const auto* got = reinterpret_cast<const float*>(floats.data());
     int wrong = 0;
+    // Which of its many bit patterns a NaN has is an accelerator's own affair.
+    const bool any_nan = subject.options.accelerator;
     for (std::uint32_t i = 0; i < kAll; ++i) {
       const float want = float_from_f16(static_cast<std::uint16_t>(i));
+      if (any_nan && std::isnan(want) && std::isnan(got[i])) continue;
       wrong += std::memcmp(&got[i], &want, 4) != 0;
     }
     CHECK(wrong == 0);
@@ -33,7 +36,10 @@ TEST_CASE("halves: every bit pattern and every tie is converted as the scalar fu
     bench.run(Cast{.in = from.view(), .out = to.tensor()});
     const auto* rounded_to = reinterpret_cast<const std::uint16_t*>(to.data());
     for (std::uint32_t i = 0; i < kAll; ++i) {
-      wrong += rounded_to[i] != f16_from_float(std::bit_cast<float>(value[i]));
+      const std::uint16_t want = f16_from_float(std::bit_cast<float>(value[i]));
+      if (any_nan && std::isnan(float_from_f16(want)) && std::isnan(float_from_f16(rounded_to[i])))
+        continue;
+      wrong += rounded_to[i] != want;
     }
     CHECK(wrong == 0);
   }
