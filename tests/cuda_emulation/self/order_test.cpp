@@ -1,7 +1,13 @@
 // The order of queued work: only streams and events restrict it.
+#include <cuda.h>
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstring>
 #include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "launch.h"
 
@@ -64,6 +70,180 @@ TEST_CASE("a stream keeps its order, and events say when they are passed") {
   REQUIRE(cudaEventSynchronize(streams.event) == cudaSuccess);
   CHECK(values[0] == 99);
   CHECK(cudaEventQuery(streams.event) == cudaSuccess);
+}
+
+/// Memory of the host that the device reaches.
+struct Registered {
+  std::vector<int> values = std::vector<int>(1024);
+  Registered() { REQUIRE(cudaHostRegister(values.data(), 4096, 0) == cudaSuccess); }
+  ~Registered() { cudaHostUnregister(values.data()); }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+};
+
+TEST_CASE("registered memory is read when the copy runs, pageable memory when it is asked for") {
+  const Streams streams;
+  const DeviceArray<int> values(2);
+  Registered pinned;
+  std::set<int> from_pinned;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    emulation::Knobs knobs;
+    knobs.seed = seed;
+    emulation::set_knobs(knobs);
+    int pageable = 1, back = 0;
+    pinned.values[0] = 1;
+    REQUIRE(cudaMemcpyAsync(values.data(), pinned.values.data(), 4, cudaMemcpyDefault, streams.a) ==
+            cudaSuccess);
+    REQUIRE(cudaMemcpyAsync(values.data() + 1, &pageable, 4, cudaMemcpyHostToDevice, streams.b) ==
+            cudaSuccess);
+    pinned.values[0] = pageable = 2;  // too early for the first
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    from_pinned.insert(values[0]);
+    CHECK(values[1] == 1);
+    REQUIRE(cudaMemcpyAsync(&back, values.data() + 1, 4, cudaMemcpyDeviceToHost, streams.b) ==
+            cudaSuccess);
+    CHECK(back == 1);  // already there
+  }
+  CHECK(from_pinned == std::set<int>{1, 2});
+}
+
+TEST_CASE("copies and fills stay in what exists, and go where they say") {
+  const DeviceArray<int> values(8);
+  Registered pinned;
+  CHECK(cudaMemcpyAsync(values.data(), pinned.values.data(), 36, cudaMemcpyDefault) ==
+        cudaErrorInvalidValue);
+  CHECK(cudaMemsetAsync(values.data() + 7, 0, 8) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpyAsync(values.data(), pinned.values.data(), 4, cudaMemcpyDeviceToHost) ==
+        cudaErrorInvalidMemcpyDirection);
+  CHECK(cudaHostRegister(pinned.values.data() + 1023, 8, 0) ==
+        cudaErrorHostMemoryAlreadyRegistered);
+  CHECK(cudaFree(pinned.values.data()) == cudaErrorInvalidValue);
+  REQUIRE(cudaMemset2DAsync(values.data(), 8, 0, 4, 4) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(values[i] == (i % 2 == 0 ? 0 : -1));  // new: 0xFF
+  cudaGetLastError();
+}
+
+TEST_CASE("a stream waits for a word that a host thread writes") {
+  const Streams streams;
+  const DeviceArray<int> values(1);
+  Registered flag;
+  void* found = nullptr;
+  REQUIRE(cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &found, 12000, 0) == cudaSuccess);
+  const auto wait = reinterpret_cast<decltype(&cuStreamWaitValue32)>(found);
+  std::atomic<int> before = 0;
+  REQUIRE(wait(streams.a, reinterpret_cast<CUdeviceptr>(flag.values.data()), 5,
+               CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS);
+  REQUIRE(launch(&put, 1, 1, 0, streams.a, values.data(), 3) == cudaSuccess);
+  CHECK(cudaStreamQuery(streams.a) == cudaErrorNotReady);
+  std::thread writer([&] {
+    before = values[0];
+    std::atomic_ref(flag.values[0]).store(5, std::memory_order_release);
+  });
+  REQUIRE(cudaStreamSynchronize(streams.a) == cudaSuccess);
+  writer.join();
+  CHECK(before == -1);
+  CHECK(values[0] == 3);
+}
+
+TEST_CASE("work goes on while no host thread waits for it") {
+  const Streams streams;
+  static std::atomic<int> called = 0;
+  called = 0;
+  REQUIRE(cudaLaunchHostFunc(
+              streams.a,
+              [](void*) {
+                called = 1;
+                called.notify_all();
+              },
+              nullptr) == cudaSuccess);
+  called.wait(0);
+  CHECK(called == 1);
+}
+
+struct Attempts {
+  int left = 3;
+  bool* destroyed = nullptr;
+};
+TEST_CASE("work of fake libraries is attempted until it is done") {
+  const Streams streams;
+  bool destroyed = false;
+  const auto attempt = [](void* self) {
+    return --static_cast<Attempts*>(self)->left > 0 ? cudaErrorNotReady : cudaSuccess;
+  };
+  REQUIRE(emulation::enqueue(streams.a, attempt, new Attempts{3, &destroyed}, [](void* self) {
+            const auto* const own = static_cast<Attempts*>(self);
+            *own->destroyed = true;
+            delete own;
+          }) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(streams.a) == cudaSuccess);
+  CHECK(destroyed);
+}
+
+TEST_CASE("knobs: memory, devices, drivers, failures") {
+  emulation::Knobs knobs;
+  SUBCASE("memory") {
+    knobs.memory = 1 << 20;
+    emulation::set_knobs(knobs);
+    void* data = nullptr;
+    CHECK(cudaMalloc(&data, (1 << 20) + 1) == cudaErrorMemoryAllocation);
+    const DeviceArray<char> half(1 << 19);
+    std::size_t free = 0, total = 0;
+    REQUIRE(cudaMemGetInfo(&free, &total) == cudaSuccess);
+    CHECK(free == 1 << 19);
+    CHECK(total == 1 << 20);
+  }
+  SUBCASE("no device") {
+    knobs.devices = 0;
+    emulation::set_knobs(knobs);
+    int count = 7;
+    CHECK(cudaGetDeviceCount(&count) == cudaErrorNoDevice);
+    CHECK(count == 0);
+  }
+  SUBCASE("no driver") {
+    knobs.driver = false;
+    emulation::set_knobs(knobs);
+    int version = 7;
+    CHECK(cudaDriverGetVersion(&version) == cudaSuccess);
+    CHECK(version == 0);
+    CHECK(cudaSetDevice(0) == cudaErrorInsufficientDriver);
+  }
+  SUBCASE("the second launch fails") {
+    const DeviceArray<int> values(1);
+    knobs.fail_launch = 2;
+    emulation::set_knobs(knobs);
+    CHECK(launch(&put, 1, 1, 0, nullptr, values.data(), 1) == cudaSuccess);
+    CHECK(launch(&put, 1, 1, 0, nullptr, values.data(), 1) == cudaErrorLaunchOutOfResources);
+    CHECK(launch(&put, 1, 1, 0, nullptr, values.data(), 1) == cudaSuccess);
+    CHECK(cudaGetLastError() == cudaErrorLaunchOutOfResources);
+    CHECK(cudaGetLastError() == cudaSuccess);
+  }
+  SUBCASE("the first kernel fails as it runs") {
+    const DeviceArray<int> values(1);
+    knobs.fail_kernel = 1;
+    emulation::set_knobs(knobs);
+    launch(&put, 1, 1, 0, nullptr, values.data(), 1);
+    CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+    CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);  // the device stays unusable
+    emulation::reset_faults();
+  }
+  emulation::set_knobs({});
+  cudaGetLastError();
+}
+
+TEST_CASE("launches that no device takes") {
+  const DeviceArray<int> values(1);
+  CHECK(launch(&put, 1, 1025, 0, nullptr, values.data(), 1) == cudaErrorInvalidConfiguration);
+  CHECK(launch(&put, dim3(1, 65536), 1, 0, nullptr, values.data(), 1) ==
+        cudaErrorInvalidConfiguration);
+  CHECK(launch(&put, 1, 1, 49153, nullptr, values.data(), 1) == cudaErrorInvalidValue);
+  REQUIRE(cudaFuncSetAttribute(&put, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536) ==
+          cudaSuccess);
+  CHECK(launch(&put, 1, 1, 49153, nullptr, values.data(), 1) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(&put, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449) ==
+        cudaErrorInvalidValue);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  cudaGetLastError();
 }
 
 }  // namespace
