@@ -14,6 +14,7 @@
 #include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/cuda_event.h"
+#include "engine/device/cuda/cuda_recording.h"
 #include "engine/device/cuda/cuda_stream.h"
 #include "engine/device/cuda/describe.h"
 #include "engine/device/cuda/flag_pool.h"
@@ -102,6 +103,10 @@ class CudaDevice final : public Device {
   }
   std::unique_ptr<Event> make_event() override {
     return std::make_unique<CudaEvent>(flags_, wait_value_);
+  }
+
+  std::unique_ptr<Recording> record(Stream& stream, FunctionRef<void()> launch) override {
+    return record_graph(stream, launch);
   }
 
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {

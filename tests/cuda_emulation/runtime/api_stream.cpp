@@ -111,6 +111,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return with_device([&](Runtime& runtime, Held& held) {
     if (event == nullptr || runtime.find(stream) == nullptr) return cudaErrorInvalidResourceHandle;
+    if (runtime.find(stream)->capture != nullptr) return cudaErrorStreamCaptureUnsupported;
     const auto mark = std::make_shared<Mark>();
     event->last = mark;
     return runtime.enqueue(held, stream, {.attempt = [mark] {

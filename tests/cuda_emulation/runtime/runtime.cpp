@@ -124,6 +124,11 @@ void Runtime::run_some(Held& held) {
 cudaError_t Runtime::enqueue(Held& held, cudaStream_t stream, Work work) {
   CUstream_st* const queue = find(stream);
   if (queue == nullptr) return cudaErrorInvalidResourceHandle;
+  if (queue->capture != nullptr) {  // of what others do, a recording knows nothing
+    if (work.waits_for != nullptr || work.unlocked) return cudaErrorStreamCaptureUnsupported;
+    queue->capture->works.push_back(std::move(work));
+    return cudaSuccess;
+  }
   if (!background_started_) {
     background_started_ = true;
     std::thread([this] { run_in_background(); }).detach();
@@ -155,8 +160,24 @@ cudaError_t Runtime::wait(Held& held, const std::function<bool()>& done) {
   return sticky_;
 }
 
+cudaError_t Runtime::begin_capture(cudaStream_t stream) {
+  CUstream_st* const queue = find(stream);
+  if (queue == nullptr || stream == nullptr || queue->capture != nullptr)
+    return cudaErrorInvalidResourceHandle;
+  queue->capture = std::make_unique<CUgraph_st>();
+  return cudaSuccess;
+}
+
+cudaError_t Runtime::end_capture(cudaStream_t stream, cudaGraph_t* graph) {
+  CUstream_st* const queue = find(stream);
+  if (queue == nullptr || queue->capture == nullptr) return cudaErrorInvalidResourceHandle;
+  *graph = queue->capture.release();
+  return cudaSuccess;
+}
+
 cudaError_t Runtime::wait_for_stream(Held& held, cudaStream_t stream) {
   if (find(stream) == nullptr) return cudaErrorInvalidResourceHandle;
+  if (find(stream)->capture != nullptr) return cudaErrorStreamCaptureUnsupported;
   return wait(held, [this, stream] {
     const CUstream_st* const queue = find(stream);
     return queue == nullptr || queue->queue.empty();

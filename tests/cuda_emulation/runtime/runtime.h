@@ -33,9 +33,18 @@ struct Work {
 
 }  // namespace emulation
 
+/// Recorded work; an executable graph is a copy of it.
+struct CUgraph_st {
+  std::vector<emulation::Work> works;
+};
+struct CUgraphExec_st {
+  std::vector<emulation::Work> works;
+};
+
 struct CUstream_st {
   std::deque<emulation::Work> queue;
-  bool busy = false;     // its first work is being attempted without the lock
+  std::unique_ptr<CUgraph_st> capture;  // null: work is queued
+  bool busy = false;                    // its first work is being attempted without the lock
   bool in_vain = false;  // its first work said "not ready" since anything else happened
   bool ended = false;    // destroyed: goes when its queue is empty
   std::uint64_t priority = 0;
@@ -62,6 +71,9 @@ class Runtime {
                      std::unique_ptr<KernelCall> call);
   /// Runs queued work until `done`.
   cudaError_t wait(Held& held, const std::function<bool()>& done);
+  /// Work of a stream is recorded instead of queued from begin to end.
+  cudaError_t begin_capture(cudaStream_t stream);
+  cudaError_t end_capture(cudaStream_t stream, cudaGraph_t* graph);
   cudaError_t wait_for_stream(Held& held, cudaStream_t stream);
   cudaError_t wait_for_all(Held& held);
   /// For polling: does at most one thing. False: nothing could be done.

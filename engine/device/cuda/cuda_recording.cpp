@@ -1,0 +1,64 @@
+// Stream capture (CUDA Runtime API, section "Graph Management").
+#include "engine/device/cuda/cuda_recording.h"
+
+#include <cuda_runtime_api.h>
+
+#include "engine/device/cuda/check.h"
+#include "engine/device/cuda/cuda_stream.h"
+
+namespace ds::cuda {
+namespace {
+
+class CudaRecording final : public Recording {
+ public:
+  explicit CudaRecording(cudaGraph_t graph) {
+    check(cudaGraphInstantiate(&executable_, graph, 0), "making a CUDA graph");
+  }
+  ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
+  CudaRecording(const CudaRecording&) = delete;
+  CudaRecording& operator=(const CudaRecording&) = delete;
+
+  void issue(Stream& stream) override {
+    check(cudaGraphLaunch(executable_, stream_of(stream)), "launching a CUDA graph");
+  }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+/// A captured graph is only the plan of the executable one.
+class CapturedGraph {
+ public:
+  explicit CapturedGraph(cudaStream_t stream) : stream_(stream) {
+    // Relaxed: a library may take memory of its own meanwhile, and other threads go on.
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording a CUDA graph");
+  }
+  ~CapturedGraph() {
+    if (!ended_) static_cast<void>(cudaStreamEndCapture(stream_, &graph_));
+    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+    cudaGetLastError();
+  }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+
+  cudaGraph_t end() {
+    ended_ = true;
+    check(cudaStreamEndCapture(stream_, &graph_), "recording a CUDA graph");
+    return graph_;
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraph_t graph_ = nullptr;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch) {
+  CapturedGraph captured(stream_of(stream));
+  launch();
+  return std::make_unique<CudaRecording>(captured.end());
+}
+
+}  // namespace ds::cuda
