@@ -1,0 +1,314 @@
+// Norms, embeddings, activations, rotary embedding and relative bias of the CUDA backend against
+// the CPU's, for widths of one warp, several, many, and odd ones; the same bits however work is
+// ordered.
+#include "conformance/harness.h"
+#include "cuda_bench.h"
+
+namespace ds::conformance {
+namespace {
+
+Options cpu() { return {.threads = 2}; }
+
+/// The same bits are asked for all of these; a shift changes how rows are read, and so sums.
+constexpr CudaOptions kWays[] = {{.multiprocessors = 3, .seed = 1, .shift = 0},
+                                 {.multiprocessors = 1, .seed = 7, .shift = 0},
+                                 {.multiprocessors = 8, .seed = 99, .shift = 0},
+                                 {.multiprocessors = 2, .seed = 5, .shift = 1}};
+
+struct Grid {
+  std::int64_t rows, width;
+};
+
+Kernels::Extents extents_of(const Grid& g, DType act) {
+  return {.micro = 1, .seq_len = g.rows, .width = g.width, .ffn = g.width, .act = act};
+}
+
+/// Moved, because a copy of a Buffer lies at another place of its memory.
+template <class... Buffers>
+std::vector<Buffer> buffers(Buffers... all) {
+  std::vector<Buffer> list;
+  list.reserve(sizeof...(all));
+  (list.push_back(std::move(all)), ...);
+  return list;
+}
+
+/// Runs `op_of(outs)` on the CPU and on the emulated device in every way; results must be close,
+/// and of all aligned ways the same bits. `make` gives fresh results.
+template <class Make, class OpOf>
+void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) {
+  Bench bench(cpu(), extents);
+  std::vector<Buffer> want = make(), first;
+  bench.run(op_of(want));
+  for (const CudaOptions& way : kWays) {
+    CAPTURE(way.seed);
+    CudaBench cuda(extents, way);
+    std::vector<Buffer> got = make();
+    cuda.run(op_of(got));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      const DType type = want[i].tensor().dtype;
+      check_close("result", got[i], want[i].values(), type == DType::f32 ? DType::f32 : act);
+      if (!first.empty() && way.shift == 0) CHECK(got[i].bits() == first[i].bits());
+    }
+    if (first.empty()) first = std::move(got);
+  }
+}
+
+// One thread's elements; a warp's; several warps' with some over; more rows than one block takes;
+// widths for which a block has too few threads for eight elements each; odd ones.
+constexpr Grid kGrids[] = {{5, 8},     {33, 96},   {70, 7},    {3, 768},  {9, 1600},
+                           {37, 1000}, {2, 4104},  {2, 8192},  {3, 8211}, {1100, 24},
+                           {1, 16384}, {17000, 4}, {2, 16383}, {3, 5001}};
+
+}  // namespace
+
+TEST_CASE("norms: forward with and without a residual") {
+  for (const DType act : kActTypes) {
+    for (const Grid& g : kGrids) {
+      if (g.rows > 2000) continue;
+      CAPTURE(g.width);
+      Buffer in = random_buffer(act, {g.rows, g.width}, 1, 3),
+             delta = random_buffer(act, {g.rows, g.width}, 2),
+             weight = random_buffer(act, {g.width}, 3), bias = random_buffer(act, {g.width}, 4);
+      const Shape shape{g.rows, g.width};
+      const auto make = [&] {
+        return buffers(Buffer(act, shape), random_buffer(act, shape, 9),
+                       Buffer(DType::f32, {g.rows}), random_buffer(DType::f32, {g.rows}, 9));
+      };
+      for (const bool residual : {true, false}) {
+        const ConstTensor more = residual ? delta.view() : ConstTensor{};
+        compare(extents_of(g, act), act, make, [&](std::vector<Buffer>& r) {
+          return LayerNorm{.in = in.view(),
+                           .delta = more,
+                           .weight = weight.view(),
+                           .bias = bias.view(),
+                           .sum = residual ? r[1].tensor() : Tensor{},
+                           .out = r[0].tensor(),
+                           .mean = r[2].tensor(),
+                           .rstd = r[3].tensor()};
+        });
+        compare(extents_of(g, act), act, make, [&](std::vector<Buffer>& r) {
+          return RmsNorm{.in = in.view(),
+                         .delta = more,
+                         .weight = weight.view(),
+                         .sum = residual ? r[1].tensor() : Tensor{},
+                         .out = r[0].tensor(),
+                         .rstd = r[2].tensor()};
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("norms: gradients, in place of the residual's and beside it, accumulated or not") {
+  for (const DType act : kActTypes) {
+    for (const Grid& g : kGrids) {
+      CAPTURE(g.width);
+      Bench bench(cpu(), extents_of(g, act));
+      const Shape shape{g.rows, g.width};
+      Buffer in = random_buffer(act, shape, 1, 3), dout = random_buffer(act, shape, 2),
+             weight = random_buffer(act, {g.width}, 3), bias = random_buffer(act, {g.width}, 4),
+             out(act, shape), mean(DType::f32, {g.rows}), rstd(DType::f32, {g.rows});
+      bench.run(LayerNorm{.in = in.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .out = out.tensor(),
+                          .mean = mean.tensor(),
+                          .rstd = rstd.tensor()});
+      const auto make = [&] {
+        return buffers(random_buffer(act, shape, 9), random_buffer(DType::f32, {g.width}, 5),
+                       random_buffer(DType::f32, {g.width}, 6));
+      };
+      for (const bool both : {true, false}) {
+        compare(extents_of(g, act), act, make, [&](std::vector<Buffer>& r) {
+          return LayerNormBackward{.dout = dout.view(),
+                                   .in = in.view(),
+                                   .weight = weight.view(),
+                                   .mean = mean.view(),
+                                   .rstd = rstd.view(),
+                                   .dresidual = both ? r[0].view() : ConstTensor{},
+                                   .din = r[0].tensor(),
+                                   .dweight = r[1].tensor(),
+                                   .dbias = r[2].tensor(),
+                                   .accumulate = both};
+        });
+        compare(extents_of(g, act), act, make, [&](std::vector<Buffer>& r) {
+          return RmsNormBackward{.dout = dout.view(),
+                                 .in = in.view(),
+                                 .weight = weight.view(),
+                                 .rstd = rstd.view(),
+                                 .dresidual = both ? r[0].view() : ConstTensor{},
+                                 .din = r[0].tensor(),
+                                 .dweight = r[1].tensor(),
+                                 .accumulate = both};
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens few and many") {
+  struct Case {
+    std::int64_t batch, time, vocab, width, distinct;
+  };
+  // A token of more rows than a warp takes at a time, and than a block; keys of one to three
+  // digits.
+  for (const Case& e :
+       {Case{4, 6, 11, 70, 5}, Case{3, 500, 300, 264, 3}, Case{2, 333, 70000, 40, 90},
+        Case{1, 1, 2, 8, 1}, Case{2, 1030, 128256, 16, 2000}}) {
+    CAPTURE(e.vocab);
+    const std::int64_t rows = e.batch * e.time;
+    std::vector<std::int32_t> tokens;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      tokens.push_back(static_cast<std::int32_t>(i * 7919 % 1009 % e.distinct * (e.vocab - 1) /
+                                                 std::max<std::int64_t>(e.distinct, 2)));
+    }
+    const ConstTensor ids{tokens.data(), DType::i32, {rows}};
+    for (const DType act : kActTypes) {
+      Buffer wte = random_buffer(act, {e.vocab, e.width}, 1);
+      Buffer wpe = random_buffer(act, {e.time, e.width}, 2);
+      Buffer dout = random_buffer(act, {rows, e.width}, 3);
+      const Kernels::Extents extents = extents_of({rows, e.width}, act);
+      for (const bool positions : {true, false}) {
+        compare(
+            extents, act,
+            [&] {
+              return buffers(Buffer(act, {rows, e.width}));
+            },
+            [&](std::vector<Buffer>& r) {
+              return Embed{.tokens = ids,
+                           .wte = wte.view(),
+                           .wpe = positions ? wpe.view() : ConstTensor{},
+                           .out = r[0].tensor()};
+            });
+        if (e.vocab > 1000 && act != DType::bf16) continue;  // large tables
+        compare(
+            extents, DType::f32,
+            [&] {
+              return buffers(random_buffer(DType::f32, {e.vocab, e.width}, 4),
+                             random_buffer(DType::f32, {e.time, e.width}, 5));
+            },
+            [&](std::vector<Buffer>& r) {
+              return EmbedBackward{.tokens = ids,
+                                   .dout = dout.view(),
+                                   .dwte = r[0].tensor(),
+                                   .dwpe = positions ? r[1].tensor() : Tensor{},
+                                   .accumulate_wte = positions,
+                                   .accumulate_wpe = act == DType::bf16};
+            });
+      }
+    }
+  }
+}
+
+TEST_CASE("GELU, SwiGLU, sums and their gradients; in place too") {
+  for (const DType act : kActTypes) {
+    for (const Grid& g : {Grid{3, 16}, Grid{7, 33}, Grid{40, 520}, Grid{70, 8}}) {
+      CAPTURE(g.width);
+      const std::int64_t n = g.rows * g.width;
+      Buffer a = random_buffer(act, {n}, 1, 6), b = random_buffer(act, {n}, 2);
+      const Kernels::Extents extents = extents_of(g, act);
+      const auto one = [&] { return buffers(random_buffer(act, {n}, 3, 6)); };
+      compare(extents, act, one,
+              [&](std::vector<Buffer>& r) { return Gelu{.in = a.view(), .out = r[0].tensor()}; });
+      compare(extents, act, one, [&](std::vector<Buffer>& r) {
+        return Gelu{.in = r[0].view(), .out = r[0].tensor()};
+      });
+      compare(extents, act, one, [&](std::vector<Buffer>& r) {
+        return GeluBackward{.pre = a.view(), .dout = r[0].view(), .din = r[0].tensor()};
+      });
+      compare(extents, act, one, [&](std::vector<Buffer>& r) {
+        return Add{.a = r[0].view(), .b = b.view(), .out = r[0].tensor()};
+      });
+      Buffer gated = random_buffer(act, {g.rows, 2 * g.width}, 5, 4);
+      Buffer dout = random_buffer(act, {g.rows, g.width}, 6);
+      compare(
+          extents, act,
+          [&] {
+            return buffers(Buffer(act, {g.rows, g.width}));
+          },
+          [&](std::vector<Buffer>& r) { return SwiGlu{.in = gated.view(), .out = r[0].tensor()}; });
+      compare(
+          extents, act,
+          [&] {
+            return buffers(random_buffer(act, {g.rows, 2 * g.width}, 7, 4));
+          },
+          [&](std::vector<Buffer>& r) {
+            return SwiGluBackward{.in = r[0].view(), .dout = dout.view(), .din = r[0].tensor()};
+          });
+    }
+  }
+}
+
+TEST_CASE("rotary embedding of rows: both directions, in place and not") {
+  struct RowHeads {
+    std::int64_t batch, heads, groups, time, depth;
+  };
+  for (const RowHeads& h :
+       {RowHeads{2, 4, 2, 33, 16}, RowHeads{1, 6, 1, 70, 24}, RowHeads{3, 2, 2, 5, 6},
+        RowHeads{1, 3, 3, 9, 128}, RowHeads{1, 1, 1, 3000, 8}}) {
+    CAPTURE(h.depth);
+    const std::int64_t columns = (h.heads + 2 * h.groups) * h.depth;
+    const Shape shape{h.batch * h.time, columns};
+    const Kernels::Extents extents{.micro = h.batch,
+                                   .seq_len = h.time,
+                                   .width = h.heads * h.depth,
+                                   .heads = h.heads,
+                                   .kv_heads = h.groups};
+    for (const DType act : kActTypes) {
+      Buffer in = random_buffer(act, shape, 1);
+      for (const bool inverse : {false, true}) {
+        compare(
+            extents, act, [&] { return buffers(random_buffer(act, shape, 2)); },
+            [&](std::vector<Buffer>& r) {
+              return Rotary{.in = inverse ? r[0].view() : in.view(),
+                            .out = r[0].tensor(),
+                            .seq_len = h.time,
+                            .heads = h.heads,
+                            .kv_heads = h.groups,
+                            .theta = 500000.0F,
+                            .inverse = inverse,
+                            .rows = true};
+            });
+      }
+    }
+  }
+}
+
+TEST_CASE("relative bias and its table's gradient: both directions, few and many buckets") {
+  struct Table {
+    std::int64_t buckets, heads, time, max_distance;
+  };
+  for (const Table& t : {Table{32, 3, 200, 128}, Table{8, 2, 5, 16}, Table{33, 1, 300, 60},
+                         Table{16, 4, 130, 1000}, Table{2, 1, 3, 4}}) {
+    CAPTURE(t.buckets);
+    for (const bool bidirectional : {true, false}) {
+      if (bidirectional && t.buckets < 4) continue;
+      Buffer table = random_buffer(DType::bf16, {t.buckets, t.heads}, 1);
+      const Shape shape{t.heads, 2 * t.time - 1};
+      Buffer dout = random_buffer(DType::f32, shape, 2);
+      compare(
+          {}, DType::bf16, [&] { return buffers(Buffer(DType::f32, shape)); },
+          [&](std::vector<Buffer>& r) {
+            return RelativeBias{.table = table.view(),
+                                .out = r[0].tensor(),
+                                .max_distance = t.max_distance,
+                                .bidirectional = bidirectional};
+          });
+      compare(
+          {}, DType::f32,
+          [&] {
+            return buffers(random_buffer(DType::f32, {t.buckets, t.heads}, 3));
+          },
+          [&](std::vector<Buffer>& r) {
+            return RelativeBiasBackward{.dout = dout.view(),
+                                        .dtable = r[0].tensor(),
+                                        .max_distance = t.max_distance,
+                                        .bidirectional = bidirectional,
+                                        .accumulate = bidirectional};
+          });
+    }
+  }
+}
+
+}  // namespace ds::conformance
