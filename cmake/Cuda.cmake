@@ -61,12 +61,17 @@ function(ds_cuda_options target)
 endfunction()
 
 # ds_cuda_library(NAME SOURCES ...): objects of the plugin, from .cu (kernels and launchers) and .cpp (the rest). With
-# tests, the same sources are compiled a second time against tests/cuda_emulation, which needs no nvcc.
+# tests, the same sources are compiled a second time against tests/cuda_emulation, which needs no nvcc; EMULATED_SOURCES
+# are compiled there instead of them.
 function(ds_cuda_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;EMULATED_SOURCES" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_EMULATED_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  if(NOT ARG_EMULATED_SOURCES)
+    set(ARG_EMULATED_SOURCES ${ARG_SOURCES})
+  endif()
   set_property(GLOBAL APPEND PROPERTY DS_CUDA_LIBRARIES ${name})
-  set_property(GLOBAL PROPERTY DS_CUDA_SOURCES_${name} ${ARG_SOURCES})
+  set_property(GLOBAL PROPERTY DS_CUDA_SOURCES_${name} ${ARG_EMULATED_SOURCES})
   if(NOT DS_CUDA_FOUND)
     return()
   endif()

@@ -21,6 +21,7 @@ class Library {
     function = reinterpret_cast<Function*>(find(symbol));
   }
 
+  [[nodiscard]] void* handle() const { return handle_; }  // of dlopen
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int version() const { return version_; }  // as the library counts: 130100, 91900
 

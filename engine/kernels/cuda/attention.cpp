@@ -1,0 +1,232 @@
+// Attention on CUDA: checks shapes, picks the implementation, and launches it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "engine/device/cuda/check.h"
+#include "engine/kernels/cuda/attention_args.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/cuda/sdpa.h"
+#include "engine/tensor/philox.h"
+
+namespace ds::cuda {
+namespace {
+
+constexpr std::int64_t kMostHeadSize = 256, kMostGrid = 65535;
+
+/// What attention keeps between calls.
+class AttentionPart final : public Part {
+ public:
+  explicit AttentionPart(const DeviceFacts& facts)
+      : wish_(attention_wish(std::getenv("DSLAUNCH_CUDA_ATTENTION"))) {
+    support_.compute_major = facts.compute_major;
+    if (wish_ == AttentionWish::own) return;
+    try {
+      sdpa_ = make_sdpa(facts.compute_major * 10 + facts.compute_minor);
+      support_.cudnn_version = sdpa_->version();
+    } catch (const Error& error) {
+      if (wish_ == AttentionWish::cudnn) throw;
+      support_.missing = error.what();
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> implementations() const override {
+    return {used_.begin(), used_.end()};
+  }
+
+  /// cuDNN when it is to make the problem and its scratch fits, else null.
+  Sdpa* choose(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
+    AttentionChoice choice = choose_attention(p, support_, wish_);
+    if (choice.cudnn) choice = confirm(p, pass, scratch_bytes);
+    used_.insert(attention_implementation(choice, support_));
+    return choice.cudnn ? sdpa_.get() : nullptr;
+  }
+
+ private:
+  /// Builds the graph: only then it is known whether cuDNN has an engine, and its scratch.
+  AttentionChoice confirm(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
+    std::string reason;
+    try {
+      const auto wanted = static_cast<std::size_t>(sdpa_->workspace_bytes(pass, p));
+      if (wanted <= scratch_bytes) return {.cudnn = true, .reason = {}};
+      reason =
+          fmt::format("cuDNN wants {} bytes of scratch, and {} are there", wanted, scratch_bytes);
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+    if (wish_ == AttentionWish::cudnn) {
+      throw Error(ErrorKind::config, fmt::format("DSLAUNCH_CUDA_ATTENTION=cudnn: {}", reason),
+                  "set it to auto or own");
+    }
+    const bool first = refused_.insert(reason).second;
+    if (first) {
+      fmt::print(stderr, "warning: attention by the own kernels, which are slower: {}\n", reason);
+    }
+    return {.cudnn = false, .reason = "cuDNN refused"};
+  }
+
+  AttentionWish wish_;
+  SdpaSupport support_;
+  std::unique_ptr<Sdpa> sdpa_;
+  std::set<std::string> used_, refused_;
+};
+
+AttentionPart& part_of(Context& c) { return static_cast<AttentionPart&>(*c.attention); }
+
+bool aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
+
+/// The same of both passes, but for out.
+template <class Op>
+AttentionArgs args_of(const Op& a, const AttentionProblem& p) {
+  DS_ASSERT(p.head_size <= kMostHeadSize && p.batch <= kMostGrid && 2 * p.heads <= kMostGrid);
+  AttentionArgs args;
+  args.qkv = a.qkv.data;
+  args.lengths = static_cast<const std::int32_t*>(a.lengths.data);
+  args.bias = static_cast<const float*>(a.bias.data);
+  args.batch = static_cast<std::int32_t>(p.batch);
+  args.heads = static_cast<std::int32_t>(p.heads);
+  args.kv_heads = static_cast<std::int32_t>(p.kv_heads);
+  args.seq_len = static_cast<std::int32_t>(p.seq_len);
+  args.head_size = static_cast<std::int32_t>(p.head_size);
+  args.causal = p.causal;
+  args.vectors = p.head_size * size_of(p.act) % 16 == 0 && aligned(a.qkv.data);
+  args.scale = p.scale;
+  if (p.dropout) {
+    const DropoutDraw& draw = a.dropout;
+    DS_ASSERT(draw.rate > 0 && draw.rate <= 1);
+    const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+    const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+    const auto words = philox({low(draw.key), high(draw.key), low(draw.step), high(draw.step)},
+                              {low(draw.seed), high(draw.seed)});
+    args.samples = static_cast<const std::int64_t*>(draw.samples.data);
+    args.dropout_key[0] = words[0];
+    args.dropout_key[1] = words[1];
+    args.dropout_threshold = draw.rate * 0x1p24F;
+    args.dropout_scale = 1.0F / (1.0F - draw.rate);
+  }
+  return args;
+}
+
+/// Scratch of one call of cuDNN: the counts of queries, then its own.
+struct SdpaScratch {
+  std::int32_t* all = nullptr;
+  std::byte* rest = nullptr;
+  std::size_t rest_bytes = 0;
+
+  SdpaScratch(const Context& c, const AttentionProblem& p) {
+    Scratch scratch = c.scratch();
+    const std::int64_t counts = (p.batch + 63) / 64 * 64;  // the rest at a multiple of 256 bytes
+    if (static_cast<std::size_t>(counts) * sizeof(std::int32_t) > c.workspace_bytes) return;
+    all = scratch.take<std::int32_t>(counts);
+    rest_bytes = c.workspace_bytes - scratch.used();
+    rest = c.workspace + scratch.used();
+  }
+};
+
+void run_sdpa(Sdpa& sdpa, SdpaPass pass, const AttentionProblem& p, SdpaMemory memory,
+              const SdpaScratch& scratch, cudaStream_t stream) {
+  if (p.lengths) {
+    check(launch_attention_counts(scratch.all, static_cast<std::int32_t>(p.batch),
+                                  static_cast<std::int32_t>(p.seq_len), stream),
+          "attention");
+    memory.all = scratch.all;
+  }
+  sdpa.run(pass, p, memory, scratch.rest, stream);
+}
+
+/// Scratch of the own backward pass.
+struct OwnScratch {
+  float *delta, *bias_parts;
+  OwnScratch(Scratch& scratch, const AttentionProblem& p, bool bias) {
+    delta = scratch.take<float>(p.batch * p.heads * p.seq_len);
+    bias_parts =
+        scratch.take<float>(bias ? attention_bias_parts(act_of(p.act), p.batch, p.heads, p.seq_len,
+                                                        static_cast<std::int32_t>(p.head_size))
+                                 : 0);
+  }
+};
+
+}  // namespace
+
+void run(Context& c, const Attention& a, cudaStream_t stream) {
+  const AttentionProblem p = problem_of(a);
+  const SdpaScratch scratch(c, p);
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::forward, scratch.rest_bytes)) {
+    run_sdpa(*sdpa, SdpaPass::forward, p,
+             {.qkv = a.qkv.data,
+              .out = a.out.data,
+              .lse = static_cast<float*>(a.lse.data),
+              .lengths = static_cast<const std::int32_t*>(a.lengths.data)},
+             scratch, stream);
+    return;
+  }
+  AttentionArgs args = args_of(a, p);
+  args.out = a.out.data;
+  args.lse = static_cast<float*>(a.lse.data);
+  check(launch_attention(act_of(p.act), args, stream), "attention");
+}
+
+void run(Context& c, const AttentionBackward& a, cudaStream_t stream) {
+  const AttentionProblem p = problem_of(a);
+  const SdpaScratch scratch(c, p);
+  // The ops say that out and lse are only read.
+  void* const out = const_cast<void*>(a.out.data);
+  auto* const lse = static_cast<float*>(const_cast<void*>(a.lse.data));
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::backward, scratch.rest_bytes)) {
+    run_sdpa(*sdpa, SdpaPass::backward, p,
+             {.qkv = a.qkv.data,
+              .out = out,
+              .lse = lse,
+              .lengths = static_cast<const std::int32_t*>(a.lengths.data),
+              .dout = a.dout.data,
+              .dqkv = a.dqkv.data},
+             scratch, stream);
+    return;
+  }
+  AttentionBackwardArgs args;
+  args.forward = args_of(a, p);
+  args.forward.out = out;
+  args.forward.lse = lse;
+  args.forward.vectors = args.forward.vectors && aligned(a.dout.data);
+  args.dout = a.dout.data;
+  args.dqkv = a.dqkv.data;
+  args.dbias = static_cast<float*>(a.dbias.data);
+  Scratch own = c.scratch();
+  const OwnScratch pieces(own, p, static_cast<bool>(a.dbias));
+  args.delta = pieces.delta;
+  args.dbias_parts = pieces.bias_parts;
+  const Act act = act_of(p.act);
+  check(launch_attention_delta(act, args, stream), "attention's gradient: delta");
+  check(launch_attention_backward_keys(act, args, stream), "attention's gradient: keys");
+  check(launch_attention_backward_queries(act, args, stream), "attention's gradient: queries");
+}
+
+std::unique_ptr<Part> make_attention(const Context& c) {
+  return std::make_unique<AttentionPart>(c.facts);
+}
+
+std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
+  if (e.heads == 0) return 0;
+  AttentionProblem p;
+  p.act = e.act;
+  p.batch = e.micro;
+  p.heads = e.heads;
+  p.kv_heads = e.kv_heads == 0 ? e.heads : e.kv_heads;
+  p.seq_len = e.seq_len;
+  p.head_size = e.head_size == 0 ? e.width / e.heads : e.head_size;
+  Scratch own;
+  const OwnScratch pieces(own, p, true);
+  std::size_t most = own.used();
+  // Reserved where cuDNN may come to be chosen: which one the target has is not known here.
+  const AttentionWish wish = attention_wish(std::getenv("DSLAUNCH_CUDA_ATTENTION"));
+  const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};
+  if (choose_attention(p, any, wish).cudnn) {
+    const std::int64_t counts = (p.batch + 63) / 64 * 64 * std::int64_t{sizeof(std::int32_t)};
+    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p) + counts));
+  }
+  return most;
+}
+
+}  // namespace ds::cuda

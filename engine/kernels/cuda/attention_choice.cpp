@@ -1,0 +1,122 @@
+// The rules by which an implementation of attention is chosen.
+#include "engine/kernels/cuda/attention_choice.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "engine/base/error.h"
+
+namespace ds::cuda {
+namespace {
+
+// 9.10.0 and 9.10.1 have wrong results (cudnn-frontend refuses them), and up to 9.15.0 lengths of
+// the sequence that 128 does not divide need copies from the host in every call.
+constexpr int kLeastCudnn = 91002, kCudnnOfAnyLength = 91501, kCudnnOfBlackwell = 91800;
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+/// Why cuDNN cannot make it, or nothing.
+std::string obstacle(const AttentionProblem& p, const SdpaSupport& s) {
+  if (s.cudnn_version == 0) return s.missing.empty() ? "no cuDNN" : s.missing;
+  if (p.act == DType::f32) return "f32";
+  if (p.bias) return "bias";
+  if (p.dropout) return "dropout";
+  if (p.head_size > 128 || p.head_size % 8 != 0) {
+    return fmt::format("heads of {} elements", p.head_size);
+  }
+  if (p.seq_len < 2) return "one position";
+  if (s.compute_major < 8 || s.compute_major > 10) {
+    return fmt::format("compute capability {}", s.compute_major);
+  }
+  const int least = s.compute_major == 10  ? kCudnnOfBlackwell
+                    : p.seq_len % 128 != 0 ? kCudnnOfAnyLength
+                                           : kLeastCudnn;
+  if (s.cudnn_version < least) {
+    return fmt::format("cuDNN {}, and {} is needed", version_text(s.cudnn_version),
+                       version_text(least));
+  }
+  if (sdpa_workspace_bytes(p) > kMostSdpaWorkspaceBytes) return "too much scratch for cuDNN";
+  return {};
+}
+
+template <class Op>
+AttentionProblem shapes_of(const Op& a, const ConstTensor& out) {
+  const Shape& qkv = a.qkv.shape;
+  DS_ASSERT(qkv.axes() == 5 && (qkv[0] == 3 || qkv[0] == 1));
+  AttentionProblem p;
+  p.act = a.qkv.dtype;
+  p.batch = qkv[1];
+  p.seq_len = qkv[3];
+  p.head_size = qkv[4];
+  if (qkv[0] == 3) {
+    p.heads = p.kv_heads = qkv[2];
+  } else {
+    p.kv_heads = a.kv_heads;
+    p.heads = qkv[2] - 2 * a.kv_heads;
+  }
+  DS_ASSERT(a.kv_heads == 0 || a.kv_heads == p.kv_heads);
+  DS_ASSERT(p.kv_heads > 0 && p.heads > 0 && p.heads % p.kv_heads == 0);
+  DS_ASSERT(p.head_size > 0 && p.seq_len > 0 && p.batch > 0);
+  DS_ASSERT(out.dtype == p.act && out.elements() == p.batch * p.seq_len * p.heads * p.head_size);
+  DS_ASSERT(a.lse.dtype == DType::f32 && a.lse.elements() == p.batch * p.heads * p.seq_len);
+  p.causal = a.causal;
+  p.lengths = static_cast<bool>(a.lengths);
+  p.bias = static_cast<bool>(a.bias);
+  p.dropout = a.dropout.rate != 0;
+  p.scale = a.scale != 0 ? a.scale : 1.0F / __builtin_sqrtf(static_cast<float>(p.head_size));
+  DS_ASSERT(!p.lengths || (a.lengths.dtype == DType::i32 && a.lengths.elements() == p.batch));
+  DS_ASSERT(!p.bias ||
+            (a.bias.dtype == DType::f32 && a.bias.elements() == p.heads * (2 * p.seq_len - 1)));
+  DS_ASSERT(!p.dropout ||
+            (a.dropout.samples.dtype == DType::i64 && a.dropout.samples.elements() == p.batch));
+  return p;
+}
+
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
+
+}  // namespace
+
+AttentionProblem problem_of(const Attention& a) { return shapes_of(a, a.out); }
+
+AttentionProblem problem_of(const AttentionBackward& a) {
+  const AttentionProblem p = shapes_of(a, a.out);
+  DS_ASSERT(a.dout.dtype == p.act && a.dout.elements() == a.out.elements());
+  DS_ASSERT(a.dqkv.dtype == p.act && a.dqkv.elements() == a.qkv.elements());
+  DS_ASSERT(!a.dbias ||
+            (p.bias && a.dbias.dtype == DType::f32 && a.dbias.elements() == a.bias.elements()));
+  return p;
+}
+
+AttentionWish attention_wish(const char* text) {
+  const std::string_view word = text == nullptr ? "" : text;
+  if (word.empty() || word == "auto") return AttentionWish::automatic;
+  if (word == "own") return AttentionWish::own;
+  if (word == "cudnn") return AttentionWish::cudnn;
+  throw Error(ErrorKind::config, fmt::format("DSLAUNCH_CUDA_ATTENTION is '{}'", word),
+              "it is one of auto, own, cudnn");
+}
+
+AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& support,
+                                 AttentionWish wish) {
+  if (wish == AttentionWish::own) return {.cudnn = false, .reason = "as wished"};
+  std::string reason = obstacle(p, support);
+  const bool cudnn = reason.empty();
+  return {.cudnn = cudnn, .reason = std::move(reason)};
+}
+
+std::int64_t sdpa_workspace_bytes(const AttentionProblem& p) {
+  const std::int64_t probabilities = 2 * round_up(p.seq_len, 64) * round_up(p.seq_len, 128);
+  const std::int64_t shared = p.heads == p.kv_heads ? 0 : 4 * p.head_size * p.seq_len;
+  constexpr std::int64_t kSlack = 1 << 20;
+  return p.batch * p.heads * (probabilities + shared + 4 * p.seq_len) + kSlack;
+}
+
+std::string attention_implementation(const AttentionChoice& choice, const SdpaSupport& support) {
+  return choice.cudnn ? fmt::format("attention: cudnn {}", version_text(support.cudnn_version))
+                      : fmt::format("attention: own ({})", choice.reason);
+}
+
+}  // namespace ds::cuda
