@@ -33,7 +33,8 @@ std::uint64_t launches();
 
 /// Queues work of a fake library on `stream`. `attempt` is called, by any thread, until it returns
 /// cudaSuccess (done) or an error (which ends the device); cudaErrorNotReady: others may go first.
-/// It must not block, and may call no CUDA function. `destroy` is called once, in the end.
+/// It must not block, and may call no CUDA function; a graph that captured it attempts it in every
+/// launch. `destroy` is called once, in the end.
 cudaError_t enqueue(cudaStream_t stream, cudaError_t (*attempt)(void* self), void* self,
                     void (*destroy)(void* self));
 /// Whether [data, data + bytes) is device memory or registered.

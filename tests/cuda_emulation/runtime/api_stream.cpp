@@ -71,6 +71,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return with_device([&](Runtime& runtime, Held& held) {
     const CUstream_st* const queue = runtime.find(stream);
     if (queue == nullptr) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t status = runtime.not_in_capture(stream); status != cudaSuccess)
+      return status;
     if (queue->queue.empty()) return cudaSuccess;
     runtime.step(held);
     return queue->queue.empty() ? runtime.usable() : cudaErrorNotReady;
@@ -79,6 +81,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return with_device([&](Runtime& runtime, Held& held) {
     if (event == nullptr) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t status = runtime.not_in_capture(stream); status != cudaSuccess)
+      return status;
     if (event->last == nullptr) return cudaSuccess;
     return runtime.enqueue(held, stream, {.waits_for = event->last});
   });
@@ -111,7 +115,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return with_device([&](Runtime& runtime, Held& held) {
     if (event == nullptr || runtime.find(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-    if (runtime.find(stream)->capture != nullptr) return cudaErrorStreamCaptureUnsupported;
+    if (const cudaError_t status = runtime.not_in_capture(stream); status != cudaSuccess)
+      return status;
     const auto mark = std::make_shared<Mark>();
     event->last = mark;
     return runtime.enqueue(held, stream, {.attempt = [mark] {

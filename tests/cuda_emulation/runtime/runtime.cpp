@@ -124,8 +124,7 @@ void Runtime::run_some(Held& held) {
 cudaError_t Runtime::enqueue(Held& held, cudaStream_t stream, Work work) {
   CUstream_st* const queue = find(stream);
   if (queue == nullptr) return cudaErrorInvalidResourceHandle;
-  if (queue->capture != nullptr) {  // of what others do, a recording knows nothing
-    if (work.waits_for != nullptr || work.unlocked) return cudaErrorStreamCaptureUnsupported;
+  if (queue->capture != nullptr) {
     queue->capture->works.push_back(std::move(work));
     return cudaSuccess;
   }
@@ -137,6 +136,13 @@ cudaError_t Runtime::enqueue(Held& held, cudaStream_t stream, Work work) {
   ++queued_;
   run_some(held);
   return sticky_;
+}
+
+cudaError_t Runtime::not_in_capture(cudaStream_t stream) {
+  CUstream_st* const queue = find(stream);
+  if (queue == nullptr || queue->capture == nullptr) return cudaSuccess;
+  queue->capture->broken = true;
+  return cudaErrorStreamCaptureUnsupported;
 }
 
 void Runtime::run_in_background() {
@@ -160,24 +166,9 @@ cudaError_t Runtime::wait(Held& held, const std::function<bool()>& done) {
   return sticky_;
 }
 
-cudaError_t Runtime::begin_capture(cudaStream_t stream) {
-  CUstream_st* const queue = find(stream);
-  if (queue == nullptr || stream == nullptr || queue->capture != nullptr)
-    return cudaErrorInvalidResourceHandle;
-  queue->capture = std::make_unique<CUgraph_st>();
-  return cudaSuccess;
-}
-
-cudaError_t Runtime::end_capture(cudaStream_t stream, cudaGraph_t* graph) {
-  CUstream_st* const queue = find(stream);
-  if (queue == nullptr || queue->capture == nullptr) return cudaErrorInvalidResourceHandle;
-  *graph = queue->capture.release();
-  return cudaSuccess;
-}
-
 cudaError_t Runtime::wait_for_stream(Held& held, cudaStream_t stream) {
   if (find(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-  if (find(stream)->capture != nullptr) return cudaErrorStreamCaptureUnsupported;
+  if (const cudaError_t status = not_in_capture(stream); status != cudaSuccess) return status;
   return wait(held, [this, stream] {
     const CUstream_st* const queue = find(stream);
     return queue == nullptr || queue->queue.empty();

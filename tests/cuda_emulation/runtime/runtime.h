@@ -33,9 +33,10 @@ struct Work {
 
 }  // namespace emulation
 
-/// Recorded work; an executable graph is a copy of it.
+/// Work of one stream, captured to be done again and again.
 struct CUgraph_st {
   std::vector<emulation::Work> works;
+  bool broken = false;  // something happened that a graph cannot hold
 };
 struct CUgraphExec_st {
   std::vector<emulation::Work> works;
@@ -43,11 +44,11 @@ struct CUgraphExec_st {
 
 struct CUstream_st {
   std::deque<emulation::Work> queue;
-  std::unique_ptr<CUgraph_st> capture;  // null: work is queued
-  bool busy = false;                    // its first work is being attempted without the lock
+  bool busy = false;     // its first work is being attempted without the lock
   bool in_vain = false;  // its first work said "not ready" since anything else happened
   bool ended = false;    // destroyed: goes when its queue is empty
   std::uint64_t priority = 0;
+  std::unique_ptr<CUgraph_st> capture;  // takes the work meanwhile
 };
 
 struct CUevent_st {
@@ -67,13 +68,12 @@ class Runtime {
   /// Success, no device, or the error that ended the device. Every API function asks first.
   [[nodiscard]] cudaError_t usable() const;
   cudaError_t enqueue(Held& held, cudaStream_t stream, Work work);
+  /// For what a capture cannot hold: breaks the one that `stream` may be in.
+  cudaError_t not_in_capture(cudaStream_t stream);
   cudaError_t launch(Held& held, const cudaLaunchConfig_t& config, const void* function,
                      std::unique_ptr<KernelCall> call);
   /// Runs queued work until `done`.
   cudaError_t wait(Held& held, const std::function<bool()>& done);
-  /// Work of a stream is recorded instead of queued from begin to end.
-  cudaError_t begin_capture(cudaStream_t stream);
-  cudaError_t end_capture(cudaStream_t stream, cudaGraph_t* graph);
   cudaError_t wait_for_stream(Held& held, cudaStream_t stream);
   cudaError_t wait_for_all(Held& held);
   /// For polling: does at most one thing. False: nothing could be done.

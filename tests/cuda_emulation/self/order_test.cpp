@@ -231,6 +231,37 @@ TEST_CASE("knobs: memory, devices, drivers, failures") {
   cudaGetLastError();
 }
 
+__global__ void add_one(int* to) { *to += 1; }
+
+TEST_CASE("a captured graph does nothing until it is launched, and then all of it in order") {
+  const Streams streams;
+  const DeviceArray<int> values(2);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaStreamBeginCapture(streams.a, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  REQUIRE(launch(&add_one, 1, 1, 0, streams.a, values.data()) == cudaSuccess);
+  REQUIRE(cudaMemcpyAsync(values.data() + 1, values.data(), 4, cudaMemcpyDefault, streams.a) ==
+          cudaSuccess);
+  SUBCASE("launched three times") {
+    REQUIRE(cudaStreamEndCapture(streams.a, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(values[0] == -1);
+    for (int i = 0; i < 3; ++i) REQUIRE(cudaGraphLaunch(executable, streams.b) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(streams.b) == cudaSuccess);
+    CHECK(values[0] == 2);
+    CHECK(values[1] == 2);
+    CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+    CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  }
+  SUBCASE("broken by waiting") {
+    CHECK(cudaStreamSynchronize(streams.a) == cudaErrorStreamCaptureUnsupported);
+    CHECK(cudaStreamEndCapture(streams.a, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK(graph == nullptr);
+    cudaGetLastError();
+  }
+}
+
 TEST_CASE("launches that no device takes") {
   const DeviceArray<int> values(1);
   CHECK(launch(&put, 1, 1025, 0, nullptr, values.data(), 1) == cudaErrorInvalidConfiguration);
