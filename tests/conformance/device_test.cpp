@@ -1,6 +1,7 @@
 // Memory, copies, streams and events of a device: the same body for every backend.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -293,6 +294,35 @@ TEST_CASE("the device waits for the host, and the host for that, while both go o
   CHECK(opened->has_passed());
   if (!device.is_host()) CHECK(memory->data()[7] == std::byte{0});
   stream->synchronize();
+}
+
+TEST_CASE("a recording does nothing when it is made, and its work every time it is issued") {
+  Device& device = device_under_test();
+  const auto stream = device.make_stream();
+  const auto memory = device.allocate(Tier::device, 4096);
+  Ferry ferry(4096);
+  ferry.put(memory->data(), pattern(4096, 1));
+  const auto recording = device.record(*stream, [&] {
+    device.copy(memory->data() + 2048, memory->data(), 1024, *stream);
+    device.zero(memory->data(), 512, *stream);
+  });
+  if (!recording) return;  // the device has no such thing
+  stream->synchronize();
+  CHECK(ferry.take(memory->data(), 4096) == pattern(4096, 1));
+  std::vector<std::byte> expected = pattern(4096, 1);
+  for (int time = 0; time < 3; ++time) {
+    std::copy_n(expected.begin(), 1024, expected.begin() + 2048);
+    std::fill_n(expected.begin(), 512, std::byte{0});
+    recording->issue(*stream);
+  }
+  stream->synchronize();
+  CHECK(ferry.take(memory->data(), 4096) == expected);
+  CHECK_THROWS_AS(static_cast<void>(device.record(
+                      *stream, [] { throw Error(ErrorKind::system, "of the launch"); })),
+                  Error);
+  device.zero(memory->data(), 4096, *stream);  // the stream works as before
+  stream->synchronize();
+  CHECK(ferry.take(memory->data(), 4096) == std::vector<std::byte>(4096, std::byte{0}));
 }
 
 TEST_CASE("a device says what it is and how much is free") {
