@@ -15,6 +15,8 @@ constexpr int kNoName = -1;
 
 bool uses_scratch(OpCode code) {
   constexpr std::array kWithScratch{OpCode::layernorm_backward,
+                                    OpCode::rmsnorm_backward,
+                                    OpCode::rotary,
                                     OpCode::linear,
                                     OpCode::linear_backward_input,
                                     OpCode::linear_backward_weight,

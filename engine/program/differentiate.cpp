@@ -4,7 +4,24 @@
 
 namespace ds {
 
-Reverse::Reverse(Program& program) : program_(program) { add_flat_gradients(); }
+Reverse::Reverse(Program& program, const Program& forward) : program_(program) {
+  add_flat_gradients();
+  find_gelus(forward);
+}
+
+void Reverse::find_gelus(const Program& forward) {
+  for (const Op& op : forward.ops) {
+    if (op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu)
+      gelu_arguments_[op.out[0]] = op.out[1];
+  }
+  std::map<ValueId, int> readers;
+  for (const Op& op : forward.ops) {
+    for (const ValueId id : op.in) {
+      const bool fits = op.code == OpCode::linear && id == op.in[0];
+      if (++readers[id] > 1 || !fits) gelu_arguments_.erase(id);
+    }
+  }
+}
 
 void Reverse::add_flat_gradients() {
   for (ParamGroup& group : program_.groups) {
@@ -61,7 +78,7 @@ Program differentiate(const Program& forward) {
   Program program = forward;
   const auto is_loss = [](const Op& op) { return op.code == OpCode::head_loss; };
   std::erase_if(program.ops, is_loss);  // head_loss_backward makes the loss too
-  Reverse reverse(program);
+  Reverse reverse(program, forward);
   for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) emit_reverse(reverse, *op);
   return program;
 }

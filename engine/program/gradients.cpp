@@ -27,7 +27,9 @@ ValueId gradient_like(Reverse& reverse, const Op& forward, std::string_view oper
 void reverse_embed(Reverse& reverse, const Op& op) {
   const ValueId tokens = op.in[0], dout = reverse.gradient_of(op.out[0]);
   if (dout == kNoValue) return;
-  const auto wte = reverse.parameter(op.in[1]), wpe = reverse.parameter(op.in[2]);
+  const auto wte = reverse.parameter(op.in[1]);
+  Reverse::ParameterGradient wpe{kNoValue, false};
+  if (op.in[2] != kNoValue) wpe = reverse.parameter(op.in[2]);
   reverse.emit(reverse_op(OpCode::embed_backward, op, "", {tokens, dout}, {wte.value, wpe.value},
                           {.accumulate = wte.accumulate, .accumulate2 = wpe.accumulate}));
 }
@@ -53,22 +55,65 @@ void reverse_layernorm(Reverse& reverse, const Op& op) {
   reverse.contribute(delta, din);
 }
 
+void reverse_rmsnorm(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], delta = op.in[1], sum = op.out[0], rstd = op.out[2];
+  const ValueId normalised = delta == kNoValue ? in : sum;
+  const ValueId dout = reverse.gradient_of(op.out[1]);
+  DS_ASSERT(dout != kNoValue, "a norm whose output is unused");
+  const ValueId din = gradient_like(reverse, op, "in", normalised);
+  const auto dweight = reverse.parameter(op.in[2]);
+  reverse.emit(reverse_op(OpCode::rmsnorm_backward, op, "",
+                          {dout, normalised, op.in[2], rstd, reverse.gradient_of(normalised)},
+                          {din, dweight.value},
+                          {.accumulate = dweight.accumulate, .eps = op.attrs.eps}));
+  reverse.replace(normalised, din);
+  if (delta == kNoValue) return;
+  reverse.contribute(in, din);
+  reverse.contribute(delta, din);
+}
+
+/// The gradient of what a linear layer's product and bias make.
+ValueId gradient_before_epilogue(Reverse& reverse, const Op& op) {
+  if (op.attrs.epilogue != Linear::Epilogue::gelu) return reverse.gradient_of(op.out[0]);
+  const ValueId pre = op.out[1], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return reverse.gradient_of(pre);  // the reader's reverse has made it
+  const ValueId dpre = gradient_like(reverse, op, "pre", pre);
+  reverse.emit(reverse_op(OpCode::gelu_backward, op, ".gelu", {pre, dout}, {dpre}));
+  return dpre;
+}
+
 // The weight's gradient first: then the saved input is dead when the input's gradient is made.
 void reverse_linear(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], weight = op.in[1], bias = op.in[2];
-  ValueId dout = reverse.gradient_of(op.out[0]);
+  const ValueId dout = gradient_before_epilogue(reverse, op);
   if (dout == kNoValue) return;
-  if (op.attrs.epilogue == Linear::Epilogue::gelu) {
-    const ValueId pre = op.out[1], dpre = gradient_like(reverse, op, "pre", pre);
-    reverse.emit(reverse_op(OpCode::gelu_backward, op, ".gelu", {pre, dout}, {dpre}));
-    dout = dpre;
-  }
-  const auto dweight = reverse.parameter(weight), dbias = reverse.parameter(bias);
+  const auto dweight = reverse.parameter(weight);
+  Reverse::ParameterGradient dbias{kNoValue, dweight.accumulate};
+  if (bias != kNoValue) dbias = reverse.parameter(bias);
   DS_ASSERT(dweight.accumulate == dbias.accumulate);
   reverse.emit(reverse_op(OpCode::linear_backward_weight, op, ".weight", {in, dout},
                           {dweight.value, dbias.value}, {.accumulate = dweight.accumulate}));
+  const ValueId din = gradient_like(reverse, op, "in", in), pre = reverse.gelu_argument(in);
+  reverse.emit(reverse_op(OpCode::linear_backward_input, op, ".in", {dout, weight, pre}, {din}));
+  reverse.contribute(pre == kNoValue ? in : pre, din);
+}
+
+void reverse_swiglu(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
   const ValueId din = gradient_like(reverse, op, "in", in);
-  reverse.emit(reverse_op(OpCode::linear_backward_input, op, ".in", {dout, weight}, {din}));
+  reverse.emit(reverse_op(OpCode::swiglu_backward, op, "", {in, dout}, {din}));
+  reverse.contribute(in, din);
+}
+
+// Turned back, in rows: the layout of attention's gradient.
+void reverse_rotary(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  OpAttrs attrs = op.attrs;
+  attrs.heads.inverse = attrs.heads.rows = true;
+  const ValueId din = gradient_like(reverse, op, "in", dout);
+  reverse.emit(reverse_op(OpCode::rotary, op, "", {dout}, {din}, attrs));
   reverse.contribute(in, din);
 }
 
@@ -83,18 +128,19 @@ void reverse_dropout(Reverse& reverse, const Op& op) {
   reverse.contribute(in, din);
 }
 
-// dqkv has the layout that the linear layer before it reads, (rows, 3C), not that of qkv.
+// dqkv has the layout that the linear layer before it reads, (rows, (H + 2G) * D), not that of qkv.
 void reverse_attention(Reverse& reverse, const Op& op) {
   const ValueId qkv = op.in[0], out = op.out[0], lse = op.out[1];
   const ValueId dout = reverse.gradient_of(out);
   if (dout == kNoValue) return;
-  const Shape shape = reverse.value(out).shape;
-  const ValueId dqkv =
-      reverse.activation(op.path + ".grad.qkv", reverse.value(qkv).dtype, {shape[0], 3 * shape[1]});
+  const std::int64_t rows = reverse.value(out).shape[0];
+  const Value& value = reverse.value(qkv);
+  const ValueId dqkv = reverse.activation(op.path + ".grad.qkv", value.dtype,
+                                          {rows, value.shape.elements() / rows});
   std::vector<ValueId> in{qkv, out, lse, dout};
   if (op.attrs.dropout.rate != 0) in.push_back(op.in[1]);
   reverse.emit(reverse_op(OpCode::attention_backward, op, "", std::move(in), {dqkv},
-                          {.dropout = op.attrs.dropout}));
+                          {.dropout = op.attrs.dropout, .heads = op.attrs.heads}));
   reverse.contribute(qkv, dqkv);
 }
 
@@ -124,8 +170,11 @@ struct Rule {
 };
 constexpr std::array kRules{Rule{OpCode::embed, reverse_embed},
                             Rule{OpCode::layernorm, reverse_layernorm},
+                            Rule{OpCode::rmsnorm, reverse_rmsnorm},
                             Rule{OpCode::linear, reverse_linear},
+                            Rule{OpCode::swiglu, reverse_swiglu},
                             Rule{OpCode::dropout, reverse_dropout},
+                            Rule{OpCode::rotary, reverse_rotary},
                             Rule{OpCode::attention, reverse_attention},
                             Rule{OpCode::head_loss, reverse_head_loss},
                             Rule{OpCode::add, reverse_add}};

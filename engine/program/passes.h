@@ -38,7 +38,7 @@ struct ShardSpec {
 /// in one pass.
 Program differentiate(const Program& forward);
 
-/// What the blocks do not keep for the backward pass but make again. selective: layer norms, GELU
+/// What the blocks do not keep for the backward pass but make again. selective: norms, GELU, SwiGLU
 /// and attention. block: everything; one tensor a block is kept, and the last block, whose values
 /// are needed at once.
 enum class Recompute : std::uint8_t { none, selective, block };

@@ -15,17 +15,22 @@ std::string_view name_of(ValueKind kind) {
 }
 
 std::string_view name_of(OpCode code) {
-  constexpr std::array<std::string_view, 23> kNames{"embed",
+  constexpr std::array<std::string_view, 28> kNames{"embed",
                                                     "embed_backward",
                                                     "layernorm",
                                                     "layernorm_backward",
+"rmsnorm",
+"rmsnorm_backward",
                                                     "linear",
                                                     "linear_backward_input",
                                                     "linear_backward_weight",
                                                     "gelu",
                                                     "gelu_backward",
+"swiglu",
+"swiglu_backward",
                                                     "dropout",
-                                                    "attention",
+                                                    "rotary",
+"attention",
                                                     "attention_backward",
                                                     "head_loss",
                                                     "head_loss_backward",
@@ -87,6 +92,11 @@ std::string text_of(const OpAttrs& attrs) {
   if (attrs.chunk_rows != 0) text += fmt::format(" chunk_rows={}", attrs.chunk_rows);
   if (attrs.dropout.rate != 0)
     text += fmt::format(" dropout={} key={:016x}", attrs.dropout.rate, attrs.dropout.key);
+  if (attrs.heads.heads != 0) text += fmt::format(" q={}", attrs.heads.heads);
+  if (attrs.heads.kv_heads != 0) text += fmt::format(" kv={}", attrs.heads.kv_heads);
+  if (attrs.heads.theta != 0) text += fmt::format(" theta={}", attrs.heads.theta);
+  if (attrs.heads.inverse) text += " inverse";
+  if (attrs.heads.rows) text += " rows";
   if (attrs.update.type != OptimizerUpdate::Type::adamw) {
     constexpr std::array<std::string_view, 4> kUpdates{"adamw", "adam_l2", "sgd", "lion"};
     text += fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.update.type)],

@@ -45,21 +45,27 @@ inline constexpr std::array<const char*, kStreams> kStreamNames{
 /// Inputs and outputs by position. "?" may be kNoValue. Shapes are those of
 /// engine/kernels/kernels.h.
 enum class OpCode : std::uint8_t {
-  embed,           // in: tokens, wte, wpe                     out: out
-  embed_backward,  // in: tokens, dout                         out: dwte, dwpe       accumulate,
+  embed,           // in: tokens, wte, wpe?                    out: out
+  embed_backward,  // in: tokens, dout                         out: dwte, dwpe?      accumulate,
                    // accumulate2 (wpe)
   layernorm,       // in: in, delta?, weight, bias             out: sum?, out, mean, rstd       eps
   layernorm_backward,     // in: dout, in, weight, mean, rstd, dresidual?   out: din, dweight, dbias
                           // accumulate
-  linear,                 // in: in, weight, bias                     out: out, pre?        epilogue
-  linear_backward_input,  // in: dout, weight                         out: din
+  rmsnorm,                // in: in, delta?, weight              out: sum?, out, rstd       eps
+  rmsnorm_backward,       // in: dout, in, weight, rstd, dresidual?   out: din, dweight  accumulate
+  linear,                 // in: in, weight, bias?                    out: out, pre?        epilogue,
+                          // heads (of heads)
+  linear_backward_input,  // in: dout, weight, pre?                   out: din
   linear_backward_weight,  // in: in, dout                             out: dweight, dbias?
                            // accumulate
   gelu,                    // in: pre                                  out: out
   gelu_backward,           // in: pre, dout                            out: din
+  swiglu,                  // in: in                                   out: out
+  swiglu_backward,         // in: in, dout                             out: din
   dropout,                 // in: in, samples                         out: out        dropout
-  attention,               // in: qkv, samples?                       out: out, lse   dropout
-  attention_backward,      // in: qkv, out, lse, dout, samples?       out: dqkv       dropout
+  rotary,                  // in: qkv                                 out: qkv        heads
+  attention,               // in: qkv, samples?                       out: out, lse   dropout, heads
+  attention_backward,      // in: qkv, out, lse, dout, samples?       out: dqkv       dropout, heads
   head_loss,  // in: in, weight, targets                  out: loss, count      valid_vocab,
               // chunk_rows
   head_loss_backward,  // in: in, weight, targets                  out: loss, count, din, dweight +
@@ -99,6 +105,13 @@ struct DropoutAttrs {
   std::uint64_t key = 0;  // XXH3 of the path in the forward program
 };
 
+/// Heads of queries and of keys, and how rotary embeddings turn them. kv_heads = 0: as many.
+struct HeadsAttrs {
+  std::int64_t heads = 0, kv_heads = 0;
+  float theta = 0;  // of rotary
+  bool inverse = false, rows = false;
+};
+
 /// Which optimizer; sgd and lion have no v.
 struct UpdateAttrs {
   OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
@@ -118,6 +131,7 @@ struct OpAttrs {
   int group = -1;  // parameter group, for ops that belong to one
   CommAttrs comm{};
   DropoutAttrs dropout{};
+  HeadsAttrs heads{};
   UpdateAttrs update{};
 };
 
@@ -187,7 +201,7 @@ struct Program {
   std::vector<ParamGroup> groups;
   std::vector<MicroBatch> micro_batches;
   ValueId final_activation =
-      kNoValue;  // forward programs: the last layer norm's output (rows, C), for sampling
+      kNoValue;  // forward programs: the last norm's output (rows, C), for sampling
   Kernels::Extents extents;  // what the kernels' scratch is sized for
 
   [[nodiscard]] const Value& value(ValueId id) const {

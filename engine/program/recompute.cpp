@@ -28,14 +28,16 @@ class Recomputation {
     dropped_.assign(program_.values.size(), false);
   }
 
-  // Cheap to make again: norms from the kept sums, GELU from its kept argument, attention from
-  // the kept q, k and v.
+  // Cheap to make again: norms from the kept sums, GELU and SwiGLU from their kept argument,
+  // attention from the kept q, k and v. A rotary embedding's result stays: without it, what it is
+  // made from would have to stay, which is as large.
   void drop_selected() {
     for (std::size_t i = 0; i < forward_ops_; ++i) {
       const Op& op = ops_[i];
       if (block_of(op) < 0) continue;
       if (op.code == OpCode::layernorm) drop({op.out[1], op.out[2], op.out[3]});
-      if (op.code == OpCode::attention) drop(op.out);
+      if (op.code == OpCode::rmsnorm) drop({op.out[1], op.out[2]});
+      if (op.code == OpCode::attention || op.code == OpCode::swiglu) drop(op.out);
       if (is_gelu(op)) drop({op.out[0]});
     }
   }
@@ -67,6 +69,10 @@ class Recomputation {
  private:
   static constexpr std::size_t kNoOp = static_cast<std::size_t>(-1);
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+  /// A norm of in[0] + in[1], if there is a second, whose sum is out[0].
+  static bool is_norm(const Op& op) {
+    return op.code == OpCode::layernorm || op.code == OpCode::rmsnorm;
+  }
   static bool is_gelu(const Op& op) {
     return op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu;
   }
@@ -93,7 +99,7 @@ class Recomputation {
       return id != kNoValue && made_by_[index(id)] != kNoOp &&
              block_of(ops_[made_by_[index(id)]]) != block;
     };
-    if (op.code == OpCode::layernorm && op.out[0] != kNoValue && enters(op.in[0]) &&
+    if (is_norm(op) && op.out[0] != kNoValue && enters(op.in[0]) &&
         enters(op.in[1])) {
       dropped_[index(op.out[0])] = false;
       return;
@@ -111,7 +117,7 @@ class Recomputation {
 
   void run_again(Op op) {
     const auto kept = [&](ValueId id) { return id != kNoValue && !dropped_[index(id)]; };
-    if (op.code == OpCode::layernorm && kept(op.out[0])) {
+    if (is_norm(op) && kept(op.out[0])) {
       op.in[0] = std::exchange(op.out[0], kNoValue);
       op.in[1] = kNoValue;
     } else if (is_gelu(op) && kept(op.out[1])) {

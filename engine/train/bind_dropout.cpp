@@ -22,7 +22,11 @@ Executor::Bound Executor::bind_dropout(const Op& op) {
   }
   if (op.code == OpCode::attention) {
     return with_draw(
-        Attention{.qkv = in(op, 0), .out = out(op, 0), .lse = out(op, 1), .dropout = draw},
+        Attention{.qkv = in(op, 0),
+                  .out = out(op, 0),
+                  .lse = out(op, 1),
+                  .dropout = draw,
+                  .kv_heads = op.attrs.heads.kv_heads},
         &Attention::dropout);
   }
   return with_draw(AttentionBackward{.qkv = in(op, 0),
@@ -30,7 +34,8 @@ Executor::Bound Executor::bind_dropout(const Op& op) {
                                      .lse = in(op, 2),
                                      .dout = in(op, 3),
                                      .dqkv = out(op, 0),
-                                     .dropout = draw},
+                                     .dropout = draw,
+                                     .kv_heads = op.attrs.heads.kv_heads},
                    &AttentionBackward::dropout);
 }
 

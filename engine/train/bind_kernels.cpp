@@ -3,13 +3,6 @@
 
 namespace ds {
 
-template <class Args>
-Executor::Bound Executor::call(const Op& op, Args args) {
-  Stream& stream = stream_of(op);
-  Kernels& kernels = kernels_of(op);
-  return [args, &stream, &kernels](StepContext&) { kernels.run(args, stream); };
-}
-
 Executor::Bound Executor::bind(const Op& op) {
   if (op.attrs.dropout.rate != 0) return bind_dropout(op);
   switch (op.code) {
@@ -29,6 +22,12 @@ Executor::Bound Executor::bind(const Op& op) {
     case OpCode::attention_backward:
     case OpCode::head_loss_backward:
       return bind_backward(op);
+    case OpCode::rmsnorm:
+    case OpCode::rmsnorm_backward:
+    case OpCode::swiglu:
+    case OpCode::swiglu_backward:
+    case OpCode::rotary:
+      return bind_gated(op);
     case OpCode::dropout:
       return bind_dropout(op);
     case OpCode::clear:
@@ -71,11 +70,15 @@ Executor::Bound Executor::bind_forward(const Op& op) {
                              .bias = in(op, 2),
                              .out = out(op, 0),
                              .pre = out(op, 1),
-                             .epilogue = op.attrs.epilogue});
+                             .epilogue = op.attrs.epilogue,
+                             .kv_heads = op.attrs.heads.kv_heads});
     case OpCode::gelu:
       return call(op, Gelu{.in = in(op, 0), .out = out(op, 0)});
     case OpCode::attention:
-      return call(op, Attention{.qkv = in(op, 0), .out = out(op, 0), .lse = out(op, 1)});
+      return call(op, Attention{.qkv = in(op, 0),
+                                .out = out(op, 0),
+                                .lse = out(op, 1),
+                                .kv_heads = op.attrs.heads.kv_heads});
     case OpCode::head_loss:
       return call(op, HeadLoss{.in = in(op, 0),
                                .weight = in(op, 1),
@@ -111,8 +114,10 @@ Executor::Bound Executor::bind_backward(const Op& op) {
                                         .dbias = out(op, 2),
                                         .accumulate = accumulate});
     case OpCode::linear_backward_input:
-      return call(op,
-                  LinearBackwardInput{.dout = in(op, 0), .weight = in(op, 1), .din = out(op, 0)});
+      return call(op, LinearBackwardInput{.dout = in(op, 0),
+                                          .weight = in(op, 1),
+                                          .pre = in(op, 2),
+                                          .din = out(op, 0)});
     case OpCode::linear_backward_weight:
       return call(op, LinearBackwardWeight{.in = in(op, 0),
                                            .dout = in(op, 1),
@@ -126,7 +131,8 @@ Executor::Bound Executor::bind_backward(const Op& op) {
                                         .out = in(op, 1),
                                         .lse = in(op, 2),
                                         .dout = in(op, 3),
-                                        .dqkv = out(op, 0)});
+                                        .dqkv = out(op, 0),
+                                        .kv_heads = op.attrs.heads.kv_heads});
     default: {
       const HeadLoss forward{.in = in(op, 0),
                              .weight = in(op, 1),

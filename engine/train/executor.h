@@ -79,6 +79,7 @@ class Executor {
   Bound bind_forward(const Op& op);
   Bound bind_backward(const Op& op);
   Bound bind_dropout(const Op& op);
+  Bound bind_gated(const Op& op);
   Bound bind_step(const Op& op);
   Bound bind_clear(const Op& op);
   Bound bind_copy(const Op& op);
@@ -128,5 +129,12 @@ class Executor {
   std::atomic<bool> stopped_{false};  // an error: nothing more is issued
   std::atomic<bool> broken_{false};   // communication ended: what was issued is left out too
 };
+
+template <class Args>
+Executor::Bound Executor::call(const Op& op, Args args) {
+  Stream& stream = stream_of(op);
+  Kernels& kernels = kernels_of(op);
+  return [args, &stream, &kernels](StepContext&) { kernels.run(args, stream); };
+}
 
 }  // namespace ds
