@@ -16,7 +16,7 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 19> kReserved{"model.kv_heads",
+constexpr std::array<std::string_view, 19> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.no_decay",
                                                      "optimizer.bias_correction",

@@ -1,14 +1,12 @@
 // Model sizes by name.
 #pragma once
 
-#include <string_view>
-
-#include "engine/config/train_config.h"
+#include "engine/config/resolve.h"
 
 namespace ds {
 
-/// Fills the sizes that are still 0 in `model` from the preset it names. Errors: none; the name was
-/// checked.
-void apply_preset(ModelConfig& model);
+/// Fills what is not given in `model` from the preset it names, if any.
+/// Errors: Error{config} when another architecture than the preset's is given.
+void apply_preset(ModelConfig& model, const GivenKeys& given);
 
 }  // namespace ds

@@ -13,8 +13,48 @@ namespace {
 constexpr std::int64_t kVocabMultiple = 64;
 constexpr std::int64_t kByteVocab = 256;
 
+void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
+  const auto refuse = [&](std::string_view key, std::string_view why) {
+    return given.error({key}, fmt::format("{} is not for arch = \"gpt2\": {}", key, why),
+                       "leave it out, or use model.arch = \"llama\"");
+  };
+  if (model.kv_heads != model.heads)
+    throw refuse("model.kv_heads", "it has as many heads of keys as of queries");
+  if (!model.tied) throw refuse("model.tied", "its head is the embedding");
+  if (model.rope_theta != ModelConfig{}.rope_theta)
+    throw refuse("model.rope_theta", "its positions are learned");
+}
+
+void require_llama(const ModelConfig& model, const GivenKeys& given) {
+  if (model.heads % model.kv_heads != 0) {
+    throw given.error({"model.kv_heads", "model.heads"},
+                      fmt::format("model.kv_heads = {} does not divide model.heads = {}",
+                                  model.kv_heads, model.heads),
+                      "each head of keys is for the same number of heads of queries");
+  }
+  if (model.hidden / model.heads % 2 != 0) {
+    throw given.error({"model.heads", "model.hidden"},
+                      fmt::format("a head has {} elements, which rotary positions cannot pair",
+                                  model.hidden / model.heads),
+                      "use an even hidden / heads");
+  }
+}
+
+void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
+  constexpr std::int64_t kLlamaFfnMultiple = 256;
+  if (model.arch == "llama") {
+    require_llama(model, given);
+    const std::int64_t two_thirds = 8 * model.hidden / 3;  // of gpt2's: three products, not two
+    if (model.ffn == 0)
+      model.ffn = (two_thirds + kLlamaFfnMultiple - 1) / kLlamaFfnMultiple * kLlamaFfnMultiple;
+  } else {
+    require_gpt2(model, given);
+    if (model.ffn == 0) model.ffn = 4 * model.hidden;
+  }
+}
+
 void resolve_model(ModelConfig& model, const GivenKeys& given) {
-  apply_preset(model);
+  apply_preset(model, given);
   if (model.layers == 0 || model.hidden == 0 || model.heads == 0) {
     const char* missing = model.layers == 0 ? "layers" : model.hidden == 0 ? "hidden" : "heads";
     throw given.error(
@@ -27,7 +67,8 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
                                   model.hidden, model.heads),
                       "every head gets hidden / heads of the width");
   }
-  if (model.ffn == 0) model.ffn = 4 * model.hidden;
+  if (model.kv_heads == 0) model.kv_heads = model.heads;
+  resolve_architecture(model, given);
   if (model.vocab == 0) model.vocab = kByteVocab;
   if (model.vocab < kByteVocab) {
     throw given.error({"model.vocab"},

@@ -20,10 +20,14 @@ struct ModelConfig {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t ffn = 0;    // Resolved: 4 * hidden unless given.
-  std::int64_t vocab = 0;  // Resolved: rows of the embedding, a multiple of 64.
+  std::int64_t kv_heads = 0;  // Resolved: of keys and of values; as many as heads unless given.
+  std::int64_t ffn = 0;       // Resolved: by the architecture, unless given.
+  std::int64_t vocab = 0;     // Resolved: rows of the embedding, a multiple of 64.
   std::string init = "random";
   double dropout = 0.0;
+  double rope_theta = 10000;  // Of llama.
+  double norm_eps = 1e-5;
+  bool tied = true;  // The head is the embedding. Resolved by architecture and preset.
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 

@@ -5,34 +5,41 @@ namespace ds {
 namespace {
 
 struct Sizes {
-  double layers, hidden, ffn, vocab;
+  double layers, hidden, heads, kv_heads, ffn, vocab;
+  bool gated;
 };
 
 Sizes sizes_of(const ModelConfig& model) {
-  return {static_cast<double>(model.layers), static_cast<double>(model.hidden),
-          static_cast<double>(model.ffn), static_cast<double>(model.vocab)};
+  const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  return {number(model.layers), number(model.hidden), number(model.heads),  number(kv_heads),
+          number(model.ffn),    number(model.vocab),  model.arch == "llama"};
 }
 
 }  // namespace
 
 double matmul_parameters(const ModelConfig& model) {
-  const auto [layers, hidden, ffn, vocab] = sizes_of(model);
-  const double block =
-      4 * hidden * hidden + 2 * hidden * ffn;  // q, k, v, projection; feed-forward.
-  return layers * block + vocab * hidden;
+  const Sizes s = sizes_of(model);
+  const double keys = s.heads == 0 ? 1 : s.kv_heads / s.heads;    // as a part of the width
+  const double attention = (2 + 2 * keys) * s.hidden * s.hidden;  // q, projection; k, v
+  return s.layers * (attention + (s.gated ? 3 : 2) * s.hidden * s.ffn) + s.vocab * s.hidden;
 }
 
 double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
-  const auto [layers, hidden, ffn, vocab] = sizes_of(model);
-  const double biases = 4 * hidden + ffn + hidden;
-  const double norms = 4 * hidden;  // Two a block, weight and bias.
-  return matmul_parameters(model) + static_cast<double>(seq_len) * hidden +
-         layers * (biases + norms) + 2 * hidden;
+  const Sizes s = sizes_of(model);
+  if (s.gated) {  // two norms a block and one at the end
+    const double embedding = model.tied ? 0 : s.vocab * s.hidden;
+    return matmul_parameters(model) + embedding + (2 * s.layers + 1) * s.hidden;
+  }
+  const double biases = 4 * s.hidden + s.ffn + s.hidden;
+  const double norms = 4 * s.hidden;  // Two a block, weight and bias.
+  return matmul_parameters(model) + static_cast<double>(seq_len) * s.hidden +
+         s.layers * (biases + norms) + 2 * s.hidden;
 }
 
 double training_flops_per_token(const ModelConfig& model, std::int64_t seq_len) {
-  const auto [layers, hidden, ffn, vocab] = sizes_of(model);
-  return 6 * matmul_parameters(model) + 12 * layers * hidden * static_cast<double>(seq_len);
+  const Sizes s = sizes_of(model);
+  return 6 * matmul_parameters(model) + 6 * s.layers * s.hidden * static_cast<double>(seq_len);
 }
 
 }  // namespace ds

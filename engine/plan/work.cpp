@@ -7,9 +7,10 @@ namespace {
 double rows_of(const Value& value) { return static_cast<double>(value.shape[0]); }
 double elements_of(const Value& value) { return static_cast<double>(value.shape.elements()); }
 
-/// Both products of the forward pass: q k^T and the weighted sum of v. qkv is (3, B, H, T, D).
-double attention_flops(const Value& qkv) {
-  return 2 * 2 * elements_of(qkv) / 3 * static_cast<double>(qkv.shape[3]);
+/// Both products of the forward pass: q k^T and the weighted sum of v, where the causal mask leaves
+/// them. `out` is (B*T, H*D), qkv's fourth axis T.
+double attention_flops(const Value& qkv, const Value& out) {
+  return 2 * elements_of(out) * static_cast<double>(qkv.shape[3]);
 }
 
 double flops_of(const Program& program, const Op& op) {
@@ -21,9 +22,9 @@ double flops_of(const Program& program, const Op& op) {
     case OpCode::linear_backward_weight:
       return 2 * rows_of(in(0)) * elements_of(program.value(op.out[0]));
     case OpCode::attention:
-      return attention_flops(in(0));
+      return attention_flops(in(0), program.value(op.out[0]));
     case OpCode::attention_backward:
-      return 2 * attention_flops(in(0));
+      return 2 * attention_flops(in(0), in(1));
     case OpCode::head_loss:
       return 2 * rows_of(in(0)) * elements_of(in(1));
     case OpCode::head_loss_backward:

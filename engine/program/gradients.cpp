@@ -135,8 +135,8 @@ void reverse_attention(Reverse& reverse, const Op& op) {
   if (dout == kNoValue) return;
   const std::int64_t rows = reverse.value(out).shape[0];
   const Value& value = reverse.value(qkv);
-  const ValueId dqkv = reverse.activation(op.path + ".grad.qkv", value.dtype,
-                                          {rows, value.shape.elements() / rows});
+  const ValueId dqkv =
+      reverse.activation(op.path + ".grad.qkv", value.dtype, {rows, value.shape.elements() / rows});
   std::vector<ValueId> in{qkv, out, lse, dout};
   if (op.attrs.dropout.rate != 0) in.push_back(op.in[1]);
   reverse.emit(reverse_op(OpCode::attention_backward, op, "", std::move(in), {dqkv},
@@ -168,16 +168,12 @@ struct Rule {
   OpCode forward;
   void (*emit)(Reverse&, const Op&);
 };
-constexpr std::array kRules{Rule{OpCode::embed, reverse_embed},
-                            Rule{OpCode::layernorm, reverse_layernorm},
-                            Rule{OpCode::rmsnorm, reverse_rmsnorm},
-                            Rule{OpCode::linear, reverse_linear},
-                            Rule{OpCode::swiglu, reverse_swiglu},
-                            Rule{OpCode::dropout, reverse_dropout},
-                            Rule{OpCode::rotary, reverse_rotary},
-                            Rule{OpCode::attention, reverse_attention},
-                            Rule{OpCode::head_loss, reverse_head_loss},
-                            Rule{OpCode::add, reverse_add}};
+constexpr std::array kRules{
+    Rule{OpCode::embed, reverse_embed},         Rule{OpCode::layernorm, reverse_layernorm},
+    Rule{OpCode::rmsnorm, reverse_rmsnorm},     Rule{OpCode::linear, reverse_linear},
+    Rule{OpCode::swiglu, reverse_swiglu},       Rule{OpCode::dropout, reverse_dropout},
+    Rule{OpCode::rotary, reverse_rotary},       Rule{OpCode::attention, reverse_attention},
+    Rule{OpCode::head_loss, reverse_head_loss}, Rule{OpCode::add, reverse_add}};
 
 }  // namespace
 

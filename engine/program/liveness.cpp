@@ -13,11 +13,10 @@ Home home_of(const Program& program, ValueId id) {
 }
 
 bool is_backward(const Op& op) {
-  constexpr std::array kBackward{OpCode::embed_backward,        OpCode::layernorm_backward,
-                                 OpCode::rmsnorm_backward,      OpCode::linear_backward_input,
-                                 OpCode::linear_backward_weight, OpCode::gelu_backward,
-                                 OpCode::swiglu_backward,       OpCode::attention_backward,
-                                 OpCode::head_loss_backward};
+  constexpr std::array kBackward{
+      OpCode::embed_backward,        OpCode::layernorm_backward,     OpCode::rmsnorm_backward,
+      OpCode::linear_backward_input, OpCode::linear_backward_weight, OpCode::gelu_backward,
+      OpCode::swiglu_backward,       OpCode::attention_backward,     OpCode::head_loss_backward};
   if (op.code == OpCode::rotary) return op.attrs.heads.inverse;
   return std::find(kBackward.begin(), kBackward.end(), op.code) != kBackward.end();
 }

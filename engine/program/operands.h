@@ -27,7 +27,9 @@ class Operands {
 
 inline std::int64_t rows(const Value& v) { return v.shape[0]; }
 inline std::int64_t columns(const Value& v) { return v.shape[1]; }
-inline bool same(const Value& a, const Value& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+inline bool same(const Value& a, const Value& b) {
+  return a.dtype == b.dtype && a.shape == b.shape;
+}
 inline bool is(const Value& v, DType dtype, const Shape& shape) {
   return v.dtype == dtype && v.shape == shape;
 }

@@ -49,13 +49,13 @@ enum class OpCode : std::uint8_t {
   embed_backward,  // in: tokens, dout                         out: dwte, dwpe?      accumulate,
                    // accumulate2 (wpe)
   layernorm,       // in: in, delta?, weight, bias             out: sum?, out, mean, rstd       eps
-  layernorm_backward,     // in: dout, in, weight, mean, rstd, dresidual?   out: din, dweight, dbias
-                          // accumulate
-  rmsnorm,                // in: in, delta?, weight              out: sum?, out, rstd       eps
-  rmsnorm_backward,       // in: dout, in, weight, rstd, dresidual?   out: din, dweight  accumulate
-  linear,                 // in: in, weight, bias?                    out: out, pre?        epilogue,
-                          // heads (of heads)
-  linear_backward_input,  // in: dout, weight, pre?                   out: din
+  layernorm_backward,  // in: dout, in, weight, mean, rstd, dresidual?   out: din, dweight, dbias
+                       // accumulate
+  rmsnorm,             // in: in, delta?, weight              out: sum?, out, rstd       eps
+  rmsnorm_backward,    // in: dout, in, weight, rstd, dresidual?   out: din, dweight  accumulate
+  linear,              // in: in, weight, bias?                    out: out, pre?        epilogue,
+                       // heads (of heads)
+  linear_backward_input,   // in: dout, weight, pre?                   out: din
   linear_backward_weight,  // in: in, dout                             out: dweight, dbias?
                            // accumulate
   gelu,                    // in: pre                                  out: out
@@ -201,7 +201,7 @@ struct Program {
   std::vector<ParamGroup> groups;
   std::vector<MicroBatch> micro_batches;
   ValueId final_activation =
-      kNoValue;  // forward programs: the last norm's output (rows, C), for sampling
+      kNoValue;              // forward programs: the last norm's output (rows, C), for sampling
   Kernels::Extents extents;  // what the kernels' scratch is sized for
 
   [[nodiscard]] const Value& value(ValueId id) const {

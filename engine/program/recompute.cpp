@@ -99,8 +99,7 @@ class Recomputation {
       return id != kNoValue && made_by_[index(id)] != kNoOp &&
              block_of(ops_[made_by_[index(id)]]) != block;
     };
-    if (is_norm(op) && op.out[0] != kNoValue && enters(op.in[0]) &&
-        enters(op.in[1])) {
+    if (is_norm(op) && op.out[0] != kNoValue && enters(op.in[0]) && enters(op.in[1])) {
       dropped_[index(op.out[0])] = false;
       return;
     }

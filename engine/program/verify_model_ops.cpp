@@ -199,7 +199,25 @@ struct Check {
   OpCode code;
   void (*run)(const Operands&);
 };
-constexpr std::array kChecks{Check{OpCode::embed, check_embed}, Check{OpCode::embed_backward, check_embed_backward}, Check{OpCode::layernorm, check_layernorm}, Check{OpCode::layernorm_backward, check_layernorm_backward}, Check{OpCode::rmsnorm, check_rmsnorm}, Check{OpCode::rmsnorm_backward, check_rmsnorm_backward}, Check{OpCode::linear, check_linear}, Check{OpCode::linear_backward_input, check_linear_backward_input}, Check{OpCode::linear_backward_weight, check_linear_backward_weight}, Check{OpCode::gelu, check_gelu}, Check{OpCode::gelu_backward, check_gelu_backward}, Check{OpCode::swiglu, check_swiglu}, Check{OpCode::swiglu_backward, check_swiglu_backward}, Check{OpCode::dropout, check_dropout}, Check{OpCode::rotary, check_rotary}, Check{OpCode::attention, check_attention}, Check{OpCode::attention_backward, check_attention_backward}, Check{OpCode::head_loss, check_head_loss}, Check{OpCode::head_loss_backward, check_head_loss_backward}};
+constexpr std::array kChecks{Check{OpCode::embed, check_embed},
+                             Check{OpCode::embed_backward, check_embed_backward},
+                             Check{OpCode::layernorm, check_layernorm},
+                             Check{OpCode::layernorm_backward, check_layernorm_backward},
+                             Check{OpCode::rmsnorm, check_rmsnorm},
+                             Check{OpCode::rmsnorm_backward, check_rmsnorm_backward},
+                             Check{OpCode::linear, check_linear},
+                             Check{OpCode::linear_backward_input, check_linear_backward_input},
+                             Check{OpCode::linear_backward_weight, check_linear_backward_weight},
+                             Check{OpCode::gelu, check_gelu},
+                             Check{OpCode::gelu_backward, check_gelu_backward},
+                             Check{OpCode::swiglu, check_swiglu},
+                             Check{OpCode::swiglu_backward, check_swiglu_backward},
+                             Check{OpCode::dropout, check_dropout},
+                             Check{OpCode::rotary, check_rotary},
+                             Check{OpCode::attention, check_attention},
+                             Check{OpCode::attention_backward, check_attention_backward},
+                             Check{OpCode::head_loss, check_head_loss},
+                             Check{OpCode::head_loss_backward, check_head_loss_backward}};
 
 }  // namespace
 

@@ -68,7 +68,15 @@ struct Check {
   OpCode code;
   void (*run)(const Operands&);
 };
-constexpr std::array kChecks{Check{OpCode::add, check_add}, Check{OpCode::exchange, check_exchange}, Check{OpCode::all_gather, check_all_gather}, Check{OpCode::copy, check_copy}, Check{OpCode::idle, check_idle}, Check{OpCode::leaf_squares, check_leaf_squares}, Check{OpCode::control, check_control}, Check{OpCode::update, check_update}, Check{OpCode::clear, check_clear}};
+constexpr std::array kChecks{Check{OpCode::add, check_add},
+                             Check{OpCode::exchange, check_exchange},
+                             Check{OpCode::all_gather, check_all_gather},
+                             Check{OpCode::copy, check_copy},
+                             Check{OpCode::idle, check_idle},
+                             Check{OpCode::leaf_squares, check_leaf_squares},
+                             Check{OpCode::control, check_control},
+                             Check{OpCode::update, check_update},
+                             Check{OpCode::clear, check_clear}};
 
 }  // namespace
 

@@ -21,13 +21,12 @@ Executor::Bound Executor::bind_dropout(const Op& op) {
     return with_draw(Dropout{.in = in(op, 0), .draw = draw, .out = out(op, 0)}, &Dropout::draw);
   }
   if (op.code == OpCode::attention) {
-    return with_draw(
-        Attention{.qkv = in(op, 0),
-                  .out = out(op, 0),
-                  .lse = out(op, 1),
-                  .dropout = draw,
-                  .kv_heads = op.attrs.heads.kv_heads},
-        &Attention::dropout);
+    return with_draw(Attention{.qkv = in(op, 0),
+                               .out = out(op, 0),
+                               .lse = out(op, 1),
+                               .dropout = draw,
+                               .kv_heads = op.attrs.heads.kv_heads},
+                     &Attention::dropout);
   }
   return with_draw(AttentionBackward{.qkv = in(op, 0),
                                      .out = in(op, 1),

@@ -114,10 +114,9 @@ Executor::Bound Executor::bind_backward(const Op& op) {
                                         .dbias = out(op, 2),
                                         .accumulate = accumulate});
     case OpCode::linear_backward_input:
-      return call(op, LinearBackwardInput{.dout = in(op, 0),
-                                          .weight = in(op, 1),
-                                          .pre = in(op, 2),
-                                          .din = out(op, 0)});
+      return call(op,
+                  LinearBackwardInput{
+                      .dout = in(op, 0), .weight = in(op, 1), .pre = in(op, 2), .din = out(op, 0)});
     case OpCode::linear_backward_weight:
       return call(op, LinearBackwardWeight{.in = in(op, 0),
                                            .dout = in(op, 1),

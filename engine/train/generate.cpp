@@ -17,15 +17,13 @@ double uniform_number(std::uint64_t seed, std::uint32_t index) {
   return words[0] * 0x1p-32;
 }
 
-// The group's weights hold the head, which is tied to the token embedding.
-const ParamTensor& embedding_of(const Program& program) {
-  for (const ParamGroup& group : program.groups) {
-    for (const ParamTensor& tensor : group.tensors) {
-      if (tensor.name == "wte.weight") return tensor;
-    }
+// A trunk ends where the head would read the last activation and its weights.
+ValueId head_weights_of(const Program& trunk) {
+  for (const Op& op : trunk.ops) {
+    if (op.path == "head") return op.in.at(1);
   }
-  DS_ASSERT(false, "every language model has wte.weight");
-  return program.groups.front().tensors.front();
+  DS_ASSERT(false, "every language model has a head");
+  return kNoValue;
 }
 
 }  // namespace
@@ -58,10 +56,10 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
                      std::int64_t valid_vocab, Backend& backend, Stream& stream) {
   const Tensor tokens = executor.tensor(trunk.micro_batches.front().tokens);
   const auto positions = tokens.elements();
-  const Tensor wte = executor.tensor(embedding_of(trunk).weights);
+  const Tensor head = executor.tensor(head_weights_of(trunk));
   const Tensor final_rows = executor.tensor(trunk.final_activation);
   const std::int64_t width = final_rows.shape[1];
-  const auto vocab = static_cast<std::size_t>(wte.shape[0]);
+  const auto vocab = static_cast<std::size_t>(head.shape[0]);
   const auto memory = backend.device->allocate(Tier::pinned_host, vocab * sizeof(float));
   const std::span<const float> logits(reinterpret_cast<const float*>(memory->data()), vocab);
 
@@ -82,8 +80,8 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
     const std::byte* row = static_cast<const std::byte*>(final_rows.data) +
                            (length - 1) * width * size_of(final_rows.dtype);
     backend.kernels->run(Logits{.in = {row, final_rows.dtype, {1, width}},
-                                .weight = wte,
-                                .out = {memory->data(), DType::f32, {1, wte.shape[0]}}},
+                                .weight = head,
+                                .out = {memory->data(), DType::f32, {1, head.shape[0]}}},
                          stream);
     stream.synchronize();
     text.push_back(choose_token(

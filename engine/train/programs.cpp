@@ -5,7 +5,7 @@
 
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
-#include "engine/models/gpt2.h"
+#include "engine/models/build_model.h"
 
 namespace ds {
 namespace {
@@ -162,9 +162,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto for_use = [&](const Program& program) {
     return offload_weights(shard_forward(program, spec), spec, offload);
   };
-  programs.validation = for_use(build_gpt2(config.model, shape));
-  programs.trunk = for_use(without_head(build_gpt2(config.model, one)));
-  const Program forward = build_gpt2(config.model, training);
+  programs.validation = for_use(build_model(config.model, shape));
+  programs.trunk = for_use(without_head(build_model(config.model, one)));
+  const Program forward = build_model(config.model, training);
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);

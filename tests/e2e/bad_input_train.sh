@@ -86,10 +86,10 @@ expect 65 "override 2: unknown key \"train.stesp\"; did you mean \"train.steps\"
   train.stesp=3
   ^
   hint: docs/config.md lists every key" good.toml train.seed=2 train.stesp=3
-expect 65 "override 1: model.arch = \"llama\" is reserved: not built yet
-  model.arch=llama
+expect 65 "override 1: model.arch = \"bert\" is reserved: not built yet
+  model.arch=bert
              ^
-  hint: built so far: \"gpt2\"" good.toml model.arch=llama
+  hint: built so far: \"gpt2\", \"llama\"" good.toml model.arch=bert
 
 # The data.
 expect 65 "data.train: $PWD/none*.txt matches no file

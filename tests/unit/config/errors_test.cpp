@@ -47,11 +47,23 @@ TEST_CASE("a wrong type or range says what is wanted and what is there") {
 
 TEST_CASE("what is planned and not built is refused, never ignored") {
   for (const char* assignment :
-       {"checkpoint.dir=x", "train.epochs=2", "model.kv_heads=2", "precision.grad_accum=bf16",
-        "model.arch=llama", "data.tokenizer=gpt2.json", "deepspeed=x.json",
+       {"checkpoint.dir=x", "train.epochs=2", "model.rope_scaling=8", "precision.grad_accum=bf16",
+        "model.arch=bert", "data.tokenizer=gpt2.json", "deepspeed=x.json",
         "model.init=some/folder"}) {
     CHECK(has(error_with({assignment}), "reserved: not built yet"));
   }
+}
+
+TEST_CASE("keys of another architecture, and heads that do not fit, are refused") {
+  CHECK(has(error_with({"model.kv_heads=1"}), "model.kv_heads is not for arch = \"gpt2\""));
+  CHECK(has(error_with({"model.tied=false"}), "model.tied is not for arch = \"gpt2\""));
+  CHECK(has(error_with({"model.rope_theta=5e5"}), "model.rope_theta is not for arch = \"gpt2\""));
+  CHECK(has(error_with({"model.preset=llama-tiny", "model.kv_heads=3"}),
+            "does not divide model.heads"));
+  CHECK(has(error_with({"model.arch=gpt2", "model.preset=llama-tiny"}),
+            "model.preset = \"llama-tiny\" is a llama, not a gpt2"));
+  CHECK(has(error_with({"model.preset=llama-tiny", "model.hidden=12"}),
+            "a head has 3 elements, which rotary positions cannot pair"));
 }
 
 TEST_CASE("what is not TOML is shown with its place") {

@@ -24,8 +24,24 @@ TEST_CASE("GPT-2 small has 124 M parameters, the 10 M preset 10.8 M") {
   CHECK(ds::total_parameters(small, 256) == doctest::Approx(10.84e6).epsilon(0.01));
 }
 
-TEST_CASE("one token costs 6 operations a matrix weight and 12 L C T of attention") {
+TEST_CASE("one token costs 6 operations a matrix weight and 6 L C T of attention") {
   const ds::ModelConfig tiny = model_of(1, 2, 8, 3);
   CHECK(ds::matmul_parameters(tiny) == 4 * 4 + 2 * 16 + 6);
-  CHECK(ds::training_flops_per_token(tiny, 5) == 6 * 54 + 12 * 1 * 2 * 5);
+  CHECK(ds::training_flops_per_token(tiny, 5) == 6 * 54 + 6 * 1 * 2 * 5);
+}
+
+TEST_CASE("Llama: grouped keys, three products a feed-forward layer, a head of its own") {
+  ds::ModelConfig llama = model_of(32, 4096, 14336, 128256);
+  llama.arch = "llama";
+  llama.heads = 32;
+  llama.kv_heads = 8;
+  llama.tied = false;
+  CHECK(ds::total_parameters(llama, 8192) == 8'030'261'248.0);  // As published: Llama 3 8B.
+  llama = model_of(16, 2048, 8192, 128256);
+  llama.arch = "llama";
+  llama.heads = 32;
+  llama.kv_heads = 8;
+  CHECK(ds::total_parameters(llama, 8192) == 1'235'814'400.0);  // Llama 3.2 1B, tied.
+  CHECK(ds::training_flops_per_token(llama, 10) ==
+        6 * ds::matmul_parameters(llama) + 6 * 16 * 2048 * 10);
 }

@@ -1,0 +1,15 @@
+// One line an architecture.
+#include "engine/models/build_model.h"
+
+#include "engine/models/gpt2.h"
+#include "engine/models/llama.h"
+
+namespace ds {
+
+Program build_model(const ModelConfig& config, const ModelShape& shape) {
+  if (config.arch == "llama") return build_llama(config, shape);
+  DS_ASSERT(config.arch == "gpt2", "the key table and this list name the same architectures");
+  return build_gpt2(config, shape);
+}
+
+}  // namespace ds

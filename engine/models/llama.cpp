@@ -1,0 +1,102 @@
+// Llama's forward pass as ops: every residual add is fused into the norm that follows it.
+#include "engine/models/llama.h"
+
+#include "engine/models/model_builder.h"
+
+namespace ds {
+namespace {
+
+class Llama : public ModelBuilder {
+ public:
+  using ModelBuilder::ModelBuilder;
+
+  Program build() {
+    add_inputs();
+    open_group("embed");
+    const ValueId tokens =
+        parameter("embed_tokens.weight", {config_.vocab, width_}, normal(kInitDeviation));
+    ValueId residual = embed(tokens);
+    ValueId delta = kNoValue;  // what the next norm adds to the residual first
+    for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
+    open_group("final");
+    program_.final_activation = rmsnorm("final.norm", norm("norm"), residual, delta);
+    if (config_.tied) {
+      head(tokens);
+    } else {
+      open_group("head");
+      head(parameter("lm_head.weight", {config_.vocab, width_}, normal(kInitDeviation)));
+    }
+    program_.extents = extents();
+    program_.extents.gated = true;
+    return std::move(program_);
+  }
+
+ private:
+  ValueId norm(const std::string& name) { return parameter(name + ".weight", {width_}, ones()); }
+
+  Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    return {parameter(name + ".weight", {inputs, outputs}, normal(kInitDeviation)), kNoValue,
+            outputs};
+  }
+
+  ValueId embed(ValueId weight) {
+    const ValueId out = activation("embed.out", {rows_, width_});
+    emit(OpCode::embed, "embed", {program_.micro_batches[0].tokens, weight, kNoValue}, {out});
+    return dropout("embed.dropout", out);
+  }
+
+  /// residual += delta (if any), then the norm of it. The sum is the new residual.
+  ValueId rmsnorm(const std::string& path, ValueId weight, ValueId& residual, ValueId delta) {
+    const ValueId in = residual;
+    ValueId sum = kNoValue;
+    if (delta != kNoValue) sum = residual = activation(path + ".sum", {rows_, width_});
+    const ValueId out = activation(path + ".out", {rows_, width_});
+    const ValueId rstd = statistic(path + ".rstd", {rows_});
+    emit(OpCode::rmsnorm, path, {in, delta, weight}, {sum, out, rstd},
+         {.eps = static_cast<float>(config_.norm_eps)});
+    return out;
+  }
+
+  ValueId rotary(const std::string& path, ValueId qkv) {
+    const ValueId out = activation(path + ".out", program_.value(qkv).shape);
+    emit(OpCode::rotary, path, {qkv}, {out},
+         {.heads = {.heads = config_.heads,
+                    .kv_heads = fewer_kv_heads(),
+                    .theta = static_cast<float>(config_.rope_theta)}});
+    return out;
+  }
+
+  ValueId swiglu(const std::string& path, ValueId in) {
+    const ValueId out = activation(path + ".out", {rows_, config_.ffn});
+    emit(OpCode::swiglu, path, {in}, {out});
+    return out;
+  }
+
+  void block(std::int64_t i, ValueId& residual, ValueId& delta) {
+    const std::string path = fmt::format("block{}", i), name = fmt::format("layers.{}", i);
+    open_group(path);
+    const ValueId ln1 = norm(name + ".input_layernorm");
+    const std::int64_t columns = (config_.heads + 2 * kv_heads()) * head_size();
+    const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns);
+    const Layer proj = layer(name + ".self_attn.o_proj", width_, width_);
+    const ValueId ln2 = norm(name + ".post_attention_layernorm");
+    const Layer gate_up = layer(name + ".mlp.gate_up_proj", width_, 2 * config_.ffn);
+    const Layer down = layer(name + ".mlp.down_proj", config_.ffn, width_);
+
+    ValueId x = rmsnorm(path + ".ln1", ln1, residual, delta);
+    x = rotary(path + ".attn.rotary", linear_heads(path + ".attn.qkv", qkv, x));
+    x = attention(path + ".attn", x);
+    x = dropout(path + ".attn.dropout", linear(path + ".attn.proj", proj, x));
+    x = rmsnorm(path + ".ln2", ln2, residual, x);
+    x = swiglu(path + ".mlp.swiglu", linear(path + ".mlp.gate_up", gate_up, x));
+    delta = dropout(path + ".mlp.dropout", linear(path + ".mlp.down", down, x));
+  }
+};
+
+}  // namespace
+
+Program build_llama(const ModelConfig& config, const ModelShape& shape) {
+  return Llama(config, shape).build();
+}
+
+}  // namespace ds

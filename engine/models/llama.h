@@ -1,0 +1,21 @@
+// Llama: rotary positions, RMS norms before each branch, grouped keys and values, SwiGLU, no
+// biases. Touvron et al. 2023, arXiv:2302.13971; grouped keys: arXiv:2305.13245.
+#pragma once
+
+#include "engine/config/train_config.h"
+#include "engine/models/model_shape.h"
+#include "engine/program/program.h"
+
+namespace ds {
+
+/// The forward pass of one micro-batch: groups "embed" (embed_tokens), "block0".., "final" (norm),
+/// and "head" (lm_head) unless it is tied to the embedding; ends with head_loss. Init: N(0, 0.02),
+/// norms 1, as Hugging Face's Llama. Dropout where GPT-2 has it. Tensors: docs/models.md; weights
+/// of linear layers are (inputs, outputs), Hugging Face's transposed:
+///   layers.I.self_attn.qkv_proj.weight  (C, (H + 2G) * D)  columns of q_proj, k_proj, v_proj
+///   layers.I.self_attn.o_proj.weight    (C, C)
+///   layers.I.mlp.gate_up_proj.weight    (C, 2F)            columns of gate_proj, up_proj
+///   layers.I.mlp.down_proj.weight       (F, C)
+Program build_llama(const ModelConfig& config, const ModelShape& shape);
+
+}  // namespace ds

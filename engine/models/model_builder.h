@@ -1,0 +1,74 @@
+// What the models' programs are made with: values, parameters, and the ops that they share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/config/train_config.h"
+#include "engine/models/model_shape.h"
+#include "engine/program/program.h"
+
+namespace ds {
+
+/// Hugging Face's deviation of weights of both families.
+inline constexpr float kInitDeviation = 0.02F;
+
+inline ParamInit zeros() { return {.kind = ParamInit::Kind::zeros}; }
+inline ParamInit ones() { return {.kind = ParamInit::Kind::ones}; }
+inline ParamInit normal(float deviation) {
+  return {.kind = ParamInit::Kind::normal, .standard_deviation = deviation};
+}
+
+/// The forward pass of one micro-batch, being written.
+class ModelBuilder {
+ public:
+  ModelBuilder(const ModelConfig& config, const ModelShape& shape);
+
+ protected:
+  /// A linear layer; without a bias: kNoValue.
+  struct Layer {
+    ValueId weight, bias;
+    std::int64_t outputs;
+  };
+
+  void add_inputs();
+  ValueId add(std::string name, ValueKind kind, DType dtype, Shape shape);
+  ValueId activation(std::string name, Shape shape);
+  ValueId statistic(std::string name, Shape shape);  // f32
+
+  // Parameters: a group is opened, filled and closed before its ops are emitted.
+  void open_group(std::string name);
+  ValueId parameter(std::string name, Shape shape, ParamInit init);
+
+  void emit(OpCode code, std::string path, std::vector<ValueId> in, std::vector<ValueId> out,
+            const OpAttrs& attrs = {});
+  ValueId linear(const std::string& path, const Layer& layer, ValueId in);
+  /// Into the heads that attention reads.
+  ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
+  /// `in` itself when nothing is dropped.
+  ValueId dropout(const std::string& path, ValueId in);
+  ValueId attention(const std::string& path, ValueId qkv);
+  /// The loss of final_activation by the (V, C) weights.
+  void head(ValueId weight);
+  [[nodiscard]] Kernels::Extents extents() const;
+
+  [[nodiscard]] std::int64_t kv_heads() const {
+    return config_.kv_heads == 0 ? config_.heads : config_.kv_heads;
+  }
+  /// Heads of keys and of values, where they are fewer than those of queries; else 0.
+  [[nodiscard]] std::int64_t fewer_kv_heads() const {
+    return kv_heads() == config_.heads ? 0 : config_.kv_heads;
+  }
+  [[nodiscard]] std::int64_t head_size() const { return width_ / config_.heads; }
+
+  const ModelConfig& config_;
+  const ModelShape& shape_;
+  std::int64_t batch_, positions_, rows_, width_;
+  Program program_;
+
+ private:
+  [[nodiscard]] std::int64_t chunk_rows() const;
+  [[nodiscard]] OpAttrs draw(const std::string& path) const;
+};
+
+}  // namespace ds
