@@ -3,8 +3,10 @@
 #
 #   scripts/install_packages.sh build|test|text ...
 #
-# build: what compiles the two programs; test: what the tests start besides; text: the quickstart's English text.
+# build: what compiles the two programs, and with nvcc there, cuDNN's frontend (headers, under build/third_party);
+# test: what the tests start besides; text: the quickstart's English text.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 build=(g++ cmake ninja-build libssh-dev libasio-dev libcli11-dev libtomlplusplus-dev libfmt-dev
        libgloo-dev libdnnl-dev nlohmann-json3-dev libxxhash-dev libssl-dev)
@@ -25,22 +27,62 @@ missing=()
 for package in "${wanted[@]}"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)" = installed ] || missing+=("$package")
 done
-if [ ${#missing[@]} -eq 0 ]; then
-  echo "packages: all ${#wanted[@]} are there"
-  exit 0
-fi
+install_missing() {
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "packages: all ${#wanted[@]} are there"
+    return
+  fi
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo > /dev/null || { echo "packages: run this as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
+    as_root=(sudo)
+  fi
+  echo "packages: installing ${missing[*]}"
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  if ! { "${as_root[@]}" apt-get update &&
+         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "packages: apt could not install them; the lines above say why" >&2
+    exit 1
+  fi
+}
 
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo > /dev/null || { echo "packages: run this as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
-  as_root=(sudo)
-fi
-echo "packages: installing ${missing[*]}"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-if ! { "${as_root[@]}" apt-get update &&
-       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
-  tail -n 20 "$log" >&2
-  echo "packages: apt could not install them; the lines above say why" >&2
-  exit 1
-fi
+# The CUDA backend is built with cuDNN's attention when these headers are there, and without it when they are not.
+frontend_version=1.32.0
+frontend_sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
+frontend=build/third_party/cudnn_frontend
+
+fetch_frontend() {
+  local nvcc folder why
+  nvcc=$(command -v nvcc || ls /usr/local/cuda*/bin/nvcc "${CUDA_HOME:-/nowhere}/bin/nvcc" 2> /dev/null | head -n 1 || true)
+  [ -n "$nvcc" ] || return 0
+  if [ "$(cat $frontend/version 2> /dev/null || true)" = $frontend_version ]; then
+    echo "cudnn-frontend: $frontend_version is there"
+    return 0
+  fi
+  mkdir -p build/third_party
+  folder=$(mktemp -d build/third_party/fetch.XXXXXX)
+  if ! python3 -m pip download nvidia-cudnn-frontend==$frontend_version --no-deps --only-binary=:all: --dest "$folder" \
+       --python-version 311 --implementation cp --abi cp311 --platform manylinux_2_28_x86_64 \
+       --timeout 20 --retries 1 --disable-pip-version-check > "$folder/log" 2>&1; then
+    why="pip could not download it: $(tail -n 1 "$folder/log")"
+  elif ! sha256sum --quiet --check <<< "$frontend_sha256  $(ls "$folder"/*.whl)" > /dev/null 2>&1; then
+    why="the file is not the one that was expected (SHA-256)"
+  elif ! python3 -m zipfile -e "$folder"/*.whl "$folder/wheel"; then
+    why="the file could not be unpacked"
+  fi
+  if [ -z "${why:-}" ]; then
+    rm -rf $frontend
+    mkdir $frontend
+    mv "$folder/wheel/include" "$folder"/wheel/*.dist-info/licenses $frontend/
+    echo $frontend_version > $frontend/version
+    echo "cudnn-frontend: $frontend_version, headers in $frontend"
+  else
+    echo "cudnn-frontend: not fetched, so attention will be by the own CUDA kernels: $why"
+  fi
+  rm -rf "$folder"
+}
+
+install_missing
+case " $* " in *" build "*) fetch_frontend ;; esac

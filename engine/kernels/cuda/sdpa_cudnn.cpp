@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/libraries.h"
 #include "engine/kernels/cuda/sdpa.h"
 

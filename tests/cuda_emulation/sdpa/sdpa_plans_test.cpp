@@ -1,0 +1,108 @@
+// cuDNN, told of an H200 and an A100, accepts every attention that we choose it for, and its plans
+// keep to the scratch that is reserved. The driver is a stand-in, so nothing runs here.
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/device/cuda/libraries.h"
+#include "engine/kernels/cuda/sdpa.h"
+
+namespace ds::cuda {
+namespace {
+
+/// A device as cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION describes it.
+std::string device_json(int compute_capability) {
+  const bool hopper = compute_capability == 90;
+  return fmt::format(
+      R"({{"deviceName": "{}", "cudaDeviceId": 0, "deviceVer": {}0, "multiProcessorCount": {},
+"driverVer": 13000, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": {},
+"reservedSharedMemoryPerBlock": 1024, "totalGlobalMem": {}, "maxGridSize": [2147483647, 65535, 65535],
+"maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+"smClockRateKHz": {}, "memClockRateKHz": 2619000, "l2CacheSize": {}, "warpSize": 32,
+"pciDeviceId": {}, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+"isTccDriver": 0, "supportCoopLaunch": 1}})",
+      hopper ? "NVIDIA H200" : "NVIDIA A100-SXM4-80GB", compute_capability, hopper ? 132 : 108,
+      hopper ? 232448 : 166912, hopper ? 150000000000 : 85000000000, hopper ? 1980000 : 1410000,
+      hopper ? 62914560 : 41943040, hopper ? 590684382 : 548540638);
+}
+
+/// Skips where there is no cuDNN: the graphs are its.
+void require_cudnn() {
+  static const bool driver = dlopen(DS_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL) != nullptr;
+  REQUIRE(driver);
+  try {
+    (void)cudnn_library();
+  } catch (const Error& error) {
+    fmt::print("skip: {}\n", error.what());
+    std::fflush(stdout);
+    std::exit(77);
+  }
+}
+
+struct Case {
+  std::int64_t batch, heads, kv_heads, seq_len, head_size;
+  bool causal = true, lengths = false;
+  DType act = DType::bf16;
+};
+
+AttentionProblem problem_of(const Case& c) {
+  return {.act = c.act,
+          .batch = c.batch,
+          .heads = c.heads,
+          .kv_heads = c.kv_heads,
+          .seq_len = c.seq_len,
+          .head_size = c.head_size,
+          .scale = 0.125F,
+          .causal = c.causal,
+          .lengths = c.lengths};
+}
+
+/// GPT-2 and Llama at their sizes, and edges of what is chosen.
+const std::vector<Case> kCases{{8, 12, 12, 1024, 64},
+                               {1, 32, 8, 8192, 128},
+                               {2, 8, 2, 130, 72},
+                               {2, 4, 4, 2, 8},
+                               {3, 4, 1, 65, 128, false, true, DType::f16}};
+
+void check_plans(int compute_capability) {
+  require_cudnn();
+  const std::unique_ptr<Sdpa> sdpa = make_sdpa(compute_capability, device_json(compute_capability));
+  const SdpaSupport support{
+      .cudnn_version = sdpa->version(), .missing = {}, .compute_major = compute_capability / 10};
+  for (const Case& c : kCases) {
+    CAPTURE(c.seq_len);
+    const AttentionProblem p = problem_of(c);
+    if (!choose_attention(p, support, AttentionWish::automatic).cudnn) {
+      MESSAGE("cuDNN " << sdpa->version() << " is too old for it");
+      continue;
+    }
+    for (const SdpaPass pass : {SdpaPass::forward, SdpaPass::backward}) {
+      const std::int64_t bytes = sdpa->workspace_bytes(pass, p);
+      CHECK(bytes >= 0);
+      CHECK(bytes <= sdpa_workspace_bytes(p));
+      CHECK_FALSE(sdpa->name(pass, p).empty());
+      if (pass == SdpaPass::backward) {  // the gradients of all probabilities: it is deterministic
+        CHECK(bytes >= 2 * p.batch * p.heads * p.seq_len * p.seq_len);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN plans our attention for an H200 within the reserved scratch") { check_plans(90); }
+TEST_CASE("cuDNN plans our attention for an A100 within the reserved scratch") { check_plans(80); }
+
+TEST_CASE("cuDNN refuses what it is not chosen for, with its reason") {
+  require_cudnn();
+  const std::unique_ptr<Sdpa> sdpa = make_sdpa(90, device_json(90));
+  const AttentionProblem p = problem_of({1, 2, 2, 64, 12});
+  CHECK_THROWS_AS((void)sdpa->workspace_bytes(SdpaPass::backward, p), Error);
+}
+
+}  // namespace ds::cuda
