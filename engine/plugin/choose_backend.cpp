@@ -16,7 +16,9 @@ AcceleratorState look_for_accelerator() {
   try {
     return {.devices = open_cuda_plugin().device_count()};
   } catch (const Error& error) {
-    return {.trouble = first_line(error.what())};
+    std::string why = first_line(error.what());
+    if (why.ends_with(':')) why.pop_back();  // the reasons follow in the error itself
+    return {.trouble = std::move(why)};
   }
 }
 

@@ -41,10 +41,17 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
-/// What the config leaves to this machine, chosen: the backend, and who updates offloaded states.
-TrainConfig with_backend(TrainConfig config) {
-  config.device.backend = choose_backend(config.device).backend;
+/// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU.
+TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr) {
+  BackendChoice choice = choose_backend(config.device);
+  config.device.backend = std::move(choice.backend);
+  if (reason != nullptr) *reason = std::move(choice.reason);
   return config;
+}
+
+/// "CPU, 2 threads, AVX-512 (no CUDA device)".
+std::string with_reason(const std::string& device, const std::string& reason) {
+  return reason.empty() ? device : fmt::format("{} ({})", device, reason);
 }
 
 // The ranks of a node measure at the same time, as they will use memory and links.
@@ -136,7 +143,8 @@ class JobGroups {
 }  // namespace
 
 bool run_training(const JobRequest& request) {
-  TrainConfig given = with_backend(load_train_config(load_request(request)));
+  std::string reason;
+  TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
   const DataSet data = open_data(given.data);
   Backend backend = make_backend(given.device, request.local_rank);
   choose_device_share(given, backend);
@@ -164,7 +172,8 @@ bool run_training(const JobRequest& request) {
   if (world->rank() == 0) {
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
                      request.started);
-    reporter->header(trainer, data, backend.device->description(), world->size());
+    reporter->header(trainer, data, with_reason(backend.device->description(), reason),
+                     world->size());
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
   const bool complete = run_steps(config, request, backend, *world, trainer, reports);
