@@ -1,13 +1,29 @@
 // The entry of libdsengine_cuda.so.
 #include "engine/comm/nccl/nccl_collectives.h"
+#include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/describe.h"
+#include "engine/kernels/cuda/cuda_kernels.h"
 #include "engine/plugin/build_tag.h"
 #include "engine/plugin/plugin.h"
+
+namespace {
+
+/// The device first: it becomes the calling thread's.
+ds::Backend make_backend(const ds::AcceleratorOptions& options) {
+  ds::Backend backend;
+  backend.device = ds::cuda::make_cuda_device(options.local_rank);
+  backend.kernels = ds::cuda::make_cuda_kernels(options.cache_dir);
+  return backend;
+}
+
+}  // namespace
 
 extern "C" [[gnu::visibility("default")]] const ds::Plugin* dsengine_plugin() {
   static const ds::Plugin plugin{.build = ds::build_tag(),
                                  .report = ds::cuda::report,
                                  .device_count = ds::cuda::device_count,
+                                 .make_backend = make_backend,
+                                 .workspace_bytes = ds::cuda::workspace_bytes,
                                  .make_collectives = ds::comm::make_nccl_collectives};
   return &plugin;
 }

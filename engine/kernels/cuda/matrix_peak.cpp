@@ -1,0 +1,110 @@
+// The best rate of a plain matrix product on this device, for the plan and for fractions of peak.
+#include <algorithm>
+
+#include "engine/device/cuda/check.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/cuda/products.h"
+
+namespace ds::cuda {
+namespace {
+
+constexpr std::int64_t kLargest = 8192, kSmallest = 256;
+constexpr float kEnoughMs = 0.8F;  // of one product: what launching takes no longer matters
+constexpr int kRounds = 5;
+constexpr float kRoundMs = 30;
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::int64_t bytes) {
+    check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "memory for a measurement");
+  }
+  ~DeviceMemory() { cudaFree(data_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  [[nodiscard]] void* get() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+class Stopwatch {
+ public:
+  Stopwatch() {
+    check(cudaEventCreate(&begin_), "an event for a measurement");
+    check(cudaEventCreate(&end_), "an event for a measurement");
+  }
+  ~Stopwatch() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  template <class Body>
+  float milliseconds(cudaStream_t stream, Body body) {
+    check(cudaEventRecord(begin_, stream), "timing");
+    body();
+    check(cudaEventRecord(end_, stream), "timing");
+    check(cudaEventSynchronize(end_), "timing");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin_, end_), "timing");
+    return ms;
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+/// Normal numbers: of zeros a device multiplies faster than any training could, since it draws less
+/// power.
+void fill(Context& c, void* to, DType type, void* f32, std::int64_t n, std::uint64_t key,
+          cudaStream_t stream) {
+  const bool direct = type == DType::f32;
+  const Tensor numbers{direct ? to : f32, DType::f32, {n}};
+  run(c, FillNormal{.out = numbers, .key = key}, stream);
+  if (!direct) run(c, Cast{.in = numbers, .out = {to, type, {n}}}, stream);
+}
+
+}  // namespace
+
+double measure_matrix_peak(Context& c, DType type, cudaStream_t stream) {
+  Stopwatch watch;
+  double best = 0;
+  for (std::int64_t size = kSmallest; size <= kLargest; size *= 2) {
+    const std::int64_t n = size * size;
+    // The result's memory holds the f32 numbers that the operands are made from.
+    const DeviceMemory a(n * size_of(type)), b(n * size_of(type)), out(n * size_of(DType::f32)),
+        workspace(kProductWorkspace);
+    fill(c, a.get(), type, out.get(), n, 1, stream);
+    fill(c, b.get(), type, out.get(), n, 2, stream);
+    const auto multiply_once = [&] {
+      multiply(c,
+               {.m = size,
+                .n = size,
+                .k = size,
+                .type = type,
+                .out_type = type,
+                .a = {a.get(), size},
+                .b = {b.get(), size, true},
+                .out = out.get(),
+                .out_row_length = size},
+               static_cast<std::byte*>(workspace.get()), stream);
+    };
+    multiply_once();  // chooses the algorithm
+    const float once = watch.milliseconds(stream, multiply_once);
+    if (once < kEnoughMs && size < kLargest) continue;
+    const int times = std::clamp(static_cast<int>(kRoundMs / once), 1, 1000);
+    for (int round = 0; round < kRounds; ++round) {
+      const float ms = watch.milliseconds(stream, [&] {
+        for (int i = 0; i < times; ++i) multiply_once();
+      });
+      const double flop = 2.0 * static_cast<double>(n) * static_cast<double>(size) * times;
+      best = std::max(best, flop / (static_cast<double>(ms) * 1e-3));
+    }
+    check(cudaStreamSynchronize(stream), "timing");
+    return best;
+  }
+  return best;
+}
+
+}  // namespace ds::cuda

@@ -1,0 +1,42 @@
+// Launchers of what stands beside the library's matrix products: column sums, and slow ways for
+// shapes that the library refuses.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "engine/kernels/cuda/act.h"
+
+namespace ds::cuda {
+
+/// Partial sums that column sums need, in f32.
+constexpr std::int64_t column_sum_partials(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kRowsOfBlock = 256;
+  return (rows + kRowsOfBlock - 1) / kRowsOfBlock * columns;
+}
+
+/// sums (+)= the sums over the rows of in (rows, columns), by blocks of rows, then over the blocks.
+cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::int64_t columns,
+                               float* partials, float* sums, bool accumulate, cudaStream_t stream);
+
+/// out (rows, columns) += bias (columns).
+cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,
+                            std::int64_t columns, cudaStream_t stream);
+
+/// A product of any strides: element (i, j) of an operand lies at i * row + j * column.
+struct PlainProduct {
+  struct Operand {
+    const void* data;
+    std::int64_t row, column;
+  };
+  Operand a, b;
+  void* out;
+  std::int64_t out_row, m, n, k;
+  bool accumulate;
+};
+
+/// `out` is f32, or of `type`.
+cudaError_t launch_plain_product(Act act, bool out_f32, const PlainProduct& p, cudaStream_t stream);
+
+}  // namespace ds::cuda

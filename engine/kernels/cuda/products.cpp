@@ -1,0 +1,150 @@
+// Choosing an algorithm once a shape, and launching.
+#include "engine/kernels/cuda/products.h"
+
+#include <cstdio>
+
+#include "engine/device/cuda/check.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/cuda/product_kernels.h"
+
+namespace ds::cuda {
+namespace {
+
+constexpr int kCandidates = 8;
+
+/// A cache of algorithms is worth a line, never a job.
+void warn(const std::string& reason) {
+  if (!reason.empty()) {
+    std::fprintf(stderr, "matrix products: the file of chosen algorithms is left alone: %s\n",
+                 reason.c_str());
+  }
+}
+
+/// Refused for what the product is, so that another algorithm may do.
+bool may_try_another(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
+void run_plain(const Product& p, cudaStream_t stream) {
+  const auto operand = [](const ProductOperand& o) {
+    return PlainProduct::Operand{.data = o.data,
+                                 .row = o.transposed ? 1 : o.row_length,
+                                 .column = o.transposed ? o.row_length : 1};
+  };
+  check(launch_plain_product(act_of(p.type), p.out_type == DType::f32,
+                             {.a = operand(p.a),
+                              .b = operand(p.b),
+                              .out = p.out,
+                              .out_row = p.out_row_length,
+                              .m = p.m,
+                              .n = p.n,
+                              .k = p.k,
+                              .accumulate = p.accumulate},
+                             stream),
+        "a plain matrix product");
+}
+
+}  // namespace
+
+Products::Products(const CublasLt& lt, const std::string& device, std::string cache_dir)
+    : cache_dir_(std::move(cache_dir)),
+      cache_(fmt::format("{}, cublasLt {}", device, lt.GetVersion())) {
+  library_.lt = &lt;
+  check_library(lt, lt.Create(&library_.handle), "making a handle");
+  if (!cache_dir_.empty()) warn(cache_.load(cache_dir_));
+}
+
+Products::~Products() {
+  known_.clear();
+  library_.lt->Destroy(library_.handle);
+}
+
+bool Products::run(const Product& p, std::byte* workspace, cudaStream_t stream) {
+  bool launched = false;
+  Known& it = known(p, workspace, stream, launched);
+  if (launched) return true;
+  if (it.algorithm != nullptr) {
+    check_library(*library_.lt,
+                  it.plan->launch(p, *it.algorithm, workspace, kProductWorkspace, stream),
+                  describe(p));
+    return true;
+  }
+  if (p.epilogue != ProductEpilogue::none) return false;
+  run_plain(p, stream);
+  return true;
+}
+
+Products::Known& Products::known(const Product& p, std::byte* workspace, cudaStream_t stream,
+                                 bool& launched) {
+  const ProductKey key = key_of(p, kProductWorkspace);
+  const auto [at, is_new] = known_.try_emplace(key);
+  if (is_new) {
+    try {
+      choose(at->second, key, p, workspace, stream, launched);
+    } catch (...) {
+      known_.erase(at);
+      throw;
+    }
+  }
+  return at->second;
+}
+
+void Products::choose(Known& made, const ProductKey& key, const Product& p, std::byte* workspace,
+                      cudaStream_t stream, bool& launched) {
+  made.plan = std::make_unique<ProductPlan>(library_, p);
+  const Algorithm* kept = cache_.find(key);
+  if (kept != nullptr && made.plan->accepts(p, *kept)) {
+    made.algorithm = kept;
+  } else {
+    // The first that launches: an algorithm may still refuse what its description allowed.
+    for (const Algorithm& candidate : made.plan->candidates(p, kProductWorkspace, kCandidates)) {
+      const cublasStatus_t status =
+          made.plan->launch(p, candidate, workspace, kProductWorkspace, stream);
+      if (status != CUBLAS_STATUS_SUCCESS && may_try_another(status)) continue;
+      check_library(*library_.lt, status, describe(p));
+      launched = true;
+      made.algorithm = &cache_.put(key, candidate);
+      if (!cache_dir_.empty()) warn(cache_.save(cache_dir_));
+      break;
+    }
+  }
+  const std::string way = made.algorithm != nullptr ? made.plan->name_of(*made.algorithm)
+                          : p.epilogue == ProductEpilogue::none ? "own plain product"
+                                                                : "without its epilogue";
+  names_.push_back(fmt::format("{}: {}", describe(p), way));
+}
+
+void multiply(Context& c, const Product& product, std::byte* workspace, cudaStream_t stream) {
+  auto& products = static_cast<Products&>(*c.products);
+  if (products.run(product, workspace, stream)) return;
+  Product plain = product;
+  plain.epilogue = ProductEpilogue::none;
+  plain.extra = nullptr;
+  const bool done = products.run(plain, workspace, stream);
+  DS_ASSERT(done && product.out_row_length == product.n);
+  if (product.epilogue == ProductEpilogue::bias) {
+    check(launch_add_bias(act_of(product.out_type), product.out, product.extra, product.m,
+                          product.n, stream),
+          "adding a bias");
+    return;
+  }
+  const Shape shape{product.m, product.n};
+  run(c,
+      GeluBackward{.pre = {product.extra, product.out_type, shape},
+                   .dout = {product.out, product.out_type, shape},
+                   .din = {product.out, product.out_type, shape}},
+      stream);
+}
+
+std::unique_ptr<Part> make_products(const Context& c) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, c.facts.device), "reading the device's name");
+  return std::make_unique<Products>(
+      cublas_lt(),
+      fmt::format("{}, {}.{}, {} multiprocessors", properties.name, c.facts.compute_major,
+                  c.facts.compute_minor, c.facts.multiprocessors),
+      c.cache_dir);
+}
+
+}  // namespace ds::cuda

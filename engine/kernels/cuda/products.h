@@ -1,0 +1,54 @@
+// All matrix products of the CUDA backend: the plans of the shapes seen so far and the algorithms
+// chosen for them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/cuda/context.h"
+#include "engine/kernels/cuda/product_plan.h"
+
+namespace ds::cuda {
+
+/// The library's scratch, part of every family's that multiplies. What NVIDIA names for Hopper and
+/// later; and the same for all, since the plan is made where there is no device.
+inline constexpr std::int64_t kProductWorkspace = 32 << 20;
+
+class Products final : public Part {
+ public:
+  /// `identity`: as AlgorithmCache; `cache_dir` may be empty.
+  Products(const CublasLt& lt, const std::string& device, std::string cache_dir);
+  ~Products() override;
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+
+  /// False, and nothing was launched, when the library has no algorithm for the epilogue; without
+  /// one there is always a way. Depends on the shape alone, never on values or on what ran before.
+  [[nodiscard]] bool run(const Product& product, std::byte* workspace, cudaStream_t stream);
+
+  [[nodiscard]] std::vector<std::string> implementations() const override { return names_; }
+
+ private:
+  struct Known {
+    std::unique_ptr<ProductPlan> plan;
+    const Algorithm* algorithm = nullptr;  // null: the library has none
+  };
+  Known& known(const Product& product, std::byte* workspace, cudaStream_t stream, bool& launched);
+  void choose(Known& made, const ProductKey& key, const Product& product, std::byte* workspace,
+              cudaStream_t stream, bool& launched);
+  void keep(const ProductKey& key);
+
+  ProductLibrary library_;
+  std::string cache_dir_;
+  AlgorithmCache cache_;
+  std::map<ProductKey, Known> known_;
+  std::vector<std::string> names_;
+};
+
+/// A product by any way there is: what the library has no epilogue for is done by kernels of our
+/// own after it.
+void multiply(Context& c, const Product& product, std::byte* workspace, cudaStream_t stream);
+
+}  // namespace ds::cuda

@@ -1,0 +1,68 @@
+// What a call of the fake cuBLASLt asks for, and what the library's documentation demands of it.
+#pragma once
+
+#include <cublasLt.h>
+
+namespace fake_cublaslt {
+
+struct Operation {
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  cudaDataType_t scale = CUDA_R_32F;
+  cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+  const void* aux = nullptr;
+  std::int64_t aux_ld = 0;
+};
+
+/// Column-major: element (i, j) lies at i + j * ld.
+struct Layout {
+  cudaDataType_t type = CUDA_R_32F;
+  std::int64_t rows = 0, columns = 0, ld = 0;
+};
+
+struct Preference {
+  std::uint64_t workspace = 0;
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
+  std::uint32_t a = 256, b = 256, c = 256, d = 256;  // alignments
+};
+
+struct Problem {
+  Operation operation;
+  Layout a, b, c, d;
+  [[nodiscard]] std::int64_t depth() const {
+    return operation.transpose_a == CUBLAS_OP_N ? a.columns : a.rows;
+  }
+};
+
+/// The fake's algorithms. The fast one needs everything at multiples of 16 bytes, and scratch for
+/// long sums; the slow one takes anything, and sums from the other end: results tell which one
+/// ran.
+struct Choice {
+  enum Id : std::int32_t { fast = 66, slow = 13, broken = 99 };
+  std::int32_t id = slow;
+  std::int32_t parts = 1;
+  std::uint64_t workspace = 0;
+  std::uint64_t fingerprint = 0;  // of the problem that it was made for
+};
+
+std::int64_t size_of(cudaDataType_t type);
+
+/// Success, or what the library says to such a problem; the reason goes to stderr when
+/// DS_EMULATION_CUBLASLT_SAY is set.
+cublasStatus_t check(const Problem& problem);
+/// Whether bias and auxiliary matrix lie as their epilogue needs them.
+bool epilogue_fits(const Operation& operation);
+bool may_be_fast(const Problem& problem, const Preference& preference);
+std::uint64_t fingerprint(const Problem& problem);
+
+cublasLtMatmulAlgo_t packed(const Choice& choice);
+/// False: not made by this library.
+bool unpack(const cublasLtMatmulAlgo_t& algo, Choice& choice);
+
+/// What DS_EMULATION_CUBLASLT asks for: "" plain, "none" no algorithm at all, "no-epilogue" none
+/// with an epilogue, "broken-first" the best algorithm refuses when it is launched, "fail" every
+/// launch fails.
+bool asked_for(const char* behaviour);
+
+}  // namespace fake_cublaslt
