@@ -58,8 +58,10 @@ struct NormBackward {
   bool accumulate;
 };
 cudaError_t launch_norm_backward(const Launch& l, Act act, const NormBackward& a);
-/// The widest rows that both norm kernels take.
-inline constexpr std::int64_t kWidestNorm = 16384;
+/// For rows too wide for the registers of a block; launch_norm() and launch_norm_backward() come
+/// here by themselves. The latter then still adds the blocks' sums.
+cudaError_t launch_norm_wide(const Launch& l, Act act, const NormForward& a);
+cudaError_t launch_norm_backward_wide(const Launch& l, Act act, const NormBackward& a);
 
 cudaError_t launch_embed(const Launch& l, Act act, const std::int32_t* tokens, const void* wte,
                          const void* wpe, void* out, std::int64_t rows, std::int64_t time,

@@ -162,22 +162,26 @@ cudaError_t backward(const Launch& l, const NormBackward& a) {
                 l.stream, a);
 }
 
-/// Eight elements of a row in a thread, or more where a block has too few threads for that.
+/// Eight elements of a row in a thread, or sixteen where a block has too few threads for that;
+/// more would not fit the registers, and sixteen of f32 do not either.
 template <class T>
-cudaError_t backward_of_width(const Launch& l, const NormBackward& a) {
+cudaError_t backward_of_width(const Launch& l, Act act, const NormBackward& a) {
   constexpr int kWide = kPackOf<T>;
   const bool wide = all_aligned(a.dout, a.in, a.weight, a.dresidual, a.din) && a.width % kWide == 0;
   if (wide && a.width <= 8 * kMostThreads) return backward<T, kWide, 8 / kWide>(l, a);
-  if (wide && a.width <= 16 * kMostThreads) return backward<T, kWide, 16 / kWide>(l, a);
+  if constexpr (sizeof(T) == 2) {
+    if (wide && a.width <= 16 * kMostThreads) return backward<T, kWide, 16 / kWide>(l, a);
+  }
   if (a.width <= 8 * kMostThreads) return backward<T, 1, 8>(l, a);
-  return backward<T, 1, kWidestNorm / kMostThreads>(l, a);
+  return launch_norm_backward_wide(l, act, a);
 }
 
 }  // namespace
 
 cudaError_t launch_norm_backward(const Launch& l, Act act, const NormBackward& a) {
-  const cudaError_t error = with_act(
-      act, [&](auto type) { return backward_of_width<typename decltype(type)::Element>(l, a); });
+  const cudaError_t error = with_act(act, [&](auto type) {
+    return backward_of_width<typename decltype(type)::Element>(l, act, a);
+  });
   if (error != cudaSuccess) return error;
   const dim3 grid(static_cast<unsigned>((a.width + 31) / 32), a.dbias_parts != nullptr ? 2 : 1);
   return launch(sum_parts_kernel, {grid, 32 * kSumWarps}, l.stream, a);

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kHeld = 16;           // elements of a row in one thread
 constexpr int kMostThreads = 1024;  // so the widest row has 16384 elements
-static_assert(kHeld * kMostThreads == kWidestNorm);
 
 /// Sum over the warps of a row, in their order. `shared`: one number a warp of the block, used
 /// once.
@@ -97,6 +96,7 @@ cudaError_t norm(const Launch& l, const NormForward& a) {
 }  // namespace
 
 cudaError_t launch_norm(const Launch& l, Act act, const NormForward& a) {
+  if (a.width > kHeld * kMostThreads) return launch_norm_wide(l, act, a);
   return with_act(act, [&](auto type) {
     using T = typename decltype(type)::Element;
     const bool wide =

@@ -26,14 +26,6 @@ const float* floats(const ConstTensor& t) {
   return static_cast<const float*>(t.data);
 }
 
-void require_norm_width(std::int64_t width) {
-  if (width <= kWidestNorm) return;
-  throw Error(
-      ErrorKind::config,
-      fmt::format("norms on CUDA take rows of at most {} elements, not {}", kWidestNorm, width),
-      "use a smaller model.width, or device.backend = \"cpu\"");
-}
-
 TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
   return {.keys = scratch.take<std::uint32_t>(rows),
           .keys_more = scratch.take<std::uint32_t>(rows),
@@ -79,7 +71,6 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
 
 void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
-  require_norm_width(width);
   check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
                     {.in = a.in.data,
                      .delta = a.delta.data,
@@ -97,7 +88,6 @@ void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
 
 void run(Context& c, const RmsNorm& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
-  require_norm_width(width);
   check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
                     {.in = a.in.data,
                      .delta = a.delta.data,
@@ -116,7 +106,6 @@ void run(Context& c, const RmsNorm& a, cudaStream_t stream) {
 void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
-  require_norm_width(width);
   Scratch scratch = c.scratch();
   check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
                              {.dout = a.dout.data,
@@ -141,7 +130,6 @@ void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
 void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
-  require_norm_width(width);
   Scratch scratch = c.scratch();
   check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
                              {.dout = a.dout.data,

@@ -55,10 +55,10 @@ void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) 
 }
 
 // One thread's elements; a warp's; several warps' with some over; more rows than one block takes;
-// widths for which a block has too few threads for eight elements each; odd ones.
+// widths for which a block has too few threads for eight elements each, or for a row; odd ones.
 constexpr Grid kGrids[] = {{5, 8},     {33, 96},   {70, 7},    {3, 768},  {9, 1600},
                            {37, 1000}, {2, 4104},  {2, 8192},  {3, 8211}, {1100, 24},
-                           {1, 16384}, {17000, 4}, {2, 16383}, {3, 5001}};
+                           {1, 16384}, {17000, 4}, {2, 16389}, {3, 5001}};
 
 }  // namespace
 
