@@ -80,6 +80,14 @@ function(ds_cuda_library name)
   set_property(GLOBAL APPEND PROPERTY DS_CUDA_OBJECTS $<TARGET_OBJECTS:ds_cuda_${name}>)
 endfunction()
 
+# ds_cuda_without_spills(NAME): a kernel of ds_cuda_library(NAME) that does not fit its registers fails the build.
+function(ds_cuda_without_spills name)
+  if(DS_CUDA_FOUND)
+    target_compile_options(ds_cuda_${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=--warn-on-spills,--warning-as-error>)
+  endif()
+endfunction()
+
 # ds_plugin_host(TARGET): a program that opens the plugin. It exports its symbols, and holds all that the plugin may need,
 # whether it needs that itself or not (archives named again later on the line add nothing).
 function(ds_plugin_host target)
