@@ -71,7 +71,9 @@ void Block::fiber_main() {
     self.run_threads();
     Fiber* const own = self.on_;
     self.idle_.push_back(own);
-    ds_emulation_switch(&own->stack_pointer, self.scheduler_);
+    Fiber* const next = self.next_fiber();
+    if (next != nullptr) self.resume(next);
+    switch_fibers(&own->stack_pointer, next != nullptr ? next->stack_pointer : self.scheduler_);
   }
 }
 
@@ -122,7 +124,7 @@ void Block::run() {
     Fiber* const fiber = next_fiber();
     if (fiber == nullptr) return diagnose();
     resume(fiber);
-    ds_emulation_switch(&scheduler_, fiber->stack_pointer);
+    switch_fibers(&scheduler_, fiber->stack_pointer);
   }
 }
 
@@ -133,11 +135,11 @@ void Block::suspend(State state) {
   fiber_of_[own_thread] = own;
   Fiber* const next = next_fiber();
   if (next == nullptr) {
-    ds_emulation_switch(&own->stack_pointer, scheduler_);
+    switch_fibers(&own->stack_pointer, scheduler_);
     return;
   }
   resume(next);
-  ds_emulation_switch(&own->stack_pointer, next->stack_pointer);
+  switch_fibers(&own->stack_pointer, next->stack_pointer);
 }
 
 void Block::make_ready(int thread) {
@@ -233,7 +235,7 @@ void Block::diagnose() {
 void Block::fail(const char* message) {
   fault_ = place_of(current_) + ": " + message;
   void* nowhere = nullptr;
-  ds_emulation_switch(&nowhere, scheduler_);
+  switch_fibers(&nowhere, scheduler_);
   std::abort();
 }
 

@@ -8,30 +8,6 @@
 #include <cstdlib>
 #include <new>
 
-asm(R"(
-.text
-.globl ds_emulation_switch
-.hidden ds_emulation_switch
-.type ds_emulation_switch, @function
-ds_emulation_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size ds_emulation_switch, .-ds_emulation_switch
-)");
-
 namespace emulation {
 namespace {
 
@@ -56,8 +32,7 @@ Fiber::Fiber(int number, void (*entry)()) {
   auto* const words = reinterpret_cast<std::uintptr_t*>(top);
   words[-1] = 0;  // nobody to return to
   words[-2] = reinterpret_cast<std::uintptr_t>(entry);
-  for (int i = 3; i <= 8; ++i) words[-i] = 0;
-  stack_pointer = words - 8;
+  stack_pointer = words - 2;
 }
 
 Fiber::~Fiber() { munmap(memory_, kPage + kStack); }
