@@ -93,7 +93,7 @@ class Traffic {
 }  // namespace
 
 TEST_CASE("three groups of the same ranks, each with its own thread, do not disturb each other") {
-  for (const Backend& backend : backends()) {
+  for (const Backend& backend : moving_backends()) {
     CAPTURE(std::string(backend.name));
     constexpr int kRanks = 3;
     const auto errors = run_world(backend, kRanks, [](Collectives& collectives, Group& world) {
@@ -111,7 +111,7 @@ TEST_CASE("three groups of the same ranks, each with its own thread, do not dist
 }
 
 TEST_CASE("one group fails: its rank aborts the others, and every thread of every rank ends") {
-  for (const Backend& backend : backends()) {
+  for (const Backend& backend : moving_backends()) {
     CAPTURE(std::string(backend.name));
     constexpr int kRanks = 3;
     std::atomic<int> ended = 0;

@@ -89,6 +89,9 @@ inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
        }}};
 }
 
+/// What this program is about: host_worlds.cpp or nccl_worlds.cpp.
+std::vector<Backend> moving_backends(Clock::duration hang_after = 20s);
+
 inline GroupSpec world_of(int size) {
   GroupSpec spec{.name = "world", .epoch = 0, .ranks = {}};
   for (int rank = 0; rank < size; ++rank) spec.ranks.push_back(rank);

@@ -229,9 +229,11 @@ void NcclGroup::raise_failure() {
 }
 
 void NcclGroup::abort() {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (health_ == Health::well) {
+    is_first = health_ == Health::well;
+    if (is_first) {
       health_ = Health::failed;
       const Flight* const oldest = log_.oldest();
       message_ = fmt::format("{}: {}the group was aborted", head(),
@@ -239,6 +241,7 @@ void NcclGroup::abort() {
     }
   }
   parts_.comm->abort();
+  if (is_first && watch_ != nullptr) watch_->fail("the group was aborted");
   parts_.control->abort();
   told_.notify_all();
 }

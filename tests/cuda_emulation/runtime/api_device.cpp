@@ -9,10 +9,12 @@ namespace emulation {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local int current_device = 0;
+thread_local int device_of_thread = 0;
 constexpr int kDriverVersion = 13000;
 
 }  // namespace
+
+int current_device() { return device_of_thread; }
 
 cudaError_t remember(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) last_error = status;
@@ -179,14 +181,14 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaGetDevice(int* device) {
   return with_device([&](Runtime&, Held&) {
-    *device = current_device;
+    *device = device_of_thread;
     return cudaSuccess;
   });
 }
 cudaError_t cudaSetDevice(int device) {
   return with_device([&](Runtime& runtime, Held&) {
     if (device < 0 || device >= runtime.knobs.devices) return cudaErrorInvalidDevice;
-    current_device = device;
+    device_of_thread = device;
     return cudaSuccess;
   });
 }

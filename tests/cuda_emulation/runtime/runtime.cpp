@@ -32,6 +32,7 @@ cudaError_t Runtime::usable() const {
 
 cudaStream_t Runtime::make_stream() {
   streams_.push_back(std::make_shared<CUstream_st>());
+  streams_.back()->device = current_device();
   return streams_.back().get();
 }
 
@@ -176,7 +177,11 @@ cudaError_t Runtime::wait_for_stream(Held& held, cudaStream_t stream) {
 }
 
 cudaError_t Runtime::wait_for_all(Held& held) {
-  return wait(held, [this] { return queued_ == 0; });
+  return wait(held, [this, device = current_device()] {
+    return std::ranges::none_of(streams_, [device](const auto& stream) {
+      return stream->device == device && !stream->queue.empty();
+    });
+  });
 }
 
 cudaError_t Runtime::fault(cudaError_t status, const std::string& message) {

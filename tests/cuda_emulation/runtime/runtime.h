@@ -49,6 +49,7 @@ struct CUstream_st {
   bool ended = false;    // destroyed: goes when its queue is empty
   std::uint64_t priority = 0;
   std::unique_ptr<CUgraph_st> capture;  // takes the work meanwhile
+  int device = 0;
 };
 
 struct CUevent_st {
@@ -75,6 +76,7 @@ class Runtime {
   /// Runs queued work until `done`.
   cudaError_t wait(Held& held, const std::function<bool()>& done);
   cudaError_t wait_for_stream(Held& held, cudaStream_t stream);
+  /// For the streams of the calling thread's device.
   cudaError_t wait_for_all(Held& held);
   /// For polling: does at most one thing. False: nothing could be done.
   bool step(Held& held);
@@ -117,6 +119,8 @@ class Runtime {
   std::condition_variable changed_;
 };
 
+/// The device that the calling thread has made current.
+int current_device();
 /// What cudaGetLastError() will say in this thread.
 cudaError_t remember(cudaError_t status);
 /// Runs `body(runtime, held)` if there is a device that works.

@@ -1,0 +1,238 @@
+// What is NCCL's own: operations are only issued, their time counts from when the stream gets
+// there, and failures name ranks, operation and group.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/comm_worlds.h"
+#include "conformance/staged_group.h"
+#include "engine/base/error.h"
+#include "engine/comm/pieces.h"
+
+using namespace ds;
+using namespace ds::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Trouble that the fake NCCL makes for groups that are started while this lives.
+struct Trouble {
+  explicit Trouble(const char* what) { ::setenv("DS_FAKE_NCCL", what, 1); }
+  ~Trouble() { ::unsetenv("DS_FAKE_NCCL"); }
+  Trouble(const Trouble&) = delete;
+};
+
+// A rank's group on a stream that the test waits for, as the executor does.
+struct OnStream {
+  OnStream(Collectives& collectives, Group& world)
+      : device(dynamic_cast<StagedCollectives&>(collectives).device()),
+        stream(device.make_stream()),
+        group(dynamic_cast<StagedGroup&>(world).inner()),
+        memory(device.allocate(Tier::device, kBytes * kMost)) {
+    group.run_on(*stream);
+  }
+  std::span<std::byte> part(std::size_t index) { return {memory->data() + index * kBytes, kBytes}; }
+  // In place, of `kBytes` together.
+  void gather(std::size_t index, Deadline deadline) {
+    const auto size = static_cast<std::size_t>(group.size());
+    group.all_gather(cut_pieces(part(index).first(size * 100), size), deadline);
+  }
+  void wait() {
+    stream->synchronize();
+    group.raise_failure();
+  }
+  static constexpr std::size_t kBytes = 400, kMost = 200;
+  Device& device;
+  std::unique_ptr<Stream> stream;
+  Group& group;
+  std::unique_ptr<Arena> memory;
+};
+
+// What the ranks' bodies threw, by rank; all stay until the last is through.
+std::vector<std::string> errors_of(int size, Clock::duration hang_after,
+                                   const std::function<void(Collectives&, OnStream&)>& body) {
+  std::latch over(size);
+  std::vector<std::string> messages(static_cast<std::size_t>(size));
+  const auto errors =
+      run_world(moving_backends(hang_after)[0], size, [&](Collectives& collectives, Group& world) {
+        OnStream here(collectives, world);
+        try {
+          body(collectives, here);
+        } catch (const Error& error) {
+          CHECK(error.kind() == ErrorKind::comm);
+          messages[static_cast<std::size_t>(world.rank())] = error.what();
+        }
+        over.arrive_and_wait();
+      });
+  CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(size)));
+  return messages;
+}
+
+}  // namespace
+
+TEST_CASE("an operation is issued without its peers, and done when its stream gets there") {
+  std::latch issued(1);
+  const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
+    const auto rank = static_cast<std::size_t>(here.group.rank());
+    if (rank == 1) issued.wait();
+    const std::vector<std::byte> own(100, static_cast<std::byte>(7 + rank));
+    here.device.copy(here.part(0).data() + rank * 100, own.data(), own.size(), *here.stream);
+    here.gather(0, soon());
+    if (rank == 0) issued.count_down();
+    std::vector<std::byte> all(200);
+    here.device.copy(all.data(), here.part(0).data(), all.size(), *here.stream);
+    here.wait();
+    if (all[0] != std::byte{7} || all[199] != std::byte{8}) throw std::runtime_error("wrong bytes");
+  });
+  CHECK(errors == std::vector<std::string>(2));
+}
+
+TEST_CASE("issuing may run far ahead of the stream") {
+  const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
+    const auto rank = static_cast<std::size_t>(here.group.rank());
+    for (std::size_t i = 0; i < OnStream::kMost; ++i) {
+      const std::vector<std::byte> own(100, static_cast<std::byte>(i + rank));
+      here.device.copy(here.part(i).data() + rank * 100, own.data(), own.size(), *here.stream);
+      here.gather(i, soon());
+    }
+    std::vector<std::byte> all(OnStream::kBytes * OnStream::kMost);
+    here.device.copy(all.data(), here.memory->data(), all.size(), *here.stream);
+    here.wait();
+    for (std::size_t i = 0; i < OnStream::kMost; ++i) {
+      if (all[i * OnStream::kBytes] != static_cast<std::byte>(i) ||
+          all[i * OnStream::kBytes + 100] != static_cast<std::byte>(i + 1))
+        throw std::runtime_error("wrong bytes");
+    }
+  });
+  CHECK(errors == std::vector<std::string>(2));
+}
+
+TEST_CASE("a rank that does not come is named, the stream is released, the group stays unusable") {
+  std::vector<std::string> later(3);
+  const auto errors = errors_of(3, 20s, [&](Collectives&, OnStream& here) {
+    here.gather(0, soon());
+    here.wait();
+    if (here.group.rank() == 2) return;
+    here.group.about("gather.block3");
+    here.gather(1, Deadline::after(300ms));
+    try {
+      here.wait();
+    } catch (const Error&) {
+      try {
+        here.group.barrier(soon());
+      } catch (const Error& error) {
+        later[static_cast<std::size_t>(here.group.rank())] = error.what();
+      }
+      throw;
+    }
+  });
+  for (const std::size_t rank : {0U, 1U}) {
+    const std::string& message = errors[rank];
+    const std::string head =
+        fmt::format("rank {} (of group world): all_gather gather.block3: ", rank);
+    CHECK_MESSAGE(message.starts_with(head), message);
+    CHECK_MESSAGE(contains(message, "no answer after 0.3"), message);
+    CHECK_MESSAGE(contains(message, "the last that ended was all_gather (number 1)"), message);
+    CHECK_MESSAGE(contains(later[rank], "barrier: the group failed before: rank"), later[rank]);
+  }
+  CHECK_MESSAGE(contains(errors[0] + errors[1], "no answer from rank 2 after 2 s"), errors[0]);
+}
+
+TEST_CASE("ranks that issue different operations are told so long before the deadline") {
+  const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
+    here.group.about("gather.block3");
+    if (here.group.rank() == 0) {
+      here.gather(0, Deadline::after(3600s));
+    } else {
+      here.group.broadcast(here.part(0), 0, Deadline::after(3600s));
+    }
+    here.wait();
+  });
+  const std::string both = errors[0] + "\n" + errors[1];
+  CHECK_MESSAGE(contains(both, "all_gather gather.block3"), both);
+  CHECK_MESSAGE(contains(both, "broadcast gather.block3"), both);
+  CHECK_MESSAGE(contains(both, "the ranks issue different operations"), both);
+}
+
+TEST_CASE("a rank that goes round in one op for ever is named with it") {
+  const auto errors = errors_of(3, 1s, [&](Collectives& collectives, OnStream& here) {
+    if (here.group.rank() == 2) return collectives.activity().begin("block5.mlp");
+    here.gather(0, Deadline::after(3600s));
+    here.wait();
+  });
+  const std::string both = errors[0] + "\n" + errors[1];
+  CHECK_MESSAGE(contains(both, "rank 2 lags: it is in block5.mlp"), both);
+}
+
+TEST_CASE("an error that NCCL finds is told with its own words, and the others learn of it") {
+  const Trouble trouble("error=1:2");
+  const auto errors = errors_of(3, 20s, [&](Collectives&, OnStream& here) {
+    here.gather(0, soon());
+    here.wait();
+    here.group.about("reduce.block1");
+    here.gather(1, Deadline::after(3600s));
+    here.wait();
+  });
+  CHECK_MESSAGE(
+      contains(errors[1],
+               "rank 1 (of group world): all_gather reduce.block1: remote process exited or there "
+               "was a network error (NCCL says: fake: a peer has closed the connection)"),
+      errors[1]);
+  for (const std::size_t rank : {0U, 2U})
+    CHECK_MESSAGE(contains(errors[rank], "rank 1 has given up: rank 1 (of group world): "),
+                  errors[rank]);
+}
+
+TEST_CASE("a call that NCCL refuses is an error at once") {
+  const Trouble trouble("refuse=0:2");
+  const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
+    here.gather(0, soon());
+    if (here.group.rank() == 0) here.group.about("gather.block9");
+    here.gather(1, Deadline::after(3600s));
+    here.wait();
+  });
+  CHECK_MESSAGE(contains(errors[0],
+                         "rank 0 (of group world): all_gather gather.block9: internal error (NCCL "
+                         "says: fake: refused)"),
+                errors[0]);
+  CHECK_MESSAGE(contains(errors[1], "rank 0 has given up"), errors[1]);
+}
+
+TEST_CASE("abort releases a stream that waits, here and soon at the peers") {
+  const Trouble trouble("stop=1:1");
+  const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
+    std::thread aborter;
+    here.gather(0, Deadline::after(3600s));
+    if (here.group.rank() == 0) {
+      aborter = std::thread([&] { here.group.abort(); });
+      here.stream->synchronize();
+      aborter.join();
+    }
+    here.wait();
+  });
+  CHECK_MESSAGE(contains(errors[0], "the group was aborted"), errors[0]);
+  CHECK_MESSAGE(contains(errors[1], "rank 0 has given up: the group was aborted"), errors[1]);
+}
+
+TEST_CASE("a start that one rank does not get through ends on all of them, and names it") {
+  const Trouble trouble("silent=1");
+  const Backend backend = moving_backends()[0];
+  const std::shared_ptr<void> shared = backend.share(3);
+  const auto errors = run_ranks(3, [&](int rank) {
+    const auto collectives = backend.make(shared.get(), rank, 3);
+    static_cast<void>(collectives->make_group(world_of(3), Deadline::after(2s)));
+  });
+  for (const std::string& message : errors) {
+    CHECK_MESSAGE(contains(message, "(of group world): NCCL does not start: rank 1: no answer "),
+                  message);
+    CHECK_MESSAGE(contains(message, "NCCL is still starting"), message);
+  }
+}
