@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# No hot CUDA kernel keeps registers in memory: what the build refuses, that it would, and attention.
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+REFUSES = "--warn-on-spills"
+# Refused by the build (cmake/Cuda.cmake, ds_cuda_without_spills).
+HOT = ["dropout", "elementwise", "embed", "embed_backward", "leaf_squares", "norm_backward", "norm_forward", "rotary",
+       "swiglu", "update"]
+# Attention also has kernels for f32 and for wide heads, which may spill; these are the hot ones.
+ATTENTION = ["attention_forward", "attention_backward_keys", "attention_backward_queries"]
+HOT_ATTENTION = re.compile(r"(Bf16|F16)FormatELi(64|128)E")
+
+
+def fail(text):
+    print("FAILED: " + text)
+    sys.exit(1)
+
+
+def commands(build):
+    """The build's command for each .cu file, by its name without folder and suffix."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    return {os.path.basename(e["file"])[:-3]: e for e in entries if e["file"].endswith(".cu")}
+
+
+def nvcc_of(entry):
+    return next(word for word in shlex.split(entry["command"]) if os.path.basename(word).startswith("nvcc"))
+
+
+def for_one_device(entry, source, output, *what):
+    """The command with another source, output and device (`what`), without the launcher before nvcc."""
+    words, kept, skip = shlex.split(entry["command"]), [], False
+    if entry["file"] not in words:
+        fail("no source in the command of " + entry["file"])
+    for word in words[words.index(nvcc_of(entry)):]:
+        if skip:
+            skip = False
+        elif word in ("-o", "-MF", "-MT"):
+            skip = True
+        elif word not in ("-c", "-MD", entry["file"]) and not word.startswith(("--generate-code", "-arch", "-gencode")):
+            kept.append(word)
+    return kept + [*what, source, "-o", output]
+
+
+def run(command, folder):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def check_refusal(entry, folder):
+    """A kernel that must spill ends the build."""
+    source = os.path.join(folder, "spills.cu")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("__global__ void __launch_bounds__(1024, 2) spills(float* p) {\n"
+                   "  float x[96];\n#pragma unroll\n  for (int i = 0; i < 96; ++i) x[i] = p[i * 32 + threadIdx.x];\n"
+                   "  __syncthreads();\n#pragma unroll\n"
+                   "  for (int i = 0; i < 96; ++i) p[i * 64 + threadIdx.x] = x[i] * x[95 - i];\n}\n")
+    result = run(for_one_device(entry, source, os.path.join(folder, "spills.cubin"), "-arch=sm_90", "-cubin"), entry["directory"])
+    if result.returncode == 0 or "spilled" not in result.stdout:
+        fail("a kernel that spills was not refused:\n" + result.stdout)
+
+
+def check_attention(name, entry, folder):
+    """Assembles the hot kernels alone, which takes a third of the time of all."""
+    ptx = os.path.join(folder, name + ".ptx")
+    result = run(for_one_device(entry, entry["file"], ptx, "-arch=compute_90", "-ptx"), entry["directory"])
+    if result.returncode != 0:
+        fail(result.stdout)
+    with open(ptx, encoding="utf-8") as file:
+        hot = [kernel for kernel in re.findall(r"\.entry (\w+)", file.read()) if HOT_ATTENTION.search(kernel)]
+    if len(hot) != 4:
+        fail(f"{name}: {len(hot)} hot kernels found instead of 4 (two types, two head sizes)")
+    ptxas = os.path.join(os.path.dirname(os.path.realpath(nvcc_of(entry))), "ptxas")
+    if not os.path.exists(ptxas):  # Debian's nvcc is a script of its own folder
+        ptxas = "ptxas"
+    entries = [word for kernel in hot for word in ("-e", kernel)]
+    result = run([ptxas, "-arch=sm_90", "-v", *entries, ptx, "-o", ptx + ".cubin"], folder)
+    clean = result.stdout.count("0 bytes spill stores, 0 bytes spill loads")
+    if result.returncode != 0 or clean != len(hot):
+        fail(f"{name}: {len(hot) - clean} of {len(hot)} kernels spill:\n{result.stdout}")
+
+
+def main():
+    found = commands(os.path.dirname(os.environ["DS_TESTS"]))
+    if not found:
+        print("skipped: the CUDA backend was not built (no nvcc)")
+        sys.exit(77)
+    for name in HOT:
+        if REFUSES not in found[name]["command"]:
+            fail(f"{name}.cu is compiled without {REFUSES}")
+    with tempfile.TemporaryDirectory() as folder:
+        check_refusal(found[HOT[0]], folder)
+        for name in ATTENTION:
+            check_attention(name, found[name], folder)
+    print(f"no spills: {len(HOT)} files by the build, {4 * len(ATTENTION)} kernels of attention")
+
+
+main()
