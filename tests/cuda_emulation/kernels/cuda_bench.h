@@ -23,14 +23,17 @@ struct CudaOptions {
 class CudaBench {
  public:
   explicit CudaBench(const Kernels::Extents& e, const CudaOptions& options = {})
+      : CudaBench(std::max({cuda::embed_scratch_bytes(e), cuda::norm_scratch_bytes(e),
+                            cuda::squared_sum_scratch_bytes(e)}),
+                  options) {}
+  explicit CudaBench(std::size_t workspace_bytes, const CudaOptions& options = {})
       : options_(options) {
     emulation::Knobs knobs = emulation::knobs();
     knobs.seed = options.seed;
     emulation::set_knobs(knobs);
     context_.facts.multiprocessors = options.multiprocessors;
-    context_.workspace_bytes = std::max({cuda::embed_scratch_bytes(e), cuda::norm_scratch_bytes(e),
-                                         cuda::squared_sum_scratch_bytes(e)});
-    context_.workspace = static_cast<std::byte*>(allocate(context_.workspace_bytes));
+    context_.workspace_bytes = workspace_bytes;
+    context_.workspace = static_cast<std::byte*>(allocate(workspace_bytes));
     REQUIRE(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess);
   }
   CudaBench(const CudaBench&) = delete;
@@ -39,6 +42,9 @@ class CudaBench {
     CHECK(cudaFree(context_.workspace) == cudaSuccess);
     CHECK(cudaStreamDestroy(stream_) == cudaSuccess);
   }
+
+  /// For what an op needs beside the workspace.
+  cuda::Context& context() { return context_; }
 
   template <class Op>
   void run(Op op) {
