@@ -16,9 +16,12 @@ struct BackwardKeys {
   using Element = typename Format::Element;
   static constexpr int kWarps = kIsF32<Format> && kD == 256 ? 2 : 4;
   static constexpr int kRows = 16 * kWarps;  // keys
-  static constexpr int kOut = kD < 128 ? kD : 128;
+  static constexpr int kOut = kIsF32<Format> || kD < 128 ? 64 : 128;
   static constexpr int kParts = kD / kOut;
-  static constexpr int kQueries = kIsF32<Format> ? (kD == 256 ? 16 : 32) : (kD == 64 ? 64 : 32);
+  static constexpr int kQueries = kIsF32<Format> ? (kD == 256 ? 16 : 32)
+                                  : kD == 64     ? 64
+                                  : kD == 128    ? 32
+                                                 : 16;
   static constexpr int kStages = kIsF32<Format> || kD == 256 ? 1 : 2;
   static constexpr int kTile = kQueries * kD;  // elements
   static constexpr std::size_t kSharedBytes =

@@ -13,8 +13,10 @@ template <class Format, int kD>
 struct BackwardQueries {
   using Element = typename Format::Element;
   static constexpr int kWarps = kIsF32<Format> && kD == 256 ? 2 : 4;
-  static constexpr int kRows = 16 * kWarps;  // queries
-  static constexpr int kKeys = kIsF32<Format> ? (kD == 256 ? 16 : 32) : (kD == 256 ? 32 : 64);
+  static constexpr int kRows = 16 * kWarps;                            // queries
+  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of dq of a block
+  static constexpr int kParts = kD / kOut;
+  static constexpr int kKeys = kIsF32<Format> || kD == 256 ? 16 : 64;
   static constexpr int kStages = kIsF32<Format> || kD == 256 ? 1 : 2;
   static constexpr int kTile = kKeys * kD;  // elements
   static constexpr std::size_t kTileBytes =
@@ -47,7 +49,9 @@ __global__ __launch_bounds__(
   const AttentionArgs& a = args.forward;
   const auto q_block = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the longest first
   const int q0 = q_block * kRows;
-  const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y));
+  const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z),
+                                   static_cast<int>(blockIdx.y) / Sizes::kParts);
+  const int first_column = static_cast<int>(blockIdx.y) % Sizes::kParts * Sizes::kOut;
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   const int g = static_cast<int>(threadIdx.x) % 32 / 4, c = static_cast<int>(threadIdx.x) % 4;
 
@@ -65,7 +69,7 @@ __global__ __launch_bounds__(
   };
 
   float* part = nullptr;
-  if (args.dbias != nullptr) {
+  if (args.dbias != nullptr && first_column == 0) {
     const std::int64_t row =
         (std::int64_t{head.b} * a.heads + head.h) * static_cast<std::int64_t>(gridDim.x) + q_block;
     part = args.dbias_parts + row * (a.seq_len + kRows);
@@ -89,7 +93,7 @@ __global__ __launch_bounds__(
   if (blocks > 0) load_block(0);
   copy_async_commit();
 
-  float dq[kD / 8][4];
+  float dq[Sizes::kOut / 8][4];
   clear(dq);
 #pragma unroll 1
   for (int block = 0; block < blocks; ++block) {
@@ -121,7 +125,7 @@ __global__ __launch_bounds__(
         if (part != nullptr) ds_tile[row * Sizes::kDsStride + column] = ds[j][r];
       }
     }
-    multiply_registers<Format, kD>(dq, ds, k_tile(block), 0);
+    multiply_registers<Format, kD>(dq, ds, k_tile(block), first_column);
     __syncthreads();
     if (part != nullptr) add_by_distance<kRows, kKeys>(part, ds_tile, k0);
     if (Sizes::kStages == 1 && block + 1 < blocks) load_block(block + 1);
@@ -133,8 +137,8 @@ __global__ __launch_bounds__(
   for (int half = 0; half < 2; ++half) {
     const int q = q0 + warp_row + g + 8 * half;
     if (q >= a.seq_len) continue;
-    store_row<Format>(const_cast<Element*>(dq_rows.data) + q * dq_rows.stride, dq, half, 0,
-                      a.head_size, a.scale, a.head_size % 2 == 0);
+    store_row<Format>(const_cast<Element*>(dq_rows.data) + q * dq_rows.stride, dq, half,
+                      first_column, a.head_size, a.scale, a.head_size % 2 == 0);
   }
 }
 
@@ -182,10 +186,11 @@ cudaError_t launch_queries(const AttentionBackwardArgs& args, cudaStream_t strea
   const auto heads = static_cast<unsigned>(a.heads), batch = static_cast<unsigned>(a.batch);
   const auto blocks = static_cast<unsigned>((a.seq_len + Sizes::kRows - 1) / Sizes::kRows);
   const bool bias = args.dbias != nullptr;
-  const cudaError_t result = launch(attention_queries_kernel<Format, kD>,
-                                    {dim3(blocks, heads, batch), dim3(32 * Sizes::kWarps),
-                                     Sizes::kTileBytes + (bias ? Sizes::kDsBytes : 0)},
-                                    stream, args);
+  const cudaError_t result =
+      launch(attention_queries_kernel<Format, kD>,
+             {dim3(blocks, heads * Sizes::kParts, batch), dim3(32 * Sizes::kWarps),
+              Sizes::kTileBytes + (bias ? Sizes::kDsBytes : 0)},
+             stream, args);
   if (result != cudaSuccess || !bias) return result;
   const auto distances = static_cast<unsigned>(2 * a.seq_len - 1);
   return launch(attention_bias_kernel, {dim3((distances + 127) / 128, heads), dim3(128)}, stream,

@@ -14,6 +14,8 @@ struct Forward {
   using Element = typename Format::Element;
   static constexpr int kWarps = kIsF32<Format> && kD == 256 ? 2 : 4;
   static constexpr int kRows = 16 * kWarps;
+  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of out of a block
+  static constexpr int kParts = kD / kOut;
   static constexpr int kKeys = kIsF32<Format> ? (kD == 256 ? 16 : 32) : (kD == 256 ? 32 : 64);
   static constexpr int kStages = kIsF32<Format> ? 1 : 2;
   static constexpr int kTile = kKeys * kD;              // elements
@@ -69,7 +71,9 @@ __global__ __launch_bounds__(
   using Sizes = Forward<Format, kD>;
   constexpr int kKeys = Sizes::kKeys, kRows = Sizes::kRows, kTiles = kKeys / 8;
   const int q0 = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kRows;  // the longest first
-  const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y));
+  const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z),
+                                   static_cast<int>(blockIdx.y) / Sizes::kParts);
+  const int column = static_cast<int>(blockIdx.y) % Sizes::kParts * Sizes::kOut;
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   const int g = static_cast<int>(threadIdx.x) % 32 / 4, c = static_cast<int>(threadIdx.x) % 4;
 
@@ -91,7 +95,7 @@ __global__ __launch_bounds__(
   copy_async_commit();
 
   RunningRows rows;
-  float out[kD / 8][4];
+  float out[Sizes::kOut / 8][4];
   clear(out);
 #pragma unroll 1
   for (int block = 0; block < blocks; ++block) {
@@ -118,7 +122,7 @@ __global__ __launch_bounds__(
     float old[2];
     rows.exponentials(x, old);
 #pragma unroll
-    for (int j = 0; j < kD / 8; ++j) {
+    for (int j = 0; j < Sizes::kOut / 8; ++j) {
 #pragma unroll
       for (int r = 0; r < 4; ++r) out[j][r] *= old[r / 2];
     }
@@ -132,7 +136,7 @@ __global__ __launch_bounds__(
         }
       }
     }
-    multiply_registers<Format, kD>(out, x, k_tile(block) + Sizes::kTile, 0);
+    multiply_registers<Format, kD>(out, x, k_tile(block) + Sizes::kTile, column);
     __syncthreads();
     if (Sizes::kStages == 1 && block + 1 < blocks) load_block(block + 1);
   }
@@ -146,8 +150,8 @@ __global__ __launch_bounds__(
     if (q >= a.seq_len) continue;
     const float inverse = rows.sum[half] > 0 ? 1.0F / rows.sum[half] : 0.0F;
     auto* row = const_cast<typename Format::Element*>(target.data) + q * target.stride;
-    store_row<Format>(row, out, half, 0, a.head_size, inverse, a.head_size % 2 == 0);
-    if (c == 0) {
+    store_row<Format>(row, out, half, column, a.head_size, inverse, a.head_size % 2 == 0);
+    if (c == 0 && column == 0) {
       const bool seen = rows.sum[half] > 0;  // a query without keys: 0
       a.lse[head.statistics() + q] =
           seen ? fmaf(kLn2, rows.largest[half], logf(rows.sum[half])) : 0.0F;
@@ -164,10 +168,11 @@ template <class Format, int kD>
 cudaError_t launch_forward(const AttentionArgs& a, cudaStream_t stream) {
   using Sizes = Forward<Format, kD>;
   const auto blocks = static_cast<unsigned>((a.seq_len + Sizes::kRows - 1) / Sizes::kRows);
-  return launch(attention_forward_kernel<Format, kD>,
-                {dim3(blocks, static_cast<unsigned>(a.heads), static_cast<unsigned>(a.batch)),
-                 dim3(32 * Sizes::kWarps), Sizes::kSharedBytes},
-                stream, a);
+  return launch(
+      attention_forward_kernel<Format, kD>,
+      {dim3(blocks, static_cast<unsigned>(a.heads * Sizes::kParts), static_cast<unsigned>(a.batch)),
+       dim3(32 * Sizes::kWarps), Sizes::kSharedBytes},
+      stream, a);
 }
 
 }  // namespace

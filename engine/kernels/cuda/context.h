@@ -27,7 +27,7 @@ struct DeviceFacts {
 class Part {
  public:
   virtual ~Part() = default;
-  /// The library's names of the products made so far.
+  /// The names of what was made so far.
   [[nodiscard]] virtual std::vector<std::string> implementations() const { return {}; }
 };
 

@@ -83,7 +83,10 @@ class CudaKernels final : public Kernels {
 
   [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_row; }
   [[nodiscard]] std::vector<std::string> product_implementations() const override {
-    return context_.products->implementations();
+    std::vector<std::string> names = context_.products->implementations();
+    const std::vector<std::string> attention = context_.attention->implementations();
+    names.insert(names.end(), attention.begin(), attention.end());
+    return names;
   }
 
  private:
