@@ -1,5 +1,5 @@
 // Reads a golden fixture: sizes and losses from NAME.json, arrays from NAME.bin, weights from the
-// formula that make_gpt2_fixture.py uses too.
+// formula that make_*_fixture.py use too.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,7 @@ class Fixture {
   [[nodiscard]] std::uint64_t model(const char* key) const {
     return header_["model"][key].get<std::uint64_t>();
   }
+  [[nodiscard]] bool is_llama() const { return header_["model"].contains("arch"); }
   [[nodiscard]] const nlohmann::json& header() const { return header_; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
 
@@ -72,7 +73,7 @@ class Fixture {
       return values;
     }
     throw Error(ErrorKind::config, "the fixture has no array " + name,
-                "run tests/golden/make_gpt2_fixture.py");
+                "run tests/golden/make_gpt2_fixture.py or make_llama_fixture.py");
   }
 
  private:

@@ -5,33 +5,69 @@
 
 #include "golden/model_under_test.h"
 #include "reference/gpt2.h"
+#include "reference/llama.h"
 
 namespace ds::golden {
 namespace {
 
-reference::Gpt2 reference_model(const Fixture& fixture) {
-  reference::Gpt2 model{.layers = fixture.model("layers"),
-                        .hidden = fixture.model("hidden"),
-                        .heads = fixture.model("heads"),
-                        .seq_len = fixture.model("seq_len"),
-                        .valid_vocab = fixture.model("valid_vocab"),
-                        .parameters = {}};
-  for (const Fixture::Parameter& parameter : fixture.parameters()) {
-    model.parameters[parameter.name] = parameter.values;
-  }
-  return model;
+std::map<std::string, Values> parameters_of(const Fixture& fixture) {
+  std::map<std::string, Values> parameters;
+  for (const Fixture::Parameter& parameter : fixture.parameters())
+    parameters[parameter.name] = parameter.values;
+  return parameters;
 }
+
+/// The model in double precision.
+class Oracle {
+ public:
+  explicit Oracle(const Fixture& f) : is_llama_(f.is_llama()) {
+    if (!is_llama_) {
+      gpt2_ = {.layers = f.model("layers"),
+               .hidden = f.model("hidden"),
+               .heads = f.model("heads"),
+               .seq_len = f.model("seq_len"),
+               .valid_vocab = f.model("valid_vocab"),
+               .parameters = parameters_of(f)};
+      return;
+    }
+    llama_ = {.layers = f.model("layers"),
+              .hidden = f.model("hidden"),
+              .heads = f.model("heads"),
+              .kv_heads = f.model("kv_heads"),
+              .ffn = f.model("ffn"),
+              .seq_len = f.model("seq_len"),
+              .valid_vocab = f.model("valid_vocab"),
+              .rope_theta = f.header()["model"]["rope_theta"].get<double>(),
+              .norm_eps = f.header()["model"]["norm_eps"].get<double>(),
+              .tied = f.header()["model"]["tied"].get<bool>(),
+              .parameters = parameters_of(f)};
+  }
+  Values& parameter(const std::string& name) {
+    return (is_llama_ ? llama_.parameters : gpt2_.parameters).at(name);
+  }
+  [[nodiscard]] double loss(const std::vector<std::int32_t>& tokens,
+                            const std::vector<std::int32_t>& targets) const {
+    return is_llama_ ? llama_.loss(tokens, targets) : gpt2_.loss(tokens, targets);
+  }
+
+ private:
+  bool is_llama_;
+  reference::Gpt2 gpt2_{};
+  reference::Llama llama_{};
+};
+
+constexpr const char* kCases[] = {"gpt2_tiny", "gpt2_odd", "llama_tiny", "llama_odd"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));
 }
 
 TEST_CASE("two oracles agree: the double-precision reference and PyTorch") {
-  for (const char* name : {"gpt2_tiny", "gpt2_odd"}) {
+  for (const char* name : kCases) {
     const Fixture fixture(DS_FIXTURES, name);
     const double want = fixture.header()["loss_sum"].get<double>();
-    const double got = reference_model(fixture).loss(fixture.array<std::int32_t>("tokens.0"),
-                                                     fixture.array<std::int32_t>("targets.0"));
+    const double got = Oracle(fixture).loss(fixture.array<std::int32_t>("tokens.0"),
+                                            fixture.array<std::int32_t>("targets.0"));
     fmt::print("{}: reference against PyTorch, both in double: {:.1e}\n", name,
                std::abs(got - want) / want);
     CHECK(std::abs(got - want) <= 1e-12 * want);
@@ -43,14 +79,14 @@ TEST_CASE("two oracles agree: the double-precision reference and PyTorch") {
 // gradient.
 TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
   constexpr double kStep = 1e-4, kTolerance = 1e-4;
-  for (const char* name : {"gpt2_tiny", "gpt2_odd"}) {
+  for (const char* name : kCases) {
     CAPTURE(name);
     const Fixture fixture(DS_FIXTURES, name);
     const Batch batch{fixture.array<std::int32_t>("tokens.0"),
                       fixture.array<std::int32_t>("targets.0")};
     ModelUnderTest model(fixture, DType::f32);
     model.step(batch, 0);
-    reference::Gpt2 oracle = reference_model(fixture);
+    Oracle oracle(fixture);
     double worst = 0;
     std::uint64_t counter = 0;
     for (const Fixture::Parameter& parameter : fixture.parameters()) {
@@ -64,7 +100,7 @@ TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
         direction[i] = 0.5 * (direction[i] / length + gradient[i] / size);
       }
       const auto loss_at = [&](double h) {
-        Values& values = oracle.parameters[parameter.name];
+        Values& values = oracle.parameter(parameter.name);
         for (std::size_t i = 0; i < values.size(); ++i) {
           values[i] = parameter.values[i] + h * direction[i];
         }

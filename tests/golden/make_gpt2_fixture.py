@@ -9,6 +9,7 @@ fixture.h has too, so that only what PyTorch computed has to be committed.
 import json
 import math
 import os
+import sys
 
 import numpy as np
 import torch
@@ -148,7 +149,7 @@ def write(name, c, folder):
         add("grad." + label, tensor.grad.numpy(), "<f4")
     losses64, norms64 = train(c, torch.float64)
     losses32, _ = train(c, torch.float32)
-    header = dict(made_by=f"make_gpt2_fixture.py, PyTorch {torch.__version__}", model=c, optimizer=OPTIMIZER,
+    header = dict(made_by=f"{os.path.basename(sys.argv[0])}, PyTorch {torch.__version__}", model=c, optimizer=OPTIMIZER,
                   loss_sum=loss.item(), target_tokens=int((targets >= 0).sum()),
                   loss_mean=loss.item() / int((targets >= 0).sum()), losses_f64=losses64,
                   grad_norms_f64=norms64, losses_f32=losses32,
@@ -170,9 +171,13 @@ def write(name, c, folder):
           f"PyTorch's own fp32 differs by {worst:.1e}, {len(blob) + len(text)} bytes")
 
 
-if __name__ == "__main__":
+def main():
     torch.set_num_threads(1)
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
     os.makedirs(here, exist_ok=True)
     for case in CASES:
         write(case, CASES[case], here)
+
+
+if __name__ == "__main__":
+    main()

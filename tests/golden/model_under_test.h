@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/comm/local/single.h"
-#include "engine/models/gpt2.h"
+#include "engine/models/build_model.h"
 #include "engine/program/passes.h"
 #include "engine/train/executor.h"
 #include "golden/fixture.h"
@@ -46,12 +46,22 @@ class ModelUnderTest {
     config.heads = size("heads");
     config.ffn = 4 * config.hidden;
     config.vocab = size("vocab");
+    if (fixture.is_llama()) {
+      const auto& model = fixture.header()["model"];
+      config.arch = "llama";
+      config.kv_heads = size("kv_heads");
+      config.ffn = size("ffn");
+      config.rope_theta = model["rope_theta"].get<double>();
+      config.norm_eps = model["norm_eps"].get<double>();
+      config.tied = model["tied"].get<bool>();
+    }
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
                            .act = act};
-    forward_ = build_gpt2(config, shape);
+    forward_ = build_model(config, shape);
     step_ = shard(differentiate(forward_), spec);
+    head_ = forward_.ops.back().in[1];
     std::erase_if(forward_.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
     verify(step_);
     place_and_bind();
@@ -84,8 +94,8 @@ class ModelUnderTest {
     StepContext context;
     forward_executor_->run(context);
     const Tensor in = forward_executor_->tensor(forward_.final_activation);
-    const Tensor wte = forward_executor_->tensor(tensor_of(forward_, "wte.weight").weights);
-    const std::int64_t rows = in.shape[0], vocab = wte.shape[0];
+    const Tensor head = forward_executor_->tensor(head_);
+    const std::int64_t rows = in.shape[0], vocab = head.shape[0];
     const auto valid = static_cast<std::int64_t>(fixture_.model("valid_vocab"));
     std::vector<float> row(static_cast<std::size_t>(vocab));
     Values all;
@@ -94,7 +104,7 @@ class ModelUnderTest {
       one.data = static_cast<std::byte*>(in.data) + r * in.shape[1] * size_of(in.dtype);
       one.shape = {1, in.shape[1]};
       backend_.kernels->run(
-          Logits{.in = one, .weight = wte, .out = {row.data(), DType::f32, {1, vocab}}}, *stream_);
+          Logits{.in = one, .weight = head, .out = {row.data(), DType::f32, {1, vocab}}}, *stream_);
       all.insert(all.end(), row.begin(), row.begin() + valid);
     }
     return all;
@@ -134,7 +144,8 @@ class ModelUnderTest {
   void load_weights() {
     for (const ParamGroup& group : step_.groups) {
       const Tensor master = step_executor_->tensor(group.states[0].master);
-      for (const ValueId id : {group.states[0].master, group.states[0].moment1, group.states[0].moment2}) {
+      for (const ValueId id :
+           {group.states[0].master, group.states[0].moment1, group.states[0].moment2}) {
         const Tensor flat = step_executor_->tensor(id);
         std::memset(flat.data, 0, static_cast<std::size_t>(flat.bytes()));
       }
@@ -214,6 +225,7 @@ class ModelUnderTest {
   std::unique_ptr<Arena> arena_;
   comm::SingleGroup world_{{.name = "world", .epoch = 0, .ranks = {0}}};
   Program forward_, step_;
+  ValueId head_ = kNoValue;  // of forward_: the weights that logits are made with
   std::unique_ptr<Executor> step_executor_, forward_executor_;
   std::vector<Values> gradients_;  // in the fixture's order
   double loss_scale_ = 1;

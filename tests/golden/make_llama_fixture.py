@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Makes the Llama fixtures of the golden tests with PyTorch, as make_gpt2_fixture.py beside it does GPT-2's.
+
+Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py
+The model is written out below in double precision. Where Hugging Face's transformers is installed too
+(pip install transformers==4.40.2), its LlamaForCausalLM, with the same weights, has to give the same loss
+and gradients; it computes norms and angles in single precision, so to about 1e-6.
+"""
+import math
+
+import torch
+
+import make_gpt2_fixture as base
+
+CASES = {
+    # Grouped keys, a head of its own, 8 padded rows of the vocabulary.
+    "llama_tiny": dict(arch="llama", layers=2, hidden=48, heads=6, kv_heads=2, ffn=80, vocab=128, valid_vocab=120,
+                       micro=4, seq_len=32, seed=3, clip=1.0, rope_theta=10000.0, norm_eps=1e-5, tied=False),
+    # Nothing is a multiple of a vector; one head of keys for all, the head tied to the embedding.
+    "llama_odd": dict(arch="llama", layers=1, hidden=30, heads=3, kv_heads=1, ffn=37, vocab=64, valid_vocab=61,
+                      micro=3, seq_len=13, seed=4, clip=1.5, rope_theta=500000.0, norm_eps=1e-6, tied=True),
+}
+
+
+def parameter_shapes(c):
+    """(name, shape, centre, scale) in the engine's order."""
+    w, row = c["hidden"], c["hidden"] // c["heads"] * (c["heads"] + 2 * c["kv_heads"])
+    shapes = [("embed_tokens.weight", (c["vocab"], w), 0, 2**-3)]
+    for i in range(c["layers"]):
+        h = f"layers.{i}."
+        shapes += [(h + "input_layernorm.weight", (w,), 1, 2**-2),
+                   (h + "self_attn.qkv_proj.weight", (w, row), 0, 2**-2),
+                   (h + "self_attn.o_proj.weight", (w, w), 0, 2**-2),
+                   (h + "post_attention_layernorm.weight", (w,), 1, 2**-2),
+                   (h + "mlp.gate_up_proj.weight", (w, 2 * c["ffn"]), 0, 2**-2),
+                   (h + "mlp.down_proj.weight", (c["ffn"], w), 0, 2**-2)]
+    shapes.append(("norm.weight", (w,), 1, 2**-2))
+    if not c["tied"]:
+        shapes.append(("lm_head.weight", (c["vocab"], w), 0, 2**-3))
+    return shapes
+
+
+def split_qkv(qkv, c):
+    """Columns of queries, keys and values, the last axis cut into heads."""
+    d = c["hidden"] // c["heads"]
+    cuts = [c["heads"] * d, c["kv_heads"] * d, c["kv_heads"] * d]
+    return [part.unflatten(-1, (-1, d)) for part in qkv.split(cuts, -1)]
+
+
+def turned(x, c):
+    """Rotary positions of (B, T, H, D): element i turns with element i + D/2."""
+    half, T = x.shape[-1] // 2, x.shape[1]
+    rates = c["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.arange(T, dtype=torch.float64)[:, None] * rates
+    cos, sin = angles.cos().to(x.dtype)[:, None], angles.sin().to(x.dtype)[:, None]
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def forward(p, tokens, c):
+    """Llama written out: RMS norms before each branch, rotary positions, grouped keys, SwiGLU."""
+    def norm(x, name):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + c["norm_eps"]) * p[name + ".weight"]
+
+    B, T = tokens.shape
+    x = p["embed_tokens.weight"][tokens]
+    hidden_future = torch.full((T, T), float("-inf"), dtype=x.dtype).triu(1)
+    for i in range(c["layers"]):
+        h = f"layers.{i}."
+        q, k, v = split_qkv(norm(x, h + "input_layernorm") @ p[h + "self_attn.qkv_proj.weight"], c)
+        q, k = turned(q, c), turned(k, c)
+        # Each head of keys for the next heads / kv_heads heads of queries.
+        k, v = [y.repeat_interleave(c["heads"] // c["kv_heads"], 2) for y in (k, v)]
+        q, k, v = [y.transpose(1, 2) for y in (q, k, v)]
+        weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + hidden_future, -1)
+        x = x + (weights @ v).transpose(1, 2).reshape(B, T, -1) @ p[h + "self_attn.o_proj.weight"]
+        gate, up = (norm(x, h + "post_attention_layernorm") @ p[h + "mlp.gate_up_proj.weight"]).chunk(2, -1)
+        x = x + (gate * torch.sigmoid(gate) * up) @ p[h + "mlp.down_proj.weight"]
+    head = p["embed_tokens.weight" if c["tied"] else "lm_head.weight"]
+    return norm(x, "norm") @ head[: c["valid_vocab"]].T
+
+
+def hugging_face_names(c, name):
+    """Of one of our tensors: names of theirs, and how many columns of ours each has."""
+    d = c["hidden"] // c["heads"]
+    if name.endswith("qkv_proj.weight"):
+        cuts = dict(q_proj=c["heads"] * d, k_proj=c["kv_heads"] * d, v_proj=c["kv_heads"] * d)
+        return [("model." + name.replace("qkv_proj", part), n) for part, n in cuts.items()]
+    if name.endswith("gate_up_proj.weight"):
+        return [("model." + name.replace("gate_up_proj", part), c["ffn"]) for part in ("gate_proj", "up_proj")]
+    return [(name if name == "lm_head.weight" else "model." + name, None)]
+
+
+def check_against_transformers(name, c):
+    """Loss and every gradient of Hugging Face's own model."""
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError:
+        print(f"{name}: transformers is not installed: not compared with it")
+        return
+    theirs = LlamaForCausalLM(LlamaConfig(
+        vocab_size=c["vocab"], hidden_size=c["hidden"], intermediate_size=c["ffn"], num_hidden_layers=c["layers"],
+        num_attention_heads=c["heads"], num_key_value_heads=c["kv_heads"], rope_theta=c["rope_theta"],
+        rms_norm_eps=c["norm_eps"], tie_word_embeddings=c["tied"], attn_implementation="eager")).double()
+    p = base.make_parameters(c, torch.float64)
+    weights = dict(theirs.named_parameters())
+    parts = lambda tensor, cuts: [tensor] if cuts[0][1] is None else tensor.split([n for _, n in cuts], -1)
+    linear = lambda ours: len(ours.shape) == 2 and "_proj" in ours_name
+    with torch.no_grad():
+        for ours_name, ours in p.items():
+            cuts = hugging_face_names(c, ours_name)
+            for (their_name, _), part in zip(cuts, parts(ours, cuts)):
+                weights[their_name].copy_(part.T if linear(ours) else part)
+    tokens, targets = base.make_batch(c, 0)
+    logits = theirs(tokens).logits.double()[..., : c["valid_vocab"]]
+    their_loss = base.loss_sum(logits, targets)
+    their_loss.backward()
+    loss = base.loss_sum(forward(p, tokens, c), targets)
+    loss.backward()
+    worst = 0
+    for ours_name, ours in p.items():
+        cuts = hugging_face_names(c, ours_name)
+        for (their_name, _), part in zip(cuts, parts(ours.grad, cuts)):
+            grad = weights[their_name].grad
+            grad = grad.T if linear(ours) else grad
+            worst = max(worst, ((grad - part).norm() / part.norm()).item())
+    off = abs(their_loss.item() / loss.item() - 1)
+    print(f"{name}: transformers' LlamaForCausalLM: loss off by {off:.1e}, worst gradient {worst:.1e}")
+    assert off < 1e-6 and worst < 1e-5
+
+
+if __name__ == "__main__":
+    base.CASES, base.parameter_shapes, base.forward = CASES, parameter_shapes, forward
+    for case in CASES:
+        check_against_transformers(case, CASES[case])
+    base.main()

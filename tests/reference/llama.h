@@ -1,0 +1,59 @@
+// The whole Llama in double precision, forward only, from the ops beside it: the oracle of finite
+// differences.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "reference/ops.h"
+
+namespace ds::reference {
+
+struct Llama {
+  Index layers, hidden, heads, kv_heads, ffn, seq_len, valid_vocab;
+  double rope_theta, norm_eps;
+  bool tied;
+  std::map<std::string, Values> parameters;  // by the engine's names
+
+  [[nodiscard]] const Values& at(const std::string& name) const {
+    return parameters.at(name + ".weight");
+  }
+  [[nodiscard]] Values norm(const Values& x, const std::string& name) const {
+    return rms_norm(x, at(name), norm_eps).out;
+  }
+  [[nodiscard]] Values dense(const Values& x, const std::string& name, Index inputs) const {
+    return product(x, at(name), x.size() / inputs, inputs, at(name).size() / inputs);
+  }
+
+  /// What the head multiplies: (rows, C).
+  [[nodiscard]] Values trunk(const std::vector<std::int32_t>& tokens) const {
+    const Values& embedding = at("embed_tokens");
+    Values x(tokens.size() * hidden);
+    for (Index i = 0; i < x.size(); ++i) {
+      x[i] = embedding[static_cast<Index>(tokens[i / hidden]) * hidden + i % hidden];
+    }
+    const auto add = [&](const Values& delta) {
+      for (Index i = 0; i < x.size(); ++i) x[i] += delta[i];
+    };
+    const AttentionShape s{tokens.size() / seq_len, heads, seq_len, hidden / heads, kv_heads};
+    for (Index layer = 0; layer < layers; ++layer) {
+      const std::string h = "layers." + std::to_string(layer) + ".";
+      const Values flat = dense(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj", hidden);
+      const Values qkv = rotary(heads_of_rows(flat, s), s, rope_theta, false, false);
+      add(dense(attention(qkv, s).out, h + "self_attn.o_proj", hidden));
+      const Values both =
+          dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
+      add(dense(swiglu(both, ffn), h + "mlp.down_proj", ffn));
+    }
+    return norm(x, "norm");
+  }
+
+  /// Sum over the targets that count, nats.
+  [[nodiscard]] double loss(const std::vector<std::int32_t>& tokens,
+                            const std::vector<std::int32_t>& targets) const {
+    const Values& head = at(tied ? "embed_tokens" : "lm_head");
+    return head_loss(trunk(tokens), head, targets, hidden, valid_vocab, 1).loss;
+  }
+};
+
+}  // namespace ds::reference
