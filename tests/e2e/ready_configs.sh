@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every configs/*.toml made from a DeepSpeed configuration, and the one for NVMe, trains at a small size on two ranks:
-# the loss falls, and no step is left out once the loss scale fits.
+# Every configs/*.toml made from a DeepSpeed configuration, the one for NVMe and the small Llama trains at a small size on
+# two ranks: the loss falls, and no step is left out once the loss scale fits.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 mkdir "$work/nvme"
 
@@ -25,6 +25,9 @@ ready basic_zero2_fp16 batch.accum=2
 ready zero2_fp16_auto schedule.warmup=5
 ready zero3_offload_auto schedule.warmup=5
 ready zero_infinity_nvme schedule.warmup=5 offload.optimizer.paths="[\"$work/nvme\"]"
+
+# Llama has a head of its own and grouped keys.
+ready llama_tiny model.heads=4 model.kv_heads=2 zero.stage=3 schedule.warmup=5
 
 [ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
 # A new file of this kind is to be run here.

@@ -20,6 +20,9 @@ const std::vector<Axis>& axes() {
        arithmetic,
        {{"boundary", {"determinism.order=boundary"}}, {"step", {"determinism.order=step"}}}},
       {"dropout", arithmetic, {{"0.1", {"model.dropout=0.1"}}, {"0", {"model.dropout=0"}}}},
+      {"model",
+       arithmetic,
+       {{"gpt2", {}}, {"llama", {"model.arch=llama", "model.kv_heads=1", "model.ffn=100"}}}},
       {"clip", arithmetic, {{"0.5", {"optimizer.clip=0.5"}}, {"0", {"optimizer.clip=0"}}}},
       {"stage",
        full,
@@ -156,7 +159,7 @@ std::vector<Cell> all_cells(unsigned seed) {
   std::vector<Cell> cells{{}};
   for (const Axis& axis : axes()) {
     const bool once = axis.name == "dropout" || axis.name == "clip";  // as the random cells have
-    const bool dealt = axis.kind == Axis::Kind::dealt || once;
+    const bool dealt = axis.kind == Axis::Kind::dealt || axis.name == "model" || once;
     std::vector<Cell> longer;
     for (const Cell& cell : cells) {
       for (std::size_t c = 0; c < (dealt ? 1 : axis.choices.size()); ++c) {
@@ -169,7 +172,8 @@ std::vector<Cell> all_cells(unsigned seed) {
   std::mt19937 random(seed);
   for (Cell& cell : cells) {
     for (std::size_t a = 0; a < cell.size(); ++a) {
-      if (axes()[a].kind == Axis::Kind::dealt) cell[a] = random() % axes()[a].choices.size();
+      if (axes()[a].kind == Axis::Kind::dealt || axes()[a].name == "model")
+        cell[a] = random() % axes()[a].choices.size();
     }
   }
   return cells;

@@ -32,6 +32,9 @@ constexpr const char* kHardCells[] = {
     // Without clipping an update beside the backward pass is never taken back: it must be right.
     "dtype=fp32,order=boundary,clip=0,stage=0,offload=cpu,update=backward,overlap=off,world=2",
     "dtype=bf16,order=step,clip=0,stage=3,offload=nvme,update=backward,overlap=off,world=3",
+    "model=llama,dtype=bf16,order=step,stage=3,offload=cpu,activations=host,recompute=block,"
+    "pieces=small,overlap=on,world=3,threads=2",
+    "model=llama,dtype=fp32,order=boundary,stage=1,recompute=selective,world=2,threads=2",
 };
 
 struct Options {

@@ -23,7 +23,7 @@ namespace {
 constexpr auto kTimeout = std::chrono::seconds(120);
 
 // Three blocks, so that one is neither first nor last; slices of several leaves at every world
-// size; the embedding is tied to the head; clipping is on, for it needs the norm of all.
+// size; GPT-2's embedding is tied to the head; clipping is on, for it needs the norm of all.
 constexpr const char* kJob = R"([model]
 layers = 3
 hidden = 48
