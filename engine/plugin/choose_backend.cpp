@@ -40,10 +40,11 @@ BackendChoice choose_backend(const DeviceConfig& device) {
   return choose_backend(device.backend, is_open ? look_for_accelerator() : AcceleratorState{});
 }
 
-Backend make_backend(const DeviceConfig& device, int local_rank) {
+Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks) {
   if (choose_backend(device).backend != "cuda") return make_cpu(device);
   const AcceleratorOptions options{
       .local_rank = local_rank,
+      .local_ranks = local_ranks,
       .cache_dir = cache_folder(std::getenv("DSLAUNCH_CACHE_DIR"), std::getenv("XDG_CACHE_HOME"),
                                 std::getenv("HOME"))};
   Backend backend = open_cuda_plugin().make_backend(options);

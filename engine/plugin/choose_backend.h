@@ -25,10 +25,10 @@ BackendChoice choose_backend(const std::string& wanted, const AcceleratorState& 
 /// The same of this machine; opens the plugin for "auto" alone.
 BackendChoice choose_backend(const DeviceConfig& device);
 
-/// The backend that choose_backend() names, on the device of `local_rank`. With CUDA, host_kernels
-/// are the CPU backend's, by device.threads and device.isa.
-/// Errors: Error{config}: CUDA was asked for, and cannot be had.
-Backend make_backend(const DeviceConfig& device, int local_rank);
+/// The backend that choose_backend() names, on the device of `local_rank` of `local_ranks`. With
+/// CUDA, host_kernels are the CPU backend's, by device.threads and device.isa. Errors:
+/// Error{config}: CUDA was asked for, and cannot be had.
+Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks = 1);
 
 /// Workspace of the kernels of `device`'s resolved backend, which need not be there: a plan is made
 /// on any machine. Errors: as open_cuda_plugin().

@@ -11,7 +11,7 @@ namespace {
 /// The device first: it becomes the calling thread's.
 ds::Backend make_backend(const ds::AcceleratorOptions& options) {
   ds::Backend backend;
-  backend.device = ds::cuda::make_cuda_device(options.local_rank);
+  backend.device = ds::cuda::make_cuda_device(options.local_rank, options.local_ranks);
   backend.kernels = ds::cuda::make_cuda_kernels(options.cache_dir);
   return backend;
 }

@@ -13,6 +13,7 @@ namespace ds {
 
 struct AcceleratorOptions {
   int local_rank = 0;     // picks the device
+  int local_ranks = 1;    // of this node: each needs a device of its own
   std::string cache_dir;  // of chosen algorithms; empty: none is kept
 };
 

@@ -146,7 +146,7 @@ bool run_training(const JobRequest& request) {
   std::string reason;
   TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
   const DataSet data = open_data(given.data);
-  Backend backend = make_backend(given.device, request.local_rank);
+  Backend backend = make_backend(given.device, request.local_rank, request.local_ranks);
   choose_device_share(given, backend);
   const AutoChoice chosen = plan_launch(given, launch_place(request, true),
                                         workspace_of(*backend.kernels), *backend.device);
@@ -201,7 +201,7 @@ void check_configuration(const JobRequest& request) {
 void check_training(const JobRequest& request) {
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
   open_data(config.data);
-  const Backend backend = make_backend(config.device, request.local_rank);
+  const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
 }
 

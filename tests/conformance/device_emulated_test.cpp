@@ -31,9 +31,9 @@ class Machine {
   emulation::Knobs before_;
 };
 
-std::string why_no_device(int local_rank) {
+std::string why_no_device(int local_rank, int local_ranks = 1) {
   try {
-    cuda::make_cuda_device(local_rank);
+    cuda::make_cuda_device(local_rank, local_ranks);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     return error.for_people();
@@ -65,7 +65,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 namespace ds::conformance {
 
 Device& device_under_test() {
-  static Device* const device = cuda::make_cuda_device(0).release();
+  static Device* const device = cuda::make_cuda_device(0, 1).release();
   return *device;
 }
 
@@ -89,8 +89,8 @@ TEST_CASE("machines that cannot: each is told apart") {
   }
   {
     const Machine two({.devices = 2});
-    CHECK(why_no_device(1) == "made");
-    CHECK(has(why_no_device(2), "local rank 2 wants a GPU of its own, and 2 are visible here"));
+    CHECK(why_no_device(1, 2) == "made");
+    CHECK(has(why_no_device(0, 3), "3 ranks on this node want a GPU each"));
     CHECK(has(cuda::report(), "device 1: Emulated GPU"));
   }
 }

@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -27,9 +26,6 @@ namespace {
 /// What libraries take beside the plan when they are first used: code of their kernels, which is
 /// loaded as it is wanted, and NCCL's buffers.
 constexpr std::size_t kLibraryReserve = std::size_t{1} << 30;
-
-/// Streams that wait for host threads must not hold up others in one hardware queue.
-constexpr const char* kQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 class DeviceArena final : public Arena {
  public:
@@ -138,15 +134,20 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(int local_rank) {
-  setenv(kQueuesVariable, "32", 0);  // unless the user chose it; read when the device is opened
-  const std::variant<int, Error> chosen = choose_device(visible_devices(), local_rank);
+std::unique_ptr<Device> make_cuda_device(int local_rank, int local_ranks) {
+  const std::variant<int, Error> chosen = choose_device(visible_devices(), local_rank, local_ranks);
   if (const Error* const error = std::get_if<Error>(&chosen)) throw *error;
   const int device = std::get<int>(chosen);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), fmt::format("CUDA device {}", device));
   if (const auto error = check_capability(properties.name, properties.major, properties.minor))
     throw *error;
+  if (properties.canUseHostPointerForRegisteredMem == 0) {
+    throw Error(ErrorKind::config,
+                fmt::format("{} does not reach the host's memory by the host's own addresses",
+                            properties.name),
+                "set device.backend = \"cpu\" to train without it");
+  }
   // Blocking: who waits for the device leaves its core to the threads of the host.
   check(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
         fmt::format("opening CUDA device {} ({})", device, properties.name));

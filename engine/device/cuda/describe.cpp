@@ -49,6 +49,9 @@ std::string device_report() {
 }  // namespace
 
 VisibleDevices visible_devices() {
+  // Read by the driver when it is first called, so before that, and unless the user chose it: a
+  // stream that waits for a host thread must not hold up another in the same hardware queue.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   VisibleDevices visible;
   cudaDriverGetVersion(&visible.driver);
   cudaRuntimeGetVersion(&visible.runtime);

@@ -34,7 +34,8 @@ std::string why_none(const VisibleDevices& visible) {
   return {};
 }
 
-std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_rank) {
+std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_rank,
+                                       int local_ranks) {
   if (const std::string why = why_none(visible); !why.empty()) {
     const bool old = visible.driver != 0 && visible.driver / 1000 < visible.runtime / 1000;
     return Error(
@@ -43,16 +44,18 @@ std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_
                           visible.runtime / 1000, kUseCpu)
             : fmt::format("see what nvidia-smi and dsrunner --devices say, or {}", kUseCpu));
   }
-  if (local_rank < visible.count) return local_rank;
+  const int ranks = std::max(local_ranks, local_rank + 1);
+  if (ranks <= visible.count) return local_rank;
   const bool own = visible.count == 1 && visible.variable &&
                    std::count(visible.variable->begin(), visible.variable->end(), ',') == 0;
   if (own) return 0;
-  return Error(
-      ErrorKind::config,
-      fmt::format("local rank {} wants a GPU of its own, and {} {} visible here{}", local_rank,
-                  visible.count, visible.count == 1 ? "is" : "are", variable_text(visible)),
-      fmt::format("start at most {} rank{} on this node", visible.count,
-                  visible.count == 1 ? "" : "s"));
+  return Error(ErrorKind::config,
+               fmt::format("{} ranks on this node want a GPU each (this is local rank {}), and {} "
+                           "{} visible here{}",
+                           ranks, local_rank, visible.count, visible.count == 1 ? "is" : "are",
+                           variable_text(visible)),
+               fmt::format("start at most {} rank{} on this node", visible.count,
+                           visible.count == 1 ? "" : "s"));
 }
 
 std::optional<Error> check_capability(const std::string& name, int major, int minor) {

@@ -24,9 +24,11 @@ std::string cuda_version_text(int version);
 /// Why there is no device at all, for people; empty when there is one.
 std::string why_none(const VisibleDevices& visible);
 
-/// The device of a local rank: that of its number, or the only one when CUDA_VISIBLE_DEVICES gives
-/// this rank one of its own.
-std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_rank);
+/// The device of one of a node's ranks: that of its number, or the only one when
+/// CUDA_VISIBLE_DEVICES gives this rank one of its own. Too few for all are too few for each: every
+/// rank says the same.
+std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_rank,
+                                       int local_ranks);
 
 /// Our kernels run from compute capability 8.0 on.
 std::optional<Error> check_capability(const std::string& name, int major, int minor);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -76,7 +77,9 @@ std::string report_line(const char* title, const Library& (*open)()) {
     return fmt::format("{}: {} at {}\n", title, library_version_text(library.version()),
                        library.path());
   } catch (const std::exception& error) {
-    return fmt::format("{}: missing: {}\n", title, error.what());
+    std::string why = error.what();
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    return fmt::format("{}: missing: {}\n", title, why);
   }
 }
 

@@ -12,8 +12,8 @@ VisibleDevices devices(int count, std::optional<std::string> variable = {}) {
   return {.driver = 13000, .runtime = 13000, .count = count, .variable = std::move(variable)};
 }
 
-std::string said(const VisibleDevices& visible, int local_rank) {
-  const auto chosen = choose_device(visible, local_rank);
+std::string said(const VisibleDevices& visible, int local_rank, int local_ranks = 1) {
+  const auto chosen = choose_device(visible, local_rank, local_ranks);
   const auto* const error = std::get_if<ds::Error>(&chosen);
   REQUIRE(error != nullptr);
   CHECK(error->kind() == ds::ErrorKind::config);
@@ -23,16 +23,17 @@ std::string said(const VisibleDevices& visible, int local_rank) {
 }  // namespace
 
 TEST_CASE("the local rank picks; a rank that sees one device of its own takes it") {
-  CHECK(std::get<int>(choose_device(devices(4), 3)) == 3);
-  CHECK(std::get<int>(choose_device(devices(1, "GPU-7a1b"), 3)) == 0);
+  CHECK(std::get<int>(choose_device(devices(4), 3, 4)) == 3);
+  CHECK(std::get<int>(choose_device(devices(1, "GPU-7a1b"), 3, 4)) == 0);
 }
 
 TEST_CASE("more ranks than devices: how many are visible, by which variable, which rank asked") {
-  CHECK(said(devices(2, "0,1"), 2) ==
-        "local rank 2 wants a GPU of its own, and 2 are visible here (CUDA_VISIBLE_DEVICES=0,1)\n"
-        "  hint: start at most 2 ranks on this node");
+  // Local rank 0 has one, and says it: it is the one that speaks for its node.
+  CHECK(said(devices(2, "0,1"), 0, 3) ==
+        "3 ranks on this node want a GPU each (this is local rank 0), and 2 are visible here "
+        "(CUDA_VISIBLE_DEVICES=0,1)\n  hint: start at most 2 ranks on this node");
   CHECK(said(devices(1), 1) ==
-        "local rank 1 wants a GPU of its own, and 1 is visible here\n"
+        "2 ranks on this node want a GPU each (this is local rank 1), and 1 is visible here\n"
         "  hint: start at most 1 rank on this node");
 }
 
@@ -44,7 +45,7 @@ TEST_CASE("no driver, an old driver, no device, a driver that fails: each is sai
         0);
   CHECK(old.find("580 or later") != std::string::npos);
   // A driver of the same major version runs what a newer toolkit built.
-  CHECK(std::get<int>(choose_device({.driver = 13000, .runtime = 13010, .count = 1}, 0)) == 0);
+  CHECK(std::get<int>(choose_device({.driver = 13000, .runtime = 13010, .count = 1}, 0, 1)) == 0);
   CHECK(said(devices(0, ""), 0).find("no CUDA device is visible (CUDA_VISIBLE_DEVICES=)") == 0);
   VisibleDevices broken = devices(0);
   broken.failure = "system not yet initialized";
