@@ -12,6 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 // How long ranks that failed wait for each other, to say where each was.
 constexpr Clock::duration kAsk = 2s;
+// How long a thread that saw the failure waits for that, and for NCCL to end the communicator.
+constexpr Clock::duration kTold = 10s;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -207,7 +209,7 @@ std::string NcclGroup::ask_others(const Position& own) {
 // The others are asked first, so that the message is whole.
 void NcclGroup::throw_failure(const std::string& before) {
   std::unique_lock lock(mutex_);
-  told_.wait(lock, [this] { return health_ == Health::failed; });
+  told_.wait_for(lock, kTold, [this] { return health_ == Health::failed; });
   throw Error(ErrorKind::comm, before + message_);
 }
 

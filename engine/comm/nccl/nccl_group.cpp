@@ -39,7 +39,8 @@ void keep_worst(ncclResult_t& worst, ncclResult_t code) {
 }  // namespace
 
 NcclGroup::Event::Event() {
-  cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming), "making an event");
+  cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming | cudaEventBlockingSync),
+              "making an event");
 }
 
 NcclGroup::NcclGroup(Parts parts)
@@ -72,31 +73,31 @@ ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {
   return worst;
 }
 
+// The own piece is copied outside of NCCL's lock: a device that stands still may hold up the call.
 void NcclGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
   DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
   const std::span<const std::byte> own_from = send[at(rank())];
   const std::span<std::byte> own = receive[at(rank())];
   DS_ASSERT(own.size() == own_from.size());
-  run({.operation = "all_to_all", .bytes = bytes_of(send)}, deadline, [&](ncclComm_t comm) {
-    if (!own.empty() && own.data() != own_from.data()) {
-      const cudaError_t status =
-          cudaMemcpyAsync(own.data(), own_from.data(), own.size(), cudaMemcpyDefault, stream_);
-      if (status != cudaSuccess) return ncclUnhandledCudaError;
+  if (!own.empty() && own.data() != own_from.data()) {
+    cuda::check(
+        cudaMemcpyAsync(own.data(), own_from.data(), own.size(), cudaMemcpyDefault, stream_),
+        "all_to_all: the own piece");
+  }
+  const auto call = [&](ncclComm_t comm) {
+    ncclResult_t worst = ncclSuccess;
+    for (int peer = 0; peer < size(); ++peer) {
+      const std::span<const std::byte> out = send[at(peer)];
+      const std::span<std::byte> in = receive[at(peer)];
+      if (peer != rank() && !out.empty())
+        keep_worst(worst, api_.send(out.data(), out.size(), ncclInt8, peer, comm, stream_));
+      if (peer != rank() && !in.empty())
+        keep_worst(worst, api_.receive(in.data(), in.size(), ncclInt8, peer, comm, stream_));
     }
-    return all_together([&] {
-      ncclResult_t worst = ncclSuccess;
-      for (int peer = 0; peer < size(); ++peer) {
-        if (peer == rank()) continue;
-        const std::span<const std::byte> out = send[at(peer)];
-        const std::span<std::byte> in = receive[at(peer)];
-        if (!out.empty())
-          keep_worst(worst, api_.send(out.data(), out.size(), ncclInt8, peer, comm, stream_));
-        if (!in.empty())
-          keep_worst(worst, api_.receive(in.data(), in.size(), ncclInt8, peer, comm, stream_));
-      }
-      return worst;
-    });
-  });
+    return worst;
+  };
+  run({.operation = "all_to_all", .bytes = bytes_of(send)}, deadline,
+      [&](ncclComm_t comm) { return all_together([&] { return call(comm); }); });
 }
 
 void NcclGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
