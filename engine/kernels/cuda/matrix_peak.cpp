@@ -4,6 +4,7 @@
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/cuda/products.h"
+#include "engine/kernels/cuda/stopwatch.h"
 
 namespace ds::cuda {
 namespace {
@@ -25,34 +26,6 @@ class DeviceMemory {
 
  private:
   void* data_ = nullptr;
-};
-
-class Stopwatch {
- public:
-  Stopwatch() {
-    check(cudaEventCreate(&begin_), "an event for a measurement");
-    check(cudaEventCreate(&end_), "an event for a measurement");
-  }
-  ~Stopwatch() {
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  template <class Body>
-  float milliseconds(cudaStream_t stream, Body body) {
-    check(cudaEventRecord(begin_, stream), "timing");
-    body();
-    check(cudaEventRecord(end_, stream), "timing");
-    check(cudaEventSynchronize(end_), "timing");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, begin_, end_), "timing");
-    return ms;
-  }
-
- private:
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
 /// Normal numbers: of zeros a device multiplies faster than any training could, since it draws less

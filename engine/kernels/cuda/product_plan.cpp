@@ -6,6 +6,10 @@
 namespace ds::cuda {
 namespace {
 
+void check_library(const CublasLt& lt, cublasStatus_t status, const std::string& what) {
+  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, what);
+}
+
 // Partial sums in f32 in the workspace, added in a step of their own, in one order. In place, the
 // parts would be rounded to the result's type, and in the order in which they arrive.
 constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -99,8 +103,7 @@ void set(const CublasLt& lt, cublasLtMatmulDesc_t operation,
 
 }  // namespace
 
-void check_library(const CublasLt& lt, cublasStatus_t status, const std::string& what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
+void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string& what) {
   throw Error(ErrorKind::system, fmt::format("cuBLASLt: {}: {} ({})", what,
                                              lt.GetStatusString(status), lt.GetStatusName(status)));
 }
@@ -132,10 +135,13 @@ ProductPlan::~ProductPlan() {
 
 void ProductPlan::point_to(const Product& p) {
   if (p.epilogue == ProductEpilogue::none || p.extra == extra_) return;
-  set(*library_.lt, operation_,
-      p.epilogue == ProductEpilogue::bias ? CUBLASLT_MATMUL_DESC_BIAS_POINTER
-                                          : CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-      p.extra, describe(p));
+  const CublasLt& lt = *library_.lt;
+  const cublasLtMatmulDescAttributes_t pointer = p.epilogue == ProductEpilogue::bias
+                                                     ? CUBLASLT_MATMUL_DESC_BIAS_POINTER
+                                                     : CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER;
+  const cublasStatus_t status =
+      lt.MatmulDescSetAttribute(operation_, pointer, &p.extra, sizeof p.extra);
+  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, describe(p));
   extra_ = p.extra;
 }
 

@@ -21,8 +21,8 @@ struct ProductLibrary {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Throws Error{system} naming the call, the product and the library's reason.
-void check_library(const CublasLt& lt, cublasStatus_t status, const std::string& what);
+/// Throws Error{system} naming the product and the library's reason.
+[[noreturn]] void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string& what);
 
 class ProductPlan {
  public:

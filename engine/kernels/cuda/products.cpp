@@ -1,11 +1,15 @@
 // Choosing an algorithm once a shape, and launching.
 #include "engine/kernels/cuda/products.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/cuda/product_kernels.h"
+#include "engine/kernels/cuda/stopwatch.h"
 
 namespace ds::cuda {
 namespace {
@@ -45,14 +49,48 @@ void run_plain(const Product& p, cudaStream_t stream) {
         "a plain matrix product");
 }
 
+/// A sum that is added to what is there must not be made twice, nor recorded for a graph.
+bool may_run_again(const Product& p, cudaStream_t stream) {
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &capturing), "asking whether a graph is recorded");
+  return !p.accumulate && capturing == cudaStreamCaptureStatusNone;
+}
+
+/// Those that launch, fastest first.
+std::vector<Algorithm> by_time(ProductPlan& plan, const Product& p,
+                               const std::vector<Algorithm>& candidates, std::byte* workspace,
+                               cudaStream_t stream) {
+  constexpr int kTimes = 5;
+  Stopwatch watch;
+  std::vector<std::pair<float, Algorithm>> timed;
+  for (const Algorithm& candidate : candidates) {
+    const auto run = [&] {
+      return plan.launch(p, candidate, workspace, kProductWorkspace, stream) ==
+             CUBLAS_STATUS_SUCCESS;
+    };
+    if (!run()) continue;
+    bool launched = true;
+    const float ms = watch.milliseconds(stream, [&] {
+      for (int i = 0; i < kTimes; ++i) launched = run() && launched;
+    });
+    if (launched) timed.emplace_back(ms, candidate);
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Algorithm> sorted;
+  for (const auto& [ms, algorithm] : timed) sorted.push_back(algorithm);
+  return sorted;
+}
+
 }  // namespace
 
-Products::Products(const CublasLt& lt, const std::string& device, std::string cache_dir)
-    : cache_dir_(std::move(cache_dir)),
-      cache_(fmt::format("{}, cublasLt {}", device, lt.GetVersion())) {
+Products::Products(const CublasLt& lt, Choice choice)
+    : choice_(std::move(choice)),
+      cache_(fmt::format("{}, cublasLt {}", choice_.device, lt.GetVersion())) {
   library_.lt = &lt;
-  check_library(lt, lt.Create(&library_.handle), "making a handle");
-  if (!cache_dir_.empty()) warn(cache_.load(cache_dir_));
+  const cublasStatus_t status = lt.Create(&library_.handle);
+  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, "making a handle");
+  if (!choice_.cache_dir.empty()) warn(cache_.load(choice_.cache_dir));
 }
 
 Products::~Products() {
@@ -65,9 +103,9 @@ bool Products::run(const Product& p, std::byte* workspace, cudaStream_t stream) 
   Known& it = known(p, workspace, stream, launched);
   if (launched) return true;
   if (it.algorithm != nullptr) {
-    check_library(*library_.lt,
-                  it.plan->launch(p, *it.algorithm, workspace, kProductWorkspace, stream),
-                  describe(p));
+    const cublasStatus_t status =
+        it.plan->launch(p, *it.algorithm, workspace, kProductWorkspace, stream);
+    if (status != CUBLAS_STATUS_SUCCESS) raise_library(*library_.lt, status, describe(p));
     return true;
   }
   if (p.epilogue != ProductEpilogue::none) return false;
@@ -97,15 +135,19 @@ void Products::choose(Known& made, const ProductKey& key, const Product& p, std:
   if (kept != nullptr && made.plan->accepts(p, *kept)) {
     made.algorithm = kept;
   } else {
+    std::vector<Algorithm> candidates = made.plan->candidates(p, kProductWorkspace, kCandidates);
+    if (choice_.by_time && may_run_again(p, stream)) {
+      candidates = by_time(*made.plan, p, candidates, workspace, stream);
+    }
     // The first that launches: an algorithm may still refuse what its description allowed.
-    for (const Algorithm& candidate : made.plan->candidates(p, kProductWorkspace, kCandidates)) {
+    for (const Algorithm& candidate : candidates) {
       const cublasStatus_t status =
           made.plan->launch(p, candidate, workspace, kProductWorkspace, stream);
       if (status != CUBLAS_STATUS_SUCCESS && may_try_another(status)) continue;
-      check_library(*library_.lt, status, describe(p));
+      if (status != CUBLAS_STATUS_SUCCESS) raise_library(*library_.lt, status, describe(p));
       launched = true;
       made.algorithm = &cache_.put(key, candidate);
-      if (!cache_dir_.empty()) warn(cache_.save(cache_dir_));
+      if (!choice_.cache_dir.empty()) warn(cache_.save(choice_.cache_dir));
       break;
     }
   }
@@ -140,11 +182,14 @@ void multiply(Context& c, const Product& product, std::byte* workspace, cudaStre
 std::unique_ptr<Part> make_products(const Context& c) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, c.facts.device), "reading the device's name");
+  const char* const timed = std::getenv("DSLAUNCH_TIME_PRODUCTS");
   return std::make_unique<Products>(
       cublas_lt(),
-      fmt::format("{}, {}.{}, {} multiprocessors", properties.name, c.facts.compute_major,
-                  c.facts.compute_minor, c.facts.multiprocessors),
-      c.cache_dir);
+      Products::Choice{.device = fmt::format("{}, {}.{}, {} multiprocessors", properties.name,
+                                             c.facts.compute_major, c.facts.compute_minor,
+                                             c.facts.multiprocessors),
+                       .cache_dir = c.cache_dir,
+                       .by_time = timed != nullptr && std::string_view(timed) == "1"});
 }
 
 }  // namespace ds::cuda

@@ -18,8 +18,15 @@ inline constexpr std::int64_t kProductWorkspace = 32 << 20;
 
 class Products final : public Part {
  public:
-  /// `identity`: as AlgorithmCache; `cache_dir` may be empty.
-  Products(const CublasLt& lt, const std::string& device, std::string cache_dir);
+  struct Choice {
+    std::string device;     // name and size, for the cache's identity
+    std::string cache_dir;  // empty: nothing is kept
+    /// Whether the device's clock chooses among the library's best, where a product may run several
+    /// times. What it chose is kept in the cache; without one, the next start may choose other
+    /// bits.
+    bool by_time = false;
+  };
+  Products(const CublasLt& lt, Choice choice);
   ~Products() override;
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -38,10 +45,9 @@ class Products final : public Part {
   Known& known(const Product& product, std::byte* workspace, cudaStream_t stream, bool& launched);
   void choose(Known& made, const ProductKey& key, const Product& product, std::byte* workspace,
               cudaStream_t stream, bool& launched);
-  void keep(const ProductKey& key);
 
   ProductLibrary library_;
-  std::string cache_dir_;
+  Choice choice_;
   AlgorithmCache cache_;
   std::map<ProductKey, Known> known_;
   std::vector<std::string> names_;

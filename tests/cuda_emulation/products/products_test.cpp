@@ -187,6 +187,29 @@ TEST_CASE("products: algorithms are kept in a file and taken from it") {
   CHECK(without.named("own plain product") == 1);
 }
 
+TEST_CASE("products: chosen by the clock, a sum that is added is still made once") {
+  ::setenv("DSLAUNCH_TIME_PRODUCTS", "1", 1);
+  for (const char* const name : {"", "broken-first", "none"}) {
+    const Behaviour behaviour(name);
+    for (const DType act : kActTypes) {
+      const Sizes s{64, 32, 48};
+      ProductsBench bench(extents_of(s, act));
+      Tensors t(s, act);
+      t.dweight = Buffer::of(DType::f32, {s.k, s.n}, Values(u(s.k * s.n), 1.0));
+      t.dbias = Buffer::of(DType::f32, {s.n}, Values(u(s.n), 2.0));
+      LinearBackwardWeight gradient = t.weight_gradient();
+      gradient.accumulate = true;
+      bench.run(gradient);
+      Values want = reference::product(reference::transposed(t.in.values(), u(s.rows), u(s.k)),
+                                       t.dout.values(), u(s.k), u(s.rows), u(s.n));
+      for (double& x : want) x += 1;
+      check_close("dweight", t.dweight, want, DType::f32);
+      check_all(bench, s, act);
+    }
+  }
+  ::unsetenv("DSLAUNCH_TIME_PRODUCTS");
+}
+
 TEST_CASE("products: a rate of large ones") {
   for (const DType act : {DType::bf16, DType::f32}) {
     ProductsBench bench(extents_of({64, 32, 48}, act));
