@@ -25,7 +25,7 @@ output=${output:-$build/gpu_bundle.tar.gz}
 limit_mib=60
 
 product=(dslaunch dsrunner libdsengine_cuda.so)
-tests=(conformance_kernels equality_matrix gpu_probe)
+tests=(conformance_kernels equality_matrix gpu_probe kernels_bench)
 [ -n "$make" ] && cmake --build "$build" -j "$(nproc)" --target dslaunch dsrunner dsengine_cuda "${tests[@]}" >"$build/gpu_bundle.log"
 
 work=$(mktemp -d)

@@ -1,141 +1,20 @@
-// Times every kernel of one GPT-2 124 M step (or another shape) and adds them up by kind, against
-// the matrix peak measured in the same run. Usage: kernels_bench [threads [f32|bf16 [124m|small
-// [FILTER]]]]; FILTER is a kind, or part of the names of the kernels to time.
+// Times every kernel of one GPT-2 step and adds them up by kind, against the matrix peak measured
+// in the same run. Usage: kernels_bench [threads|cuda [f32|bf16 [124m|small|64x124m|16x1558m
+// [FILTER]]]]; FILTER is a kind, or part of the names of the kernels to time. 64x124m and 16x1558m
+// are micro-batches for GPUs, T 1024; cuda: on the plugin's device.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <functional>
-#include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
-#include "engine/kernels/kernels.h"
+#include "bench/op_timer.h"
+#include "engine/plugin/plugin.h"
 
 namespace {
 
-using namespace ds;
-using BenchClock = std::chrono::steady_clock;
-
-struct Model {
-  std::int64_t batch, time, width, heads, layers, vocab, chunk;
-  DType act;
-};
-
-constexpr std::size_t kArenaBytes = std::size_t{5} << 30;
-
-struct Spent {
-  double wall = 0, cpu = 0;
-};
-
-/// CPU time of all threads: on a busy machine it says more than the clock on the wall.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-class Bench {
- public:
-  Bench(const Model& model, int threads)
-      : m_(model), backend_(make_cpu_backend({.threads = threads})) {
-    stream_ = backend_.device->make_stream();
-    const std::size_t bytes = backend_.kernels->workspace_bytes({.micro = m_.batch,
-                                                                 .seq_len = m_.time,
-                                                                 .width = m_.width,
-                                                                 .heads = m_.heads,
-                                                                 .ffn = 4 * m_.width,
-                                                                 .vocab = m_.vocab,
-                                                                 .chunk_rows = m_.chunk,
-                                                                 .act = m_.act});
-    arena_ = backend_.device->allocate(Tier::device, kArenaBytes);
-    backend_.kernels->set_workspace(take(bytes), bytes);
-    peak_ = backend_.kernels->measure_matrix_peak(m_.act);
-    fmt::print("{}; workspace {:.1f} MB; peak {:.0f} GFLOP/s\n", backend_.device->description(),
-               static_cast<double>(bytes) * 1e-6, peak_ * 1e-9);
-  }
-
-  Tensor make(DType type, Shape shape) {
-    const auto bytes = static_cast<std::size_t>(shape.elements() * size_of(type));
-    Tensor tensor{take(bytes), type, shape};
-    if (type == DType::f32 || type == DType::bf16) {
-      Tensor noise{tensor.data, DType::f32, {static_cast<std::int64_t>(bytes / 4)}};
-      if (type == DType::f32) {
-        backend_.kernels->run(FillNormal{.out = noise, .standard_deviation = 0.02F, .seed = 1},
-                              *stream_);
-      } else {
-        std::memset(tensor.data, 0x3C, bytes);  // 0.0115: never denormal, never large
-      }
-    } else {
-      std::memset(tensor.data, 0, bytes);
-    }
-    return tensor;
-  }
-
-  /// Median of several runs, added to `kind` `count` times.
-  template <class Op>
-  void time(const char* kind, const std::string& name, const Op& op, double flops,
-            std::int64_t count) {
-    if (name.find(filter_) == std::string::npos && filter_ != kind) return;
-    backend_.kernels->run(op, *stream_);
-    std::vector<double> seconds, cpu;
-    const auto end = BenchClock::now() + std::chrono::milliseconds(150);
-    while (seconds.size() < 5 || (BenchClock::now() < end && seconds.size() < 200)) {
-      const auto start = BenchClock::now();
-      const double cpu_start = cpu_seconds();
-      backend_.kernels->run(op, *stream_);
-      cpu.push_back(cpu_seconds() - cpu_start);
-      seconds.push_back(std::chrono::duration<double>(BenchClock::now() - start).count());
-    }
-    std::sort(seconds.begin(), seconds.end());
-    std::sort(cpu.begin(), cpu.end());
-    const double median = seconds[seconds.size() / 2], work = cpu[cpu.size() / 2];
-    totals_[kind].wall += median * static_cast<double>(count);
-    totals_[kind].cpu += work * static_cast<double>(count);
-    fmt::print("{:10} {:24} {:8.3f} ms, CPU {:8.3f} ms", kind, name, median * 1e3, work * 1e3);
-    if (flops > 0) {
-      fmt::print("  {:5.0f} GFLOP/s, {:3.0f} % of peak; {:4.0f} a CPU second",
-                 flops / median * 1e-9, 100 * flops / median / peak_, flops / work * 1e-9);
-    }
-    fmt::print("\n");
-  }
-
-  void summary() {
-    peak_ = std::max(peak_, backend_.kernels->measure_matrix_peak(m_.act));
-    Spent all;
-    for (const auto& [kind, spent] : totals_) {
-      fmt::print("total {:10} {:7.1f} ms, CPU {:7.1f} ms\n", kind, spent.wall * 1e3,
-                 spent.cpu * 1e3);
-      all.wall += spent.wall;
-      all.cpu += spent.cpu;
-    }
-    fmt::print(
-        "total step       {:7.1f} ms, CPU {:7.1f} ms; {:.0f} tokens/s; peak {:.0f} GFLOP/s\n",
-        all.wall * 1e3, all.cpu * 1e3, static_cast<double>(m_.batch * m_.time) / all.wall,
-        peak_ * 1e-9);
-  }
-
-  Model m_;
-  std::string filter_;
-
- private:
-  std::byte* take(std::size_t bytes) {
-    std::byte* piece = arena_->data() + used_;
-    used_ += (bytes + 255) / 256 * 256;
-    if (used_ > kArenaBytes) std::abort();
-    return piece;
-  }
-
-  Backend backend_;
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Arena> arena_;  // one, as in training: it decides which pages the memory lies in
-  std::size_t used_ = 0;
-  std::map<std::string, Spent> totals_;
-  double peak_ = 0;
-};
+using namespace ds;         // NOLINT: a program
+using namespace ds::bench;  // NOLINT
 
 void linear(Bench& bench, const char* name, std::int64_t k, std::int64_t n,
             Linear::Epilogue epilogue) {
@@ -166,9 +45,8 @@ void linear(Bench& bench, const char* name, std::int64_t k, std::int64_t n,
 
 DropoutDraw draw_of(Bench& bench) {
   const Tensor samples = bench.make(DType::i64, {bench.m_.batch});
-  for (std::int64_t b = 0; b < bench.m_.batch; ++b) {
-    static_cast<std::int64_t*>(samples.data)[b] = b;
-  }
+  auto* numbers = static_cast<std::int64_t*>(samples.data);
+  std::iota(numbers, numbers + bench.m_.batch, std::int64_t{0});
   return {.samples = samples, .rate = 0.1F, .seed = 1, .key = 2, .step = 3};
 }
 
@@ -274,16 +152,18 @@ void optimizer(Bench& bench) {
       0, 1);
 }
 
-}  // namespace
+Model model_of(const std::string& shape, DType act) {
+  if (shape == "small") return {16, 256, 384, 6, 6, 256, 512, act};
+  if (shape == "64x124m") return {64, 1024, 768, 12, 12, 50304, 8192, act, 30};
+  if (shape == "16x1558m") return {16, 1024, 1600, 25, 48, 50304, 8192, act, 60};
+  return {4, 256, 768, 12, 12, 50304, 512, act};
+}
 
-int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
-  const DType act = argc > 2 && std::string(argv[2]) == "f32" ? DType::f32 : DType::bf16;
-  const bool small = argc > 3 && std::string(argv[3]) == "small";
-  Bench bench(small ? Model{16, 256, 384, 6, 6, 256, 512, act}
-                    : Model{4, 256, 768, 12, 12, 50304, 512, act},
-              threads);
-  if (argc > 4) bench.filter_ = argv[4];
+void run(const std::string& where, DType act, const std::string& shape, const std::string& filter) {
+  Bench bench(model_of(shape, act), where == "cuda"
+                                        ? open_cuda_plugin().make_backend(AcceleratorOptions{})
+                                        : make_cpu_backend({.threads = std::stoi(where)}));
+  bench.filter_ = filter;
   const std::int64_t width = bench.m_.width;
   linear(bench, "qkv", width, 3 * width, Linear::Epilogue::heads);
   linear(bench, "projection", width, width, Linear::Epilogue::none);
@@ -294,5 +174,21 @@ int main(int argc, char** argv) {
   head(bench);
   optimizer(bench);
   bench.summary();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto word = [&](std::size_t i, const char* otherwise) {
+    return words.size() > i ? words[i] : std::string(otherwise);
+  };
+  try {
+    run(word(0, "0"), word(1, "bf16") == "f32" ? DType::f32 : DType::bf16, word(2, "124m"),
+        word(3, ""));
+  } catch (const Error& error) {
+    fmt::print(stderr, "kernels_bench: {}\n", error.for_people());
+    return 1;
+  }
   return 0;
 }

@@ -107,6 +107,19 @@ bench() {
     "keys=$keys" "$derived$peers_said$clocks" "note=$peer_note"
 }
 
+# Every kernel of one step alone, with its share of the matrix rate: where the time of the benchmarks below goes.
+bench_kernels() {
+  local shape status
+  bench_seconds=120
+  for shape in 64x124m 16x1558m; do
+    [ -n "$self_test" ] && shape=small
+    status=0
+    logged "kernels_$shape" $bench_seconds "$tests/kernels_bench" cuda bf16 $shape || status=$?
+    outcome bench "kernels of $shape" $status "$(grep -c ' ms, CPU ' "$log")" "$(last_words "$log")"
+    [ -n "$self_test" ] && break
+  done
+}
+
 bench_124m() {
   local n flops micro=64 shape="model.preset=gpt2-124m model.vocab=50304 data.seq_len=1024" accum=8 best=0 best_micro=64
   [ -n "$self_test" ] && { bench_tiny; return; }

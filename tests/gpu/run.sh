@@ -5,7 +5,7 @@
 #   tests/gpu/run.sh [--only STEP,...] [--quick] [--budget SECONDS] [--rounds N] [--no-peer]
 #                    [--results FOLDER] [--logs FOLDER]
 #   steps: conformance equality losses sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
-#          bench:offload
+#          bench:offload bench:kernels
 #   tests/gpu/run.sh --self-test     this script's own logic, in seconds, on an emulated device
 #                                    (DSLAUNCH_CUDA_PLUGIN); proves nothing about a GPU
 #
@@ -32,7 +32,8 @@ while [ $# -gt 0 ]; do
 done
 for step in ${only//,/ }; do
   case $step in
-    conformance | equality | losses | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload) ;;
+    conformance | equality | losses | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload | \
+      bench:kernels) ;;
     *) die "no step '$step'; --help lists them" ;;
   esac
 done
@@ -67,6 +68,7 @@ wanted losses && step_losses
 wanted sanitizer && step_sanitizer
 if wanted_any_bench; then
   bench_peak
+  wanted bench:kernels && bench_kernels
   wanted bench:124m && bench_124m
   wanted bench:1558m && bench_1558m
   wanted bench:offload && bench_offload
