@@ -177,7 +177,9 @@ TEST_CASE("attention: a sequence without keys gives zeros, and so does its gradi
 
 TEST_CASE("attention with groups and masks: the same bits for any number of threads") {
   for_each_subject([](const Subject& subject, DType act) {
+    if (small_cases() && act != DType::bf16) return;
     for (const Masked& c : kCases) {
+      if (small_cases() && c.time > 70) continue;
       CAPTURE(&c - kCases);
       Run run(c, act);
       Options options = subject.options;

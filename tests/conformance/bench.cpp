@@ -61,6 +61,8 @@ REGISTER_LISTENER("accelerator_count", 1, Count);
 
 bool on_accelerator() { return wanted_backend() == "cuda"; }
 
+bool small_cases() { return std::getenv("DS_TEST_SMALL") != nullptr; }
+
 std::vector<Subject> cpu_subjects() {
   std::vector<Subject> all{{"avx2", {.isa = "avx2"}}};
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {

@@ -36,6 +36,10 @@ std::vector<Subject> subjects();
 /// Whether subjects() are an accelerator's.
 bool on_accelerator();
 
+/// $DS_TEST_SMALL: for devices on which arithmetic is slow (emulated, or watched by a sanitizer).
+/// What repeats work or is large is done once, or left out.
+bool small_cases();
+
 /// A backend with its workspace.
 class Bench {
  public:
