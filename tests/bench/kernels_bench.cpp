@@ -1,5 +1,5 @@
 // Times every kernel of one GPT-2 step and adds them up by kind, against the matrix peak measured
-// in the same run. Usage: kernels_bench [threads|cuda [f32|bf16 [124m|small|64x124m|16x1558m
+// in the same run. Usage: kernels_bench [threads|cuda [f32|bf16 [124m|small|tiny|64x124m|16x1558m
 // [FILTER]]]]; FILTER is a kind, or part of the names of the kernels to time. 64x124m and 16x1558m
 // are micro-batches for GPUs, T 1024; cuda: on the plugin's device.
 #include <fmt/format.h>
@@ -154,8 +154,9 @@ void optimizer(Bench& bench) {
 
 Model model_of(const std::string& shape, DType act) {
   if (shape == "small") return {16, 256, 384, 6, 6, 256, 512, act};
-  if (shape == "64x124m") return {64, 1024, 768, 12, 12, 50304, 8192, act, 30};
-  if (shape == "16x1558m") return {16, 1024, 1600, 25, 48, 50304, 8192, act, 60};
+  if (shape == "tiny") return {1, 16, 32, 2, 1, 256, 8, act, 64};
+  if (shape == "64x124m") return {64, 1024, 768, 12, 12, 50304, 8192, act, 30 << 10};
+  if (shape == "16x1558m") return {16, 1024, 1600, 25, 48, 50304, 8192, act, 60 << 10};
   return {4, 256, 768, 12, 12, 50304, 512, act};
 }
 

@@ -23,7 +23,7 @@ using BenchClock = std::chrono::steady_clock;
 struct Model {
   std::int64_t batch, time, width, heads, layers, vocab, chunk;
   DType act;
-  std::size_t arena_gib = 5;
+  std::size_t arena_mib = 5 << 10;
 };
 
 struct Spent {
@@ -49,9 +49,9 @@ class Bench {
                                                                  .vocab = m_.vocab,
                                                                  .chunk_rows = m_.chunk,
                                                                  .act = m_.act});
-    arena_ = backend_.device->allocate(Tier::device, m_.arena_gib << 30);
+    arena_ = backend_.device->allocate(Tier::device, m_.arena_mib << 20);
     pinned_ = backend_.device->allocate(Tier::pinned_host, 1 << 24);
-    noise_ = make(DType::f32, {1 << 20});
+    noise_ = make(DType::f32, {1 << 16});
     backend_.kernels->set_workspace(take(bytes), bytes);
     peak_ = backend_.kernels->measure_matrix_peak(m_.act);
     fmt::print("{}; workspace {:.1f} MB; peak {:.0f} GFLOP/s\n", backend_.device->description(),

@@ -112,7 +112,7 @@ bench_kernels() {
   local shape status
   bench_seconds=120
   for shape in 64x124m 16x1558m; do
-    [ -n "$self_test" ] && shape=small
+    [ -n "$self_test" ] && shape=tiny
     status=0
     logged "kernels_$shape" $bench_seconds "$tests/kernels_bench" cuda bf16 $shape || status=$?
     outcome bench "kernels of $shape" $status "$(grep -c ' ms, CPU ' "$log")" "$(last_words "$log")"

@@ -43,19 +43,19 @@ void measure_copies(const char* what, double bytes, Stream& stream,
 }
 
 void copies(Device& device) {
-  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  const std::size_t size = std::min(std::size_t{1} << 30, device.free_bytes(Tier::device) / 16);
   const auto stream = device.make_stream();
-  const auto a = device.allocate(Tier::device, kBytes), b = device.allocate(Tier::device, kBytes);
-  const auto host = device.allocate(Tier::pinned_host, kBytes);
-  const auto bytes = static_cast<double>(kBytes);
-  device.zero(a->data(), kBytes, *stream);
+  const auto a = device.allocate(Tier::device, size), b = device.allocate(Tier::device, size);
+  const auto host = device.allocate(Tier::pinned_host, size);
+  const auto bytes = static_cast<double>(size);
+  device.zero(a->data(), size, *stream);
   // A copy inside the device reads and writes its memory.
   measure_copies("device_copy_bytes_per_s", 2 * bytes, *stream,
-                 [&] { device.copy(b->data(), a->data(), kBytes, *stream); });
+                 [&] { device.copy(b->data(), a->data(), size, *stream); });
   measure_copies("to_device_bytes_per_s", bytes, *stream,
-                 [&] { device.copy(a->data(), host->data(), kBytes, *stream); });
+                 [&] { device.copy(a->data(), host->data(), size, *stream); });
   measure_copies("to_host_bytes_per_s", bytes, *stream,
-                 [&] { device.copy(host->data(), a->data(), kBytes, *stream); });
+                 [&] { device.copy(host->data(), a->data(), size, *stream); });
 }
 
 void peak(Backend& backend) {
