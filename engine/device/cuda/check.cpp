@@ -30,11 +30,11 @@ constexpr Known kKnown[] = {
      "another process holds the GPU in exclusive mode (nvidia-smi -q -d COMPUTE)"},
     {cudaErrorECCUncorrectable, ErrorKind::system, "the GPU's memory is faulty: use another one"},
     {cudaErrorIllegalAddress, ErrorKind::system,
-     "a kernel read or wrote outside its memory: compute-sanitizer names it"},
+     "a kernel read or wrote outside its memory; with CUDA_LAUNCH_BLOCKING=1 the op is named"},
     {cudaErrorLaunchFailure, ErrorKind::system,
-     "a kernel failed: compute-sanitizer names it; dmesg shows an Xid of the driver"},
+     "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 the op is named, and dmesg shows the Xid"},
     {cudaErrorMisalignedAddress, ErrorKind::system,
-     "a kernel used a misaligned address: compute-sanitizer names it"},
+     "a kernel used a misaligned address; with CUDA_LAUNCH_BLOCKING=1 the op is named"},
 };
 
 }  // namespace

@@ -24,8 +24,12 @@ namespace ds::cuda {
 namespace {
 
 /// What libraries take beside the plan when they are first used: code of their kernels, which is
-/// loaded as it is wanted, and NCCL's buffers.
-constexpr std::size_t kLibraryReserve = std::size_t{1} << 30;
+/// loaded as it is wanted; among several ranks of a node also NCCL's buffers. An estimate; small
+/// devices, which run small jobs, leave a sixteenth.
+std::size_t library_reserve(std::size_t total, int local_ranks) {
+  constexpr std::size_t kCode = std::size_t{1} << 30, kNcclBuffers = std::size_t{2} << 30;
+  return std::min(kCode + (local_ranks > 1 ? kNcclBuffers : 0), total / 16);
+}
 
 class DeviceArena final : public Arena {
  public:
@@ -49,8 +53,9 @@ class DeviceArena final : public Arena {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int device)
+  CudaDevice(int device, std::size_t reserve)
       : device_(device),
+        reserve_(reserve),
         description_(describe_device(device)),
         wait_value_(find_wait_value()),
         flags_(std::make_shared<FlagPool>()) {
@@ -63,7 +68,7 @@ class CudaDevice final : public Device {
     if (tier != Tier::device) return available_memory_bytes();
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
-    return free - std::min(free, kLibraryReserve);
+    return free - std::min(free, reserve_);
   }
 
   std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
@@ -73,7 +78,7 @@ class CudaDevice final : public Device {
       throw Error(ErrorKind::config,
                   on_device ? fmt::format("the plan needs {} bytes of the GPU's memory, and {} are "
                                           "free ({} are left to libraries)",
-                                          bytes, free, kLibraryReserve)
+                                          bytes, free, reserve_)
                             : fmt::format("the plan needs {} bytes of host memory, and {} are free "
                                           "here",
                                           bytes, free),
@@ -126,6 +131,7 @@ class CudaDevice final : public Device {
 
  private:
   int device_;
+  std::size_t reserve_;
   std::string description_;
   WaitValue wait_value_;
   std::shared_ptr<FlagPool> flags_;
@@ -152,7 +158,8 @@ std::unique_ptr<Device> make_cuda_device(int local_rank, int local_ranks) {
   check(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
         fmt::format("opening CUDA device {} ({})", device, properties.name));
   check(cudaSetDevice(device), fmt::format("CUDA device {} ({})", device, properties.name));
-  return std::make_unique<CudaDevice>(device);
+  return std::make_unique<CudaDevice>(device,
+                                      library_reserve(properties.totalGlobalMem, local_ranks));
 }
 
 }  // namespace ds::cuda

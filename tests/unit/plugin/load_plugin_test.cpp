@@ -39,5 +39,14 @@ TEST_CASE("the plugin of this build opens with every symbol resolved, and report
   const ds::Plugin& plugin = ds::open_cuda_plugin();
   const std::string report = plugin.report();
   CHECK(report.find("runtime: CUDA 13") != std::string::npos);
-  if (plugin.device_count() == 0) CHECK(report.find("no CUDA device") != std::string::npos);
+  if (plugin.device_count() > 0) return;
+  CHECK(report.find("no CUDA device") != std::string::npos);
+  // An exception of the plugin is one of the program's own types.
+  try {
+    plugin.make_backend({});
+    FAIL("a backend without a device");
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    CHECK(std::string(error.what()).starts_with("no CUDA device"));
+  }
 }
