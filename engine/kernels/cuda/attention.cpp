@@ -36,9 +36,11 @@ class AttentionPart final : public Part {
     return {used_.begin(), used_.end()};
   }
 
-  /// cuDNN when it is to make the problem and its scratch fits, else null.
-  Sdpa* choose(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
+  /// cuDNN when it is to make the problem, its memory is aligned as cuDNN wants, and its scratch
+  /// fits; else null.
+  Sdpa* choose(const AttentionProblem& p, SdpaPass pass, bool aligned, std::size_t scratch_bytes) {
     AttentionChoice choice = choose_attention(p, support_, wish_);
+    if (choice.cudnn && !aligned) choice = {.cudnn = false, .reason = "unaligned memory"};
     if (choice.cudnn) choice = confirm(p, pass, scratch_bytes);
     used_.insert(attention_implementation(choice, support_));
     return choice.cudnn ? sdpa_.get() : nullptr;
@@ -75,7 +77,10 @@ class AttentionPart final : public Part {
 
 AttentionPart& part_of(Context& c) { return static_cast<AttentionPart&>(*c.attention); }
 
-bool aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
+template <class... Pointers>
+bool aligned(const Pointers*... data) {
+  return ((reinterpret_cast<std::uintptr_t>(data) % 16 == 0) && ...);
+}
 
 /// The same of both passes, but for out.
 template <class Op>
@@ -153,7 +158,8 @@ struct OwnScratch {
 void run(Context& c, const Attention& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
   const SdpaScratch scratch(c, p);
-  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::forward, scratch.rest_bytes)) {
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::forward, aligned(a.qkv.data, a.out.data),
+                                     scratch.rest_bytes)) {
     run_sdpa(*sdpa, SdpaPass::forward, p,
              {.qkv = a.qkv.data,
               .out = a.out.data,
@@ -174,7 +180,8 @@ void run(Context& c, const AttentionBackward& a, cudaStream_t stream) {
   // The ops say that out and lse are only read.
   void* const out = const_cast<void*>(a.out.data);
   auto* const lse = static_cast<float*>(const_cast<void*>(a.lse.data));
-  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::backward, scratch.rest_bytes)) {
+  const bool all_aligned = aligned(a.qkv.data, a.out.data, a.dout.data, a.dqkv.data);
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::backward, all_aligned, scratch.rest_bytes)) {
     run_sdpa(*sdpa, SdpaPass::backward, p,
              {.qkv = a.qkv.data,
               .out = out,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "engine/base/error.h"
@@ -10,9 +11,17 @@
 namespace ds::cuda {
 namespace {
 
-// 9.10.0 and 9.10.1 have wrong results (cudnn-frontend refuses them), and up to 9.15.0 lengths of
-// the sequence that 128 does not divide need copies from the host in every call.
-constexpr int kLeastCudnn = 91002, kCudnnOfAnyLength = 91501, kCudnnOfBlackwell = 91800;
+// 9.10.0 and 9.10.1 have wrong results (cudnn-frontend refuses them). Up to 9.15.0 a T that 128
+// does not divide needs copies from the host in every call. Before 9.25 a sequence whose length is
+// 0 gives NaN (NVIDIA/cudnn-frontend issue 943). Blackwell's deterministic backward pass is
+// of 9.18.
+constexpr int kLeastCudnn = 91002, kCudnnOfAnyLength = 91501, kCudnnOfBlackwell = 91800,
+              kCudnnOfLengths = 92500;
+
+int least_cudnn(const AttentionProblem& p, int compute_major) {
+  return std::max({kLeastCudnn, p.seq_len % 128 != 0 ? kCudnnOfAnyLength : 0,
+                   p.lengths ? kCudnnOfLengths : 0, compute_major == 10 ? kCudnnOfBlackwell : 0});
+}
 
 std::string version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
@@ -31,9 +40,15 @@ std::string obstacle(const AttentionProblem& p, const SdpaSupport& s) {
   if (s.compute_major < 8 || s.compute_major > 10) {
     return fmt::format("compute capability {}", s.compute_major);
   }
-  const int least = s.compute_major == 10  ? kCudnnOfBlackwell
-                    : p.seq_len % 128 != 0 ? kCudnnOfAnyLength
-                                           : kLeastCudnn;
+  if (s.compute_major == 10 && p.heads != p.kv_heads) {  // pytorch/pytorch issue 193893
+    return "grouped heads on compute capability 10";
+  }
+  // Keys beside the last whole tile, if no mask hides them, can make dq NaN where all scores of a
+  // query are far below zero (pytorch/pytorch issue 196678).
+  if (!p.causal && !p.lengths && p.seq_len % 128 != 0) {
+    return fmt::format("{} positions without a mask", p.seq_len);
+  }
+  const int least = least_cudnn(p, s.compute_major);
   if (s.cudnn_version < least) {
     return fmt::format("cuDNN {}, and {} is needed", version_text(s.cudnn_version),
                        version_text(least));

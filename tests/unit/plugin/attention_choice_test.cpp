@@ -21,7 +21,7 @@ AttentionProblem some_problem() {
           .head_size = 64,
           .scale = 0.125F};
 }
-const SdpaSupport kHopper{.cudnn_version = 91900, .missing = {}, .compute_major = 9};
+const SdpaSupport kHopper{.cudnn_version = 92500, .missing = {}, .compute_major = 9};
 
 bool by_cudnn(const AttentionProblem& p, const SdpaSupport& s = kHopper) {
   return choose_attention(p, s, AttentionWish::automatic).cudnn;
@@ -44,10 +44,10 @@ TEST_CASE("attention: cuDNN where it can, and never for what it cannot or may no
       [](auto& p) { p.seq_len = 130; },    [](auto& p) { p.seq_len = 2; }};
   for (const Change& change : taken) CHECK(with(change));
   const std::vector<Change> refused{
-      [](auto& p) { p.act = DType::f32; }, [](auto& p) { p.bias = true; },
-      [](auto& p) { p.dropout = true; },   [](auto& p) { p.head_size = 136; },
-      [](auto& p) { p.head_size = 12; },   [](auto& p) { p.seq_len = 1; },
-      [](auto& p) { p.seq_len = 1 << 17; }};
+      [](auto& p) { p.act = DType::f32; },  [](auto& p) { p.bias = true; },
+      [](auto& p) { p.dropout = true; },    [](auto& p) { p.head_size = 136; },
+      [](auto& p) { p.head_size = 12; },    [](auto& p) { p.seq_len = 1; },
+      [](auto& p) { p.seq_len = 1 << 17; }, [](auto& p) { p.causal = false, p.seq_len = 1088; }};
   for (const Change& change : refused) CHECK_FALSE(with(change));
 }
 
@@ -66,12 +66,21 @@ TEST_CASE("attention: too old a cuDNN, another device, none at all") {
   CHECK_FALSE(by_cudnn(even, support(91701, 10)));
   CHECK_FALSE(by_cudnn(even, support(91900, 7)));
   CHECK_FALSE(by_cudnn(even, support(91900, 12)));
+  AttentionProblem grouped = even;
+  grouped.kv_heads = 3;
+  CHECK(by_cudnn(grouped, support(91900, 8)));
+  CHECK_FALSE(by_cudnn(grouped, support(91900, 10)));
+  AttentionProblem padded = odd;
+  padded.lengths = true;
+  padded.causal = false;
+  CHECK(by_cudnn(padded, support(92500, 9)));
+  CHECK_FALSE(by_cudnn(padded, support(92499, 9)));
   const SdpaSupport none{.cudnn_version = 0, .missing = "cuDNN was not found", .compute_major = 9};
   const AttentionChoice choice = choose_attention(even, none, AttentionWish::automatic);
   CHECK(choice == AttentionChoice{.cudnn = false, .reason = "cuDNN was not found"});
   CHECK(attention_implementation(choice, none) == "attention: own (cuDNN was not found)");
   CHECK(attention_implementation({.cudnn = true, .reason = {}}, kHopper) ==
-        "attention: cudnn 9.19.0");
+        "attention: cudnn 9.25.0");
 }
 
 TEST_CASE("attention: a wish for the own kernels is kept; words that are no wish are refused") {
