@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/models/build_model.h"
 #include "engine/monitor/model_flops.h"
 #include "engine/plan/work.h"
 #include "engine/program/offload.h"
@@ -99,6 +100,14 @@ TEST_CASE("a step's matrix products are those of the convention") {
   const Program step = shard(once, spec_of(0, 2, 4, 3, ShardSpec::Order::boundary));
   CHECK(flops_of(step) == doctest::Approx(6 * tokens * training_flops_per_token(config, 4)));
   CHECK(flops_of(recompute(once, Recompute::block)) > 1.05 * flops_of(once));
+  ModelConfig llama = config;
+  llama.arch = "llama";
+  llama.kv_heads = 1;
+  llama.ffn = 24;
+  llama.tied = false;
+  const Program other =
+      differentiate(build_model(llama, {.micro = 2, .seq_len = 4, .valid_vocab = 60}));
+  CHECK(flops_of(other) == doctest::Approx(tokens * training_flops_per_token(llama, 4)));
 }
 
 namespace {

@@ -1,0 +1,92 @@
+// Llama's program: operands that fit, what is made again, and the work that the convention counts.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/models/build_model.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+Program llama(bool tied = false, std::int64_t kv_heads = 1, double dropout = 0) {
+  ModelConfig config = tiny_config();
+  config.arch = "llama";
+  config.kv_heads = kv_heads;
+  config.ffn = 24;
+  config.tied = tied;
+  return build_model(config, {.micro = 2, .seq_len = 4, .valid_vocab = 60, .dropout = dropout});
+}
+
+const Op& op_at(const Program& program, const std::string& path) {
+  const auto found = std::find_if(program.ops.begin(), program.ops.end(),
+                                  [&](const Op& op) { return op.path == path; });
+  REQUIRE(found != program.ops.end());
+  return *found;
+}
+
+std::string name_of(const Program& program, ValueId id) {
+  return id == kNoValue ? "-" : program.value(id).name;
+}
+
+int count(const Program& program, OpCode code) {
+  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(),
+                                        [&](const Op& op) { return op.code == code; }));
+}
+
+}  // namespace
+
+TEST_CASE("Llama: operands fit, differentiated, made again and cut, with and without dropout") {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const std::int64_t kv_heads : {1, 2}) {
+      for (const Recompute policy : {Recompute::none, Recompute::selective, Recompute::block}) {
+        const Program step = recompute(differentiate(llama(false, kv_heads, dropout)), policy);
+        verify(step);
+        ShardSpec spec = spec_of(1, 2, 2, 2, ShardSpec::Order::step);
+        for (spec.stage = 0; spec.stage <= 3; ++spec.stage) verify(shard(step, spec));
+      }
+    }
+  }
+}
+
+TEST_CASE("Llama: groups, and a head that is tied or not") {
+  const auto groups_of = [](const Program& program) {
+    std::string names;
+    for (const ParamGroup& group : program.groups) names += group.name + " ";
+    return names;
+  };
+  CHECK(groups_of(llama()) == "embed block0 block1 final head ");
+  CHECK(groups_of(llama(true)) == "embed block0 block1 final ");
+  const Program own = differentiate(llama()), tied = differentiate(llama(true));
+  CHECK(name_of(own, op_at(own, "head.grad").out[3]) == "lm_head.weight.grad");
+  CHECK(!op_at(own, "embed.grad").attrs.accumulate);
+  CHECK(name_of(tied, op_at(tied, "head.grad").out[3]) == "embed_tokens.weight.grad");
+  CHECK(op_at(tied, "embed.grad").attrs.accumulate);
+  CHECK(op_at(tied, "embed.grad").out[1] == kNoValue);
+}
+
+TEST_CASE("Llama: heads of keys are fewer, and the gradient turns back in rows") {
+  const Program program = differentiate(llama());
+  const auto value = [&](ValueId id) -> const Value& { return program.value(id); };
+  const Op& rotary = op_at(program, "block1.attn.rotary");
+  CHECK(value(rotary.in[0]).shape == Shape{1, 2, 2 + 2 * 1, 4, 8});
+  const Op& back = op_at(program, "block1.attn.rotary.grad");
+  CHECK(back.attrs.heads.inverse);
+  CHECK(back.attrs.heads.rows);
+  CHECK(value(back.in[0]).shape == Shape{8, (2 + 2) * 8});
+  CHECK(op_at(program, "block1.attn.qkv.grad.in").in[0] == back.out[0]);
+  // As many heads of keys as of queries: the shape that GPT-2 has.
+  const Program equal = llama(false, 2);
+  CHECK(equal.value(op_at(equal, "block0.attn").in[0]).shape == Shape{3, 2, 2, 4, 8});
+}
+
+TEST_CASE("Llama: selective makes norms, SwiGLU and attention again, not the turned heads") {
+  const Program program = recompute(differentiate(llama()), Recompute::selective);
+  CHECK(count(program, OpCode::rmsnorm) == 5 + 4);
+  CHECK(count(program, OpCode::swiglu) == 2 + 2);
+  CHECK(count(program, OpCode::attention) == 2 + 2);
+  CHECK(count(program, OpCode::rotary) == 2 + 2);  // forward, and back
+  CHECK(count(program, OpCode::linear) == 2 * 4);
+}
