@@ -146,6 +146,28 @@ TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
                                     .dweight = dtable.tensor()});
     check_own_loops("GELU", bench,
                     GeluBackward{.pre = in.view(), .dout = out.view(), .din = out.tensor()});
+    Buffer both = random_buffer(act, {rows, 2 * width}, 6), rstd(DType::f32, {rows});
+    Buffer scale = random_buffer(act, {width}, 7), dscale(DType::f32, {width});
+    check_own_loops(
+        "RMS norm", bench,
+        RmsNorm{
+            .in = in.view(), .weight = scale.view(), .out = out.tensor(), .rstd = rstd.tensor()});
+    check_own_loops("RMS norm backward", bench,
+                    RmsNormBackward{.dout = in.view(),
+                                    .in = in.view(),
+                                    .weight = scale.view(),
+                                    .rstd = rstd.view(),
+                                    .din = out.tensor(),
+                                    .dweight = dscale.tensor()});
+    check_own_loops("SwiGLU", bench, SwiGlu{.in = both.view(), .out = out.tensor()});
+    check_own_loops("SwiGLU backward", bench,
+                    SwiGluBackward{.in = both.view(), .dout = in.view(), .din = both.tensor()});
+    check_own_loops("rotary", bench,
+                    Rotary{.in = qkv.view(),
+                           .out = qkv.tensor(),
+                           .seq_len = time,
+                           .heads = heads,
+                           .kv_heads = heads});
     check_own_loops("add", bench, Add{.a = in.view(), .b = out.view(), .out = out.tensor()});
     Buffer w(DType::f32, {vocab, width}), m(DType::f32, {vocab, width}),
         v(DType::f32, {vocab, width});
