@@ -54,9 +54,10 @@ using Words = Pack<T, kPackOf<T>>;
 template <class T>
 struct Row {
   Words<T>* data;
-  Words<T>* staged;  // null: read the memory again
-  int vectors;       // that hold valid columns
-  int rest;          // valid columns of the last of them; 0: all
+  Words<T>* staged;  // the first of them, on chip; the rest is read again
+  int staged_vectors;
+  int vectors;  // that hold valid columns
+  int rest;     // valid columns of the last of them; 0: all
 
   __device__ void valid_part(int v, const Words<T>& words, float (&x)[kPackOf<T>]) const {
     words.get(x);
@@ -96,7 +97,7 @@ __device__ Softmax read_row(const Row<T>& row) {
     for (int j = 0; j < kInFlight; ++j) {
       const int v = first + j * threads;
       if (v >= row.vectors) break;
-      if (row.staged != nullptr) row.staged[v] = words[j];
+      if (v < row.staged_vectors) row.staged[v] = words[j];
       float x[kPackOf<T>];
       row.valid_part(v, words[j], x);
       add_vector<T>(x, mine);
@@ -109,7 +110,7 @@ template <class T>
 __device__ void write_gradient(const Row<T>& row, float lse, int wanted, float scale) {
   for (int v = static_cast<int>(threadIdx.x); v < row.vectors; v += static_cast<int>(blockDim.x)) {
     float x[kPackOf<T>];
-    row.valid_part(v, row.staged != nullptr ? row.staged[v] : row.data[v], x);
+    row.valid_part(v, v < row.staged_vectors ? row.staged[v] : row.data[v], x);
 #pragma unroll
     for (int i = 0; i < kPackOf<T>; ++i) x[i] = exp_below<T>(x[i], lse);
     if (v == wanted / kPackOf<T>) {
@@ -144,12 +145,11 @@ __device__ void write_zeros(Words<T>* row, int first, int end) {
 }
 
 template <class T>
-__global__ void softmax_rows(SoftmaxRows a, bool staged) {
+__global__ void softmax_rows(SoftmaxRows a, int staged_vectors) {
   T* const logits = static_cast<T*>(a.logits) + blockIdx.x * a.row_length;
   const int valid = static_cast<int>(a.valid_vocab);
   const int all = static_cast<int>(a.row_length) / kPackOf<T>;
-  const Row<T> row{reinterpret_cast<Words<T>*>(logits),
-                   staged ? dynamic_shared<Words<T>>() : nullptr,
+  const Row<T> row{reinterpret_cast<Words<T>*>(logits), dynamic_shared<Words<T>>(), staged_vectors,
                    (valid + kPackOf<T> - 1) / kPackOf<T>, valid % kPackOf<T>};
   const int wanted = a.targets[blockIdx.x];
   if (wanted < 0) {
@@ -200,17 +200,26 @@ int threads_for(std::int64_t vectors) {
   return threads;
 }
 
+/// What a block may hold on chip so that a multiprocessor has two of them: one loads while the
+/// other computes.
+std::int64_t shared_for_two(std::int64_t max_shared_bytes) {
+  constexpr std::int64_t kReserved = 1 << 10;  // of each block, by the system
+  constexpr std::int64_t kOwn = 2 * sizeof(float) * kMaxThreads / kWarp;
+  const std::int64_t bytes = (max_shared_bytes + kReserved) / 2 - kReserved - kOwn;
+  return bytes > 0 ? bytes : 0;
+}
+
 template <class T>
 cudaError_t launch_typed(const SoftmaxRows& a, cudaStream_t stream) {
-  constexpr std::int64_t kReserved = 1 << 10;  // of each block, by the system
+  constexpr std::int64_t kWord = sizeof(Words<T>);
   const std::int64_t vectors = (a.valid_vocab + kPackOf<T> - 1) / kPackOf<T>;
-  const std::int64_t bytes = vectors * 16;
-  const bool staged = a.gradient && 2 * (bytes + kReserved) <= a.max_shared_bytes;
+  const std::int64_t room = a.gradient ? shared_for_two(a.max_shared_bytes) / kWord : 0;
+  const std::int64_t staged = room < vectors ? room : vectors;
   return launch(
       softmax_rows<T>,
       {dim3(static_cast<unsigned>(a.rows)), dim3(static_cast<unsigned>(threads_for(vectors))),
-       staged ? static_cast<std::size_t>(bytes) : 0},
-      stream, a, staged);
+       static_cast<std::size_t>(staged * kWord)},
+      stream, a, static_cast<int>(staged));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct SoftmaxRows {
   std::int64_t valid_vocab = 0;  // columns from here on have probability 0
   bool gradient = false;         // the logits become gradients times `scale`
   float scale = 1;
-  int max_shared_bytes = 0;  // of the device: rows that fit twice are read from memory only once
+  int max_shared_bytes = 0;  // of a block: as much of a row as fits stays on chip
 };
 
 /// Cross-entropies of rows of logits, one block a row.

@@ -66,12 +66,12 @@ std::vector<std::int32_t> some_targets(const Sizes& s) {
 
 }  // namespace
 
-TEST_CASE("head: the same bits whether rows stay on chip or are read twice") {
+TEST_CASE("head: the same bits whether rows stay on chip, in part or whole, or are read twice") {
   for (const DType act : kActTypes) {
     for (const Sizes& s : {Sizes{37, 16, 3000, 2991, 16}, {5, 8, 9, 9, 5}, {6, 8, 70, 41, 4}}) {
       CAPTURE(s.vocab);
       std::string first;
-      for (const int shared : {0, 227 << 10}) {
+      for (const int shared : {0, 6 << 10, 227 << 10}) {
         ProductsBench bench(extents_of(s, act), {.seed = static_cast<std::uint64_t>(shared) + 1});
         bench.context().facts.max_shared_bytes = shared;
         HeadRun run(s, act, 1, some_targets(s));
