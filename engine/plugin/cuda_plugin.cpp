@@ -2,6 +2,7 @@
 #include "engine/comm/nccl/nccl_collectives.h"
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/describe.h"
+#include "engine/device/cuda/libraries.h"
 #include "engine/kernels/cuda/cuda_kernels.h"
 #include "engine/plugin/build_tag.h"
 #include "engine/plugin/plugin.h"
@@ -13,6 +14,7 @@ ds::Backend make_backend(const ds::AcceleratorOptions& options) {
   ds::Backend backend;
   backend.device = ds::cuda::make_cuda_device(options.local_rank, options.local_ranks);
   backend.kernels = ds::cuda::make_cuda_kernels(options.cache_dir);
+  if (options.local_ranks > 1) ds::cuda::nccl_library();  // said now, before ranks wait for others
   return backend;
 }
 

@@ -6,6 +6,8 @@ DS_BIN=${DS_BIN:-$DS_SOURCE/build/release/bin}
 DS_TESTS=${DS_TESTS:-$DS_SOURCE/build/release/tests}
 [ -x "$DS_BIN/dsrunner" ] && [ -x "$DS_TESTS/comm_rank" ] || { echo "FAILED: $DS_BIN/dsrunner and $DS_TESTS/comm_rank are to be built first"; exit 1; }
 dsrunner=$DS_BIN/dsrunner
+# These are tests of the CPU's ranks, also where there is a GPU; those of another backend name its plugin.
+export DSLAUNCH_CUDA_PLUGIN=${DSLAUNCH_CUDA_PLUGIN:-none}
 work=$(mktemp -d)
 pids=()
 finish() {
