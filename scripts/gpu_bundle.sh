@@ -55,6 +55,8 @@ done
 cp "$root"/tests/gpu/{run.sh,common.sh,steps.sh,bench.sh,report.awk,peer_pytorch.py} "$bundle/tests/gpu/"
 cp -r "$root/configs" "$bundle/configs"
 cp "$root/docs/gpu.md" "$bundle/docs/"
+licenses=$root/build/third_party/cudnn_frontend/licenses  # its headers are compiled into the backend
+[ ! -d "$licenses" ] || cp -r "$licenses" "$bundle/docs/cudnn_frontend_licenses"
 printf '#!/bin/sh\n# Everything that can be shown on this machine: --help says more.\nexec "$(dirname "$0")/tests/gpu/run.sh" "$@"\n' >"$bundle/run.sh"
 chmod +x "$bundle/run.sh"
 

@@ -1,5 +1,7 @@
 // Forward and backward of every op, on every backend and type, against the double-precision
 // reference.
+#include <cstdio>
+
 #include "conformance/harness.h"
 
 namespace ds::conformance {
@@ -267,6 +269,7 @@ TEST_CASE("no product falls back to a slow implementation") {
     for (const std::string& name : names) {
       CAPTURE(name);
       CHECK(name.rfind("ref", 0) != 0);
+      if (subject.options.accelerator) std::printf("implementation: %s\n", name.c_str());
       if (blocks && !subject.options.accelerator) CHECK(name.rfind("brg", 0) == 0);
     }
   });

@@ -21,7 +21,8 @@ step_conformance() {
       "$tests/conformance_kernels" "${filter[@]}" || status=$?
     ran=$(sed -n 's/^accelerator operations executed: //p' "$log")
     outcome conformance "attention=$attention" "$status" "${ran:-0}" \
-      "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')"
+      "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')$(
+        sed -n 's/^implementation: attention: /; by /p' "$log" | sort -u | tr -d '\n')"
   done
 }
 
