@@ -26,8 +26,11 @@ Note note_of(const std::string& text) {
   return note;
 }
 
-// NCCL's messages go where the rank's others go. What the user has set stays.
+// What the user has set stays. NCCL's messages go where the rank's others go. Two communicators of
+// one device deadlock when devices start their kernels in different orders: NCCL keeps the order in
+// which the host issued them (since 2.26), which is the program's on every rank.
 void set_environment() {
+  ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
   const bool talks = std::getenv("NCCL_DEBUG") != nullptr;
   if (talks) ::setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
 }

@@ -111,7 +111,7 @@ const LibraryName kCublasLt{"cuBLASLt", "libcublasLt.so.13", "DSLAUNCH_CUBLASLT"
                             "cublas",   "nvidia-cublas",     130000};
 const LibraryName kCudnn{"cuDNN", "libcudnn.so.9",     "DSLAUNCH_CUDNN",
                          "cudnn", "nvidia-cudnn-cu13", 90000};
-const LibraryName kNccl{"NCCL", "libnccl.so.2", "DSLAUNCH_NCCL", "nccl", "nvidia-nccl-cu13", 21800};
+const LibraryName kNccl{"NCCL", "libnccl.so.2", "DSLAUNCH_NCCL", "nccl", "nvidia-nccl-cu13", 22600};
 const LibraryName kNvrtc{"NVRTC",      "libnvrtc.so.13",    "DSLAUNCH_NVRTC",
                          "cuda_nvrtc", "nvidia-cuda-nvrtc", 0};
 
