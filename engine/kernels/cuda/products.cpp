@@ -19,8 +19,7 @@ constexpr int kCandidates = 8;
 /// A cache of algorithms is worth a line, never a job.
 void warn(const std::string& reason) {
   if (!reason.empty()) {
-    std::fprintf(stderr, "matrix products: the file of chosen algorithms is left alone: %s\n",
-                 reason.c_str());
+    std::fprintf(stderr, "matrix products: no file of chosen algorithms: %s\n", reason.c_str());
   }
 }
 
