@@ -18,6 +18,7 @@ struct Knobs {
   std::size_t memory = std::size_t{2} << 30;  // DS_EMULATION_MEMORY: bytes of each device
   int major = 9, minor = 0;                   // DS_EMULATION_COMPUTE=8.0: compute capability
   std::uint64_t fail_launch = 0;  // DS_EMULATION_FAIL_LAUNCH=K: the K-th launch fails (from 1)
+  bool hide = false;  // DS_EMULATION_HIDE=1: device memory is out of reach between calls of CUDA
   std::uint64_t fail_kernel = 0;  // DS_EMULATION_FAIL_KERNEL=K: the K-th to run ends the device
 };
 Knobs knobs();

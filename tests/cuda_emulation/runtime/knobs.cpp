@@ -27,6 +27,7 @@ Knobs knobs_of_environment() {
   knobs.memory = number_of("DS_EMULATION_MEMORY", knobs.memory);
   knobs.fail_launch = number_of("DS_EMULATION_FAIL_LAUNCH", 0);
   knobs.fail_kernel = number_of("DS_EMULATION_FAIL_KERNEL", 0);
+  knobs.hide = number_of("DS_EMULATION_HIDE", 0) != 0;
   const char* const driver = std::getenv("DS_EMULATION_DRIVER");
   knobs.driver = driver == nullptr || std::strcmp(driver, "none") != 0;
   if (const char* const compute = std::getenv("DS_EMULATION_COMPUTE"); compute != nullptr) {

@@ -3,9 +3,11 @@
 #include "memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -35,6 +37,37 @@ std::size_t first_changed(const std::byte* from, std::size_t bytes) {
 
 }  // namespace
 
+void Memory::protect(int rights) {
+  for (const auto& [data, piece] : pieces_) {
+    if (piece.type != cudaMemoryTypeDevice) continue;
+    if (mprotect(piece.mapped + kPage, piece.mapped_bytes - 2 * kPage, rights) != 0) std::abort();
+  }
+}
+
+void Memory::hide() {
+  if (!hides_ || hidden_) return;
+  protect(PROT_NONE);
+  hidden_ = true;
+}
+
+void Memory::show() {
+  if (!hidden_) return;
+  protect(PROT_READ | PROT_WRITE);
+  hidden_ = false;
+}
+
+void Memory::set_hides(bool hides) {
+  show();
+  hides_ = hides;
+  if (!hides) return;
+  // Kernels have a handler of their own while they run.
+  std::signal(SIGSEGV, [](int) {
+    constexpr char kText[] = "cuda_emulation: the host touched memory that is not its own\n";
+    static_cast<void>(!write(STDERR_FILENO, kText, sizeof(kText) - 1));
+    std::signal(SIGSEGV, SIG_DFL);  // the instruction is tried again, and ends the process
+  });
+}
+
 void* Memory::map_piece(std::size_t bytes, cudaMemoryType type) {
   const std::size_t room = to_pages(bytes + kGuard);
   const std::size_t whole = kPage + kPage + room + kPage;
@@ -54,6 +87,7 @@ void* Memory::map_piece(std::size_t bytes, cudaMemoryType type) {
 }
 
 void* Memory::allocate(std::size_t bytes, std::size_t capacity) {
+  show();
   if (bytes > capacity || used_ > capacity - bytes) return nullptr;
   void* const data = map_piece(bytes, cudaMemoryTypeDevice);
   if (data == nullptr) return nullptr;
@@ -65,6 +99,7 @@ void* Memory::allocate(std::size_t bytes, std::size_t capacity) {
 void* Memory::allocate_host(std::size_t bytes) { return map_piece(bytes, cudaMemoryTypeHost); }
 
 bool Memory::release(void* data, cudaMemoryType type, std::string* complaint) {
+  show();
   const auto piece = pieces_.find(static_cast<std::byte*>(data));
   if (piece == pieces_.end() || piece->second.type != type || piece->second.mapped == nullptr) {
     return false;
@@ -135,6 +170,7 @@ std::string Memory::complaint_of(std::byte* data, const Piece& piece) {
 }
 
 std::string Memory::check_guards() {
+  show();
   for (auto& [data, piece] : pieces_) {
     if (piece.reported) continue;
     std::string complaint = complaint_of(data, piece);

@@ -29,6 +29,12 @@ class Memory {
   /// What was written around any piece; empty if nothing. Complains once about each.
   std::string check_guards();
 
+  /// From now on the host must not touch device memory: as on a GPU, it has no such addresses.
+  void hide();
+  /// The device is at work.
+  void show();
+  void set_hides(bool hides);
+
  private:
   struct Piece {
     std::size_t bytes = 0;
@@ -42,7 +48,10 @@ class Memory {
   [[nodiscard]] Pieces::const_iterator find(const void* data) const;
   static std::string complaint_of(std::byte* data, const Piece& piece);
 
+  void protect(int rights);
+
   Pieces pieces_;
+  bool hides_ = false, hidden_ = false;
   std::size_t used_ = 0;
 };
 

@@ -85,11 +85,13 @@ void Runtime::run_first(Held& held, const std::shared_ptr<CUstream_st>& stream) 
   cudaError_t status = cudaSuccess;
   if (work.attempt != nullptr && work.unlocked) {
     stream->busy = true;
+    memory.hide();
     held.unlock();
     status = work.attempt();
     held.lock();
     stream->busy = false;
   } else if (work.attempt != nullptr) {
+    memory.show();
     status = work.attempt();
   }
   if (sticky_ != cudaSuccess) return;  // the queue is gone
@@ -150,6 +152,7 @@ void Runtime::run_in_background() {
   Held held(lock);
   while (true) {
     const std::uint64_t seen = activity_;
+    memory.hide();
     held.unlock();
     std::this_thread::sleep_for(kIdle);
     held.lock();
@@ -162,7 +165,9 @@ void Runtime::run_in_background() {
 cudaError_t Runtime::wait(Held& held, const std::function<bool()>& done) {
   draw_habits();
   while (sticky_ == cudaSuccess && !done()) {
-    if (!step(held)) changed_.wait_for(held, kPoll);
+    if (step(held)) continue;
+    memory.hide();
+    changed_.wait_for(held, kPoll);
   }
   return sticky_;
 }
@@ -204,6 +209,7 @@ void Runtime::reset_faults() {
 
 void Runtime::set_knobs(const Knobs& new_knobs) {
   knobs = new_knobs;
+  memory.set_hides(knobs.hide);
   random_ = Random(knobs.seed);
   launches = kernels_run_ = 0;
   draw_habits();

@@ -130,6 +130,7 @@ cudaError_t with_device(Body body) {
   Held held(runtime.lock);
   cudaError_t status = runtime.usable();
   if (status == cudaSuccess) status = body(runtime, held);
+  runtime.memory.hide();
   return remember(status);
 }
 /// For messages: the kernel's name where the dynamic loader knows it, else library and offset.
