@@ -89,6 +89,9 @@ std::vector<Choice> choices_for(const TrainConfig& config, int world_size) {
   std::vector<Choice> choices = all_choices();
   std::erase_if(choices, [&](const Choice& choice) {
     const double here = choice.stage == 0 ? tiles : tiles / world_size;
+    const bool moves =
+        choice.optimizer != OffloadDevice::none || choice.param != OffloadDevice::none;
+    if (moves && config.precision.master == MasterWeights::split16) return true;
     return choice.optimizer != OffloadDevice::none && here > kMostTiles;
   });
   return choices;

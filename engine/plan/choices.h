@@ -26,7 +26,7 @@ TrainConfig with_choice(TrainConfig config, const Choice& choice, bool order_giv
 std::vector<Choice> all_choices();
 /// Those of them for a job of `world_size` ranks whose states are not cut into more than 20,000
 /// tiles a rank (84 G parameters by default): no machine has room for so many, and their programs
-/// are huge.
+/// are huge. A master in two halves stays with its weights.
 std::vector<Choice> choices_for(const TrainConfig& config, int world_size);
 
 /// "zero.stage=3 recompute.policy=block", only what differs from `from`; "as it is" when nothing

@@ -172,6 +172,12 @@ TEST_CASE("choices: what differs, and the order that goes with the stage") {
   huge.model.hidden = 32768;
   for (const Choice& choice : choices_for(huge, 8)) CHECK(choice.optimizer == OffloadDevice::none);
   CHECK(choices_for(huge, 4096).size() > choices_for(huge, 8).size());
+  TrainConfig halves;
+  halves.precision.master = MasterWeights::split16;
+  for (const Choice& choice : choices_for(halves, 2)) {
+    CHECK(choice.optimizer == OffloadDevice::none);
+    CHECK(choice.param == OffloadDevice::none);
+  }
   const std::vector<Choice> all = all_choices();
   CHECK(std::ranges::find(all, whole) != all.end());
   for (const Choice& choice : all) {
