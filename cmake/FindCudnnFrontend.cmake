@@ -14,9 +14,16 @@ find_path(CudnnFrontend_CUDNN_INCLUDE_DIR cudnn_graph.h
   HINTS ${DS_CUDNN_DIR} ENV DS_CUDNN_DIR ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cudnn_places} PATH_SUFFIXES include)
 mark_as_advanced(CudnnFrontend_INCLUDE_DIR CudnnFrontend_CUDNN_INCLUDE_DIR)
 
+set(CudnnFrontend_VERSION "")
+if(CudnnFrontend_INCLUDE_DIR)
+  file(STRINGS ${CudnnFrontend_INCLUDE_DIR}/cudnn_frontend_version.h lines REGEX "define CUDNN_FRONTEND_M[AJINOR]+_VERSION")
+  string(REGEX REPLACE ".*MAJOR_VERSION +([0-9]+).*MINOR_VERSION +([0-9]+).*" "\\1.\\2" CudnnFrontend_VERSION "${lines}")
+endif()
+
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CudnnFrontend
   REQUIRED_VARS CudnnFrontend_INCLUDE_DIR CudnnFrontend_CUDNN_INCLUDE_DIR
+  VERSION_VAR CudnnFrontend_VERSION
   REASON_FAILURE_MESSAGE "attention by the own kernels (scripts/install_packages.sh build fetches the headers)")
 if(CudnnFrontend_FOUND AND NOT TARGET ds::cudnn_frontend)
   add_library(ds::cudnn_frontend INTERFACE IMPORTED)

@@ -226,6 +226,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   Scratch own;
   const OwnScratch pieces(own, p, true);
   std::size_t most = own.used();
+  if (!sdpa_is_built()) return most;
   // Reserved where cuDNN may come to be chosen: which one the target has is not known here.
   const AttentionWish wish = attention_wish(std::getenv("DSLAUNCH_CUDA_ATTENTION"));
   const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};

@@ -37,6 +37,9 @@ class Sdpa {
                    void* workspace, cudaStream_t stream) = 0;
 };
 
+/// Whether this build holds it.
+bool sdpa_is_built();
+
 /// Graphs for the current device, of compute capability 90 and the like; or, where there is none,
 /// for the device that cuDNN's JSON describes. Errors: Error{config}: cuDNN is missing, too old, or
 /// this build is without it.

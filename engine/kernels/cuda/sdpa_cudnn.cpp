@@ -256,6 +256,8 @@ class CudnnSdpa final : public Sdpa {
 
 }  // namespace
 
+bool sdpa_is_built() { return true; }
+
 std::unique_ptr<Sdpa> make_sdpa(int compute_capability, const std::string& device_json) {
   return std::make_unique<CudnnSdpa>(compute_capability, device_json);
 }
