@@ -34,6 +34,8 @@ accum = 2
 [train]
 steps = 3
 validate_batches = 2
+[determinism]
+order = "step"
 [device]
 backend = "cuda"
 END
