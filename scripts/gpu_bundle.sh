@@ -60,6 +60,10 @@ licenses=$root/build/third_party/cudnn_frontend/licenses  # its headers are comp
 printf '#!/bin/sh\n# Everything that can be shown on this machine: --help says more.\nexec "$(dirname "$0")/tests/gpu/run.sh" "$@"\n' >"$bundle/run.sh"
 chmod +x "$bundle/run.sh"
 
+status=0
+said=$(LD_LIBRARY_PATH=$bundle/lib DSLAUNCH_CUDA_PLUGIN=$bundle/bin/libdsengine_cuda.so "$bundle/bin/gpu_probe" 2>&1) || status=$?
+[ $status = 0 ] || [ $status = 77 ] || { echo "gpu_bundle: the backend cannot be used: $said" >&2; exit 1; }
+
 tar -C "$work" -czf "$work/packed" gpu_bundle
 mib=$(($(stat -c %s "$work/packed") / 1048576 + 1))
 if [ "$mib" -gt $limit_mib ]; then
