@@ -3,9 +3,10 @@
 # (scripts/gpu_bundle.sh). docs/gpu.md says what each step shows; tests/gpu/results/README.md, what it writes.
 #
 #   tests/gpu/run.sh [--only STEP,...] [--quick] [--budget SECONDS] [--rounds N] [--no-peer]
-#                    [--results FOLDER] [--logs FOLDER]
+#                    [--host-memory SIZE] [--results FOLDER] [--logs FOLDER]
 #   steps: conformance equality losses sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
 #          bench:offload bench:kernels
+#   --host-memory 110G: what benchmarks may offload to, on a machine whose memory is larger than it looks
 #   tests/gpu/run.sh --self-test     this script's own logic, in seconds, on an emulated device
 #                                    (DSLAUNCH_CUDA_PLUGIN); proves nothing about a GPU
 #
@@ -13,19 +14,20 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-only='' quick='' budget='' rounds='' peer=1 results=$here/results logs='' self_test=''
+only='' quick='' budget='' rounds='' peer=1 results=$here/results logs='' self_test='' host_memory=''
 die() { echo "run.sh: $*" >&2; exit 64; }
 while [ $# -gt 0 ]; do
   case $1 in
     --only) only=${2:?}; shift ;;
     --budget) budget=${2:?}; shift ;;
     --rounds) rounds=${2:?}; shift ;;
+    --host-memory) host_memory=${2:?}; shift ;;
     --results) results=${2:?}; shift ;;
     --logs) logs=${2:?}; shift ;;
     --quick) quick=1 ;;
     --no-peer) peer='' ;;
     --self-test) self_test=1 ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "unknown option $1; --help lists them" ;;
   esac
   shift
