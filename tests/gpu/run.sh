@@ -4,7 +4,7 @@
 #
 #   tests/gpu/run.sh [--only STEP,...] [--quick] [--budget SECONDS] [--rounds N] [--no-peer]
 #                    [--host-memory SIZE] [--results FOLDER] [--logs FOLDER]
-#   steps: conformance equality losses sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
+#   steps: conformance equality losses ranks sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
 #          bench:offload bench:kernels
 #   --host-memory 110G: what benchmarks may offload to, on a machine whose memory is larger than it looks
 #   tests/gpu/run.sh --self-test     this script's own logic, in seconds, on an emulated device
@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
 done
 for step in ${only//,/ }; do
   case $step in
-    conformance | equality | losses | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload | \
+    conformance | equality | losses | ranks | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload | \
       bench:kernels) ;;
     *) die "no step '$step'; --help lists them" ;;
   esac
@@ -67,6 +67,7 @@ gather_facts
 wanted conformance && step_conformance
 wanted equality && step_equality
 wanted losses && step_losses
+wanted ranks && step_ranks
 wanted sanitizer && step_sanitizer
 if wanted_any_bench; then
   bench_peak

@@ -8,11 +8,11 @@ failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 : "${DSLAUNCH_CUDA_PLUGIN:?the emulated plugin}"
 
-"$source/tests/gpu/run.sh" --self-test --results "$work/results" --logs "$work/logs" >"$work/out" 2>&1
+DS_EMULATION_DEVICES=2 "$source/tests/gpu/run.sh" --self-test --results "$work/results" --logs "$work/logs" >"$work/out" 2>&1
 status=$?
 json=$(echo "$work"/results/*.json) table=$(echo "$work"/results/*.txt)
 [ $status = 0 ] || { cat "$work/out"; fail "exit $status"; for log in "$work"/logs/*; do echo "== $log"; tail -n 5 "$log"; done; }
-for step in conformance equality losses sanitizer bench; do
+for step in conformance equality losses ranks sanitizer bench; do
   grep -q "^$step " "$table" || fail "no step $step in the table"
 done
 grep -q '^EMULATED' "$table" || fail "the table does not say that it was emulated"

@@ -89,6 +89,35 @@ step_losses() {
   done
 }
 
+# Ranks on GPUs of their own, by NCCL: the weights of one rank. One GPU has nothing to show: a world of one rank needs no
+# NCCL, and NCCL refuses two processes on one GPU.
+step_ranks() {
+  local gpus stage status hash first='' keys ran=0 name
+  gpus=$(sed -n 's/^device_count //p' "$logs/probe.log")
+  if [ "$gpus" -lt 2 ]; then
+    step ranks all skip 0 0 "one GPU: a world of one has no NCCL, and NCCL refuses two processes on one GPU"
+    return
+  fi
+  small_text
+  printf '[data]\ntrain = "%s"\nvalidation = 0\n' "$work/text" >"$work/train.toml"
+  keys=(device.backend=cuda model.layers=3 model.hidden=48 model.heads=3 data.seq_len=32 batch.micro=2 batch.accum=1
+    precision.dtype=bf16 train.steps=4 determinism.virtual_ranks="$gpus" determinism.order=step)
+  for stage in alone 0 2 3; do
+    status=0 name=ranks_$stage
+    if [ $stage = alone ]; then
+      logged $name 60 "$bin/dsrunner" "$work/train.toml" "${keys[@]}" log.dir="$work/$name" || status=$?
+    else
+      logged $name 120 "$bin/dslaunch" --host "localhost:$gpus" "$work/train.toml" "${keys[@]}" zero.stage=$stage \
+        log.dir="$work/$name" || status=$?
+    fi
+    hash=$(sed -n 's/.*"weights_hash": "\([0-9a-f]*\)".*/\1/p' "$work/$name/summary.json" 2>/dev/null)
+    [ "${hash:-none}" = "${first:=$hash}" ] || status=1
+    ran=$([ $status = 0 ] && echo 4 || echo 0)
+    outcome ranks "$([ $stage = alone ] && echo 'one rank' || echo "$gpus ranks, stage $stage")" $status "$ran" \
+      "$([ $status = 0 ] && echo "weights $hash" || last_words "$log")"
+  done
+}
+
 # memcheck and racecheck on small cases, where the tool exists and can watch this device at all.
 step_sanitizer() {
   local tool found='' place status ran
