@@ -63,28 +63,36 @@ compare_losses() {
 # bf16: the CPU's own distance from its fp32 losses is what roundings to 8 bits do to them. The GPU rounds at the
 #       same places, with other errors of the same size: at most twice that distance, and 2e-4 for the rest.
 step_losses() {
-  local keys steps=20 dtype tolerance base difference count status
   small_text
+  losses_against_cpu gpt2
+  losses_against_cpu llama model.arch=llama model.kv_heads=1
+}
+
+# losses_against_cpu NAME KEYS...: of one architecture
+losses_against_cpu() {
+  local model=$1 keys steps=20 dtype tolerance base difference count status
+  shift
   [ -n "$self_test" ] && steps=2
   keys=(model.layers=3 model.hidden=192 model.heads=3 data.seq_len=128 batch.micro=4 batch.accum=2 optimizer.lr=1e-3
     determinism.virtual_ranks=2 model.dropout=0.1 train.steps=$steps)
   [ -n "$self_test" ] && keys+=(model.hidden=32 model.heads=2 model.layers=1 data.seq_len=16 batch.micro=1)
+  keys+=("$@")
   for dtype in fp32 bf16; do
-    losses_of cpu_$dtype cpu precision.dtype=$dtype "${keys[@]}" || { outcome losses "cpu $dtype" $? 0 "$(last_words "$log")"; return; }
+    losses_of "${model}_cpu_$dtype" cpu precision.dtype=$dtype "${keys[@]}" || { outcome losses "$model, cpu $dtype" $? 0 "$(last_words "$log")"; return; }
   done
-  base=$(compare_losses "$work/cpu_fp32" "$work/cpu_bf16" | cut -d ' ' -f 1)
+  base=$(compare_losses "$work/${model}_cpu_fp32" "$work/${model}_cpu_bf16" | cut -d ' ' -f 1)
   for dtype in fp32 bf16; do
     tolerance=1e-4
     [ $dtype = bf16 ] && tolerance=$(awk -v b="$base" 'BEGIN { printf "%.3g", 2 * b + 2e-4 }')
     status=0
-    losses_of gpu_$dtype cuda precision.dtype=$dtype "${keys[@]}" || status=$?
+    losses_of "${model}_gpu_$dtype" cuda precision.dtype=$dtype "${keys[@]}" || status=$?
     if [ $status != 0 ]; then
-      outcome losses "$dtype against the CPU" $status 0 "$(last_words "$log")"
+      outcome losses "$model, $dtype against the CPU" $status 0 "$(last_words "$log")"
       continue
     fi
-    read -r difference count <<<"$(compare_losses "$work/cpu_$dtype" "$work/gpu_$dtype")"
+    read -r difference count <<<"$(compare_losses "$work/${model}_cpu_$dtype" "$work/${model}_gpu_$dtype")"
     awk -v d="$difference" -v t="$tolerance" -v n="$count" -v s="$steps" 'BEGIN { exit !(d <= t && n == s) }' || status=1
-    outcome losses "$dtype against the CPU" $status "$count" \
+    outcome losses "$model, $dtype against the CPU" $status "$count" \
       "$count steps, differ by $difference of the loss; tolerance $tolerance"
   done
 }
