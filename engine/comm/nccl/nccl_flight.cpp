@@ -112,33 +112,31 @@ void NcclGroup::find_trouble(Clock::time_point now) {
   std::string operation, why;
   {
     const std::lock_guard lock(mutex_);
-    const Flight* const oldest = log_.oldest();
-    operation = oldest != nullptr ? text_of(*oldest) : "between operations";
     if (const Flight* const late = log_.late(now))
       why = fmt::format("no answer after {:.3g} s", seconds(now - late->since));
     if (!hopeless_.empty()) why = hopeless_;
     if (news) why = *news;
+    if (why.empty()) return;
+    const Flight* const oldest = log_.oldest();
+    operation = oldest != nullptr ? text_of(*oldest) : "between operations";
   }
-  if (!why.empty()) fail(operation, why);
+  fail(operation, why);
 }
 
 // The guard sees an operation as one that this rank waits in when its stream has got there.
 void NcclGroup::tell_guard() {
   if (watch_ == nullptr) return;
-  Flight waits;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const Flight* const oldest = log_.oldest()) waits = *oldest;
-  }
-  const bool does_wait = waits.state == Flight::State::running;
-  const Clock::time_point since = does_wait ? waits.since : Clock::time_point{};
+  const std::lock_guard lock(mutex_);
+  const Flight* const oldest = log_.oldest();
+  const bool does_wait = oldest != nullptr && oldest->state == Flight::State::running;
+  const Clock::time_point since = does_wait ? oldest->since : Clock::time_point{};
   if (since == told_since_) return;
   told_since_ = since;
   if (!does_wait) return watch_->end();
   // What all_to_all moves is known to no member alone.
-  const bool is_known = std::string_view(waits.operation) != "all_to_all";
-  watch_->begin(waits.is_collective ? waits.number : 0, waits.operation, waits.about,
-                is_known ? waits.bytes : 0);
+  const bool is_known = std::string_view(oldest->operation) != "all_to_all";
+  watch_->begin(oldest->is_collective ? oldest->number : 0, oldest->operation, oldest->about,
+                is_known ? oldest->bytes : 0);
 }
 
 void NcclGroup::on_hopeless(const std::string& reason) {
