@@ -3,6 +3,7 @@
 
 #include <dynamic_shared.cuh>
 #include <string>
+#include <thread>
 
 #include "launch.h"
 
@@ -159,6 +160,16 @@ TEST_CASE("threads that do not reach a barrier are named") {
   CHECK(cudaPeekAtLastError() == cudaErrorLaunchFailure);  // ends the device
   emulation::reset_faults();
   CHECK(cudaPeekAtLastError() == cudaSuccess);
+}
+
+TEST_CASE("a fault of work that nobody waits for ends the device once") {
+  const DeviceArray<int> out(64);
+  launch(&half_returns, 1, 64, 0, nullptr, out.data());
+  while (emulation::fault().empty()) std::this_thread::yield();
+  CHECK(cudaPeekAtLastError() == cudaErrorLaunchFailure);
+  CHECK(cudaStreamQuery(nullptr) == cudaErrorLaunchFailure);
+  emulation::reset_faults();
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
 TEST_CASE("writes outside of memory are caught") {
