@@ -139,11 +139,11 @@ TEST_CASE("a rank that does not come is named, the stream is released, the group
     const std::string head =
         fmt::format("rank {} (of group world): all_gather gather.block3: ", rank);
     CHECK_MESSAGE(message.starts_with(head), message);
-    CHECK_MESSAGE(contains(message, "no answer after 0.3"), message);
+    CHECK_MESSAGE(contains(message, "no answer after "), message);
     CHECK_MESSAGE(contains(message, "the last that ended was all_gather (number 1)"), message);
     CHECK_MESSAGE(contains(later[rank], "barrier: the group failed before: rank"), later[rank]);
   }
-  CHECK_MESSAGE(contains(errors[0] + errors[1], "no answer from rank 2 after 2 s"), errors[0]);
+  CHECK_MESSAGE(contains(errors[0] + errors[1], "rank 2 after "), errors[0]);
 }
 
 TEST_CASE("ranks that issue different operations are told so long before the deadline") {

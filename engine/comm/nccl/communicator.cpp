@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Most calls are through within microseconds: NCCL does them in a thread that it makes for each.
-constexpr int kEagerLooks = 1000;
+constexpr Clock::duration kEager = 300us;
 constexpr Clock::duration kLookEvery = 100us;
 
 CommResult result_of(ncclResult_t code) {
@@ -83,17 +83,18 @@ Communicator::Failure Communicator::look() {
 
 Communicator::Failure Communicator::settle(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   const Clock::time_point begun = Clock::now();
-  for (int looks = 0; is_in_progress(state_); ++looks) {
+  while (is_in_progress(state_)) {
     ncclResult_t news = ncclSuccess;
     const ncclResult_t code = api_.comm_get_async_error(comm_, &news);
     if (Failure failure = take(CommCall::look, code == ncclSuccess ? news : code)) return failure;
     if (!is_in_progress(state_)) break;
-    if (looks >= kEagerLooks && deadline.passed())
+    const Clock::duration span = Clock::now() - begun;
+    if (deadline.passed()) {
       return fmt::format("no answer after {:.3g} s: NCCL is still {}",
-                         std::chrono::duration<double>(Clock::now() - begun).count(),
-                         name_of(state_));
+                         std::chrono::duration<double>(span).count(), name_of(state_));
+    }
     lock.unlock();
-    if (looks < kEagerLooks) {
+    if (span < kEager) {
       std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(kLookEvery);
