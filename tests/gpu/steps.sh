@@ -30,7 +30,7 @@ step_conformance() {
 step_equality() {
   local cells=40 steps=20 status=0 ran
   [ -n "$quick" ] && cells=12
-  [ -n "$self_test" ] && cells=0 steps=1
+  [ -n "$self_test" ] && cells=0 steps=2
   logged equality 240 "$tests/equality_matrix" --backend cuda --cells $cells --steps $steps --seed 7 || status=$?
   ran=$(grep -cE '^[0-9a-f]{32}  (same|first|DIFFERS)' "$log")
   outcome equality "$cells random cells and hard ones" $status "$ran" "$(last_words "$log")"
