@@ -65,22 +65,44 @@ struct WordOf<2> {
   using Type = unsigned short;
 };
 
-/// kCount elements beside each other, aligned to all their bytes.
+/// kCount elements beside each other, aligned to all their bytes. Words are put together by hand:
+/// else the compiler takes some accesses of 16 bytes apart.
 template <class T, int kCount>
 struct Pack {
-  typename WordOf<kCount* static_cast<int>(sizeof(T))>::Type word;
+  static constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  typename WordOf<kBytes>::Type word;
 
   __device__ void get(float (&x)[kCount]) const {
-    T at[kCount];
-    __builtin_memcpy(at, &word, sizeof(word));
+    if constexpr (sizeof(T) == 2 && kCount > 1) {
+      unsigned words[kBytes / 4];
+      __builtin_memcpy(words, &word, sizeof(word));
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = to_float(at[i]);
+      for (int i = 0; i < kBytes / 4; ++i) {
+        x[2 * i] = to_float(T{static_cast<std::uint16_t>(words[i])});
+        x[2 * i + 1] = to_float(T{static_cast<std::uint16_t>(words[i] >> 16)});
+      }
+    } else {
+      T at[kCount];
+      __builtin_memcpy(at, &word, sizeof(word));
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) x[i] = to_float(at[i]);
+    }
   }
   __device__ void set(const float (&x)[kCount]) {
-    T at[kCount];
+    if constexpr (sizeof(T) == 2 && kCount > 1) {
+      unsigned words[kBytes / 4];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) at[i] = from_float<T>(x[i]);
-    __builtin_memcpy(&word, at, sizeof(word));
+      for (int i = 0; i < kBytes / 4; ++i) {
+        words[i] = from_float<T>(x[2 * i]).bits |
+                   static_cast<unsigned>(from_float<T>(x[2 * i + 1]).bits) << 16;
+      }
+      __builtin_memcpy(&word, words, sizeof(word));
+    } else {
+      T at[kCount];
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) at[i] = from_float<T>(x[i]);
+      __builtin_memcpy(&word, at, sizeof(word));
+    }
   }
 };
 
@@ -94,9 +116,28 @@ __device__ inline void load(const T* p, float (&x)[kCount]) {
 }
 template <int kCount, class T>
 __device__ inline void store(T* p, const float (&x)[kCount]) {
+  using Word = decltype(Pack<T, kCount>::word);
   Pack<T, kCount> pack;
   pack.set(x);
-  *reinterpret_cast<Pack<T, kCount>*>(p) = pack;
+  if constexpr (sizeof(Word) == 16) {
+    __stwb(reinterpret_cast<Word*>(p), pack.word);  // one instruction, whatever the compiler thinks
+  } else {
+    *reinterpret_cast<Word*>(p) = pack.word;
+  }
+}
+
+/// Sums in f32 at a multiple of 16 bytes, by accesses of 16 where they come in fours.
+template <int kCount>
+__device__ inline void store_sums(float* p, const float (&x)[kCount], bool accumulate) {
+  constexpr int kStep = kCount < 4 ? kCount : 4;
+#pragma unroll
+  for (int k = 0; k < kCount; k += kStep) {
+    float to[kStep] = {};
+    if (accumulate) load<kStep>(p + k, to);
+#pragma unroll
+    for (int i = 0; i < kStep; ++i) to[i] += x[k + i];
+    store<kStep>(p + k, to);
+  }
 }
 
 /// Elements of T in one access of 16 bytes.

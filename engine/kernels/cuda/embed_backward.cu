@@ -15,20 +15,6 @@ struct TokenSums {
   std::int64_t rows, width;
 };
 
-/// to (+)= sums, by accesses of 16 bytes where elements come in fours.
-template <int kCount>
-__device__ void add_to(float* to, const float (&sums)[kCount], bool accumulate) {
-  constexpr int kStep = kCount < 4 ? kCount : 4;
-#pragma unroll
-  for (int k = 0; k < kCount; k += kStep) {
-    float x[kStep] = {};
-    if (accumulate) load<kStep>(to + k, x);
-#pragma unroll
-    for (int i = 0; i < kStep; ++i) x[i] += sums[k + i];
-    store<kStep>(to + k, x);
-  }
-}
-
 /// Adds up to 32 rows, order[first] ..., to `sums`, as many as have the token `key`; gives how
 /// many. All lanes call together.
 template <class T, int kCount>
@@ -55,7 +41,7 @@ template <int kCount>
 __device__ void add_to_table(const TokenSums& a, std::uint32_t key, std::int64_t column,
                              const float (&sums)[kCount]) {
   if (column >= a.width) return;
-  add_to<kCount>(a.dwte + key * a.width + column, sums, true);
+  store_sums<kCount>(a.dwte + key * a.width + column, sums, true);
 }
 
 /// blockIdx.x: eight places of the sorted rows, one a warp; blockIdx.y: columns. The warp at a
@@ -115,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int k = 0; k < kCount; ++k) sums[k] += x[k];
   }
-  add_to<kCount>(dwpe + i, sums, accumulate);
+  store_sums<kCount>(dwpe + i, sums, accumulate);
 }
 
 int passes_of(std::int64_t vocab) {

@@ -125,11 +125,8 @@ __global__ void __launch_bounds__(kMostThreads) norm_backward_kernel(NormBackwar
     const int c = first + j * step;
     if (c >= a.width) continue;
     const std::int64_t at = blockIdx.x * a.width + c;
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      a.dweight_parts[at + i] = dweight[j][i];
-      if (a.dbias_parts != nullptr) a.dbias_parts[at + i] = dbias[j][i];
-    }
+    store_sums<kCount>(a.dweight_parts + at, dweight[j], false);
+    if (a.dbias_parts != nullptr) store_sums<kCount>(a.dbias_parts + at, dbias[j], false);
   }
 }
 

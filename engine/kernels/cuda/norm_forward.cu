@@ -23,6 +23,38 @@ __device__ float row_sum(float x, int warps, float* shared) {
   return x;
 }
 
+/// This thread's part of a row, with the residual added: all of it is on its way before any of it
+/// is used. Gives the part's sum.
+template <class T, int kCount, int kPacks>
+__device__ float read_row(const NormForward& a, std::int64_t at, int first, int step, int end,
+                          float (&x)[kPacks][kCount]) {
+  Pack<T, kCount> in[kPacks], delta[kPacks];
+#pragma unroll
+  for (int j = 0; j < kPacks; ++j) {
+    const int c = first + j * step;
+    if (c >= end) continue;
+    in[j] = load_pack<kCount>(static_cast<const T*>(a.in) + at + c);
+    if (a.delta != nullptr) delta[j] = load_pack<kCount>(static_cast<const T*>(a.delta) + at + c);
+  }
+  float total = 0;
+#pragma unroll
+  for (int j = 0; j < kPacks; ++j) {
+    const int c = first + j * step;
+    if (c >= end) continue;
+    in[j].get(x[j]);
+    if (a.delta != nullptr) {
+      float more[kCount];
+      delta[j].get(more);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) x[j][i] = rounded_as<T>(x[j][i] + more[i]);
+      store<kCount>(static_cast<T*>(a.sum) + at + c, x[j]);
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) total += x[j][i];
+  }
+  return total;
+}
+
 /// A row is shared by `warps` warps; a block has as many rows as fit its threads.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kMostThreads) norm_kernel(NormForward a, int warps) {
@@ -35,22 +67,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_kernel(NormForward a, int w
   const int first = (warp % warps * 32 + lane) * kCount, step = warps * 32 * kCount;
   const std::int64_t at = row * width;
   float x[kPacks][kCount];
-  float total = 0;
-#pragma unroll
-  for (int j = 0; j < kPacks; ++j) {
-    const int c = first + j * step;
-    if (c >= end) continue;
-    load<kCount>(static_cast<const T*>(a.in) + at + c, x[j]);
-    if (a.delta != nullptr) {
-      float delta[kCount];
-      load<kCount>(static_cast<const T*>(a.delta) + at + c, delta);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) x[j][i] = rounded_as<T>(x[j][i] + delta[i]);
-      store<kCount>(static_cast<T*>(a.sum) + at + c, x[j]);
-    }
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) total += x[j][i];
-  }
+  const float total = read_row<T, kCount, kPacks>(a, at, first, step, end, x);
   const bool centred = a.mean != nullptr;
   const float mean = centred ? row_sum(total, warps, shared[0]) / static_cast<float>(width) : 0.0F;
   float squares = 0;
