@@ -49,7 +49,12 @@ class CudaBench {
   template <class Op>
   void run(Op op) {
     for_each_tensor(op, [&](auto& tensor, auto...) { move(tensor); });
-    cuda::run(context_, op, stream_);
+    try {
+      cuda::run(context_, op, stream_);
+    } catch (const Error& error) {
+      const std::string why = error.what() + ("; " + emulation::fault());
+      FAIL(why);
+    }
     CHECK(cudaStreamSynchronize(stream_) == cudaSuccess);
     CHECK(emulation::fault() == "");
     for (auto& [host, piece] : pieces_) {

@@ -55,7 +55,7 @@ TEST_CASE("casts: every kind of number") {
   const std::int64_t n = 20011;
   Bench bench(cpu(), {});
   for (const CudaOptions& way : kWays) {
-    CudaBench cuda({}, way);
+    CudaBench cuda(Kernels::Extents{}, way);
     for (const DType type : {DType::bf16, DType::f16}) {
       Buffer in = random_bits(n, 3), want(type, {n}), got(type, {n});
       bench.run(Cast{.in = in.view(), .out = want.tensor()});
@@ -75,7 +75,7 @@ TEST_CASE("dropout: the CPU's elements and values; in place too") {
   const std::vector<std::int64_t> samples{0x500000003, 0, 17};
   Bench bench(cpu(), {});
   for (const CudaOptions& way : kWays) {
-    CudaBench cuda({}, way);
+    CudaBench cuda(Kernels::Extents{}, way);
     for (const DType act : kActTypes) {
       for (const std::int64_t each : {1, 63, 64, 65, 128, 2312, 8200}) {
         CAPTURE(each);
@@ -100,7 +100,7 @@ TEST_CASE("dropout: the CPU's elements and values; in place too") {
 TEST_CASE("normal numbers: any part of a tensor") {
   Bench bench(cpu(), {});
   for (const CudaOptions& way : kWays) {
-    CudaBench cuda({}, way);
+    CudaBench cuda(Kernels::Extents{}, way);
     for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, std::int64_t{62},
                                      std::int64_t{12345}, (std::int64_t{1} << 34) + 3}) {
       Buffer want(DType::f32, {5003}), got(DType::f32, {5003});
@@ -121,7 +121,7 @@ TEST_CASE("normal numbers: any part of a tensor") {
 TEST_CASE("sums of squares: every leaf's bits, the tree's, and what is not finite") {
   Bench bench(cpu(), {});
   for (const CudaOptions& way : kWays) {
-    CudaBench cuda({}, way);
+    CudaBench cuda(Kernels::Extents{}, way);
     for (const std::int64_t n :
          {1, 15, 1023, 1024, 1025, 5 * 1024, 64 * 1024, 64 * 1024 + 1, 200 * 1024 + 77}) {
       CAPTURE(n);
@@ -214,7 +214,7 @@ void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, boo
   CAPTURE(name_of(act));
   CAPTURE(split);
   Bench bench(cpu(), {});
-  CudaBench cuda({}, way);
+  CudaBench cuda(Kernels::Extents{}, way);
   State want(n, act), got(n, act);
   bench.run(want.op(type, nesterov, split, with_weights));
   cuda.run(got.op(type, nesterov, split, with_weights));
