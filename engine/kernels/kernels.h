@@ -80,6 +80,10 @@ class Kernels {
   /// work).
   virtual double measure_matrix_peak(DType act) = 0;
 
+  /// What beside the device decides bits: libraries with their versions, which of several ways is
+  /// taken. Ranks compare it.
+  [[nodiscard]] virtual std::string arithmetic() const { return {}; }
+
   /// The library's names of the matrix products made so far, for tests: a slow fallback must be
   /// seen.
   [[nodiscard]] virtual std::vector<std::string> product_implementations() const = 0;

@@ -35,6 +35,9 @@ class AttentionPart final : public Part {
   [[nodiscard]] std::vector<std::string> implementations() const override {
     return {used_.begin(), used_.end()};
   }
+  [[nodiscard]] std::string arithmetic() const override {
+    return sdpa_ ? fmt::format("cuDNN {}", support_.cudnn_version) : "own attention";
+  }
 
   /// cuDNN when it is to make the problem, its memory is aligned as cuDNN wants, and its scratch
   /// fits; else null.

@@ -29,6 +29,8 @@ class Part {
   virtual ~Part() = default;
   /// The names of what was made so far.
   [[nodiscard]] virtual std::vector<std::string> implementations() const { return {}; }
+  /// Its library and version, and what was asked of it.
+  [[nodiscard]] virtual std::string arithmetic() const { return {}; }
 };
 
 struct Context {

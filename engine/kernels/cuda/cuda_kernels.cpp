@@ -82,6 +82,10 @@ class CudaKernels final : public Kernels {
   }
 
   [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_row; }
+  [[nodiscard]] std::string arithmetic() const override {
+    return context_.products->arithmetic() + ", " + context_.attention->arithmetic();
+  }
+
   [[nodiscard]] std::vector<std::string> product_implementations() const override {
     std::vector<std::string> names = context_.products->implementations();
     const std::vector<std::string> attention = context_.attention->implementations();

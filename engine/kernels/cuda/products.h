@@ -36,6 +36,10 @@ class Products final : public Part {
   [[nodiscard]] bool run(const Product& product, std::byte* workspace, cudaStream_t stream);
 
   [[nodiscard]] std::vector<std::string> implementations() const override { return names_; }
+  [[nodiscard]] std::string arithmetic() const override {
+    return fmt::format("cuBLASLt {}{}", library_.lt->GetVersion(),
+                       choice_.by_time ? ", by time" : "");
+  }
 
  private:
   struct Known {
