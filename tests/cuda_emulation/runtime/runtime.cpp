@@ -64,7 +64,6 @@ bool Runtime::may_run(const CUstream_st& stream) {
 
 bool Runtime::step(Held& held) {
   if (sticky_ != cudaSuccess) return false;  // a device that ended does no more
-  if (sticky_ != cudaSuccess) return false;  // what is queued stays undone
   std::shared_ptr<CUstream_st> chosen;
   std::uint64_t candidates = 0;
   for (const auto& stream : streams_) {
