@@ -36,6 +36,8 @@ for job in "1 0 true" "2 0 false" "2 3 true" "4 2 true"; do
   echo "$name $hash"
 done
 
+[ $failures = 0 ] || exit 1  # what follows would only wait
+
 # NCCL finds an error: its own words, and the others learn which rank it was.
 DS_FAKE_NCCL=error=1:6 start_job 2 error "${long[@]}" zero.stage=2
 ends error 0
