@@ -80,8 +80,8 @@ class Kernels {
   /// work).
   virtual double measure_matrix_peak(DType act) = 0;
 
-  /// What beside the device decides bits: libraries with their versions, which of several ways is
-  /// taken. Ranks compare it.
+  /// Of an accelerator: what decides bits of its results, as the chip, libraries with their versions
+  /// and which of several ways is taken. Ranks compare it. Empty: the device's description says it.
   [[nodiscard]] virtual std::string arithmetic() const { return {}; }
 
   /// The library's names of the matrix products made so far, for tests: a slow fallback must be

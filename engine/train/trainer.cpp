@@ -80,8 +80,9 @@ void Trainer::bind_all() {
 
 void Trainer::agree() const {
   const Deadline deadline = Deadline::after(context_.comm_timeout);
-  const ArithmeticFacts facts{.kernels = backend_.device->description(),
-                              .libraries = library_versions() + backend_.kernels->arithmetic(),
+  const std::string chip = backend_.kernels->arithmetic();
+  const ArithmeticFacts facts{.kernels = chip.empty() ? backend_.device->description() : chip,
+                              .libraries = library_versions(),
                               .data = data_.train.identity() + "/" + data_.validation.identity()};
   require_agreement(world_, "build", build_id(), deadline);
   require_agreement(world_, "settings that decide bits", digest_of(arithmetic_list(config_, facts)),

@@ -83,7 +83,10 @@ class CudaKernels final : public Kernels {
 
   [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_row; }
   [[nodiscard]] std::string arithmetic() const override {
-    return context_.products->arithmetic() + ", " + context_.attention->arithmetic();
+    // The driver and the size of memory decide no bits; libraries choose by the multiprocessors.
+    return fmt::format("CUDA {}.{} with {} multiprocessors, {}, {}", context_.facts.compute_major,
+                       context_.facts.compute_minor, context_.facts.multiprocessors,
+                       context_.products->arithmetic(), context_.attention->arithmetic());
   }
 
   [[nodiscard]] std::vector<std::string> product_implementations() const override {
