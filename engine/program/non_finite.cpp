@@ -44,8 +44,8 @@ NonFiniteCount count_non_finite(const Tensor& tensor) {
 void NonFiniteHunt::look(std::size_t index) {
   const Op& op = program_.ops[index];
   // Ops of a group move and sum what others made, maybe long ago, or a part of it. Without overlap
-  // they are on this stream too.
-  if (found() || op.stream != StreamId::compute || op.attrs.group >= 0) return;
+  // they are on this stream too. The other streams' threads come here as well, and look at nothing.
+  if (op.stream != StreamId::compute || op.attrs.group >= 0 || found()) return;
   const auto tell = [&](ValueId id, const char* done, const std::string& what) {
     if (id == kNoValue) return;
     const NonFiniteCount bad = count_non_finite(tensor_of_(id));

@@ -36,10 +36,15 @@ void Trainer::watch_for_plant() {
   };
 }
 
-// What host code cannot read is copied, one value at a time.
+// What host code cannot read is copied, one value at a time; pinned memory the device may still
+// write.
 Tensor Trainer::host_copy(ValueId id) {
   Tensor tensor = executor_->tensor(id);
-  if (!tensor || executor_->host_reaches(id)) return tensor;
+  if (!tensor) return tensor;
+  if (executor_->host_reaches(id)) {
+    if (program_->value(id).tier == Tier::pinned_host) memory_->stream().synchronize();
+    return tensor;
+  }
   looked_at_.resize(static_cast<std::size_t>(tensor.bytes()));
   executor_->copy_out(tensor.data, looked_at_);
   tensor.data = looked_at_.data();

@@ -1,5 +1,6 @@
 // Which form of the step runs, and the numbers of its update: decided, guessed, corrected.
 #include <algorithm>
+#include <utility>
 
 #include "engine/train/trainer.h"
 
@@ -35,7 +36,12 @@ void Trainer::guess_update() {
                                                    .bias_correction2 = early.bias_correction2});
 }
 
-void Trainer::redo_update() { (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_); }
+// Who watches the step knows its ops, not those of this program.
+void Trainer::redo_update() {
+  auto watcher = std::exchange(context_.after_op, nullptr);
+  (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);
+  context_.after_op = std::move(watcher);
+}
 
 void Trainer::correct_update() {
   const UpdateNumbers guessed = context_.update;

@@ -30,5 +30,12 @@ expected=
 job 1 no-clip 0 precision.dtype=bf16 optimizer.clip=0
 job 2 no-clip-cpu 0 precision.dtype=bf16 optimizer.clip=0 zero.stage=2 offload.optimizer.device=cpu offload.optimizer.update=backward
 
+# A step that is left out since one op made a NaN: what the update made again runs beside is not touched.
+expected=
+nan=('debug.non_finite="3:block1.mlp.fc"' precision.on_nonfinite=skip precision.dtype=fp32 optimizer.clip=0)
+job 1 nan 0 "${nan[@]}"
+job 1 nan-both 1 "${nan[@]}" offload.optimizer.device=cpu offload.optimizer.device_share=50 offload.optimizer.update=backward
+job 2 nan-cpu 1 "${nan[@]}" zero.stage=1 offload.optimizer.device=cpu offload.optimizer.update=backward
+
 [ $failures = 0 ] && echo "early updates: taken back where they had to be"
 exit $((failures > 0))
