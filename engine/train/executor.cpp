@@ -84,14 +84,20 @@ bool Executor::issue_recorded(std::size_t segment) {
   Recorded& recorded = segments_[segment];
   if (!std::exchange(recorded.has_run, true) || context_->after_op) return false;
   Stream& stream = *at_.streams[0];
-  if (!recorded.recording || recorded.loss_scale != context_->loss_scale) {
-    recorded.loss_scale = context_->loss_scale;
-    recorded.recording = device_.record(stream, [&] {
-      for (std::size_t i = recorded.ops.first; i < recorded.ops.last; ++i) run_op(i);
-    });
+  try {
+    if (!recorded.recording || recorded.loss_scale != context_->loss_scale) {
+      recorded.loss_scale = context_->loss_scale;
+      recorded.recording = device_.record(stream, [&] {
+        for (std::size_t i = recorded.ops.first; i < recorded.ops.last; ++i) run_op(i);
+      });
+    }
+    if (!recorded.recording || stopped_) return false;
+    recorded.recording->issue(stream);
+  } catch (...) {
+    // As an op's failure: what its ops said while they were recorded goes first, and run() waits
+    // for what the other streams have been given.
+    fail(recorded.ops.first);
   }
-  if (!recorded.recording || stopped_) return false;
-  recorded.recording->issue(stream);
   return true;
 }
 

@@ -14,8 +14,9 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;  // of dynamic_shared<T>()
 };
 
-/// More than this must be asked for, kernel by kernel.
-inline constexpr std::size_t kSharedBytesWithoutAsking = 48 << 10;
+/// More than this is asked for, kernel by kernel. Without asking a kernel has 48 KiB less its
+/// static shared memory, whose size is not known here.
+inline constexpr std::size_t kSharedBytesWithoutAsking = 16 << 10;
 
 /// An empty grid has nothing to do. Errors: as the runtime says, at once.
 template <class... Parameters, class... Arguments>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/attention_args.h"
@@ -52,6 +53,8 @@ class AttentionPart final : public Part {
  private:
   /// Builds the graph: only then it is known whether cuDNN has an engine, and its scratch.
   AttentionChoice confirm(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
+    // cuDNN takes long to find that it has no engine: it is asked once.
+    if (unbuilt_.contains({pass, p})) return {.cudnn = false, .reason = "cuDNN refused"};
     std::string reason;
     try {
       const auto wanted = static_cast<std::size_t>(sdpa_->workspace_bytes(pass, p));
@@ -60,6 +63,7 @@ class AttentionPart final : public Part {
           fmt::format("cuDNN wants {} bytes of scratch, and {} are there", wanted, scratch_bytes);
     } catch (const Error& error) {
       reason = error.what();
+      if (wish_ == AttentionWish::automatic) unbuilt_.insert({pass, p});
     }
     if (wish_ == AttentionWish::cudnn) {
       throw Error(ErrorKind::config, fmt::format("DSLAUNCH_CUDA_ATTENTION=cudnn: {}", reason),
@@ -76,6 +80,7 @@ class AttentionPart final : public Part {
   SdpaSupport support_;
   std::unique_ptr<Sdpa> sdpa_;
   std::set<std::string> used_, refused_;
+  std::set<std::pair<SdpaPass, AttentionProblem>> unbuilt_;
 };
 
 AttentionPart& part_of(Context& c) { return static_cast<AttentionPart&>(*c.attention); }

@@ -119,6 +119,15 @@ TEST_CASE("head: rows of which none counts") {
   }
 }
 
+TEST_CASE("head: rows on chip that need all that a kernel has without asking") {
+  const Sizes s{2, 8, 12280, 12280, 2};
+  ProductsBench bench(extents_of(s, DType::f32));
+  bench.context().facts.max_shared_bytes = 227 << 10;
+  HeadRun run(s, DType::f32, 1, some_targets(s));
+  bench.run(run.op());
+  run.check_against_reference(DType::f32);
+}
+
 TEST_CASE("head: large logits against exact ones, where f32 holds them") {
   const Sizes s{30, 8, 200, 200, 30};
   ProductsBench bench(extents_of(s, DType::f32));

@@ -14,8 +14,9 @@ constexpr std::size_t kMostQueued = 256;
 // Work that no host thread waits for is done after this: other processes may wait for it.
 constexpr auto kIdle = std::chrono::milliseconds(10);
 constexpr auto kPoll = std::chrono::microseconds(100);
-// Of what may run, larger dynamic shared memory must be asked for (CUDA Programming Guide).
-constexpr std::size_t kSharedWithoutAsking = 48 << 10;
+// Of what may run, larger dynamic shared memory must be asked for: a device gives 48 KiB less the
+// kernel's static shared memory (cuda.h), which is not known here and taken to be 1 KiB.
+constexpr std::size_t kSharedWithoutAsking = 47 << 10;
 
 }  // namespace
 
