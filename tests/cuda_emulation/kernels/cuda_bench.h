@@ -52,6 +52,7 @@ class CudaBench {
     try {
       cuda::run(context_, op, stream_);
     } catch (const Error& error) {
+      if (emulation::fault().empty()) throw;
       const std::string why = error.what() + ("; " + emulation::fault());
       FAIL(why);
     }
