@@ -58,11 +58,15 @@ done
 start_job 3 stopped "${long[@]}" zero.stage=2 comm.timeout=3
 wait_for 60 has_steps stopped 2 || fail "stopped: no step: $(tail -n 3 "$work"/stopped.*.out)"
 kill -STOP "${pids[1]}"
+# On a busy machine the second to notice may find the first one gone: one of them names the culprit, both say that they
+# gave up for silence.
 for rank in 0 2; do
   ends stopped $rank
-  grep -qE "rank 1 has not been heard of for [0-9]+ s" "$work/stopped.$rank.out" ||
-    fail "stopped: rank $rank does not name rank 1: $(tail -n 3 "$work/stopped.$rank.out")"
+  grep -qE "rank [01] has not been heard of for [0-9]+ s|rank [02] has given up" "$work/stopped.$rank.out" ||
+    fail "stopped: rank $rank says nothing of it: $(tail -n 3 "$work/stopped.$rank.out")"
 done
+grep -qE "rank 1 has not been heard of for [0-9]+ s" "$work"/stopped.[02].out ||
+  fail "stopped: nobody names rank 1: $(tail -n 3 "$work"/stopped.[02].out)"
 kill -9 "${pids[1]}"
 wait "${pids[1]}" 2>/dev/null
 
