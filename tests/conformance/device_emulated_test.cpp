@@ -95,6 +95,20 @@ TEST_CASE("machines that cannot: each is told apart") {
   }
 }
 
+TEST_CASE("what libraries have taken is not kept for them once more") {
+  const std::unique_ptr<Device> device = cuda::make_cuda_device(0, 1);
+  const std::size_t before = device->free_bytes(Tier::device);
+  void* library = nullptr;
+  REQUIRE(cudaMalloc(&library, 1 << 20) == cudaSuccess);
+  CHECK(device->free_bytes(Tier::device) == before);
+  {
+    const std::unique_ptr<Arena> arena = device->allocate(Tier::device, 3 << 20);
+    CHECK(device->free_bytes(Tier::device) == before - (3 << 20));
+  }
+  CHECK(device->free_bytes(Tier::device) == before);
+  REQUIRE(cudaFree(library) == cudaSuccess);
+}
+
 TEST_CASE("errors of the runtime in words, with what to do where that is known") {
   const Error memory = cuda::error_of(cudaErrorMemoryAllocation, "block1.mlp");
   CHECK(memory.kind() == ErrorKind::config);

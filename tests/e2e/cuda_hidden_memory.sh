@@ -60,13 +60,14 @@ echo "no access of the host"
 
 # A kernel that fails in a run of graphs: an op is named wherever it is found out, and no graph is in the way of who
 # looks for the op.
-for kernel in 280 300 320; do
+for kernel in 1 280 300 320; do
   for blocking in 0 1; do
     rc=0
     DS_EMULATION_FAIL_KERNEL=$kernel CUDA_LAUNCH_BLOCKING=$blocking "$DS_BIN/dsrunner" tiny.toml log.dir="$work/failed" \
       device.graphs=on >out 2>err </dev/null || rc=$?
     expect 1 "kernel $kernel fails"
-    grep -qE '^dsrunner: [a-z0-9.]+: .*unspecified launch failure' err || die "no op is named"
+    grep -qE '^dsrunner: [a-z0-9.]+: .*(unspecified launch failure|EXECUTION_FAILED)' err || die "no op is named"
+    grep -qE '^  hint: .*CUDA_LAUNCH_BLOCKING=1' err || die "it is not said how the op is found"
     ! { [ $blocking = 1 ] && grep -qF 'CUDA graph' err; } || die "a graph where launches block"
   done
 done

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -38,12 +39,23 @@ bool launches_block() {
   return text != nullptr && std::string_view(text) == "1";
 }
 
+std::size_t bytes_free_now() {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  return free;
+}
+
+/// Of all arenas of a device, which they may outlive.
+using BytesTaken = std::shared_ptr<std::atomic<std::size_t>>;
+
 class DeviceArena final : public Arena {
  public:
-  explicit DeviceArena(std::size_t bytes) : bytes_(bytes) {
+  DeviceArena(std::size_t bytes, BytesTaken taken) : bytes_(bytes), taken_(std::move(taken)) {
     if (bytes != 0) check(cudaMalloc(&data_, bytes), fmt::format("taking {} bytes", bytes));
+    *taken_ += bytes_;
   }
   ~DeviceArena() override {
+    *taken_ -= bytes_;
     cudaFree(data_);
     cudaGetLastError();
   }
@@ -55,6 +67,7 @@ class DeviceArena final : public Arena {
 
  private:
   std::size_t bytes_;
+  BytesTaken taken_;
   void* data_ = nullptr;
 };
 
@@ -63,6 +76,7 @@ class CudaDevice final : public Device {
   CudaDevice(int device, std::size_t reserve)
       : device_(device),
         reserve_(reserve),
+        free_at_first_(bytes_free_now()),
         description_(describe_device(device)),
         wait_value_(find_wait_value()),
         flags_(std::make_shared<FlagPool>()) {
@@ -73,9 +87,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] bool is_host() const override { return false; }
   [[nodiscard]] std::size_t free_bytes(Tier tier) const override {
     if (tier != Tier::device) return available_memory_bytes();
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
-    return free - std::min(free, reserve_);
+    const std::size_t free = bytes_free_now();
+    return free - std::min(free, still_reserved(free));
   }
 
   std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
@@ -85,7 +98,7 @@ class CudaDevice final : public Device {
       throw Error(ErrorKind::config,
                   on_device ? fmt::format("the plan needs {} bytes of the GPU's memory, and {} are "
                                           "free ({} are left to libraries)",
-                                          bytes, free, reserve_)
+                                          bytes, free, still_reserved(bytes_free_now()))
                             : fmt::format("the plan needs {} bytes of host memory, and {} are free "
                                           "here",
                                           bytes, free),
@@ -93,7 +106,7 @@ class CudaDevice final : public Device {
                               "zero.stage or offload; nvidia-smi shows who else uses the GPU"
                             : "offload less, or start fewer ranks on this node");
     }
-    if (on_device) return std::make_unique<DeviceArena>(bytes);
+    if (on_device) return std::make_unique<DeviceArena>(bytes, taken_);
     return make_pinned_arena(bytes);
   }
 
@@ -137,8 +150,16 @@ class CudaDevice final : public Device {
   }
 
  private:
+  // What libraries have taken by now, communicators for instance, they will not take once more.
+  [[nodiscard]] std::size_t still_reserved(std::size_t free) const {
+    const std::size_t gone = free_at_first_ - std::min(free_at_first_, free + *taken_);
+    return reserve_ - std::min(reserve_, gone);
+  }
+
   int device_;
   std::size_t reserve_;
+  std::size_t free_at_first_;
+  BytesTaken taken_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::string description_;
   WaitValue wait_value_;
   std::shared_ptr<FlagPool> flags_;

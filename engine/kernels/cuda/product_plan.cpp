@@ -104,8 +104,13 @@ void set(const CublasLt& lt, cublasLtMatmulDesc_t operation,
 }  // namespace
 
 void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string& what) {
-  throw Error(ErrorKind::system, fmt::format("cuBLASLt: {}: {} ({})", what,
-                                             lt.GetStatusString(status), lt.GetStatusName(status)));
+  const bool failed = status == CUBLAS_STATUS_EXECUTION_FAILED;
+  throw Error(ErrorKind::system,
+              fmt::format("cuBLASLt: {}: {} ({})", what, lt.GetStatusString(status),
+                          lt.GetStatusName(status)),
+              failed ? "a kernel failed, maybe an earlier one; with CUDA_LAUNCH_BLOCKING=1 the op "
+                       "is named, and dmesg shows the Xid"
+                     : "");
 }
 
 ProductPlan::ProductPlan(const ProductLibrary& library, const Product& p) : library_(library) {
