@@ -1,6 +1,7 @@
 // The phases: config, data, device, group, trainer, steps, end.
 #include "engine/train/job.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -79,12 +80,12 @@ std::vector<double> gather_figures(Group& world, double own) {
   return all;
 }
 
-// All ranks measure at the same time, as they train at the same time.
+// All ranks measure at the same time, as they train at the same time. 0: a rank had no memory left.
 double matrix_peak(Group& world, Backend& backend, Precision precision) {
   world.barrier(Deadline::after(kGroupTimeout));
   const std::vector<double> all =
       gather_figures(world, backend.kernels->measure_matrix_peak(act_of(precision)));
-  return std::accumulate(all.begin(), all.end(), 0.0);
+  return std::ranges::count(all, 0.0) > 0 ? 0.0 : std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 /// Runs the steps; returns whether all were run.

@@ -56,6 +56,9 @@ same graphs device.graphs=on
 same states-of-both offload.optimizer.device=cpu offload.optimizer.device_share=50 offload.activation.device=cpu
 same files zero.stage=3 offload.param.device=nvme offload.grad.device=cpu offload.optimizer.device=nvme \
   "offload.optimizer.paths=[\"$work\"]"
+# A plan that leaves too little for the measurement of the peak: the figure is missing, not the job.
+DS_EMULATION_MEMORY=39500000 same little-memory
+grep -q 'peak' "$work/out" && die "a peak without memory to measure it"
 echo "no access of the host"
 
 # A kernel that fails in a run of graphs: an op is named wherever it is found out, and no graph is in the way of who

@@ -28,6 +28,19 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
+/// Of two operands, a result in f32, and scratch.
+std::size_t bytes_for(std::int64_t size, DType type) {
+  return static_cast<std::size_t>(size * size * (2 * size_of(type) + size_of(DType::f32)) +
+                                  kProductWorkspace);
+}
+
+/// A job's plan may leave less than the measurement would like.
+bool fits(std::size_t bytes) {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  return bytes <= free;
+}
+
 /// Normal numbers: of zeros a device multiplies faster than any training could, since it draws less
 /// power.
 void fill(Context& c, void* to, DType type, void* f32, std::int64_t n, std::uint64_t key,
@@ -43,6 +56,7 @@ void fill(Context& c, void* to, DType type, void* f32, std::int64_t n, std::uint
 double measure_matrix_peak(Context& c, DType type, cudaStream_t stream) {
   Stopwatch watch;
   double best = 0;
+  if (!fits(bytes_for(kSmallest, type))) return 0;
   for (std::int64_t size = kSmallest; size <= kLargest; size *= 2) {
     const std::int64_t n = size * size;
     // The result's memory holds the f32 numbers that the operands are made from.
@@ -65,7 +79,7 @@ double measure_matrix_peak(Context& c, DType type, cudaStream_t stream) {
     };
     multiply_once();  // chooses the algorithm
     const float once = watch.milliseconds(stream, multiply_once);
-    if (once < kEnoughMs && size < kLargest) continue;
+    if (once < kEnoughMs && size < kLargest && fits(bytes_for(2 * size, type))) continue;
     const int times = std::clamp(static_cast<int>(kRoundMs / once), 1, 1000);
     for (int round = 0; round < kRounds; ++round) {
       const float ms = watch.milliseconds(stream, [&] {
