@@ -95,7 +95,8 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
   request.rank = most.rank;
   report.orders = both_orders(config, request.cluster, most.rank, build);
   report.candidates = plan_choices(request, build);
-  if (excess(most, request.limits, request.cluster.slots).empty())
+  const bool is_limited = request.limits.device || request.limits.device_is_host;
+  if (is_limited && excess(most, request.limits, request.cluster.slots).empty())
     report.largest_micro = largest_micro(request, build);
   if (options.deepspeed_estimate) {
     report.largest_layer = largest_layer(config);

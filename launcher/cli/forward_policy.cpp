@@ -22,7 +22,7 @@ bool matches(std::string_view name, const std::array<std::string_view, N>& entri
 
 // What jobs of this kind are configured by. Paths count as such: without them the same command
 // finds other programs there.
-constexpr std::array<std::string_view, 23> kAllowed = {"PATH",
+constexpr std::array<std::string_view, 30> kAllowed = {"PATH",
                                                        "LD_LIBRARY_PATH",
                                                        "VIRTUAL_ENV",
                                                        "CONDA_PREFIX",
@@ -44,7 +44,14 @@ constexpr std::array<std::string_view, 23> kAllowed = {"PATH",
                                                        "WANDB_*",
                                                        "TRITON_*",
                                                        "TRANSFORMERS_*",
-                                                       "TOKENIZERS_*"};
+                                                       "TOKENIZERS_*",
+                                                       "DSLAUNCH_CUDA_PLUGIN",
+                                                       "DSLAUNCH_CUBLASLT",
+                                                       "DSLAUNCH_CUDNN",
+                                                       "DSLAUNCH_NCCL",
+                                                       "DSLAUNCH_CACHE_DIR",
+                                                       "DSLAUNCH_CUDA_ATTENTION",
+                                                       "DSLAUNCH_TIME_PRODUCTS"};
 
 // Devices of this machine, not of the others.
 constexpr std::array<std::string_view, 5> kDevices = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",

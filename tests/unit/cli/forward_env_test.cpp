@@ -46,9 +46,11 @@ TEST_CASE("a pattern gives all that begin so, and what is named wins over it") {
 }
 
 TEST_CASE("what travels to other nodes") {
-  for (const char* name : {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN"})
+  for (const char* name : {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN",
+                           "DSLAUNCH_CUDNN", "DSLAUNCH_CUDA_PLUGIN"})
     CHECK_MESSAGE(travels(name, EnvPolicy::allow), name);
-  for (const char* name : {"SECRET", "HOME", "CUDA_VISIBLE_DEVICES", "MY_VARIABLE", "PATHS"})
+  for (const char* name :
+       {"SECRET", "HOME", "CUDA_VISIBLE_DEVICES", "MY_VARIABLE", "PATHS", "DSLAUNCH_RUNTIME_DIR"})
     CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::allow), name);
   for (const char* name : {"SECRET", "MY_VARIABLE", "LANG", "NCCL_DEBUG"})
     CHECK_MESSAGE(travels(name, EnvPolicy::all), name);
