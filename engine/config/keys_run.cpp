@@ -7,6 +7,7 @@ namespace {
 constexpr double kAny = 9.3e18;  // Beyond every int64.
 constexpr std::string_view kOrders = "auto|boundary|step";
 constexpr std::string_view kGraphs = "auto|on|off";
+constexpr std::string_view kEpilogues = "exact|fused";
 
 using K = KeyKind;
 // clang-format off
@@ -45,6 +46,8 @@ const Key kRunKeys[] = {
      "Where the arithmetic runs; auto: cuda where the plugin is there and sees a device.", DS_FIELD(device.backend)},
     {"device.graphs", K::choice, false, 0, 0, kGraphs, "", "\"auto\"",
      "CUDA graphs of stretches of a step, from its second run on; auto: where ops are so small that launching them would take longer.", DS_WORD(device.graphs, kGraphs)},
+    {"device.epilogues", K::choice, true, 0, 0, kEpilogues, "", "\"exact\"",
+     "GELU and bias gradients of 16-bit products; exact: by kernels whose bits recomputation can repeat; fused: inside cuBLASLt's products, with bits of their own; CUDA alone has it.", DS_WORD(device.epilogues, kEpilogues)},
     {"device.threads", K::integer, false, 0, 4096, "", "", "0",
      "Threads of one rank; 0 = its share of the node's cores.", DS_FIELD(device.threads)},
     {"device.isa", K::choice, false, 0, 0, "auto|avx512|avx2", "", "\"auto\"",

@@ -82,6 +82,9 @@ struct LogConfig {
 /// Whether stretches of a step are recorded as CUDA graphs.
 enum class UseGraphs : std::uint8_t { automatic, on, off };
 
+/// Whether GELU and bias gradients are made inside the device's library of products.
+enum class Epilogues : std::uint8_t { exact, fused };
+
 struct DeviceConfig {
   std::string backend = "auto";  // Resolved: cpu or cuda.
   std::int64_t threads = 0;      // 0 = this rank's share of the node's cores.
@@ -89,6 +92,7 @@ struct DeviceConfig {
   std::int64_t memory = 0;       // Bytes of the device's tier that a rank may use; 0 = auto.
   std::int64_t host_memory = 0;  // The same of the host's.
   UseGraphs graphs = UseGraphs::automatic;
+  Epilogues epilogues = Epilogues::exact;
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 

@@ -40,13 +40,22 @@ BackendChoice choose_backend(const DeviceConfig& device) {
   return choose_backend(device.backend, is_open ? look_for_accelerator() : AcceleratorState{});
 }
 
+void check_keys_of_backend(const DeviceConfig& device) {
+  if (device.epilogues == Epilogues::exact || is_accelerator(device)) return;
+  throw Error(ErrorKind::config,
+              fmt::format("device.epilogues = \"fused\" is not for device.backend = \"{}\"",
+                          device.backend),
+              "leave it out, or use device.backend = \"cuda\" on a machine with a GPU");
+}
+
 Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks) {
   if (choose_backend(device).backend != "cuda") return make_cpu(device);
   const AcceleratorOptions options{
       .local_rank = local_rank,
       .local_ranks = local_ranks,
       .cache_dir = cache_folder(std::getenv("DSLAUNCH_CACHE_DIR"), std::getenv("XDG_CACHE_HOME"),
-                                std::getenv("HOME"))};
+                                std::getenv("HOME")),
+      .fused_epilogues = device.epilogues == Epilogues::fused};
   Backend backend = open_cuda_plugin().make_backend(options);
   backend.host_kernels = make_cpu(device).kernels;
   return backend;

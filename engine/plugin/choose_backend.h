@@ -25,6 +25,9 @@ BackendChoice choose_backend(const std::string& wanted, const AcceleratorState& 
 /// The same of this machine; opens the plugin for "auto" alone.
 BackendChoice choose_backend(const DeviceConfig& device);
 
+/// Of a config whose backend is resolved. Errors: Error{config}: keys of another backend.
+void check_keys_of_backend(const DeviceConfig& device);
+
 /// The backend that choose_backend() names, on the device of `local_rank` of `local_ranks`. With
 /// CUDA, host_kernels are the CPU backend's, by device.threads and device.isa. Errors:
 /// Error{config}: CUDA was asked for, and cannot be had.

@@ -1,4 +1,7 @@
 // The entry of libdsengine_cuda.so.
+#include <cstdlib>
+#include <string_view>
+
 #include "engine/comm/nccl/nccl_collectives.h"
 #include "engine/device/cuda/cuda_device.h"
 #include "engine/device/cuda/describe.h"
@@ -9,11 +12,18 @@
 
 namespace {
 
+/// What tests of single operations ask for, which have no config.
+bool asked_to_fuse() {
+  const char* const asked = std::getenv("DSLAUNCH_CUDA_EPILOGUES");
+  return asked != nullptr && std::string_view(asked) == "fused";
+}
+
 /// The device first: it becomes the calling thread's.
 ds::Backend make_backend(const ds::AcceleratorOptions& options) {
   ds::Backend backend;
   backend.device = ds::cuda::make_cuda_device(options.local_rank, options.local_ranks);
-  backend.kernels = ds::cuda::make_cuda_kernels(options.cache_dir);
+  backend.kernels =
+      ds::cuda::make_cuda_kernels(options.cache_dir, options.fused_epilogues || asked_to_fuse());
   if (options.local_ranks > 1) ds::cuda::nccl_library();  // said now, before ranks wait for others
   return backend;
 }

@@ -12,9 +12,12 @@
 namespace ds {
 
 struct AcceleratorOptions {
-  int local_rank = 0;     // picks the device
-  int local_ranks = 1;    // of this node: each needs a device of its own
-  std::string cache_dir;  // of chosen algorithms; empty: none is kept
+  int local_rank = 0;       // picks the device
+  int local_ranks = 1;      // of this node: each needs a device of its own
+  std::string cache_dir{};  // of chosen algorithms; empty: none is kept
+  /// GELU and bias gradients inside the library's products (device.epilogues); Gelu(pre) is then
+  /// not what Linear's epilogue gave.
+  bool fused_epilogues = false;
 };
 
 /// The library's one exported function, dsengine_plugin(), returns it. Both sides are built

@@ -45,8 +45,9 @@ enum class Recompute : std::uint8_t { none, selective, block };
 
 /// Backward ops read clones ("block0.ln1.out~") of what is not kept, made by second runs of forward
 /// ops right before their first use. The same bits: a second run has the first one's operands and
-/// path.
-Program recompute(const Program& differentiated, Recompute policy);
+/// path. `fused_epilogues`: GELU alone has not the bits of the product that it was part of, so
+/// selective keeps its result.
+Program recompute(const Program& differentiated, Recompute policy, bool fused_epilogues = false);
 
 struct ActivationOffloadSpec {
   int ahead = 12;  // ops between a copy back and its first reader: about a block's backward pass

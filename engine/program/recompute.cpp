@@ -14,8 +14,8 @@ namespace {
 
 class Recomputation {
  public:
-  explicit Recomputation(const Program& differentiated)
-      : program_(differentiated), ops_(std::move(program_.ops)) {
+  Recomputation(const Program& differentiated, bool fused_epilogues)
+      : program_(differentiated), ops_(std::move(program_.ops)), fused_epilogues_(fused_epilogues) {
     const auto first = std::find_if(ops_.begin(), ops_.end(), is_backward);
     forward_ops_ = static_cast<std::size_t>(first - ops_.begin());
     made_by_.assign(program_.values.size(), kNoOp);
@@ -38,7 +38,7 @@ class Recomputation {
       if (op.code == OpCode::layernorm) drop({op.out[1], op.out[2], op.out[3]});
       if (op.code == OpCode::rmsnorm) drop({op.out[1], op.out[2]});
       if (op.code == OpCode::attention || op.code == OpCode::swiglu) drop(op.out);
-      if (is_gelu(op)) drop({op.out[0]});
+      if (is_gelu(op) && !fused_epilogues_) drop({op.out[0]});
     }
   }
 
@@ -119,7 +119,7 @@ class Recomputation {
     if (is_norm(op) && kept(op.out[0])) {
       op.in[0] = std::exchange(op.out[0], kNoValue);
       op.in[1] = kNoValue;
-    } else if (is_gelu(op) && kept(op.out[1])) {
+    } else if (is_gelu(op) && kept(op.out[1]) && !fused_epilogues_) {
       op.code = OpCode::gelu;
       op.in = {op.out[1]};
       op.out.pop_back();
@@ -140,6 +140,7 @@ class Recomputation {
 
   Program program_;
   const std::vector<Op> ops_;
+  const bool fused_epilogues_;
   std::size_t forward_ops_ = 0;
   std::vector<std::size_t> made_by_;  // value -> forward op
   std::vector<bool> dropped_;         // value -> not kept for the backward pass
@@ -148,8 +149,8 @@ class Recomputation {
 
 }  // namespace
 
-Program recompute(const Program& differentiated, Recompute policy) {
-  Recomputation pass(differentiated);
+Program recompute(const Program& differentiated, Recompute policy, bool fused_epilogues) {
+  Recomputation pass(differentiated, fused_epilogues);
   if (policy == Recompute::selective) pass.drop_selected();
   if (policy == Recompute::block) pass.drop_blocks();
   return pass.build();

@@ -42,11 +42,13 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
-/// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU.
+/// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU. Errors:
+/// Error{config}: keys that this backend has not.
 TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr) {
   BackendChoice choice = choose_backend(config.device);
   config.device.backend = std::move(choice.backend);
   if (reason != nullptr) *reason = std::move(choice.reason);
+  check_keys_of_backend(config.device);
   return config;
 }
 

@@ -168,7 +168,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
-  Program whole = recompute(differentiated, recompute_of(config.recompute.policy));
+  Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
+                            config.device.epilogues == Epilogues::fused);
   show("recompute", whole);
   if (config.offload.activation.device == OffloadDevice::cpu) {
     whole = offload_activations(whole, {.overlap = spec.overlap});

@@ -65,7 +65,9 @@ TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
       check_close("gelu", out, gelu_of(pre.values()), act);
       Buffer again_from_pre(act, {s.rows, s.n});
       bench.run(Gelu{.in = pre.view(), .out = again_from_pre.tensor()});
-      CHECK((again_from_pre.bits() == out.bits()));
+      // A fused GELU is taken before `pre` is rounded; those who choose it are not promised more.
+      const bool fused = bench.kernels().arithmetic().find("fused") != std::string::npos;
+      if (!fused) CHECK((again_from_pre.bits() == out.bits()));
 
       bench.run(
           LinearBackwardInput{.dout = dout.view(), .weight = weight.view(), .din = din.tensor()});

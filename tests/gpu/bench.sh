@@ -5,6 +5,7 @@ datasheet_flops=989e12
 windows=6
 warm_up=2  # steps: the first makes and chooses things, after it the runner measures the matrix rate
 
+epilogues=device.epilogues=fused  # the faster ones; correctness is shown of both
 host_key=${host_memory:+ device.host_memory=$host_memory}
 
 # Random bytes: every key of the model's vocabulary table stays as it is, only 256 of its rows are looked up.
@@ -36,7 +37,7 @@ ours_once() {
   shift
   printf '[data]\ntrain = "%s"\nvalidation = 0\n' "$work/random" >"$work/train.toml"
   rm -rf "$work/run"
-  logged "bench_$name" "$bench_seconds" "$bin/dsrunner" "$work/train.toml" device.backend=cuda log.every=1 \
+  logged "bench_$name" "$bench_seconds" "$bin/dsrunner" "$work/train.toml" device.backend=cuda $epilogues log.every=1 \
     log.dir="$work/run" train.steps=$steps optimizer.lr=1e-4 "$@" || return
   sed -n 's/.*"tokens_per_s":\([0-9.e+]*\).*/\1/p' "$work/run/metrics.jsonl" |
     tail -n +$((warm_up + 1)) >>"$work/$name.ours"
@@ -106,7 +107,7 @@ bench() {
     if (p > 0) printf "of_peak=%.6g\t", m * f / p
     if (b > 0) printf "ratio=%.4g\t", m / b }')
   record bench "$name" "tokens_per_s=$median" "least=$least" "most=$most" "windows=$count" "flop_per_token=$flops" \
-    "keys=$keys" "$derived$peers_said$clocks" "note=$peer_note"
+    "keys=$epilogues $keys" "$derived$peers_said$clocks" "note=$epilogues${peer_note:+; $peer_note}"
 }
 
 # Every kernel of one step alone, with its share of the matrix rate: where the time of the benchmarks below goes.

@@ -24,6 +24,17 @@ step_conformance() {
       "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')$(
         sed -n 's/^implementation: attention: /; by /p' "$log" | sort -u | tr -d '\n')"
   done
+  step_conformance_fused
+}
+
+# Linear layers with GELU and bias gradients in the library's epilogues.
+step_conformance_fused() {
+  local status=0 ran
+  logged conformance_fused 200 env DS_TEST_BACKEND=cuda DSLAUNCH_CUDA_EPILOGUES=fused \
+    "$tests/conformance_kernels" -tc='linear*,an accelerator*' || status=$?
+  ran=$(sed -n 's/^accelerator operations executed: //p' "$log")
+  outcome conformance "epilogues=fused" "$status" "${ran:-0}" \
+    "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')"
 }
 
 # ZeRO stages, offload and recompute never change a bit: one rank, four virtual ranks, so that sums have an order.
@@ -38,6 +49,16 @@ step_equality() {
   logged equality 240 "$tests/equality_matrix" --backend cuda "${which[@]}" || status=$?
   ran=$(grep -cE '^[0-9a-f]{32}  (same|first|DIFFERS)' "$log")
   outcome equality "$what" $status "$ran" "$(last_words "$log")"
+  step_equality_fused
+}
+
+# The same with fused epilogues, which have bits of their own: above all, what recomputation repeats.
+step_equality_fused() {
+  local which=(--cells $((${cells:-0} / 4)) --seed 8) status=0 ran
+  [ -n "$self_test" ] && which=(--steps 1 --only "dtype=bf16,recompute=selective")
+  logged equality_fused 240 "$tests/equality_matrix" --backend cuda --epilogues fused "${which[@]}" || status=$?
+  ran=$(grep -cE '^[0-9a-f]{32}  (same|first|DIFFERS)' "$log")
+  outcome equality "epilogues=fused" $status "$ran" "$(last_words "$log")"
 }
 
 # A text to learn from: the sources that are here.

@@ -36,6 +36,7 @@ class Part {
 struct Context {
   DeviceFacts facts;
   std::string cache_dir;  // of chosen algorithms; empty: none is kept
+  bool fused_epilogues = false;
   std::byte* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   std::unique_ptr<Part> products{}, attention{};

@@ -28,8 +28,9 @@ DeviceFacts current_device() {
 
 class CudaKernels final : public Kernels {
  public:
-  explicit CudaKernels(const std::string& cache_dir)
-      : context_{.facts = current_device(), .cache_dir = cache_dir} {
+  CudaKernels(const std::string& cache_dir, bool fused_epilogues)
+      : context_{
+            .facts = current_device(), .cache_dir = cache_dir, .fused_epilogues = fused_epilogues} {
     context_.products = make_products(context_);
     context_.attention = make_attention(context_);
     check(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking),
@@ -113,8 +114,8 @@ std::size_t workspace_bytes(const Kernels::Extents& e) {
                    embed_scratch_bytes(e), norm_scratch_bytes(e), squared_sum_scratch_bytes(e)});
 }
 
-std::unique_ptr<Kernels> make_cuda_kernels(const std::string& cache_dir) {
-  return std::make_unique<CudaKernels>(cache_dir);
+std::unique_ptr<Kernels> make_cuda_kernels(const std::string& cache_dir, bool fused_epilogues) {
+  return std::make_unique<CudaKernels>(cache_dir, fused_epilogues);
 }
 
 }  // namespace ds::cuda

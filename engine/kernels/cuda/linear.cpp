@@ -9,10 +9,45 @@
 namespace ds::cuda {
 namespace {
 
+constexpr std::int64_t kAuxMultiple = 8;  // of the library: rows of its auxiliary matrix
+
 /// Of bf16 only: the library's tanh is as good as that type, and no better is promised.
 bool may_fuse_slope(const LinearBackwardInput& a, std::int64_t k) {
-  constexpr std::int64_t kAuxMultiple = 8;  // of the library: rows of its auxiliary matrix
   return a.pre && a.din.dtype == DType::bf16 && k % kAuxMultiple == 0;
+}
+
+bool is_16_bits(DType type) { return type == DType::bf16 || type == DType::f16; }
+
+/// GELU inside the product, of its sums before they are rounded to `pre`. False, and nothing was
+/// done, where that was not chosen, or the library has no algorithm.
+bool run_fused_gelu(Context& c, Product product, const Linear& a, std::byte* workspace,
+                    cudaStream_t stream) {
+  auto& products = static_cast<Products&>(*c.products);
+  if (!products.fuses() || !is_16_bits(product.type) || product.n % kAuxMultiple != 0) return false;
+  product.epilogue = a.bias ? ProductEpilogue::bias_gelu : ProductEpilogue::gelu;
+  product.out = a.out.data;
+  product.second = a.pre.data;
+  return products.run(product, workspace, stream);
+}
+
+/// The bias gradient beside the weight's, by the same product. False as above. The library
+/// overwrites its sums, and chooses an algorithm also by where they lie: it gets `scratch` wherever
+/// dbias is kept or lies unevenly, so that one shape has one algorithm.
+bool run_fused_sums(Context& c, Product product, const LinearBackwardWeight& a, float* scratch,
+                    std::byte* workspace, cudaStream_t stream) {
+  constexpr std::int64_t kEven = 16;
+  auto& products = static_cast<Products&>(*c.products);
+  if (!products.fuses() || !a.dbias || !is_16_bits(product.type)) return false;
+  const bool direct = !a.accumulate && alignment_of(a.dbias.data) == kEven;
+  product.epilogue = ProductEpilogue::column_sums;
+  product.second = direct ? a.dbias.data : scratch;
+  if (!products.run(product, workspace, stream)) return false;
+  if (!direct) {
+    check(launch_take_sums(scratch, product.n, static_cast<float*>(a.dbias.data), a.accumulate,
+                           stream),
+          "taking a bias gradient");
+  }
+  return true;
 }
 
 }  // namespace
@@ -24,22 +59,21 @@ void run(Context& c, const Linear& a, cudaStream_t stream) {
   DS_ASSERT(gelu == static_cast<bool>(a.pre));
   Scratch scratch = c.scratch();
   auto* workspace = scratch.take<std::byte>(kProductWorkspace);
-  const Tensor& product = gelu ? a.pre : a.out;
-  multiply(c,
-           {.m = rows,
-            .n = n,
-            .k = k,
-            .type = a.in.dtype,
-            .out_type = a.in.dtype,
-            .a = {a.in.data, k},
-            .b = {a.weight.data, n},
-            .out = product.data,
-            .out_row_length = n,
-            .epilogue = a.bias ? ProductEpilogue::bias : ProductEpilogue::none,
-            .extra = a.bias.data},
-           workspace, stream);
-  // Not in the library's epilogue, which takes GELU of what `pre` was before it was rounded: a
-  // recomputed GELU, which has only `pre`, must give these bits.
+  const Product product{.m = rows,
+                        .n = n,
+                        .k = k,
+                        .type = a.in.dtype,
+                        .out_type = a.in.dtype,
+                        .a = {a.in.data, k},
+                        .b = {a.weight.data, n},
+                        .out = gelu ? a.pre.data : a.out.data,
+                        .out_row_length = n,
+                        .epilogue = a.bias ? ProductEpilogue::bias : ProductEpilogue::none,
+                        .extra = a.bias.data};
+  if (gelu && run_fused_gelu(c, product, a, workspace, stream)) return;
+  multiply(c, product, workspace, stream);
+  // Not in the library's epilogue, unless that was chosen: it takes GELU of what `pre` was before
+  // it was rounded, and a recomputed GELU, which has only `pre`, must give these bits.
   if (gelu) run(c, Gelu{.in = a.pre, .out = a.out}, stream);
 }
 
@@ -69,24 +103,24 @@ void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
   const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.dout.elements() == rows * n && rows > 0);
   Scratch scratch = c.scratch();
+  DS_ASSERT(!a.dbias || a.dbias.elements() == n);
   auto* workspace = scratch.take<std::byte>(kProductWorkspace);
-  multiply(c,
-           {.m = k,
-            .n = n,
-            .k = rows,
-            .type = a.in.dtype,
-            .out_type = DType::f32,
-            .a = {a.in.data, k, true},
-            .b = {a.dout.data, n},
-            .out = a.dweight.data,
-            .out_row_length = n,
-            .accumulate = a.accumulate},
-           workspace, stream);
+  auto* partials = a.dbias ? scratch.take<float>(column_sum_partials(rows, n)) : nullptr;
+  const Product product{.m = k,
+                        .n = n,
+                        .k = rows,
+                        .type = a.in.dtype,
+                        .out_type = DType::f32,
+                        .a = {a.in.data, k, true},
+                        .b = {a.dout.data, n},
+                        .out = a.dweight.data,
+                        .out_row_length = n,
+                        .accumulate = a.accumulate};
+  if (run_fused_sums(c, product, a, partials, workspace, stream)) return;
+  multiply(c, product, workspace, stream);
   if (!a.dbias) return;
-  DS_ASSERT(a.dbias.elements() == n);
-  // By a kernel of our own: the library's bias gradient overwrites, takes part in a product's
-  // choice of algorithm, and promises no order.
-  auto* partials = scratch.take<float>(column_sum_partials(rows, n));
+  // By a kernel of our own, unless the library's was chosen: that overwrites, takes part in a
+  // product's choice of algorithm, and promises no order.
   check(launch_column_sums(act_of(a.dout.dtype), a.dout.data, rows, n, partials,
                            static_cast<float*>(a.dbias.data), a.accumulate, stream),
         "summing a bias gradient");

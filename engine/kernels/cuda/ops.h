@@ -36,8 +36,8 @@ void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream);
 void run(Context& c, const FillNormal& a, cudaStream_t stream);
 void run(Context& c, const Cast& a, cudaStream_t stream);
 
-/// What these families keep; called once, with `facts` and `cache_dir` set. Errors: Error{config}:
-/// a library is missing.
+/// What these families keep; called once, with all of `c` before `workspace` set. Errors:
+/// Error{config}: a library is missing.
 std::unique_ptr<Part> make_products(const Context& c);
 std::unique_ptr<Part> make_attention(const Context& c);
 

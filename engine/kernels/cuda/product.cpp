@@ -19,6 +19,12 @@ std::string_view suffix_of(ProductEpilogue epilogue) {
       return " + bias";
     case ProductEpilogue::gelu_slope:
       return " * GELU's slope";
+    case ProductEpilogue::gelu:
+      return ", GELU";
+    case ProductEpilogue::bias_gelu:
+      return " + bias, GELU";
+    case ProductEpilogue::column_sums:
+      return ", column sums";
   }
   return "";
 }
@@ -38,7 +44,8 @@ ProductKey key_of(const Product& p, std::int64_t workspace_bytes) {
            static_cast<std::int64_t>(p.type), static_cast<std::int64_t>(p.out_type),
            (p.a.transposed ? 1 : 0) + (p.b.transposed ? 2 : 0),
            static_cast<std::int64_t>(p.epilogue), alignment_of(p.a.data), alignment_of(p.b.data),
-           alignment_of(p.out), alignment_of(p.extra), workspace_bytes}};
+           alignment_of(p.out), std::min(alignment_of(p.extra), alignment_of(p.second)),
+           workspace_bytes}};
 }
 
 std::string describe(const Product& p) {

@@ -16,8 +16,11 @@ namespace ds::cuda {
 /// What is done to a product before it is rounded.
 enum class ProductEpilogue : std::uint8_t {
   none,
-  bias,       // + extra (n), of the result's type
-  gelu_slope  // * gelu_tanh'(extra), extra as out, 16 bits
+  bias,        // + extra (n), of the result's type
+  gelu_slope,  // * gelu_tanh'(extra), extra as out, 16 bits
+  gelu,        // second = the product, as out, 16 bits; out = gelu_tanh of it before it is rounded
+  bias_gelu,   // the same of the product + extra
+  column_sums  // second (n) in f32 = the sums of b's columns, whatever is done to out
 };
 
 /// Row-major memory; transposed: the product reads it the other way round.
@@ -37,6 +40,7 @@ struct Product {
   bool accumulate = false;
   ProductEpilogue epilogue = ProductEpilogue::none;
   const void* extra = nullptr;
+  void* second = nullptr;  // what the epilogue writes beside out
 };
 
 /// All that the choice of an algorithm may depend on, in numbers. Whether the result is added to

@@ -115,6 +115,14 @@ cudaError_t launch_partials(const void* in, std::int64_t rows, std::int64_t colu
   return launch(column_partials<T, 1>, shape, stream, typed, rows, columns, partials);
 }
 
+cudaError_t launch_totals(const float* partials, std::int64_t blocks, std::int64_t columns,
+                          float* sums, bool accumulate, cudaStream_t stream) {
+  return launch(
+      column_totals,
+      {dim3(static_cast<unsigned>((columns + kLanes - 1) / kLanes)), dim3(kLanes, kRowLanes), 0},
+      stream, partials, blocks, columns, sums, accumulate);
+}
+
 template <class T>
 cudaError_t launch_bias(void* out, const void* bias, std::int64_t rows, std::int64_t columns,
                         cudaStream_t stream) {
@@ -142,11 +150,13 @@ cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::
     return launch_partials<typename decltype(type)::Element>(in, rows, columns, partials, stream);
   });
   if (first != cudaSuccess) return first;
-  return launch(
-      column_totals,
-      {dim3(static_cast<unsigned>((columns + kLanes - 1) / kLanes)), dim3(kLanes, kRowLanes), 0},
-      stream, static_cast<const float*>(partials), (rows + kRowsOfBlock - 1) / kRowsOfBlock,
-      columns, sums, accumulate);
+  return launch_totals(partials, (rows + kRowsOfBlock - 1) / kRowsOfBlock, columns, sums,
+                       accumulate, stream);
+}
+
+cudaError_t launch_take_sums(const float* added, std::int64_t columns, float* sums, bool accumulate,
+                             cudaStream_t stream) {
+  return launch_totals(added, 1, columns, sums, accumulate, stream);
 }
 
 cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,

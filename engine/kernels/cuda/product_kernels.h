@@ -20,6 +20,10 @@ constexpr std::int64_t column_sum_partials(std::int64_t rows, std::int64_t colum
 cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::int64_t columns,
                                float* partials, float* sums, bool accumulate, cudaStream_t stream);
 
+/// sums (+)= added (columns), in f32.
+cudaError_t launch_take_sums(const float* added, std::int64_t columns, float* sums, bool accumulate,
+                             cudaStream_t stream);
+
 /// out (rows, columns) += bias (columns).
 cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,
                             std::int64_t columns, cudaStream_t stream);

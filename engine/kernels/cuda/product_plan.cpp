@@ -36,8 +36,31 @@ cublasLtEpilogue_t epilogue_of(ProductEpilogue epilogue) {
       return CUBLASLT_EPILOGUE_BIAS;
     case ProductEpilogue::gelu_slope:
       return CUBLASLT_EPILOGUE_DGELU;
+    case ProductEpilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX;
+    case ProductEpilogue::bias_gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case ProductEpilogue::column_sums:
+      // Our b (k, n) is the library's A (n, k): its sums along k, one a row of the library's
+      // D (n, m), are the sums of our b's columns.
+      return CUBLASLT_EPILOGUE_BGRADA;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// The library's vector, which it reads or writes.
+const void* bias_of(const Product& p) {
+  return p.epilogue == ProductEpilogue::bias || p.epilogue == ProductEpilogue::bias_gelu ? p.extra
+         : p.epilogue == ProductEpilogue::column_sums                                    ? p.second
+                                                                                         : nullptr;
+}
+
+/// The library's auxiliary matrix: GELU's argument, read or written.
+const void* aux_of(const Product& p) {
+  return p.epilogue == ProductEpilogue::gelu_slope ? p.extra
+         : p.epilogue == ProductEpilogue::gelu || p.epilogue == ProductEpilogue::bias_gelu
+             ? p.second
+             : nullptr;
 }
 
 /// As the library counts: the first extent is the one whose elements lie beside each other.
@@ -122,8 +145,11 @@ ProductPlan::ProductPlan(const ProductLibrary& library, const Product& p) : libr
   set(lt, operation_, CUBLASLT_MATMUL_DESC_TRANSA, transpose_a, what);
   set(lt, operation_, CUBLASLT_MATMUL_DESC_TRANSB, transpose_b, what);
   set(lt, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue), what);
-  if (p.epilogue == ProductEpilogue::gelu_slope) {
+  if (aux_of(p) != nullptr) {
     set(lt, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.out_row_length, what);
+  }
+  if (p.epilogue == ProductEpilogue::column_sums) {
+    set(lt, operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t{CUDA_R_32F}, what);
   }
   a_ = operand(lt, p.type, p.b, p.k, p.n, what);
   b_ = operand(lt, p.type, p.a, p.m, p.k, what);
@@ -139,15 +165,16 @@ ProductPlan::~ProductPlan() {
 }
 
 void ProductPlan::point_to(const Product& p) {
-  if (p.epilogue == ProductEpilogue::none || p.extra == extra_) return;
-  const CublasLt& lt = *library_.lt;
-  const cublasLtMatmulDescAttributes_t pointer = p.epilogue == ProductEpilogue::bias
-                                                     ? CUBLASLT_MATMUL_DESC_BIAS_POINTER
-                                                     : CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER;
-  const cublasStatus_t status =
-      lt.MatmulDescSetAttribute(operation_, pointer, &p.extra, sizeof p.extra);
-  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, describe(p));
-  extra_ = p.extra;
+  const auto point = [&](cublasLtMatmulDescAttributes_t attribute, const void*& known,
+                         const void* wanted) {
+    if (wanted == known) return;
+    const cublasStatus_t status =
+        library_.lt->MatmulDescSetAttribute(operation_, attribute, &wanted, sizeof wanted);
+    if (status != CUBLAS_STATUS_SUCCESS) raise_library(*library_.lt, status, describe(p));
+    known = wanted;
+  };
+  point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_, bias_of(p));
+  point(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux_, aux_of(p));
 }
 
 std::vector<Algorithm> ProductPlan::candidates(const Product& p, std::int64_t workspace_bytes,

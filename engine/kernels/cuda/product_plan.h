@@ -50,7 +50,7 @@ class ProductPlan {
   ProductLibrary library_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
-  const void* extra_ = nullptr;
+  const void *bias_ = nullptr, *aux_ = nullptr;
 };
 
 }  // namespace ds::cuda

@@ -188,7 +188,8 @@ std::unique_ptr<Part> make_products(const Context& c) {
                                              c.facts.compute_major, c.facts.compute_minor,
                                              c.facts.multiprocessors),
                        .cache_dir = c.cache_dir,
-                       .by_time = timed != nullptr && std::string_view(timed) == "1"});
+                       .by_time = timed != nullptr && std::string_view(timed) == "1",
+                       .fused_epilogues = c.fused_epilogues});
 }
 
 }  // namespace ds::cuda

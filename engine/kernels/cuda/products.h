@@ -25,6 +25,8 @@ class Products final : public Part {
     /// times. What it chose is kept in the cache; without one, the next start may choose other
     /// bits.
     bool by_time = false;
+    /// Whether GELU and bias gradients are made inside the library's products.
+    bool fused_epilogues = false;
   };
   Products(const CublasLt& lt, Choice choice);
   ~Products() override;
@@ -35,10 +37,12 @@ class Products final : public Part {
   /// one there is always a way. Depends on the shape alone, never on values or on what ran before.
   [[nodiscard]] bool run(const Product& product, std::byte* workspace, cudaStream_t stream);
 
+  [[nodiscard]] bool fuses() const { return choice_.fused_epilogues; }
   [[nodiscard]] std::vector<std::string> implementations() const override { return names_; }
   [[nodiscard]] std::string arithmetic() const override {
-    return fmt::format("cuBLASLt {}{}", library_.lt->GetVersion(),
-                       choice_.by_time ? ", by time" : "");
+    return fmt::format("cuBLASLt {}{}{}", library_.lt->GetVersion(),
+                       choice_.by_time ? ", by time" : "",
+                       choice_.fused_epilogues ? ", fused epilogues" : "");
   }
 
  private:

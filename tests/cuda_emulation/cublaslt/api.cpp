@@ -144,6 +144,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
       return take(o.aux, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
       return take(o.aux_ld, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return take(o.bias_type, value, bytes);
     default:
       return CUBLAS_STATUS_NOT_SUPPORTED;
   }

@@ -58,6 +58,10 @@ std::vector<float> plain(const Layout& l, const void* data, bool transposed) {
   return out;
 }
 
+double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
 double gelu_slope(double x) {
   const double root = 0.79788456080286535588, cube = 0.044715;
   const double t = std::tanh(root * (x + cube * x * x * x));
@@ -81,13 +85,28 @@ void store_column(const Launch& l, std::int64_t j, const std::vector<float>& sum
     const std::int64_t at = i + j * p.d.ld;
     float value = l.alpha * sums[static_cast<std::size_t>(i)];
     if (l.beta != 0.0F) value += l.beta * read(p.c.type, l.c, i + j * p.c.ld);
-    if (p.operation.epilogue == CUBLASLT_EPILOGUE_BIAS) {
-      value += read(p.d.type, p.operation.bias, i);
+    if (p.operation.adds_bias()) value += read(p.d.type, p.operation.bias, i);
+    if (p.operation.writes_gelu()) {
+      // The argument is rounded for the auxiliary matrix alone.
+      write(p.d.type, const_cast<void*>(p.operation.aux), i + j * p.operation.aux_ld, value);
+      value = static_cast<float>(gelu(static_cast<double>(value)));
     } else if (p.operation.epilogue == CUBLASLT_EPILOGUE_DGELU) {
       const float x = read(p.d.type, p.operation.aux, i + j * p.operation.aux_ld);
       value = static_cast<float>(static_cast<double>(value) * gelu_slope(static_cast<double>(x)));
     }
     write(p.d.type, l.d, at, value);
+  }
+}
+
+/// The vector = the sums of op(A)'s rows, overwritten; in the order in which the product sums.
+void store_sums(const Launch& l, const std::vector<float>& a) {
+  const std::int64_t m = l.problem.d.rows, k = l.problem.depth();
+  const std::vector<float> ones(static_cast<std::size_t>(k), 1.0F);
+  std::vector<float> sums(static_cast<std::size_t>(m), 0.0F);
+  add_column(a.data(), ones.data(), m, 0, k, l.choice.id == Choice::slow, sums.data());
+  for (std::int64_t i = 0; i < m; ++i) {
+    write(l.problem.d.type, const_cast<void*>(l.problem.operation.bias), i,
+          sums[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -101,8 +120,8 @@ bool all_reachable(const Launch& l) {
   const Problem& p = l.problem;
   const auto size = static_cast<std::size_t>(size_of(p.d.type));
   const auto rows = static_cast<std::size_t>(p.d.rows);
-  const bool with_bias = p.operation.epilogue == CUBLASLT_EPILOGUE_BIAS;
-  const bool with_aux = p.operation.epilogue == CUBLASLT_EPILOGUE_DGELU;
+  const bool with_bias = p.operation.adds_bias() || p.operation.sums_a();
+  const bool with_aux = p.operation.has_aux();
   Layout aux = p.d;
   aux.ld = p.operation.aux_ld;
   return matrix(p.a, l.a) && matrix(p.b, l.b) && matrix(p.d, l.d) &&
@@ -131,6 +150,7 @@ cudaError_t compute(const Launch& l) {
     }
     store_column(l, j, sums);
   }
+  if (p.operation.sums_a()) store_sums(l, a);
   return cudaSuccess;
 }
 

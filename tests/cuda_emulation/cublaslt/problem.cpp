@@ -42,6 +42,15 @@ bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kWide
 
 }  // namespace
 
+bool Operation::adds_bias() const {
+  return epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+bool Operation::writes_gelu() const {
+  return epilogue == CUBLASLT_EPILOGUE_GELU_AUX || epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+bool Operation::has_aux() const { return writes_gelu() || epilogue == CUBLASLT_EPILOGUE_DGELU; }
+bool Operation::sums_a() const { return epilogue == CUBLASLT_EPILOGUE_BGRADA; }
+
 std::int64_t size_of(cudaDataType_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
 cublasStatus_t check(const Problem& p) {
@@ -56,13 +65,23 @@ cublasStatus_t check(const Problem& p) {
     }
     if (l->ld < l->rows) return refuse(CUBLAS_STATUS_INVALID_VALUE, "a column overlaps the next");
   }
-  if (p.operation.epilogue == CUBLASLT_EPILOGUE_DGELU) {
+  if (p.operation.has_aux()) {
     if (p.operation.aux_ld < p.d.rows || p.operation.aux_ld % 8 != 0) {
       return refuse(CUBLAS_STATUS_INVALID_VALUE,
                     "the auxiliary matrix's columns are too short, or not a multiple of 8");
     }
     if (p.d.type != p.a.type) {
-      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "a slope of a result of another type");
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "a slope or GELU of a result of another type");
+    }
+    if (p.operation.writes_gelu() && p.d.type == CUDA_R_32F) {
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "GELU's argument kept in 32 bits");
+    }
+  } else if (p.operation.sums_a()) {
+    if (p.a.type == CUDA_R_32F) {
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "a bias gradient of 32 bits");
+    }
+    if (p.operation.bias_type != -1 && p.operation.bias_type != p.d.type) {
+      return refuse(CUBLAS_STATUS_INVALID_VALUE, "a bias gradient of another type than D's");
     }
   } else if (p.operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT &&
              p.operation.epilogue != CUBLASLT_EPILOGUE_BIAS) {
@@ -72,9 +91,9 @@ cublasStatus_t check(const Problem& p) {
 }
 
 bool epilogue_fits(const Operation& o) {
-  if (o.epilogue == CUBLASLT_EPILOGUE_BIAS) return aligned(o.bias);
-  if (o.epilogue == CUBLASLT_EPILOGUE_DGELU) return aligned(o.aux);
-  return true;
+  const bool has_vector = o.adds_bias() || o.sums_a();
+  return (!has_vector || (o.bias != nullptr && aligned(o.bias))) &&
+         (!o.has_aux() || (o.aux != nullptr && aligned(o.aux)));
 }
 
 bool may_be_fast(const Problem& p, const Preference& preference) {

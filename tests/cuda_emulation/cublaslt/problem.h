@@ -13,6 +13,11 @@ struct Operation {
   const void* bias = nullptr;
   const void* aux = nullptr;
   std::int64_t aux_ld = 0;
+  std::int32_t bias_type = -1;  // as D
+  [[nodiscard]] bool adds_bias() const;
+  [[nodiscard]] bool writes_gelu() const;  // and its argument to the auxiliary matrix
+  [[nodiscard]] bool has_aux() const;
+  [[nodiscard]] bool sums_a() const;
 };
 
 /// Column-major: element (i, j) lies at i + j * ld.

@@ -81,6 +81,32 @@ TEST_CASE("fake cuBLASLt: what it has no algorithm for") {
     c.product.epilogue = cuda::ProductEpilogue::bias;
     c.product.extra = c.extra;
   }));
+  CHECK(refused([](Call& c) {
+    c.product.n = c.product.out_row_length = c.product.b.row_length = 12;
+    c.product.epilogue = cuda::ProductEpilogue::gelu;
+    c.product.second = c.extra;
+  }));
+  CHECK(refused([](Call& c) {
+    c.product.epilogue = cuda::ProductEpilogue::gelu;
+    c.product.second = static_cast<std::byte*>(c.extra) + 8;
+  }));
+  CHECK(refused([](Call& c) {
+    c.product.epilogue = cuda::ProductEpilogue::bias_gelu;
+    c.product.second = c.extra;  // and no bias
+  }));
+  CHECK_FALSE(refused([](Call& c) {
+    c.product.epilogue = cuda::ProductEpilogue::gelu;
+    c.product.second = c.extra;
+  }));
+  CHECK(refused([](Call& c) {  // sums in f32 of a result of 16 bits
+    c.product.epilogue = cuda::ProductEpilogue::column_sums;
+    c.product.second = c.extra;
+  }));
+  CHECK_FALSE(refused([](Call& c) {
+    c.product.out_type = DType::f32;
+    c.product.epilogue = cuda::ProductEpilogue::column_sums;
+    c.product.second = c.extra;
+  }));
 }
 
 TEST_CASE("fake cuBLASLt: launches that it refuses") {

@@ -21,9 +21,10 @@ class Behaviour {
 class ProductsBench : public CudaBench {
  public:
   explicit ProductsBench(const Kernels::Extents& e, const CudaOptions& options = {},
-                         const std::string& cache_dir = {})
+                         const std::string& cache_dir = {}, bool fused_epilogues = false)
       : CudaBench(std::max(cuda::linear_scratch_bytes(e), cuda::head_scratch_bytes(e)), options) {
     context().cache_dir = cache_dir;
+    context().fused_epilogues = fused_epilogues;
     context().products = cuda::make_products(context());
   }
   [[nodiscard]] std::vector<std::string> names() { return context().products->implementations(); }

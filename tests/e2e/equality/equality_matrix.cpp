@@ -4,6 +4,7 @@
 //   equality_matrix --only dtype=bf16,world=3,...   one cell; axes left out are at their plainest
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
 //   ... --backend cuda [--steps N]           on the plugin's device, by one rank
+//   ... --backend cuda --epilogues fused     with the bits of fused epilogues
 #include <stdlib.h>
 
 #include <algorithm>
@@ -210,6 +211,11 @@ Options parse(int argc, char** argv) {
       options.place.accelerator = backend == "cuda";
       if (backend != "cuda" && backend != "cpu")
         throw Error(ErrorKind::usage, fmt::format("no backend {}: cpu or cuda", backend));
+    } else if (option == "--epilogues") {
+      const std::string epilogues = next(i);
+      options.place.fused_epilogues = epilogues == "fused";
+      if (epilogues != "fused" && epilogues != "exact")
+        throw Error(ErrorKind::usage, fmt::format("no epilogues {}: exact or fused", epilogues));
     } else if (option == "--steps") {
       options.place.steps = std::stoi(next(i));
     } else if (option == "--all") {
@@ -218,6 +224,8 @@ Options parse(int argc, char** argv) {
       throw Error(ErrorKind::usage, fmt::format("unknown option {}", option));
     }
   }
+  if (options.place.fused_epilogues && !options.place.accelerator)
+    throw Error(ErrorKind::usage, "--epilogues fused wants --backend cuda");
   return options;
 }
 

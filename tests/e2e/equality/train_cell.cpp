@@ -88,8 +88,8 @@ class Rank {
     hash_ = trainer.weights_hash();
   }
 
-  static Backend make_accelerator_backend(const CpuOptions& options) {
-    Backend backend = open_cuda_plugin().make_backend(AcceleratorOptions{});
+  [[nodiscard]] Backend make_accelerator_backend(const CpuOptions& options) const {
+    Backend backend = open_cuda_plugin().make_backend({.fused_epilogues = place_.fused_epilogues});
     backend.host_kernels = make_cpu_backend(options).kernels;
     return backend;
   }
@@ -104,6 +104,7 @@ class Rank {
 
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> keys = keys_of(cell_);
+    if (place_.fused_epilogues) keys.emplace_back("device.epilogues=fused");
     for (std::string& key : keys) {
       const std::size_t at = key.find("{paths}");
       if (at != std::string::npos) key.replace(at, 7, folder_);

@@ -9,9 +9,10 @@ namespace ds::test {
 
 inline constexpr int kEqualitySteps = 20, kVirtualRanks = 4;
 
-/// Where cells are trained, and for how long. accelerator: on the plugin's device, one rank.
+/// Where cells are trained, and for how long. accelerator: on the plugin's device, one rank;
+/// fused_epilogues: with device.epilogues = fused.
 struct Place {
-  bool accelerator = false;
+  bool accelerator = false, fused_epilogues = false;
   int steps = kEqualitySteps;
 };
 

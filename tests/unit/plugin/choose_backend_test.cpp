@@ -22,6 +22,20 @@ TEST_CASE("what was asked for is taken as it is") {
   CHECK(choose_backend("cuda", {.devices = 0}).backend == "cuda");  // and fails with a clear error
 }
 
+TEST_CASE("fused epilogues are CUDA's alone") {
+  ds::check_keys_of_backend({.backend = "cpu"});
+  ds::check_keys_of_backend({.backend = "cuda", .epilogues = ds::Epilogues::fused});
+  try {
+    ds::check_keys_of_backend({.backend = "cpu", .epilogues = ds::Epilogues::fused});
+    FAIL("no error");
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    const std::string what = error.what();
+    CHECK(what.find("device.epilogues = \"fused\"") != std::string::npos);
+    CHECK(what.find("device.backend = \"cpu\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("the CPU is always there") {
   const ds::Backend backend = ds::make_backend({.backend = "cpu", .threads = 1}, 7);
   CHECK(backend.device->is_host());

@@ -79,6 +79,27 @@ TEST_CASE("selective runs norms, GELU and attention again, each right before its
   CHECK(found == expected);
 }
 
+TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be made again alone") {
+  const Program forward =
+      build_gpt2(tiny_config(), {.micro = 2, .seq_len = 4, .valid_vocab = 60, .act = DType::bf16});
+  const Program plain = differentiate(forward);
+  const Program program = recompute(plain, Recompute::selective, true);
+  verify(program);
+  int gelus = 0, readers = 0;
+  for (const Op& op : program.ops) {
+    if (op.code == OpCode::gelu) ++gelus;
+    for (const ValueId id : op.in) {
+      if (id != kNoValue && program.value(id).name == "block0.mlp.fc.out") ++readers;
+    }
+  }
+  CHECK(gelus == 0);
+  CHECK(readers == 2);  // the next product and its weight's gradient
+  CHECK(Symbolic(program).gradients() == Symbolic(plain).gradients());
+  // A block runs the whole product again, as it does in any case.
+  CHECK(print(recompute(plain, Recompute::block, true)) ==
+        print(recompute(plain, Recompute::block)));
+}
+
 TEST_CASE("block runs a whole block again, but for its last op, which nobody needs") {
   const std::vector<std::string> expected{
       "block1.ln1.grad",
