@@ -37,7 +37,7 @@ ours_once() {
   shift
   printf '[data]\ntrain = "%s"\nvalidation = 0\n' "$work/random" >"$work/train.toml"
   rm -rf "$work/run"
-  logged "bench_$name" "$bench_seconds" "$bin/dsrunner" "$work/train.toml" device.backend=cuda $epilogues log.every=1 \
+  logged "bench_$name" "$bench_seconds" "$bin/dsrunner" "$work/train.toml" device.backend=cuda "$epilogues" log.every=1 \
     log.dir="$work/run" train.steps=$steps optimizer.lr=1e-4 "$@" || return
   sed -n 's/.*"tokens_per_s":\([0-9.e+]*\).*/\1/p' "$work/run/metrics.jsonl" |
     tail -n +$((warm_up + 1)) >>"$work/$name.ours"
@@ -117,7 +117,7 @@ bench_kernels() {
   for shape in 64x124m 16x1558m; do
     [ -n "$self_test" ] && shape=tiny
     status=0
-    logged "kernels_$shape" $bench_seconds "$tests/kernels_bench" cuda bf16 $shape || status=$?
+    logged "kernels_$shape" $bench_seconds env DSLAUNCH_CUDA_EPILOGUES=${epilogues#*=} "$tests/kernels_bench" cuda bf16 $shape || status=$?
     outcome bench "kernels of $shape" $status "$(grep -c ' ms, CPU ' "$log")" "$(last_words "$log")"
     [ -n "$self_test" ] && break
   done
@@ -139,6 +139,12 @@ bench_124m() {
       fact "gpt2_124m_micro_$micro" "${rate:-none}"
       awk -v a="${rate:-0}" -v b=$best 'BEGIN { exit !(a > b) }' && best=$rate best_micro=$micro
     done
+    # What fused epilogues are worth: the same few steps without.
+    : >"$work/try_exact.ours"
+    # shellcheck disable=SC2086
+    epilogues=device.epilogues=exact ours_once try_exact $shape precision.dtype=bf16 batch.micro=$best_micro \
+      batch.accum=$((512 / best_micro)) && rate=$(spread_of <"$work/try_exact.ours" | cut -d ' ' -f 1) || rate=
+    fact gpt2_124m_exact_epilogues "${rate:-none}"
     windows=6 warm_up=2 micro=$best_micro
   fi
   accum=$((512 / micro))
