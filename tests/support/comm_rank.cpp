@@ -29,7 +29,8 @@ std::vector<int> all_ranks(int size) {
   return ranks;
 }
 
-std::int64_t exchange_words(Group& group, std::int64_t step, Deadline deadline) {
+// A deadline begins with the operation that it is of: a rank may be suspended at any moment before.
+std::int64_t exchange_words(Group& group, std::int64_t step, Clock::duration limit) {
   const auto size = static_cast<std::size_t>(group.size());
   std::vector<std::byte> all(size * kControlWordBytes);
   ControlWord own;
@@ -39,7 +40,7 @@ std::int64_t exchange_words(Group& group, std::int64_t step, Deadline deadline) 
   const EncodedControlWord encoded = encode(own);
   std::memcpy(all.data() + static_cast<std::size_t>(group.rank()) * kControlWordBytes,
               encoded.data(), encoded.size());
-  group.all_gather(cut_pieces(std::span(all), size), deadline);
+  group.all_gather(cut_pieces(std::span(all), size), Deadline::after(limit));
   std::vector<ControlWord> words;
   for (std::size_t i = 0; i < size; ++i) {
     words.push_back(decode_control_word(std::span<const std::byte, kControlWordBytes>(
@@ -48,13 +49,13 @@ std::int64_t exchange_words(Group& group, std::int64_t step, Deadline deadline) 
   return merge(words).tokens;
 }
 
-void exchange_bytes(Group& group, Deadline deadline) {
+void exchange_bytes(Group& group, Clock::duration limit) {
   const auto size = static_cast<std::size_t>(group.size());
   constexpr std::size_t kBytes = 1'000'003;
   std::vector<std::byte> all(size * kBytes);
   std::memset(all.data() + static_cast<std::size_t>(group.rank()) * kBytes, group.rank() + 1,
               kBytes);
-  group.all_gather(cut_pieces(std::span(all), size), deadline);
+  group.all_gather(cut_pieces(std::span(all), size), Deadline::after(limit));
   for (std::size_t i = 0; i < all.size(); ++i) {
     DS_ASSERT(all[i] == static_cast<std::byte>(i / kBytes + 1), "every rank's bytes arrived");
   }
@@ -70,8 +71,8 @@ void run(const std::string& mode, double seconds) {
   require_agreement(*group, "build", "comm_rank 1", Deadline::after(limit));
   const std::int64_t tokens = env.world_size * (env.world_size + 1) / 2;
   for (std::int64_t step = 0; mode == "for-ever" || step < 3; ++step) {
-    DS_ASSERT(exchange_words(*group, step, Deadline::after(limit)) == tokens);
-    exchange_bytes(*group, Deadline::after(limit));
+    DS_ASSERT(exchange_words(*group, step, limit) == tokens);
+    exchange_bytes(*group, limit);
     if (step == 0 && mode == "for-ever") {
       fmt::print("ready\n");
       std::fflush(stdout);
