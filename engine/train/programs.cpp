@@ -202,17 +202,22 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   return programs;
 }
 
-std::vector<Program*> TrainPrograms::all_to_change() {
-  std::vector<Program*> programs{&step, &validation, &trunk};
-  for (std::optional<Program>* program : {&first, &flush, &odd, &redo, &odd_redo})
+namespace {
+
+/// Of constant programs or of those to change.
+template <class Element, class Programs>
+std::vector<Element*> all_of(Programs& of) {
+  std::vector<Element*> programs{&of.step, &of.validation, &of.trunk};
+  for (auto* program : {&of.first, &of.flush, &of.odd, &of.redo, &of.odd_redo})
     if (*program) programs.push_back(&**program);
   return programs;
 }
 
-std::vector<const Program*> TrainPrograms::all() const {
-  const std::vector<Program*> programs = const_cast<TrainPrograms*>(this)->all_to_change();
-  return {programs.begin(), programs.end()};
-}
+}  // namespace
+
+std::vector<Program*> TrainPrograms::all_to_change() { return all_of<Program>(*this); }
+
+std::vector<const Program*> TrainPrograms::all() const { return all_of<const Program>(*this); }
 
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
   return place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));

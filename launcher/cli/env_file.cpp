@@ -116,17 +116,12 @@ bool is_env_name(std::string_view name) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-namespace {
-
-// Of the runner, for people: where its libraries lie and how they are used.
-bool is_setting_of_the_runner(std::string_view name) {
+bool is_runner_setting(std::string_view name) {
   constexpr std::array<std::string_view, 7> kSettings = {
       "DSLAUNCH_CUDA_PLUGIN", "DSLAUNCH_CUBLASLT",       "DSLAUNCH_CUDNN",        "DSLAUNCH_NCCL",
       "DSLAUNCH_CACHE_DIR",   "DSLAUNCH_CUDA_ATTENTION", "DSLAUNCH_TIME_PRODUCTS"};
   return std::find(kSettings.begin(), kSettings.end(), name) != kSettings.end();
 }
-
-}  // namespace
 
 bool is_reserved_variable(std::string_view name) {
   using namespace contract;
@@ -134,7 +129,7 @@ bool is_reserved_variable(std::string_view name) {
       kRank,       kLocalRank,  kWorldSize,     kLocalWorldSize, kNodeRank,    kGroupRank,
       kMasterAddr, kMasterPort, kCrossRank,     kCrossSize,      kLocalSize,   kGroupWorldSize,
       kRoleName,   kRoleRank,   kRoleWorldSize, kRestartCount,   kMaxRestarts, kRunId};
-  if (is_setting_of_the_runner(name)) return false;
+  if (is_runner_setting(name)) return false;
   return name.starts_with("DSLAUNCH_") ||
          std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
 }

@@ -37,6 +37,8 @@ EnvFile load_default_env_file(const std::string& path);
 
 /// Letters, digits and '_', no digit first.
 bool is_env_name(std::string_view name);
+/// Of the runner, for people: where its libraries lie and how they are used. May travel.
+bool is_runner_setting(std::string_view name);
 /// A variable that dslaunch computes for each rank: a given value could only be wrong.
 bool is_reserved_variable(std::string_view name);
 

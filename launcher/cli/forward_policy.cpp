@@ -22,7 +22,7 @@ bool matches(std::string_view name, const std::array<std::string_view, N>& entri
 
 // What jobs of this kind are configured by. Paths count as such: without them the same command
 // finds other programs there.
-constexpr std::array<std::string_view, 30> kAllowed = {"PATH",
+constexpr std::array<std::string_view, 23> kAllowed = {"PATH",
                                                        "LD_LIBRARY_PATH",
                                                        "VIRTUAL_ENV",
                                                        "CONDA_PREFIX",
@@ -44,14 +44,7 @@ constexpr std::array<std::string_view, 30> kAllowed = {"PATH",
                                                        "WANDB_*",
                                                        "TRITON_*",
                                                        "TRANSFORMERS_*",
-                                                       "TOKENIZERS_*",
-                                                       "DSLAUNCH_CUDA_PLUGIN",
-                                                       "DSLAUNCH_CUBLASLT",
-                                                       "DSLAUNCH_CUDNN",
-                                                       "DSLAUNCH_NCCL",
-                                                       "DSLAUNCH_CACHE_DIR",
-                                                       "DSLAUNCH_CUDA_ATTENTION",
-                                                       "DSLAUNCH_TIME_PRODUCTS"};
+                                                       "TOKENIZERS_*"};
 
 // Devices of this machine, not of the others.
 constexpr std::array<std::string_view, 5> kDevices = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
@@ -104,7 +97,7 @@ bool travels(std::string_view name, EnvPolicy policy) {
   if (policy == EnvPolicy::none || matches(name, kDevices) || is_reserved_variable(name))
     return false;
   if (policy == EnvPolicy::all) return !matches(name, kHereOnly);
-  return matches(name, kAllowed);
+  return matches(name, kAllowed) || is_runner_setting(name);
 }
 
 EnvList travelling(const EnvList& own, EnvPolicy policy) {

@@ -69,86 +69,71 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
         "EmbedBackward");
 }
 
-void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
+namespace {
+
+// RMS norm has neither a mean nor a bias.
+template <class Norm>
+void run_norm(Context& c, const Norm& a, const void* bias, float* mean, const char* name,
+              cudaStream_t stream) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
                     {.in = a.in.data,
                      .delta = a.delta.data,
                      .weight = a.weight.data,
-                     .bias = a.bias.data,
+                     .bias = bias,
                      .sum = a.sum.data,
                      .out = a.out.data,
-                     .mean = floats(a.mean),
+                     .mean = mean,
                      .rstd = floats(a.rstd),
                      .rows = rows,
                      .width = width,
                      .eps = a.eps}),
-        "LayerNorm");
+        name);
+}
+
+template <class Norm>
+void run_norm_backward(Context& c, const Norm& a, const float* mean, float* dbias, const char* name,
+                       cudaStream_t stream) {
+  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
+  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
+  Scratch scratch = c.scratch();
+  check(launch_norm_backward(
+            launch_on(c, stream), act_of(a.in.dtype),
+            {.dout = a.dout.data,
+             .in = a.in.data,
+             .weight = a.weight.data,
+             .dresidual = a.dresidual.data,
+             .mean = mean,
+             .rstd = floats(a.rstd),
+             .din = a.din.data,
+             .dweight_parts = scratch.take<float>(blocks * width),
+             .dbias_parts = mean != nullptr ? scratch.take<float>(blocks * width) : nullptr,
+             .dweight = floats(a.dweight),
+             .dbias = dbias,
+             .rows = rows,
+             .width = width,
+             .block_rows = block,
+             .blocks = blocks,
+             .accumulate = a.accumulate}),
+        name);
+}
+
+}  // namespace
+
+void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
+  run_norm(c, a, a.bias.data, floats(a.mean), "LayerNorm", stream);
 }
 
 void run(Context& c, const RmsNorm& a, cudaStream_t stream) {
-  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
-  check(launch_norm(launch_on(c, stream), act_of(a.in.dtype),
-                    {.in = a.in.data,
-                     .delta = a.delta.data,
-                     .weight = a.weight.data,
-                     .bias = nullptr,
-                     .sum = a.sum.data,
-                     .out = a.out.data,
-                     .mean = nullptr,
-                     .rstd = floats(a.rstd),
-                     .rows = rows,
-                     .width = width,
-                     .eps = a.eps}),
-        "RmsNorm");
+  run_norm(c, a, nullptr, nullptr, "RmsNorm", stream);
 }
 
 void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
-  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
-  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
-  Scratch scratch = c.scratch();
-  check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
-                             {.dout = a.dout.data,
-                              .in = a.in.data,
-                              .weight = a.weight.data,
-                              .dresidual = a.dresidual.data,
-                              .mean = floats(a.mean),
-                              .rstd = floats(a.rstd),
-                              .din = a.din.data,
-                              .dweight_parts = scratch.take<float>(blocks * width),
-                              .dbias_parts = scratch.take<float>(blocks * width),
-                              .dweight = floats(a.dweight),
-                              .dbias = floats(a.dbias),
-                              .rows = rows,
-                              .width = width,
-                              .block_rows = block,
-                              .blocks = blocks,
-                              .accumulate = a.accumulate}),
-        "LayerNormBackward");
+  run_norm_backward(c, a, floats(a.mean), floats(a.dbias), "LayerNormBackward", stream);
 }
 
 void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
-  const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
-  const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
-  Scratch scratch = c.scratch();
-  check(launch_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
-                             {.dout = a.dout.data,
-                              .in = a.in.data,
-                              .weight = a.weight.data,
-                              .dresidual = a.dresidual.data,
-                              .mean = nullptr,
-                              .rstd = floats(a.rstd),
-                              .din = a.din.data,
-                              .dweight_parts = scratch.take<float>(blocks * width),
-                              .dbias_parts = nullptr,
-                              .dweight = floats(a.dweight),
-                              .dbias = nullptr,
-                              .rows = rows,
-                              .width = width,
-                              .block_rows = block,
-                              .blocks = blocks,
-                              .accumulate = a.accumulate}),
-        "RmsNormBackward");
+  run_norm_backward(c, a, nullptr, nullptr, "RmsNormBackward", stream);
 }
 
 void run(Context& c, const Gelu& a, cudaStream_t stream) {
