@@ -1,0 +1,66 @@
+// Two loops around sigwaitinfo.
+#include "launcher/pods/first_process.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "engine/base/error.h"
+#include "engine/base/exit_status.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// The exit code of `child` when it has ended; reaps all others on the way.
+std::optional<int> reap(pid_t child) {
+  std::optional<int> code;
+  int status = 0;
+  while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
+    if (pid < 0) break;
+    if (pid == child) code = ExitStatus::from_wait_status(status).shell_code();
+  }
+  return code;
+}
+
+int serve(pid_t child, const sigset_t& all) {
+  while (true) {
+    if (const auto code = reap(child)) return *code;  // all others end with this process
+    siginfo_t info{};
+    const int signo = ::sigwaitinfo(&all, &info);
+    // Keys of a terminal go to the whole group: the child has them already.
+    if (signo > 0 && signo != SIGCHLD && info.si_code != SI_KERNEL) ::kill(child, signo);
+  }
+}
+
+}  // namespace
+
+std::optional<int> go_on_below_first_process() {
+  if (::getpid() != 1) return std::nullopt;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  for (const int own_trouble : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP})
+    ::sigdelset(&all, own_trouble);
+  ::sigprocmask(SIG_BLOCK, &all, &before);
+  const pid_t child = ::fork();
+  if (child < 0) throw_errno("cannot start a process", errno, "see the pod's limit of pids");
+  if (child > 0) return serve(child, all);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return std::nullopt;
+}
+
+int wait_for_end_signal() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signo : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signo);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  int signo = 0;
+  while (::sigwait(&ends, &signo) != 0) {
+  }
+  return signo;
+}
+
+}  // namespace ds::launcher

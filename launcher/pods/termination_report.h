@@ -1,0 +1,38 @@
+// What a pod says when it ends, as Kubernetes shows it (`kubectl describe pod`). Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job/verdict_text.h"
+
+namespace ds::launcher {
+
+/// Kubernetes keeps so much of a termination log.
+inline constexpr std::size_t kMaxTerminationReport = 4096;
+
+struct TerminationReport {
+  int exit_code = 0;
+  std::string reason{};                   // one line
+  std::string job{};                      // what its nodes call it; empty: not known
+  std::optional<int> rank{};              // the first that failed
+  std::string node{};                     // where it ran, or the node that was lost
+  std::optional<std::int64_t> step{};     // of training, the last that was shown
+  std::vector<std::string> last_lines{};  // of that rank
+};
+
+/// `shown`: the last lines of rank 0, which tells of a training job's steps.
+TerminationReport termination_report(const JobVerdict& verdict, const RankWords& words,
+                                     const std::vector<std::string>& shown);
+
+/// The number of the last line of the form "step 12/100 ...".
+std::optional<std::int64_t> last_step(const std::vector<std::string>& lines);
+
+/// One JSON object and a newline, at most kMaxTerminationReport bytes: what does not fit is left
+/// out, the oldest of the last lines first. Control bytes are shown as '?'.
+std::string termination_json(const TerminationReport& report);
+
+}  // namespace ds::launcher

@@ -1,0 +1,117 @@
+// What a pod leaves behind: small enough, never torn.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "launcher/pods/termination_log.h"
+#include "launcher/pods/termination_report.h"
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using nlohmann::json;
+
+namespace {
+
+json parsed(const TerminationReport& report) {
+  const std::string text = termination_json(report);
+  CHECK(text.size() <= kMaxTerminationReport);
+  CHECK(text.ends_with("\n"));
+  return json::parse(text);
+}
+
+/// A file in a folder that goes with the object.
+struct OwnFile {
+  std::string folder = "/tmp/ds_termination_XXXXXX";
+  OwnFile() { REQUIRE(::mkdtemp(folder.data()) != nullptr); }
+  ~OwnFile() { std::filesystem::remove_all(folder); }
+  [[nodiscard]] std::string name() const { return folder + "/log"; }
+  [[nodiscard]] std::string text() const {
+    std::ifstream file(name(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the verdict of a failed rank") {
+  JobVerdict verdict{.placement = placement_of(2, 2)};
+  verdict.began = true;
+  verdict.ranks.resize(4);
+  verdict.cause = {.kind = Cause::Kind::rank, .rank = 3, .end = {ds::ExitStatus::exited(7)}};
+  const TerminationReport report = termination_report(
+      verdict, {.last_lines = {"Traceback", "boom\x1b[1m"}}, {"step  9/20  loss 3", "saved"});
+  const json seen = parsed(report);
+  CHECK(seen["exit_code"] == 7);
+  CHECK(seen["rank"] == 3);
+  CHECK(seen["node"] == "n1");
+  CHECK(seen["step"] == 9);
+  CHECK(seen["checkpoint"].is_null());
+  CHECK(seen["reason"].get<std::string>().starts_with("rank 3 on n1: exited 7 (first failure)"));
+  CHECK(seen["last_lines"] == json{"Traceback", "boom?[1m"});
+}
+
+TEST_CASE("success, a lost node, a signal") {
+  JobVerdict verdict{.placement = placement_of(2, 1)};
+  json seen = parsed(termination_report(verdict, {}, {}));
+  CHECK(seen["exit_code"] == 0);
+  CHECK(seen["reason"] == "all ranks ended with 0");
+  CHECK(seen["rank"].is_null());
+  CHECK(seen["node"].is_null());
+  CHECK(seen["step"].is_null());
+  verdict.began = true;
+  verdict.ranks.resize(2);
+  verdict.cause = {.kind = Cause::Kind::node, .node = 1, .reason = "the connection broke"};
+  seen = parsed(termination_report(verdict, {}, {}));
+  CHECK(seen["exit_code"] == 69);
+  CHECK(seen["node"] == "n1");
+  verdict.cause = {.kind = Cause::Kind::signal, .signo = SIGTERM};
+  CHECK(parsed(termination_report(verdict, {}, {}))["exit_code"] == 143);
+}
+
+TEST_CASE("steps are read from lines that count them") {
+  CHECK(last_step({}) == std::nullopt);
+  CHECK(last_step({"step 3", "a step 4/5", "step x/5", "step 99999999999999999999/5"}) ==
+        std::nullopt);
+  CHECK(last_step({"step 3/10  loss 1", "step   12/100", "done"}) == 12);
+}
+
+TEST_CASE("a report is never longer than Kubernetes keeps") {
+  TerminationReport report{.exit_code = 1, .reason = "r", .node = "n"};
+  for (int i = 0; i < 40; ++i) report.last_lines.emplace_back(200, static_cast<char>('a' + i % 26));
+  const json seen = parsed(report);
+  CHECK(seen["last_lines"].size() > 10);
+  CHECK(seen["last_lines"].back() == report.last_lines.back());  // the newest stay
+  report.reason.assign(10'000, '\xff');                          // each becomes three bytes
+  report.node.assign(9'000, '"');                                // each becomes two
+  report.last_lines.assign(100, std::string(5000, '\x01'));
+  CHECK(parsed(report)["last_lines"].empty());
+}
+
+TEST_CASE("the log is replaced as a whole, in the same file") {
+  const OwnFile file;
+  {
+    TerminationLog log(file.name());
+    CHECK(!log.written());
+    std::filesystem::create_hard_link(file.name(), file.folder + "/mounted");
+    CHECK(log.write("a long one\n") == std::nullopt);
+    CHECK(log.written());
+    CHECK(file.text() == "a long one\n");
+    CHECK(log.write("short\n") == std::nullopt);
+    CHECK(file.text() == "short\n");
+    CHECK(std::filesystem::hard_link_count(file.name()) == 2);  // still the mounted file
+  }
+  const TerminationLog next(file.name());  // what an earlier run has said is gone
+  CHECK(file.text().empty());
+}
+
+TEST_CASE("a log that was named and cannot be written is an error") {
+  CHECK_THROWS_AS(TerminationLog("/nowhere/at/all"), ds::Error);
+  CHECK_THROWS_AS(TerminationLog("/tmp"), ds::Error);
+}
