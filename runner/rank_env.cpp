@@ -10,6 +10,7 @@
 
 #include "engine/base/error.h"
 #include "runner/contract.h"
+#include "runner/slurm_rank.h"
 
 namespace ds {
 namespace {
@@ -63,10 +64,17 @@ class Environment {
                        [&](const char* name) { return text(name).has_value(); });
   }
 
+  /// A rank is named; the master alone is no place.
+  [[nodiscard]] bool has_rank() const {
+    return std::any_of(std::begin(kPlace), std::begin(kPlace) + kRankNames,
+                       [&](const char* name) { return text(name).has_value(); });
+  }
+
  private:
   static constexpr const char* kPlace[] = {contract::kRank,       contract::kWorldSize,
                                            contract::kLocalRank,  contract::kLocalWorldSize,
                                            contract::kMasterAddr, contract::kMasterPort};
+  static constexpr std::ptrdiff_t kRankNames = 4;
   const Lookup& lookup_;
 };
 
@@ -102,17 +110,32 @@ void read_place(const Environment& environment, RankEnv& env) {
     env.master_port += env.master_port < 65535 ? 1 : -1;
 }
 
+/// A task of `srun`; MASTER_ADDR and MASTER_PORT may be set beside it.
+void take_place(const Environment& environment, const SlurmRank& place, RankEnv& env) {
+  env.world_size = place.world_size;
+  env.rank = place.rank;
+  env.local_rank = place.local_rank;
+  env.local_world_size = place.local_world_size;
+  env.master_addr = environment.text(contract::kMasterAddr).value_or(place.master_addr);
+  env.master_port = static_cast<int>(
+      environment.number(contract::kMasterPort, 1, 65535).value_or(place.master_port));
+}
+
 }  // namespace
 
 RankEnv parse_rank_env(const Lookup& lookup) {
   const Environment environment(lookup);
   RankEnv env;
-  if (environment.has_place()) read_place(environment, env);
-  env.job_id = environment.text(contract::kJobId).value_or("");
+  const auto slurm = environment.has_rank() ? std::nullopt : find_slurm_rank(lookup);
+  if (slurm)
+    take_place(environment, *slurm, env);
+  else if (environment.has_place())
+    read_place(environment, env);
+  env.job_id = environment.text(contract::kJobId).value_or(slurm ? "slurm " + slurm->job : "");
   env.job_key = job_key(environment);
   env.epoch = static_cast<std::uint64_t>(
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
-          .value_or(0));
+          .value_or(slurm ? slurm->restarts : 0));
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
   if (const auto wire = environment.text(contract::kTestWire)) {
     env.test_wire = parse_wire_speed(*wire);

@@ -33,8 +33,9 @@ struct RankEnv {
 using Lookup = std::function<const char*(const char* name)>;
 
 /// Nothing set: a job of one rank. Set: RANK, WORLD_SIZE and LOCAL_RANK, and for more than one rank
-/// MASTER_ADDR and MASTER_PORT; the rest is optional. Errors: Error{config} naming the variable
-/// that is missing, malformed or in contradiction to another one. The job key is never printed.
+/// MASTER_ADDR and MASTER_PORT; the rest is optional. Without a rank in these, a task of `srun`
+/// takes its place from the step. Errors: Error{config} naming the variable that is missing,
+/// malformed or in contradiction to another one. The job key is never printed.
 RankEnv parse_rank_env(const Lookup& lookup);
 
 }  // namespace ds

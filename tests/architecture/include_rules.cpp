@@ -20,8 +20,9 @@ struct Direction {
   Prefixes to;
 };
 const std::vector<Direction> kDirections = {
-    {"launcher/", {"launcher/", "runner/contract.h", "engine/base/"}},
+    {"launcher/", {"launcher/", "runner/contract.h", "runner/slurm_rank.h", "engine/base/"}},
     {"runner/contract.h", {"engine/base/"}},
+    {"runner/slurm_rank.", {"runner/slurm_rank.h", "engine/base/"}},
     {"runner/", {"runner/", "engine/"}},
     {"engine/base/", {"engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},

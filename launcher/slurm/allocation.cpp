@@ -1,0 +1,263 @@
+// SLURM_JOB_*; in heterogeneous jobs each of them comes once a component, as *_HET_GROUP_0.
+#include "launcher/slurm/allocation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "launcher/hosts/fold_names.h"
+#include "launcher/hosts/host_word.h"
+#include "launcher/slurm/node_list.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr int kMostComponents = 128;  // Slurm's own limit
+constexpr std::uint64_t kFirstSpecialStep = 0xfffffff0;
+
+[[noreturn]] void fail(const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorKind::config, "the Slurm allocation cannot be used: " + message, hint);
+}
+
+constexpr const char* kNoNodesHint =
+    "name the hosts (--hostfile FILE or -H LIST), or unset SLURM_JOB_ID where no allocation is "
+    "meant";
+
+template <class Number>
+std::optional<Number> whole_number(const std::string& text) {
+  Number number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || stop != end || number < 0) return std::nullopt;
+  return number;
+}
+
+/// The variables of the job, or of one of its components.
+class JobVariables {
+ public:
+  JobVariables(const SlurmVariable& variable, std::string suffix)
+      : variable_(variable), suffix_(std::move(suffix)) {}
+
+  [[nodiscard]] std::string name(const std::string& base) const { return base + suffix_; }
+
+  /// Empty counts as not set.
+  [[nodiscard]] std::optional<std::string> text(const std::string& base) const {
+    std::optional<std::string> value = variable_(name(base));
+    if (value && value->empty()) value.reset();
+    return value;
+  }
+
+  /// Errors:  Error{config} naming the variable.
+  template <class Number = int>
+  [[nodiscard]] std::optional<Number> number(const std::string& base) const {
+    const std::optional<std::string> value = text(base);
+    if (!value) return std::nullopt;
+    const std::optional<Number> number = whole_number<Number>(*value);
+    if (!number) fail(fmt::format("{}='{}' is not a whole number", name(base), *value));
+    return number;
+  }
+
+  /// `2(x3),1`, a number a node.
+  [[nodiscard]] std::optional<std::vector<int>> counts(const std::string& base,
+                                                       std::size_t nodes) const {
+    const std::optional<std::string> value = text(base);
+    if (!value) return std::nullopt;
+    auto counts = expand_counts(*value);
+    if (!counts)
+      fail(fmt::format("{}='{}' is no list of counts", name(base), *value),
+           "Slurm writes them as 2(x3),1");
+    if (counts->size() != nodes)
+      fail(fmt::format("{}='{}' is for {} nodes, but {} names {}", name(base), *value,
+                       counts->size(), name("SLURM_JOB_NODELIST"), nodes),
+           "a variable of another job or step has got in here");
+    return counts;
+  }
+
+ private:
+  const SlurmVariable& variable_;
+  std::string suffix_;
+};
+
+/// `4`, `a100:4` or `a100:2,v100:2`.
+std::optional<int> gpu_count(const std::string& text) {
+  int total = 0;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const std::string item = text.substr(at, comma - at);
+    const std::size_t colon = item.rfind(':');
+    const auto count =
+        whole_number<int>(colon == std::string::npos ? item : item.substr(colon + 1));
+    if (!count || *count > kMaxSlots) return std::nullopt;
+    total += *count;
+    at = comma + 1;
+  }
+  return total;
+}
+
+std::optional<int> gpus(const JobVariables& job, const std::string& base) {
+  const std::optional<std::string> value = job.text(base);
+  if (!value) return std::nullopt;
+  const std::optional<int> count = gpu_count(*value);
+  if (!count) fail(fmt::format("{}='{}' is no number of GPUs", job.name(base), *value));
+  return count;
+}
+
+struct Slots {
+  std::vector<int> by_node;
+  std::string from;
+};
+
+/// In a step, the counts of tasks are the step's and not the job's.
+bool in_step(const SlurmVariable& variable) {
+  const auto step = variable("SLURM_STEP_ID");
+  const auto number = step ? whole_number<std::uint64_t>(*step) : std::nullopt;
+  return number && *number < kFirstSpecialStep;
+}
+
+/// What is known of GPUs; nothing if the job has none. `here`: variables of this node are of one of
+/// these nodes.
+std::optional<Slots> gpu_slots(const JobVariables& job, const JobVariables& here, std::size_t nodes,
+                               const std::optional<std::vector<int>>& tasks) {
+  const auto all = [&](int count, const std::string& from) {
+    return Slots{std::vector<int>(nodes, count), from};
+  };
+  if (const auto each = gpus(job, "SLURM_GPUS_PER_NODE"); each && *each > 0)
+    return all(*each, job.name("SLURM_GPUS_PER_NODE"));
+  const std::optional<int> total = gpus(job, "SLURM_GPUS");
+  std::optional<int> on_node = gpus(here, "SLURM_GPUS_ON_NODE");
+  std::string from = "SLURM_GPUS_ON_NODE";
+  if (const auto list = here.text("SLURM_JOB_GPUS"); !on_node && list) {
+    on_node = static_cast<int>(std::count(list->begin(), list->end(), ',')) + 1;
+    from = "SLURM_JOB_GPUS";
+  }
+  const bool is_total = !total || *total == *on_node * static_cast<int>(nodes);
+  if (on_node && *on_node > 0 && is_total) return all(*on_node, from);
+  if (total && *total > 0) return all(nodes == 1 ? *total : kAutoSlots, job.name("SLURM_GPUS"));
+  const auto per_task = gpus(job, "SLURM_GPUS_PER_TASK");
+  if (!per_task || *per_task == 0 || !tasks) return std::nullopt;
+  Slots slots{*tasks, job.name("SLURM_GPUS_PER_TASK")};
+  for (int& count : slots.by_node) count *= *per_task;
+  return slots;
+}
+
+Slots slots_of(const SlurmVariable& variable, const JobVariables& job, std::size_t nodes,
+               bool is_first) {
+  const bool step = in_step(variable);
+  const auto tasks = step ? std::nullopt : job.counts("SLURM_TASKS_PER_NODE", nodes);
+  const SlurmVariable nothing = [](const std::string&) { return std::nullopt; };
+  const JobVariables here(is_first ? variable : nothing, "");
+  if (auto slots = gpu_slots(job, here, nodes, tasks)) return *slots;
+  if (tasks) return {*tasks, job.name("SLURM_TASKS_PER_NODE")};
+  if (const auto each = job.number("SLURM_NTASKS_PER_NODE"))
+    return {std::vector<int>(nodes, *each), job.name("SLURM_NTASKS_PER_NODE")};
+  return {std::vector<int>(nodes, 1), ""};
+}
+
+std::vector<std::string> names_of(const JobVariables& job) {
+  const char* base = job.text("SLURM_JOB_NODELIST") ? "SLURM_JOB_NODELIST" : "SLURM_NODELIST";
+  const std::optional<std::string> list = job.text(base);
+  if (!list) fail(job.name("SLURM_JOB_NODELIST") + " is not set, so it has no nodes", kNoNodesHint);
+  auto expanded = expand_node_list(*list);
+  if (const auto* problem = std::get_if<RangeProblem>(&expanded))
+    fail(fmt::format("{}='{}', byte {}: {}", job.name(base), *list, problem->offset + 1,
+                     problem->message),
+         problem->hint);
+  auto names = std::get<std::vector<std::string>>(std::move(expanded));
+  if (names.empty()) fail(fmt::format("{}='{}' has no nodes", job.name(base), *list), kNoNodesHint);
+  const auto nodes = job.number<std::uint64_t>("SLURM_JOB_NUM_NODES");
+  if (nodes && *nodes != names.size())
+    fail(fmt::format("{}='{}' names {} nodes, but {} is {}", job.name(base), *list, names.size(),
+                     job.name("SLURM_JOB_NUM_NODES"), *nodes),
+         "a variable of another job has got in here");
+  return names;
+}
+
+/// The CPUs of each node, where they are equal.
+std::optional<int> equal_cpus(const JobVariables& job, std::size_t nodes) {
+  const auto cpus = job.counts("SLURM_JOB_CPUS_PER_NODE", nodes);
+  if (!cpus) return std::nullopt;
+  const bool equal = std::ranges::all_of(*cpus, [&](int each) { return each == cpus->front(); });
+  return equal ? std::optional(cpus->front()) : std::nullopt;
+}
+
+/// Adds the nodes of the job, or of one of its components.
+void add_group(Allocation& allocation, std::unordered_map<std::string, std::size_t>& known,
+               const SlurmVariable& variable, const JobVariables& job, int component) {
+  const std::vector<std::string> names = names_of(job);
+  const Slots slots = slots_of(variable, job, names.size(), component == 0);
+  if (component == 0) allocation.slots_from = slots.from;
+  const std::string from = job.name("SLURM_JOB_NODELIST");
+  const std::size_t hosts_before = allocation.hosts.size();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const int count = std::min(slots.by_node[i], kMaxSlots);
+    const auto [entry, is_new] = known.try_emplace(names[i], allocation.hosts.size());
+    if (is_new) {
+      allocation.hosts.push_back({.name = names[i],
+                                  .slots = count,
+                                  .place = {.file = from, .line = 1, .column = 1},
+                                  .bare = slots.from.empty()});
+    } else if (entry->second >= hosts_before) {
+      fail(fmt::format("{} names {} twice", from, names[i]));
+    } else if (int& before = allocation.hosts[entry->second].slots; before != kAutoSlots) {
+      before = count == kAutoSlots ? kAutoSlots : std::min(before + count, kMaxSlots);
+    }
+  }
+  std::vector<std::string> fresh;
+  for (std::size_t i = hosts_before; i < allocation.hosts.size(); ++i)
+    fresh.push_back(allocation.hosts[i].name);
+  if (fresh.empty()) return;
+  allocation.groups.push_back({.component = component,
+                               .nodes = fold_names(fresh),
+                               .count = static_cast<int>(fresh.size()),
+                               .cpus_each = equal_cpus(job, names.size())});
+}
+
+void check_ids(const SlurmVariable& variable) {
+  const auto id = variable("SLURM_JOB_ID");
+  const auto old = variable("SLURM_JOBID");
+  if (id && old && !id->empty() && !old->empty() && *id != *old)
+    fail(fmt::format("SLURM_JOB_ID is {}, but SLURM_JOBID is {}", *id, *old),
+         "a variable of another job has got in here; unset what is not of this one");
+}
+
+int components(const JobVariables& job) {
+  auto size = job.number("SLURM_HET_SIZE");
+  if (!size) size = job.number("SLURM_PACK_SIZE");
+  if (size && (*size < 1 || *size > kMostComponents))
+    fail(fmt::format("SLURM_HET_SIZE is {}", *size));
+  return size.value_or(0);
+}
+
+}  // namespace
+
+bool in_allocation(const SlurmVariable& variable) {
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST"})
+    if (const auto value = variable(name); value && !value->empty()) return true;
+  return false;
+}
+
+std::optional<Allocation> find_allocation(const SlurmVariable& variable) {
+  if (!in_allocation(variable)) return std::nullopt;
+  check_ids(variable);
+  const JobVariables job(variable, "");
+  Allocation allocation;
+  allocation.job = job.text(job.text("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID").value_or("");
+  allocation.restarts = job.number<std::uint32_t>("SLURM_RESTART_COUNT").value_or(0);
+  allocation.end_time = job.number<std::int64_t>("SLURM_JOB_END_TIME");
+  std::unordered_map<std::string, std::size_t> known;
+  const int size = components(job);
+  allocation.nodes_from = size == 0 ? "SLURM_JOB_NODELIST" : "SLURM_JOB_NODELIST_HET_GROUP_*";
+  allocation.heterogeneous = size > 0;
+  if (size == 0) add_group(allocation, known, variable, job, 0);
+  for (int i = 0; i < size; ++i) {
+    const JobVariables component(variable, fmt::format("_HET_GROUP_{}", i));
+    add_group(allocation, known, variable, component, i);
+  }
+  return allocation;
+}
+
+}  // namespace ds::launcher
