@@ -25,18 +25,10 @@ int run_agent(int argc, char**) {
 }
 
 const Command kCommands[] = {
-    kExecCommand,
-    kDoctorCommand,
-    kPlanCommand,
-    kPsCommand,
-    kTailCommand,
-    kAttachCommand,
-    kKillCommand,
-    kHelpCommand,
-    kManCommand,
-    kCompletionCommand,
-    kNodeFactsCommand,
-    {.name = "agent", .summary = "", .run = run_agent},
+    kExecCommand,       kDoctorCommand,    kPlanCommand,
+    kPsCommand,         kTailCommand,      kAttachCommand,
+    kKillCommand,       kHelpCommand,      kManCommand,
+    kCompletionCommand, kNodeFactsCommand, {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,11 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/redact.h"
-#include "launcher/cli/train_command.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/hosts/spares.h"
 #include "launcher/main/check_config.h"
 #include "launcher/main/commands.h"
+#include "launcher/main/job_parts.h"
 #include "launcher/main/start_job.h"
 #include "launcher/routes/find_hosts.h"
 #include "runner/contract.h"
@@ -27,40 +26,6 @@ namespace {
 
 using namespace ds::launcher;
 
-std::string absolute_folder(const std::string& folder) {
-  return std::filesystem::absolute(folder).lexically_normal();
-}
-
-/// What each group runs: the first command, then those behind ':'.
-std::vector<Program> programs_of(const Options& options, const EnvList& own) {
-  const std::string folder = options.env.wdir.value_or(".");
-  std::vector<Program> programs;
-  programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
-                      .env = {},
-                      .working_directory = absolute_folder(folder)});
-  for (const MoreProgram& more : options.more_programs)
-    programs.push_back({.argv = more.command,
-                        .env = without_sources(resolve_forwards(more.env.forward, own)),
-                        .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
-  return programs;
-}
-
-/// What the options and this process's environment give to ranks.
-JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
-                               const EnvList& own) {
-  JobEnvironment environment;
-  environment.given = without_sources(given);
-  environment.sent = travelling(own, options.policy);
-  if (options.policy == EnvPolicy::none) environment.here = login_variables(own);
-  for (const auto& variable : own) environment.own_names.push_back(variable.first);
-  environment.families = options.families;
-  return environment;
-}
-
-void warn(const std::string& text) {
-  std::fputs(("dslaunch: warning: " + text + "\n").c_str(), stderr);
-}
-
 int run_main_command(int argc, char** argv) {
   const Options options = parse_args(argc, argv);
   blank_values(argc, argv);
@@ -68,7 +33,7 @@ int run_main_command(int argc, char** argv) {
   if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
   if (options.action == Options::Action::show_version) return print(version_text());
   const EnvList own = own_variables();
-  const std::vector<NamedValue> given = given_variables(options.env, own, warn);
+  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
   JobEnvironment environment = job_environment(options.env, given, own);
   std::vector<Program> programs = programs_of(options, own);
   std::vector<Host> hosts = find_hosts(options);
