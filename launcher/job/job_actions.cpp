@@ -174,6 +174,7 @@ void Job::perform(const Conclude& action) {
     if (const auto file = error_files_.find(rank); file != error_files_.end())
       words.error_file = file->second;
   }
+  words.step = last_step(output_.last_lines(0));
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
   if (!request_.verdict_file.empty()) write_verdict(verdict, words);
   code_ = exit_code(verdict.cause);

@@ -153,6 +153,7 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
   json["cause"] = cause_json(verdict, words.device);
   json["last_lines"] = Json::array();
   for (const std::string& line : words.last_lines) json["last_lines"].push_back(printable(line));
+  json["step"] = words.step ? Json(*words.step) : Json();
   json["error_file"] = error_file_json(words.error_file);
   json["ranks"] = ends_json(verdict);
   json["nodes"] = Json::array();

@@ -1,6 +1,8 @@
 // The last block on standard error. Pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,11 @@ struct RankWords {
   bool out_of_sight = false;  // others have written much since: worth being repeated
   std::string device{};       // of its slot, as CUDA_VISIBLE_DEVICES names it; empty: none is known
   std::string error_file{};   // what it wrote to TORCHELASTIC_ERROR_FILE
+  std::optional<std::int64_t> step{};  // of training, the last that rank 0 has shown
 };
+
+/// The number of the last line of the form "step 12/100 ...".
+std::optional<std::int64_t> last_step(const std::vector<std::string>& lines);
 
 /// Paragraphs, from the details to the headline, which stands last, where the eye is. A job that
 /// ended well has none; a short story has only the headline.

@@ -1,8 +1,10 @@
 // Whole lines are left out until it fits.
 #include "launcher/pods/termination_report.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
@@ -28,45 +30,31 @@ std::string text_of(const TerminationReport& report) {
   return json_of(report).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// "step  12/100  loss ..." -> 12.
-std::optional<std::int64_t> step_of(std::string_view line) {
-  constexpr std::string_view kWord = "step ";
-  if (!line.starts_with(kWord)) return std::nullopt;
-  line.remove_prefix(kWord.size());
-  while (line.starts_with(' ')) line.remove_prefix(1);
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-  const bool counted = error == std::errc() && end != line.data() + line.size() && *end == '/';
-  return counted ? std::optional(step) : std::nullopt;
-}
-
-std::string node_name(const Placement& placement, int node) {
-  return placement.nodes[static_cast<std::size_t>(node)].host.name;
+template <class T>
+std::optional<T> value_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  const bool fits =
+      found != json.end() &&
+      (std::is_same_v<T, std::string> ? found->is_string() : found->is_number_integer());
+  return fits ? std::optional(found->get<T>()) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::int64_t> last_step(const std::vector<std::string>& lines) {
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line)
-    if (const auto step = step_of(*line)) return step;
-  return std::nullopt;
-}
-
-TerminationReport termination_report(const JobVerdict& verdict, const RankWords& words,
-                                     const std::vector<std::string>& shown) {
-  const Cause& cause = verdict.cause;
+TerminationReport termination_report(const std::string& verdict, int code) {
   TerminationReport report;
-  report.exit_code = exit_code(cause);
-  report.reason = cause.kind == Cause::Kind::none ? "all ranks ended with 0" : headline(verdict);
-  if (cause.kind == Cause::Kind::unreachable) report.reason = cause.reason;
-  if (cause.kind == Cause::Kind::rank) {
-    report.rank = cause.rank;
-    const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(cause.rank)];
-    report.node = node_name(verdict.placement, place.node_rank);
-    report.last_lines = words.last_lines;
-  }
-  if (cause.kind == Cause::Kind::node) report.node = node_name(verdict.placement, cause.node);
-  report.step = last_step(shown);
+  report.exit_code = code;
+  const Json json = Json::parse(verdict, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return report;
+  report.reason = value_of<std::string>(json, "text").value_or("");
+  if (report.reason.empty() && code == 0) report.reason = "all ranks ended with 0";
+  report.job = value_of<std::string>(json, "job").value_or("");
+  report.step = value_of<std::int64_t>(json, "step");
+  const Json cause = json.value("cause", Json::object());
+  report.rank = value_of<int>(cause, "rank");
+  report.node = value_of<std::string>(cause, "node").value_or("");
+  for (const Json& line : json.value("last_lines", Json::array()))
+    if (line.is_string()) report.last_lines.push_back(line.get<std::string>());
   return report;
 }
 

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job/verdict_text.h"
-
 namespace ds::launcher {
 
 /// Kubernetes keeps so much of a termination log.
@@ -24,12 +22,8 @@ struct TerminationReport {
   std::vector<std::string> last_lines{};  // of that rank
 };
 
-/// `shown`: the last lines of rank 0, which tells of a training job's steps.
-TerminationReport termination_report(const JobVerdict& verdict, const RankWords& words,
-                                     const std::vector<std::string>& shown);
-
-/// The number of the last line of the form "step 12/100 ...".
-std::optional<std::int64_t> last_step(const std::vector<std::string>& lines);
+/// `verdict`: as --verdict has it (docs/failure.md); of another text only `code` is used.
+TerminationReport termination_report(const std::string& verdict, int code);
 
 /// One JSON object and a newline, at most kMaxTerminationReport bytes: what does not fit is left
 /// out, the oldest of the last lines first. Control bytes are shown as '?'.

@@ -42,6 +42,14 @@ TEST_CASE("a job that went well") {
   CHECK(seen["nodes"] == json{"n0"});
   CHECK(seen["restarts"].empty());
   CHECK(seen["error_file"].is_null());
+  CHECK(seen["step"].is_null());
+}
+
+TEST_CASE("steps are read from lines that count them") {
+  CHECK(last_step({}) == std::nullopt);
+  CHECK(last_step({"step 3", "a step 4/5", "step x/5", "step 99999999999999999999/5"}) ==
+        std::nullopt);
+  CHECK(last_step({"step 3/10  loss 1", "step   12/100", "done"}) == 12);
 }
 
 TEST_CASE("a failed rank, its words, and how the others ended") {

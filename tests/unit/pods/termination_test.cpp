@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "launcher/job/verdict_json.h"
 #include "launcher/pods/termination_log.h"
 #include "launcher/pods/termination_report.h"
 #include "unit/job/job_helpers.h"
@@ -24,6 +25,11 @@ json parsed(const TerminationReport& report) {
   CHECK(text.size() <= kMaxTerminationReport);
   CHECK(text.ends_with("\n"));
   return json::parse(text);
+}
+
+json parsed(const JobVerdict& verdict, const RankWords& words = {}) {
+  const std::string text = verdict_json(verdict, words, "00ff");
+  return parsed(termination_report(text, exit_code(verdict.cause)));
 }
 
 /// A file in a folder that goes with the object.
@@ -45,21 +51,20 @@ TEST_CASE("the verdict of a failed rank") {
   verdict.began = true;
   verdict.ranks.resize(4);
   verdict.cause = {.kind = Cause::Kind::rank, .rank = 3, .end = {ds::ExitStatus::exited(7)}};
-  const TerminationReport report = termination_report(
-      verdict, {.last_lines = {"Traceback", "boom\x1b[1m"}}, {"step  9/20  loss 3", "saved"});
-  const json seen = parsed(report);
+  const json seen = parsed(verdict, {.last_lines = {"Traceback", "boom\x1b[1m"}, .step = 9});
   CHECK(seen["exit_code"] == 7);
   CHECK(seen["rank"] == 3);
   CHECK(seen["node"] == "n1");
   CHECK(seen["step"] == 9);
+  CHECK(seen["job"] == "00ff");
   CHECK(seen["checkpoint"].is_null());
   CHECK(seen["reason"].get<std::string>().starts_with("rank 3 on n1: exited 7 (first failure)"));
   CHECK(seen["last_lines"] == json{"Traceback", "boom?[1m"});
 }
 
-TEST_CASE("success, a lost node, a signal") {
+TEST_CASE("success, a lost node, a signal, missing nodes, no verdict") {
   JobVerdict verdict{.placement = placement_of(2, 1)};
-  json seen = parsed(termination_report(verdict, {}, {}));
+  json seen = parsed(verdict);
   CHECK(seen["exit_code"] == 0);
   CHECK(seen["reason"] == "all ranks ended with 0");
   CHECK(seen["rank"].is_null());
@@ -68,18 +73,18 @@ TEST_CASE("success, a lost node, a signal") {
   verdict.began = true;
   verdict.ranks.resize(2);
   verdict.cause = {.kind = Cause::Kind::node, .node = 1, .reason = "the connection broke"};
-  seen = parsed(termination_report(verdict, {}, {}));
+  seen = parsed(verdict);
   CHECK(seen["exit_code"] == 69);
   CHECK(seen["node"] == "n1");
   verdict.cause = {.kind = Cause::Kind::signal, .signo = SIGTERM};
-  CHECK(parsed(termination_report(verdict, {}, {}))["exit_code"] == 143);
-}
-
-TEST_CASE("steps are read from lines that count them") {
-  CHECK(last_step({}) == std::nullopt);
-  CHECK(last_step({"step 3", "a step 4/5", "step x/5", "step 99999999999999999999/5"}) ==
-        std::nullopt);
-  CHECK(last_step({"step 3/10  loss 1", "step   12/100", "done"}) == 12);
+  CHECK(parsed(verdict)["exit_code"] == 143);
+  verdict.cause = {.kind = Cause::Kind::unreachable, .reason = "n1: no DNS record"};
+  CHECK(parsed(verdict)["reason"] == "n1: no DNS record");
+  for (const char* none : {"", "[]", "{", "{\"text\": 3}", "null"}) {
+    seen = json::parse(termination_json(termination_report(none, 65)));
+    CHECK(seen["exit_code"] == 65);
+    CHECK(seen["reason"] == "");
+  }
 }
 
 TEST_CASE("a report is never longer than Kubernetes keeps") {
