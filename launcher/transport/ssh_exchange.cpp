@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <ctime>
+#include <filesystem>
 
 #include "engine/base/error.h"
 #include "launcher/transport/host_certificate.h"
 #include "launcher/transport/host_key_policy.h"
+#include "launcher/transport/shared_key.h"
 #include "launcher/transport/ssh_algorithms.h"
 #include "launcher/transport/ssh_files.h"
 #include "launcher/transport/ssh_identities.h"
@@ -52,8 +55,11 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   login.user = settings.user;
   login.port = settings.port;
   const std::string& name = host_key_name(settings);
+  std::vector<std::string> types = known.types(name, host_key_port(settings));
+  if (types.empty())
+    for (const std::string& key : shared_keys(settings)) types.push_back(key_type_of(key));
   login.host_key_algorithms = host_key_algorithms(
-      known.types(name, host_key_port(settings)), settings.algorithms.host_keys,
+      types, settings.algorithms.host_keys,
       ssh_takes_certificates() && !known.authorities(name, host_key_port(settings)).empty());
   login.algorithms = settings.algorithms;
   login.identities = std::move(plan.identities);
@@ -130,13 +136,44 @@ std::optional<std::string> SshExchange::check_host_key(const SshSettings& settin
     if (const auto places = files.index.authorities(name, host_key_port(settings)); !places.empty())
       verdict.certificate_problem = no_certificate_text(places, ssh_takes_certificates());
   }
+  if (verdict.kind == HostKeyVerdict::Kind::unknown && is_shared_key(settings, key))
+    return std::nullopt;
   const HostKeyDecision decision = judge_host_key(settings, key, verdict);
-  if (!decision.accept) return decision.text;
+  if (!decision.accept) return decision.text + unused_keys_text(settings, verdict);
   if (decision.remember) {
     if (auto refusal = remember(settings, key, files)) return refusal;
   }
   if (!decision.text.empty()) warn(decision.text);
   return std::nullopt;
+}
+
+/// A key that could not be read may be the one that would have made the host known.
+std::string SshExchange::unused_keys_text(const SshSettings& settings,
+                                          const HostKeyVerdict& verdict) {
+  std::string text;
+  if (verdict.kind != HostKeyVerdict::Kind::unknown) return text;
+  for (const std::string& path : settings.identity_files)
+    if (const auto& key = keyring->load(path); key.state == SshKeyring::State::unusable)
+      text += fmt::format("; {} is not used: {}", path, key.problem);
+  return text;
+}
+
+bool SshExchange::is_shared_key(const SshSettings& settings, const HostKey& shown) {
+  const std::vector<std::string> keys = shared_keys(settings);
+  return std::ranges::find(keys, shown.base64) != keys.end();
+}
+
+std::vector<std::string> SshExchange::shared_keys(const SshSettings& settings) {
+  std::vector<std::string> keys;
+  for (const std::string& path : settings.identity_files) {
+    const SshKeyring::Status& status = keyring->load(path);
+    if (status.state != SshKeyring::State::ready) continue;
+    const auto beside = std::filesystem::path(path).replace_filename("authorized_keys");
+    const auto [it, fresh] = authorized_.try_emplace(beside.string());
+    if (fresh) it->second = read_text_file(it->first).value_or("");
+    if (authorizes(it->second, status.public_base64)) keys.push_back(status.public_base64);
+  }
+  return keys;
 }
 
 /// Writes a new key down. Another program may have done so since we read the file: then its lines
@@ -150,7 +187,11 @@ std::optional<std::string> SshExchange::remember(const SshSettings& settings, co
   NewHostKey line{name, host_key_port(settings), key, settings.hash_known_hosts};
   for (int tries = 0; tries < 3; ++tries) {
     const AppendedKey done = append_host_key(path, line, files.own_size);
-    if (!done.problem.empty()) return "its new host key cannot be written down: " + done.problem;
+    if (!done.problem.empty()) {  // as ssh; ~/.ssh of a pod is a read-only Secret
+      files.index.add(known_hosts_line(name, line.port, key), path);
+      warn("new host keys hold for this run only, they cannot be written down: " + done.problem);
+      return std::nullopt;
+    }
     files.index.add(done.read, path);
     files.own_size += done.read.size();
     if (done.written) return std::nullopt;

@@ -66,6 +66,11 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   KnownFiles& known_files(const SshSettings& settings);
   AgentRelay* agent(const std::string& socket_path);
   std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& shown);
+  /// The public halves of keys that log in here as well as there: whoever shows one of them as its
+  /// host key has the secret that all pods of a job share, and so is one of them.
+  std::vector<std::string> shared_keys(const SshSettings& settings);
+  std::string unused_keys_text(const SshSettings& settings, const HostKeyVerdict& verdict);
+  bool is_shared_key(const SshSettings& settings, const HostKey& shown);
   std::optional<std::string> remember(const SshSettings& settings, const HostKey& key,
                                       KnownFiles& files);
   void unlock_keys_of(const SshSettings& settings);
@@ -78,6 +83,7 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   std::map<std::string, KnownFiles> known_files_;  // by the names of the files
   std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
   std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
+  std::map<std::string, std::string> authorized_;  // texts of authorized_keys, by path
   std::set<std::string> warned_;
   std::set<std::string> asked_;  // keys whose pass phrase was asked for
   std::string last_good_identity_;

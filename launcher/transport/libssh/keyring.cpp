@@ -3,12 +3,17 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 
 #include "launcher/transport/host_certificate.h"
+#include "launcher/transport/key_file.h"
 
 namespace ds::launcher::libssh {
 
@@ -27,20 +32,42 @@ int no_passphrase(const char*, char*, std::size_t, int, int, void* asked) {
   return -1;
 }
 
+/// As Kubernetes lays a Secret down: `id_rsa -> ..data/id_rsa`, `..data -> ..2026_11_22_...`.
+bool lies_in_secret(const std::filesystem::path& path) {
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
+  return !failed && target.string().starts_with("..data/") &&
+         std::filesystem::is_symlink(path.parent_path() / "..data", failed);
+}
+
+KeyFile look_at(const std::string& path, const struct stat& info) {
+  struct statvfs mount {};
+  return {
+      .owner = info.st_uid,
+      .mode = info.st_mode & 07777,
+      .readable = ::access(path.c_str(), R_OK) == 0,
+      .in_secret = lies_in_secret(path),
+      .read_only_here = ::statvfs(path.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0};
+}
+
+Keyring::Entry unusable(std::string problem) {
+  return {{SshKeyring::State::unusable, {}, std::move(problem)}, {}};
+}
+
 Keyring::Entry read_key(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return {{SshKeyring::State::missing, {}, {}}, {}};
-  if (info.st_uid == ::getuid() && (info.st_mode & 077) != 0)
-    return {{SshKeyring::State::unusable,
-             {},
-             fmt::format("its permissions {:04o} let others read it", info.st_mode & 07777)},
-            {}};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == EACCES) return unusable("its folder may not be entered by this user");
+    return {{SshKeyring::State::missing, {}, {}}, {}};
+  }
+  const KeyReader reader{::getuid(), std::getenv("KUBERNETES_SERVICE_HOST") != nullptr};
+  if (std::string problem = key_file_problem(look_at(path, info), reader); !problem.empty())
+    return unusable(std::move(problem));
   bool asked = false;
   ssh_key key = nullptr;
   if (ssh_pki_import_privkey_file(path.c_str(), nullptr, no_passphrase, &asked, &key) == SSH_OK)
     return {{SshKeyring::State::ready, public_base64(key), {}}, Key(key)};
-  if (!asked)
-    return {{SshKeyring::State::unusable, {}, "it is not a private key that libssh can read"}, {}};
+  if (!asked) return unusable("it is not a private key that libssh can read");
   ssh_key shown = nullptr;
   // OpenSSH's own form has the public half outside of what is encrypted.
   if (ssh_pki_import_pubkey_file((path + ".pub").c_str(), &shown) != SSH_OK &&
@@ -48,10 +75,6 @@ Keyring::Entry read_key(const std::string& path) {
     return {{SshKeyring::State::encrypted, {}, {}}, {}};
   const Key owner(shown);
   return {{SshKeyring::State::encrypted, public_base64(shown), {}}, {}};
-}
-
-Keyring::Entry unusable(std::string problem) {
-  return {{SshKeyring::State::unusable, {}, std::move(problem)}, {}};
 }
 
 Keyring::Entry read_certificate(const Keyring::Entry& plain, const std::string& path) {
