@@ -12,15 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace ds::launcher {
+#include "launcher/dns/dns_problem.h"
 
-/// Why a name has no address. Each of them means "not yet" while a job starts.
-enum class DnsProblem {
-  none,
-  no_record,      // NXDOMAIN, or the name exists without an address
-  server_failed,  // SERVFAIL, REFUSED, and whatever else is no answer to the question
-  no_answer       // nobody answered in time
-};
+namespace ds::launcher {
 
 struct DnsResult {
   std::vector<asio::ip::address> addresses;  // IPv4 before IPv6, each once; none: see `problem`
