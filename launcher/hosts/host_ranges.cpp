@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace ds::launcher {
@@ -21,6 +24,14 @@ struct Number {
   std::size_t width = 0;
 };
 
+std::string padded(std::uint64_t value, std::size_t width) {
+  std::array<char, kMaxDigits + 2> digits{};
+  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  const auto count = static_cast<std::size_t>(end - digits.data());
+  std::string text(std::max(width, count) - count, '0');
+  return text.append(digits.data(), count);
+}
+
 /// Walks over one expression; the first problem is kept, and everything after it is skipped.
 class Expander {
  public:
@@ -34,16 +45,16 @@ class Expander {
         plain += text_[at_++];
         continue;
       }
-      pieces_.push_back({std::exchange(plain, std::string())});
+      if (!plain.empty()) pieces_.push_back({std::exchange(plain, std::string())});
       if (!read_bracket()) return false;
     }
-    pieces_.push_back({plain});
+    if (!plain.empty() || pieces_.empty()) pieces_.push_back({plain});
     return true;
   }
 
   [[nodiscard]] Alternatives names() const {
-    Alternatives names = {""};
-    for (const Alternatives& piece : pieces_) {
+    Alternatives names = pieces_.front();
+    for (const Alternatives& piece : std::span(pieces_).subspan(1)) {
       Alternatives longer;
       longer.reserve(names.size() * piece.size());
       for (const std::string& start : names) {
@@ -100,7 +111,7 @@ class Expander {
     }
     if (hi.value - lo->value >= kMaxHosts - piece.size()) return too_many(start);
     for (std::uint64_t value = lo->value; value <= hi.value; ++value) {
-      piece.push_back(fmt::format("{:0{}}", value, lo->width));
+      piece.push_back(padded(value, lo->width));
     }
     return true;
   }
