@@ -36,7 +36,8 @@ class Placer {
 
   Placement place(std::uint64_t epoch) {
     std::vector<std::int64_t> counts = group_sizes();
-    Placement placement{.epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
+    Placement placement{
+        .epoch = epoch, .first_epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
     for (std::size_t i = 0; i < counts.size(); ++i) {
       placement.groups.push_back({.name = request_.groups[i].name,
                                   .first_rank = static_cast<int>(seats_.size()),

@@ -41,6 +41,7 @@ struct RankPlace {
 /// every node and every group has at least one rank; groups cover the ranks in order.
 struct Placement {
   std::uint64_t epoch = 0;
+  std::uint64_t first_epoch = 0;  // the one that this launcher began with; restarts count from it
   std::vector<Node> nodes;
   std::vector<RankPlace> ranks;
   std::vector<Group> groups;

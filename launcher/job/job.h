@@ -54,6 +54,7 @@ struct JobRequest {
   std::string log_file;                          // where the output of a detached job goes
   std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd
   std::function<void()> on_running;              // every rank has begun
+  std::function<void(const std::string& json)> on_verdict;  // as --verdict has it; before the end
 };
 
 /// Starts the ranks, relays their output, handles HUP, INT, TERM and TSTP, and returns the exit

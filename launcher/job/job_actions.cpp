@@ -177,6 +177,8 @@ void Job::perform(const Conclude& action) {
   words.step = last_step(output_.last_lines(0));
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
   if (!request_.verdict_file.empty()) write_verdict(verdict, words);
+  if (request_.on_verdict)
+    request_.on_verdict(verdict_json(verdict, words, job_id_text(identity_.id)));
   code_ = exit_code(verdict.cause);
   control_.finish(*code_, [this] {
     drained_ = true;

@@ -28,7 +28,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   const EnvList others = node_env(placement, node, identity, facts, request.environment);
   spec.inherit_env = !(contact.local && request.environment.here);
   spec.env.insert(spec.env.end(), others.begin(), others.end());
-  spec.env.emplace_back(contract::kRestartCount, std::to_string(placement.epoch));
+  spec.env.emplace_back(contract::kRestartCount,
+                        std::to_string(placement.epoch - placement.first_epoch));
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;

@@ -64,7 +64,9 @@ class JoinServer {
 
  private:
   class Impl;
+  class Joins;
   std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Transport> transport_;
 };
 
 }  // namespace ds::launcher

@@ -48,11 +48,6 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-bool runs_here(const Host& host, TransportChoice transport) {
-  if (transport == TransportChoice::local) return true;
-  return transport == TransportChoice::automatic && is_own_host(host, own_names());
-}
-
 /// Its exit code.
 int run(std::vector<std::string> words, std::vector<std::string> environment,
         const std::string& folder) {
@@ -75,10 +70,14 @@ int run(std::vector<std::string> words, std::vector<std::string> environment,
 
 }  // namespace
 
+bool runs_here(const Host& host, TransportChoice transport) {
+  if (transport == TransportChoice::local) return true;
+  return transport == TransportChoice::automatic && is_own_host(host, own_names());
+}
+
 int check_config(const std::vector<std::string>& command, const std::string& folder,
-                 const Placement& placement, TransportChoice transport) {
+                 const Placement& placement, bool here) {
   if (::access(command.front().c_str(), X_OK) != 0) return 0;  // the nodes may have it
-  const bool here = runs_here(placement.nodes.front().host, transport);
   std::vector<std::string> words = command;
   words.insert(words.begin() + 1, here ? "--check" : "--check=config");
   return run(std::move(words), environment_of(placement), folder);

@@ -48,8 +48,8 @@ int run_main_command(int argc, char** argv) {
                  env_table(given, environment.sent, options.env.redact));
   if (options.train) {
     const Program& program = programs.front();
-    const int code = check_config(program.argv, program.working_directory, placed.placement,
-                                  options.reach.transport);
+    const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
+    const int code = check_config(program.argv, program.working_directory, placed.placement, here);
     if (code != 0) return code;
   }
   return start_job(options, std::move(placed), std::move(programs), std::move(environment));

@@ -1,0 +1,154 @@
+// Reads, decrypts, cuts into records; encrypts and writes.
+#include "launcher/join/join_connection.h"
+
+#include <algorithm>
+#include <asio/buffer.hpp>
+#include <asio/write.hpp>
+#include <utility>
+
+#include "launcher/transport/connector.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+
+std::string text_of(const asio::error_code& error) {
+  if (error == asio::error::eof) return "the other side closed the connection";
+  return error.message();
+}
+
+}  // namespace
+
+JoinConnection::JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side side,
+                               const JoinKey& key, JoinConnectionEvents events)
+    : socket_(std::move(socket)),
+      tls_(side, key),
+      events_(std::move(events)),
+      handshake_(socket_.get_executor()),
+      last_heard_(Clock::now()),
+      last_sent_(last_heard_) {
+  asio::error_code unknown;
+  const auto endpoint = socket_.remote_endpoint(unknown);
+  if (!unknown) peer_ = address_text(endpoint);
+}
+
+void JoinConnection::start() {
+  handshake_.expires_after(kHandshakeLimit);
+  handshake_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->established()) self->end("no TLS handshake within 10 s");
+  });
+  flush();
+  read();
+}
+
+void JoinConnection::read() {
+  if (ended_ || reading_ || paused_) return;
+  reading_ = true;
+  socket_.async_read_some(asio::buffer(buffer_),
+                          [self = shared_from_this()](asio::error_code error, std::size_t count) {
+                            self->on_read(error, count);
+                          });
+}
+
+void JoinConnection::on_read(asio::error_code error, std::size_t count) {
+  reading_ = false;
+  if (ended_) return;
+  if (count > 0) {
+    last_heard_ = Clock::now();
+    Bytes plain;
+    tls_.receive(std::span(buffer_).first(count), plain);
+    decoder_.feed(plain);
+    flush();  // the handshake's answers, and the reason for an end
+    if (tls_.established() && !std::exchange(told_established_, true)) {
+      handshake_.cancel();
+      if (events_.on_established) events_.on_established();
+    }
+    take_records();
+  }
+  if (ended_) return;
+  if (tls_.problem()) return end(*tls_.problem());
+  if (tls_.ended()) return end("the other side closed the connection");
+  if (error) return end(text_of(error));
+  read();
+}
+
+void JoinConnection::take_records() {
+  while (!ended_ && events_.on_record) {
+    std::optional<JoinRecord> record = decoder_.next();
+    if (!record) break;
+    events_.on_record(*record);
+  }
+  if (!ended_ && decoder_.error()) end(*decoder_.error());
+}
+
+void JoinConnection::send(const JoinRecord& record) {
+  if (ended_ || closing_) return;
+  const Bytes bytes = encode_join(record);
+  unsent_ += bytes.size();
+  tls_.send(bytes);
+  flush();
+}
+
+void JoinConnection::send_bytes(std::uint32_t session, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t size = std::min(bytes.size(), kPiece);
+    send(AgentBytes{session, bytes.first(size)});
+    bytes = bytes.subspan(size);
+  }
+}
+
+void JoinConnection::flush() {
+  if (writing_now_ || ended_) return;
+  writing_ = tls_.take_wire();
+  if (writing_.empty()) {
+    if (closing_ && tls_.established() && !std::exchange(shut_, true)) {
+      asio::error_code ignored;
+      socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    }
+    return;
+  }
+  writing_now_ = true;
+  asio::async_write(socket_, asio::buffer(writing_),
+                    [self = shared_from_this()](asio::error_code error, std::size_t) {
+                      self->writing_now_ = false;
+                      if (self->ended_ || error) return;  // reading sees the end too
+                      self->last_sent_ = Clock::now();
+                      // What came after the bytes just written is still with TLS.
+                      self->flush();
+                      if (self->writing_now_) return;
+                      if (self->tls_.established()) self->unsent_ = 0;
+                      if (self->events_.on_drained) self->events_.on_drained();
+                    });
+}
+
+void JoinConnection::pause_reading(bool pause) {
+  paused_ = pause;
+  read();
+}
+
+void JoinConnection::close() {
+  if (std::exchange(closing_, true) || ended_) return;
+  tls_.close();
+  flush();
+}
+
+void JoinConnection::abandon() {
+  ended_ = true;
+  handshake_.cancel();
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+void JoinConnection::end(const std::string& why) {
+  if (ended_) return;
+  const bool proven = told_established_;
+  // The reason of a refused handshake is on its way; a socket closed at once would take it back.
+  asio::error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  abandon();
+  if (events_.on_end) events_.on_end(why, proven);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,78 @@
+// A session on a connection; what belongs to an earlier one is dropped.
+#include "launcher/join/join_link.h"
+
+#include <asio/post.hpp>
+#include <utility>
+
+namespace ds::launcher {
+
+void JoinLink::begin(std::shared_ptr<JoinConnection> connection, std::uint32_t session,
+                     std::string address) {
+  connection_ = std::move(connection);
+  session_ = session;
+  address_ = std::move(address);
+  state_ = State::begun;
+  connection_->send(StartAgent{session_});
+  connection_->send_bytes(session_, early_);
+  early_ = {};
+  if (closing_) connection_->send(AgentClosed{session_, {}});
+}
+
+void JoinLink::refuse(const std::string& why) {
+  asio::post(io_, [self = shared_from_this(), why] {
+    self->end({ChannelEnd::Kind::unreachable, why, stage::kConfig});
+  });
+}
+
+void JoinLink::lose(const std::string& why) {
+  if (state_ == State::begun) end({ChannelEnd::Kind::lost, why, stage::kRunning});
+}
+
+void JoinLink::on_bytes(const AgentBytes& bytes) {
+  if (state_ != State::begun || bytes.session != session_) return;
+  if (events_.on_bytes) events_.on_bytes(bytes.bytes);
+}
+
+void JoinLink::on_closed(const AgentClosed& closed) {
+  if (state_ != State::begun || closed.session != session_) return;
+  if (closed.problem.empty()) return end({ChannelEnd::Kind::closed, {}});
+  end({ChannelEnd::Kind::lost, closed.problem, stage::kRunning});
+}
+
+void JoinLink::send(Bytes bytes) {
+  if (state_ == State::begun) return connection_->send_bytes(session_, bytes);
+  if (state_ == State::waiting) early_.insert(early_.end(), bytes.begin(), bytes.end());
+}
+
+std::size_t JoinLink::unsent() const {
+  return state_ == State::begun ? connection_->unsent() : early_.size();
+}
+
+void JoinLink::pause(bool pause) {
+  if (state_ == State::begun) connection_->pause_reading(pause);
+}
+
+void JoinLink::close() {
+  if (std::exchange(closing_, true)) return;
+  if (state_ == State::begun) connection_->send(AgentClosed{session_, {}});
+  // Nobody is there, and nobody is waited for.
+  if (state_ == State::waiting)
+    asio::post(io_, [self = shared_from_this()] {
+      if (self->waits()) self->end({ChannelEnd::Kind::closed, {}});
+    });
+}
+
+void JoinLink::abandon() {
+  const State was = std::exchange(state_, State::ended);
+  if (was != State::begun) return;
+  connection_->pause_reading(false);
+  if (!closing_) connection_->send(AgentClosed{session_, {}});
+}
+
+void JoinLink::end(ChannelEnd how) {
+  if (std::exchange(state_, State::ended) == State::ended) return;
+  if (connection_) connection_->pause_reading(false);
+  if (events_.on_end) events_.on_end(std::move(how));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,394 @@
+// Places, who fills them, and the channels to the agents there.
+#include "launcher/join/join_server.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio/ip/v6_only.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <climits>
+#include <map>
+#include <set>
+
+#include "engine/base/error.h"
+#include "launcher/join/join_connection.h"
+#include "launcher/join/join_judge.h"
+#include "launcher/join/join_link.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using asio::ip::tcp;
+using Connection = std::shared_ptr<JoinConnection>;
+
+constexpr std::chrono::seconds kPingPeriod{1};
+constexpr std::chrono::seconds kLeaveLimit{2};
+/// Connections that have proven nothing yet; of more the oldest goes.
+constexpr std::size_t kMaxStrangers = 4096;
+
+std::string own_host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// One place of the job.
+struct Place {
+  Connection connection;
+  std::optional<JoinedNode> node;
+  std::weak_ptr<JoinLink> link;  // the job's channel to it
+};
+
+}  // namespace
+
+class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
+ public:
+  Impl(asio::io_context& io, JoinServerOptions options, JoinServerEvents events)
+      : io_(io),
+        options_(std::move(options)),
+        events_(std::move(events)),
+        acceptor_(io),
+        timer_(io),
+        leave_(io) {
+    for (const std::string& name : options_.places) places_[name];
+    listen();
+  }
+
+  void start() {
+    accept();
+    arm();
+  }
+
+  void stop() {
+    stopped_ = true;
+    asio::error_code ignored;
+    acceptor_.close(ignored);
+    timer_.cancel();
+    leave_.cancel();
+    for (const Connection& stranger : strangers_) stranger->abandon();
+    strangers_.clear();
+    for (auto& [name, place] : places_)
+      if (place.connection) place.connection->abandon();
+  }
+
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  [[nodiscard]] const JoinedNode* node(const std::string& name) const {
+    const auto found = places_.find(name);
+    return found != places_.end() && found->second.node ? &*found->second.node : nullptr;
+  }
+  [[nodiscard]] std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const std::string& name : options_.places)
+      if (!places_.at(name).node) names.push_back(name);
+    return names;
+  }
+
+  std::shared_ptr<JoinLink> open(const std::string& name, ChannelEvents events) {
+    auto link = std::make_shared<JoinLink>(io_, name, std::move(events));
+    const auto found = places_.find(name);
+    if (found == places_.end()) {
+      link->refuse(fmt::format("{}: is no place of this job", name));
+      return link;
+    }
+    found->second.link = link;
+    if (found->second.connection)
+      link->begin(found->second.connection, ++last_session_, found->second.node->address);
+    return link;
+  }
+
+  void tell(const std::string& news) {
+    for (auto& [name, place] : places_)
+      if (place.connection) place.connection->send(JoinNews{news});
+  }
+
+  void finish(const JoinOver& over, std::function<void()> done) {
+    over_ = over;
+    finished_ = std::move(done);
+    for (auto& [name, place] : places_) {
+      if (!place.connection) continue;
+      place.connection->send(over);
+      place.connection->close();
+    }
+    leave_.expires_after(kLeaveLimit);
+    leave_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+      if (!error && self->finished_) std::exchange(self->finished_, nullptr)();
+    });
+    leave_when_alone();
+  }
+
+ private:
+  void listen() {
+    asio::error_code error;
+    tcp::endpoint endpoint(tcp::v6(), options_.port);
+    if (!options_.bind_address.empty())
+      endpoint = tcp::endpoint(asio::ip::make_address(options_.bind_address, error), options_.port);
+    if (!error) error = bind(endpoint);
+    if (error == asio::error::address_family_not_supported && options_.bind_address.empty())
+      error = bind(tcp::endpoint(tcp::v4(), options_.port));  // a kernel without IPv6
+    if (error)
+      throw Error(ErrorKind::system,
+                  fmt::format("cannot listen on port {} for nodes that join: {}", options_.port,
+                              error.message()),
+                  "another job may hold it: --join-port chooses another one");
+  }
+
+  asio::error_code bind(const tcp::endpoint& endpoint) {
+    asio::error_code error;
+    asio::error_code ignored;
+    acceptor_.close(ignored);
+    acceptor_.open(endpoint.protocol(), error);
+    if (error) return error;
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
+    if (endpoint.protocol() == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), ignored);
+    acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(SOMAXCONN, error);
+    return error;
+  }
+
+  void accept() {
+    acceptor_.async_accept(
+        [weak = weak_from_this()](const asio::error_code& error, tcp::socket socket) {
+          const auto self = weak.lock();
+          if (!self || self->stopped_ || error == asio::error::operation_aborted) return;
+          if (!error) self->take(std::move(socket));
+          if (!error) return self->accept();
+          // Out of descriptors, say: not at once again.
+          self->pause_.emplace(self->io_, std::chrono::milliseconds(100));
+          self->pause_->async_wait([weak](const asio::error_code& stopped) {
+            const auto later = weak.lock();
+            if (later && !stopped && !later->stopped_) later->accept();
+          });
+        });
+  }
+
+  void take(tcp::socket socket) {
+    asio::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    const int dead_after = static_cast<int>(options_.silence.count());
+    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_after,
+                       sizeof dead_after);
+    auto holder = std::make_shared<std::weak_ptr<JoinConnection>>();
+    const auto self = [weak = weak_from_this(), holder] {
+      return std::pair(weak.lock(), holder->lock());
+    };
+    auto connection = std::make_shared<JoinConnection>(
+        std::move(socket), TlsSession::Side::root, options_.key,
+        JoinConnectionEvents{.on_established = {},
+                             .on_record =
+                                 [self](JoinRecord& record) {
+                                   const auto [server, mine] = self();
+                                   if (server && mine) server->on_record(mine, record);
+                                 },
+                             .on_drained = {},
+                             .on_end =
+                                 [self](const std::string& why, bool proven) {
+                                   const auto [server, mine] = self();
+                                   if (server && mine) server->on_end(mine, why, proven);
+                                 }});
+    *holder = connection;
+    if (strangers_.size() >= kMaxStrangers) {
+      strangers_.front()->abandon();
+      strangers_.erase(strangers_.begin());
+    }
+    strangers_.push_back(connection);
+    connection->start();
+  }
+
+  [[nodiscard]] Place* place_of(const Connection& connection) {
+    const auto found = by_connection_.find(connection.get());
+    return found == by_connection_.end() ? nullptr : found->second;
+  }
+
+  void on_record(const Connection& connection, JoinRecord& record) {
+    if (auto* hello = std::get_if<JoinHello>(&record)) return on_hello(connection, *hello);
+    Place* place = place_of(connection);
+    if (place == nullptr) return;  // nothing counts before a hello
+    if (const auto* leaving = std::get_if<JoinLeaving>(&record)) {
+      if (events_.on_leaving) events_.on_leaving(place->node->hello.place, leaving->signo);
+      return;
+    }
+    const auto link = place->link.lock();
+    if (!link) return;
+    if (const auto* bytes = std::get_if<AgentBytes>(&record)) link->on_bytes(*bytes);
+    if (const auto* closed = std::get_if<AgentClosed>(&record)) link->on_closed(*closed);
+  }
+
+  void on_hello(const Connection& connection, JoinHello& hello) {
+    const auto stranger = std::find(strangers_.begin(), strangers_.end(), connection);
+    if (stranger == strangers_.end()) return;  // said twice
+    const auto found = places_.find(hello.place);
+    const auto& present = found == places_.end() ? std::nullopt : found->second.node;
+    JoinJudgement judgement =
+        judge_join(hello, connection->peer_address(), {options_.job, options_.places}, present);
+    if (!judgement.say.empty() && events_.on_say) events_.on_say(judgement.say);
+    if (judgement.refusal) return refuse(connection, *judgement.refusal);
+    strangers_.erase(stranger);
+    if (over_) {
+      connection->send(*over_);
+      return connection->close();
+    }
+    Place& place = found->second;
+    if (place.connection) replace(place, judgement);
+    place.connection = connection;
+    by_connection_[connection.get()] = &place;
+    place.node = JoinedNode{std::move(hello), connection->peer_address()};
+    connection->send(JoinWelcome{own_host_name()});
+    const auto link = place.link.lock();
+    if (link && link->waits()) link->begin(connection, ++last_session_, place.node->address);
+    if (events_.on_joined) events_.on_joined(*place.node);
+  }
+
+  /// Its own older connection, or that of a node which a newer one replaces.
+  void replace(Place& place, const JoinJudgement& judgement) {
+    const Connection old = std::exchange(place.connection, nullptr);
+    by_connection_.erase(old.get());
+    if (judgement.fence) {
+      refuse(old, *judgement.fence);
+    } else {
+      old->abandon();
+    }
+    const std::string why = judgement.fence ? "a newer node took its place" : "it dialled again";
+    if (const auto link = place.link.lock()) link->lose(place.node->hello.place + ": " + why);
+  }
+
+  static void refuse(const Connection& connection, const JoinRefused& refusal) {
+    connection->send(refusal);
+    connection->close();
+  }
+
+  void on_end(const Connection& connection, const std::string& why, bool proven) {
+    const auto stranger = std::find(strangers_.begin(), strangers_.end(), connection);
+    if (stranger != strangers_.end()) {
+      strangers_.erase(stranger);
+      if (!proven) say_stranger(connection->peer_address(), why);
+      return;
+    }
+    if (Place* place = place_of(connection)) lose(*place, why);
+    leave_when_alone();
+  }
+
+  /// Once an address: a wrong key is tried again and again.
+  void say_stranger(const std::string& address, const std::string& why) {
+    if (!events_.on_say || told_.size() > 100 || !told_.insert(address).second) return;
+    events_.on_say(fmt::format("a connection from {} was refused: {}", address, why));
+  }
+
+  void lose(Place& place, const std::string& why) {
+    by_connection_.erase(place.connection.get());
+    place.connection.reset();
+    const std::string name = place.node->hello.place;
+    place.node.reset();
+    const auto link = place.link.lock();
+    if (link && link->begun()) {
+      link->lose(fmt::format("{}: the connection to it broke: {}", name, why));
+    } else if (events_.on_left && !over_) {
+      events_.on_left(name, why);
+    }
+  }
+
+  void leave_when_alone() {
+    if (!finished_) return;
+    for (const auto& [name, place] : places_)
+      if (place.connection) return;
+    leave_.cancel();
+    asio::post(io_, std::exchange(finished_, nullptr));
+  }
+
+  void arm() {
+    timer_.expires_after(kPingPeriod);
+    timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+      const auto self = weak.lock();
+      if (error || !self || self->stopped_) return;
+      self->look();
+      self->arm();
+    });
+  }
+
+  /// While an agent runs its own heartbeats say whether it lives.
+  void look() {
+    const Clock::time_point now = Clock::now();
+    const bool stood_still = now - looked_ > options_.silence / 2;
+    looked_ = now;
+    for (auto& [name, place] : places_) {
+      if (!place.connection) continue;
+      const auto link = place.link.lock();
+      if (link && link->begun()) continue;
+      if (now - place.connection->last_sent() >= kPingPeriod) place.connection->send(JoinPing{});
+      if (stood_still || now - place.connection->last_heard() < options_.silence) continue;
+      place.connection->abandon();
+      lose(place, fmt::format("silent for {} s",
+                              std::chrono::ceil<std::chrono::seconds>(options_.silence).count()));
+    }
+  }
+
+  asio::io_context& io_;
+  JoinServerOptions options_;
+  JoinServerEvents events_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer timer_;
+  asio::steady_timer leave_;
+  std::optional<asio::steady_timer> pause_;
+  std::map<std::string, Place> places_;
+  std::map<const JoinConnection*, Place*> by_connection_;
+  std::vector<Connection> strangers_;  // have not said who they are
+  std::set<std::string> told_;         // addresses of refused ones
+  std::optional<JoinOver> over_;
+  std::function<void()> finished_;
+  std::uint32_t last_session_ = 0;
+  Clock::time_point looked_ = Clock::now();
+  bool stopped_ = false;
+};
+
+namespace {
+
+class JoinChannel final : public Channel {
+ public:
+  explicit JoinChannel(std::shared_ptr<JoinLink> link) : link_(std::move(link)) {}
+  ~JoinChannel() override { link_->abandon(); }
+  JoinChannel(const JoinChannel&) = delete;
+  JoinChannel& operator=(const JoinChannel&) = delete;
+  void send(Bytes bytes) override { link_->send(std::move(bytes)); }
+  [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
+  void pause_reading(bool pause) override { link_->pause(pause); }
+  [[nodiscard]] std::string peer_address() const override { return link_->peer_address(); }
+  void close() override { link_->close(); }
+
+ private:
+  std::shared_ptr<JoinLink> link_;
+};
+
+}  // namespace
+
+class JoinServer::Joins final : public Transport {
+ public:
+  explicit Joins(JoinServer::Impl& impl) : impl_(impl) {}
+  std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override {
+    return std::make_unique<JoinChannel>(impl_.open(host.name, std::move(events)));
+  }
+
+ private:
+  JoinServer::Impl& impl_;
+};
+
+JoinServer::JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events)
+    : impl_(std::make_shared<Impl>(io, std::move(options), std::move(events))),
+      transport_(std::make_unique<Joins>(*impl_)) {
+  impl_->start();
+}
+JoinServer::~JoinServer() { impl_->stop(); }
+std::uint16_t JoinServer::port() const { return impl_->port(); }
+const JoinedNode* JoinServer::node(const std::string& place) const { return impl_->node(place); }
+std::vector<std::string> JoinServer::missing() const { return impl_->missing(); }
+Transport& JoinServer::transport() { return *transport_; }
+void JoinServer::tell(const std::string& news) { impl_->tell(news); }
+void JoinServer::finish(const JoinOver& over, std::function<void()> done) {
+  impl_->finish(over, std::move(done));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,321 @@
+// Dials, runs one agent at a time, and ends with the root's verdict.
+#include "launcher/join/joiner.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <csignal>
+#include <memory>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/join/join_connection.h"
+#include "launcher/join/root_dial.h"
+#include "launcher/transport/local_transport.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kSignalBase = 128;
+constexpr auto kPingPeriod = 1s;
+constexpr auto kFirstRetry = 200ms;
+constexpr auto kLastRetry = 1000ms;
+/// More output than this waiting for the wire: the agent waits too.
+constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
+/// A root that was told of a signal ends the job by its own grace; it is waited for so long.
+constexpr auto kRootDecides = 10min;
+
+std::uint64_t wall_clock() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+class Joiner {
+ public:
+  explicit Joiner(const JoinerSetup& setup)
+      : setup_(setup),
+        io_(1),
+        signals_(io_, SIGHUP, SIGINT, SIGTERM),
+        timer_(io_),
+        ping_(io_),
+        local_(make_local_transport(io_)),
+        dial_(io_, setup.roots, setup.silence),
+        started_(wall_clock()),
+        wait_until_(Clock::now() + setup.wait) {
+    uid_ = setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid;
+  }
+  ~Joiner() { drop_connection(); }
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+
+  int run() {
+    std::signal(SIGPIPE, SIG_IGN);
+    wait_for_signal();
+    dial();
+    look();
+    while (!code_ || channel_) io_.run_one();
+    if (over_ && setup_.on_over) setup_.on_over(*over_);
+    return *code_;
+  }
+
+ private:
+  // Towards the root.
+
+  void dial() {
+    if (code_) return;
+    dial_.start([this](DialResult result) {
+      if (code_) return;
+      if (!result.socket) return retry(std::move(result.problem));
+      begin(std::move(*result.socket), result.root);
+    });
+  }
+
+  void begin(asio::ip::tcp::socket socket, const std::string& root) {
+    root_ = root;
+    connection_ = std::make_shared<JoinConnection>(
+        std::move(socket), TlsSession::Side::joiner, setup_.key,
+        JoinConnectionEvents{.on_established = [this] { greet(); },
+                             .on_record = [this](JoinRecord& record) { on_record(record); },
+                             .on_drained = [this] { pause_agent(false); },
+                             .on_end = [this](const std::string& why, bool) { on_lost(why); }});
+    connection_->start();
+  }
+
+  void greet() {
+    connection_->send(JoinHello{.job = setup_.job,
+                                .place = setup_.place,
+                                .uid = uid_,
+                                .started = started_,
+                                .last_epoch = last_epoch_,
+                                .node = describe_node()});
+  }
+
+  void on_lost(const std::string& why) {
+    const bool was_joined = joined_;
+    drop_connection();
+    if (was_joined && !code_) {
+      say(fmt::format("the root {} is lost: {}", root_, why));
+      wait_until_ = Clock::now() + setup_.wait;
+      told_at_ = Clock::now();
+      retry_after_ = kFirstRetry;
+    }
+    if (channel_) close_agent();
+    retry(fmt::format("{}: {}", root_, why));
+  }
+
+  void drop_connection() {
+    joined_ = false;
+    if (connection_) std::exchange(connection_, nullptr)->abandon();
+  }
+
+  void retry(std::string problem) {
+    problem_ = std::move(problem);
+    if (code_) return;
+    if (leaving_) return finish(kSignalBase + *leaving_);
+    timer_.expires_after(retry_after_);
+    retry_after_ = std::min<Clock::duration>(2 * retry_after_, kLastRetry);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) dial();
+    });
+  }
+
+  void on_record(JoinRecord& record) {
+    if (const auto* bytes = std::get_if<AgentBytes>(&record)) {
+      if (channel_ && bytes->session == session_) pass(bytes->bytes);
+    } else if (const auto* start = std::get_if<StartAgent>(&record)) {
+      start_agent(start->session);
+    } else if (const auto* closed = std::get_if<AgentClosed>(&record)) {
+      if (channel_ && closed->session == session_) channel_->close();
+    } else if (const auto* welcome = std::get_if<JoinWelcome>(&record)) {
+      joined_ = true;
+      retry_after_ = kFirstRetry;
+      say(fmt::format("{} has joined the root {} ({})", setup_.place, welcome->root, root_));
+    } else if (const auto* news = std::get_if<JoinNews>(&record)) {
+      say(news->text);
+    } else if (const auto* refused = std::get_if<JoinRefused>(&record)) {
+      on_refused(*refused);
+    } else if (const auto* over = std::get_if<JoinOver>(&record)) {
+      over_ = *over;
+      if (channel_) close_agent();
+      finish(over->code);
+    }
+  }
+
+  void on_refused(const JoinRefused& refused) {
+    if (!refused.final) return on_lost("it refused us: " + refused.text);
+    say("the root refused this node: " + refused.text);
+    if (channel_) close_agent();
+    finish(refused.code);
+  }
+
+  // Towards the agent.
+
+  void start_agent(std::uint32_t session) {
+    if (channel_) {  // that of a lost root is still clearing up
+      next_session_ = session;
+      return;
+    }
+    session_ = session;
+    frames_ = Decoder();
+    Host host;
+    host.name = setup_.place;
+    channel_ = local_->open(
+        host, {.on_bytes = [this](std::span<const std::byte> bytes) { on_agent_bytes(bytes); },
+               .on_noise = {},
+               .on_end =
+                   [this](const ChannelEnd& end) {
+                     // A channel must not go away inside its own event.
+                     asio::post(io_, [this, reason = end.reason] { on_agent_end(reason); });
+                   }});
+  }
+
+  /// Frames of the root to the agent; their epoch is remembered for a root that comes after it.
+  void pass(std::span<const std::byte> bytes) {
+    channel_->send(Bytes(bytes.begin(), bytes.end()));
+    frames_.feed(bytes);
+    while (const auto frame = frames_.next())
+      last_epoch_ = std::max(last_epoch_, frame->envelope.epoch);
+  }
+
+  void on_agent_bytes(std::span<const std::byte> bytes) {
+    if (!connection_ || !joined_ || closing_) return;
+    connection_->send_bytes(session_, bytes);
+    if (connection_->unsent() > kMaxUnsent) pause_agent(true);
+  }
+
+  void pause_agent(bool pause) {
+    if (channel_) channel_->pause_reading(pause);
+  }
+
+  /// It stops its ranks; what it still says is for nobody.
+  void close_agent() {
+    closing_ = true;
+    pause_agent(false);
+    channel_->close();
+  }
+
+  void on_agent_end(const std::string& problem) {
+    channel_.reset();
+    if (connection_ && joined_ && !closing_) connection_->send(AgentClosed{session_, problem});
+    closing_ = false;
+    if (const auto next = std::exchange(next_session_, std::nullopt); next && joined_)
+      start_agent(*next);
+  }
+
+  // Time and signals.
+
+  /// Once a second: pings, silence, the deadline, and a line every ten seconds.
+  void look() {
+    const Clock::time_point now = Clock::now();
+    const bool stood_still = now - looked_ > setup_.silence / 2;
+    looked_ = now;
+    if (joined_ && !channel_) {
+      if (now - connection_->last_sent() >= kPingPeriod) connection_->send(JoinPing{});
+      if (!stood_still && now - connection_->last_heard() > setup_.silence) on_lost("it is silent");
+    }
+    if (!joined_ && !code_) wait_for_root(now);
+    ping_.expires_after(kPingPeriod);
+    ping_.async_wait([this](const asio::error_code& error) {
+      if (!error) look();
+    });
+  }
+
+  void wait_for_root(Clock::time_point now) {
+    const auto text = [this] {
+      return problem_.empty() ? std::string("nothing has answered yet") : problem_;
+    };
+    if (now >= wait_until_) {
+      say(fmt::format("{} gives up: no root within {} s: {}", setup_.place,
+                      std::chrono::duration_cast<std::chrono::seconds>(setup_.wait).count(),
+                      text()));
+      if (channel_) close_agent();
+      return finish(contract::kExitUnreachable);
+    }
+    if (now - told_at_ < 10s) return;
+    told_at_ = now;
+    say(fmt::format("{} waits for the root: {}", setup_.place, text()));
+  }
+
+  void wait_for_signal() {
+    signals_.async_wait([this](const asio::error_code& error, int signo) {
+      if (error) return;
+      wait_for_signal();
+      on_signal(signo);
+    });
+  }
+
+  void on_signal(int signo) {
+    const bool again = leaving_.has_value();
+    leaving_ = signo;
+    if (joined_ && !again) {
+      say(fmt::format("{} was told to end: the root ends the job", setup_.place));
+      connection_->send(JoinLeaving{signo});
+      timer_.expires_after(kRootDecides);
+      timer_.async_wait([this](const asio::error_code& error) {
+        if (!error) leave();
+      });
+      return;
+    }
+    leave();
+  }
+
+  void leave() {
+    if (channel_) close_agent();
+    finish(kSignalBase + *leaving_);
+  }
+
+  void finish(int code) {
+    if (code_) return;
+    code_ = code;
+    timer_.cancel();
+    if (connection_) connection_->close();
+  }
+
+  void say(const std::string& text) const {
+    if (setup_.say) setup_.say(text);
+  }
+
+  const JoinerSetup& setup_;
+  asio::io_context io_;
+  asio::signal_set signals_;
+  asio::steady_timer timer_;
+  asio::steady_timer ping_;
+  std::unique_ptr<Transport> local_;
+  RootDial dial_;
+  std::string uid_;
+  std::uint64_t started_;
+  std::uint32_t last_epoch_ = 0;
+  std::string root_;  // as it was dialled
+  std::shared_ptr<JoinConnection> connection_;
+  bool joined_ = false;
+  std::string problem_;  // of the last attempt
+  Clock::duration retry_after_ = kFirstRetry;
+  Clock::time_point wait_until_;
+  Clock::time_point told_at_ = Clock::now();
+  Clock::time_point looked_ = Clock::now();
+  std::unique_ptr<Channel> channel_;
+  std::uint32_t session_ = 0;
+  Decoder frames_;  // of the session, to the agent
+  std::optional<std::uint32_t> next_session_;
+  bool closing_ = false;
+  std::optional<int> leaving_;
+  std::optional<JoinOver> over_;
+  std::optional<int> code_;
+};
+
+}  // namespace
+
+int run_joiner(const JoinerSetup& setup) { return Joiner(setup).run(); }
+
+}  // namespace ds::launcher

@@ -1,0 +1,212 @@
+// OpenSSL over memory: its view of the world is two buffers.
+#include "launcher/join/tls_session.h"
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <array>
+#include <cstring>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::string_view kIdentity = "dslaunch join 1";
+constexpr const char* kCipher = "TLS_AES_128_GCM_SHA256";  // SHA-256 is that of the key
+constexpr std::array<unsigned char, 2> kCipherNumber = {0x13, 0x01};
+
+struct FreeContext {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+
+const JoinKey& key_of(SSL* ssl) { return *static_cast<const JoinKey*>(SSL_get_app_data(ssl)); }
+
+/// As SSL_CTX_set_psk_find_session_callback(3) wants it; the caller frees it.
+SSL_SESSION* session_of(SSL* ssl) {
+  SSL_SESSION* session = SSL_SESSION_new();
+  const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kCipherNumber.data());
+  if (session == nullptr || cipher == nullptr ||
+      SSL_SESSION_set1_master_key(session, key_of(ssl).data(), JoinKey::kBytes) != 1 ||
+      SSL_SESSION_set_cipher(session, cipher) != 1 ||
+      SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
+    SSL_SESSION_free(session);
+    return nullptr;
+  }
+  return session;
+}
+
+int find_session(SSL* ssl, const unsigned char* identity, std::size_t length, SSL_SESSION** found) {
+  const std::string_view asked(reinterpret_cast<const char*>(identity), length);
+  *found = asked == kIdentity ? session_of(ssl) : nullptr;
+  return 1;  // without a session there is no certificate to go on with: the handshake fails
+}
+
+int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, std::size_t* length,
+                SSL_SESSION** session) {
+  *session = nullptr;
+  *identity = reinterpret_cast<const unsigned char*>(kIdentity.data());
+  *length = kIdentity.size();
+  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = session_of(ssl);
+  return *session != nullptr ? 1 : 0;
+}
+
+std::unique_ptr<SSL_CTX, FreeContext> make_context(TlsSession::Side side) {
+  const bool root = side == TlsSession::Side::root;
+  std::unique_ptr<SSL_CTX, FreeContext> context(
+      SSL_CTX_new(root ? ::TLS_server_method() : ::TLS_client_method()));
+  const bool good = context != nullptr &&
+                    SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
+                    SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
+                    SSL_CTX_set_ciphersuites(context.get(), kCipher) == 1 &&
+                    SSL_CTX_set_num_tickets(context.get(), 0) == 1;
+  if (!good) throw Error(ErrorKind::system, "OpenSSL offers no TLS 1.3 here");
+  // Who shows a certificate in place of the key is refused: there is no authority to trust.
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  if (root) SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
+  if (root) {
+    SSL_CTX_set_psk_find_session_callback(context.get(), find_session);
+  } else {
+    SSL_CTX_set_psk_use_session_callback(context.get(), use_session);
+  }
+  return context;
+}
+
+/// One a side and process: making one reads OpenSSL's configuration.
+SSL_CTX* shared_context(TlsSession::Side side) {
+  static const auto of_root = make_context(TlsSession::Side::root);
+  static const auto of_joiner = make_context(TlsSession::Side::joiner);
+  return side == TlsSession::Side::root ? of_root.get() : of_joiner.get();
+}
+
+std::string describe_failure(bool established) {
+  const unsigned long error = ERR_get_error();
+  ERR_clear_error();
+  const char* reason = error != 0 ? ERR_reason_error_string(error) : nullptr;
+  if (established) return fmt::format("the TLS stream broke ({})", reason ? reason : "no reason");
+  return fmt::format("the other side does not have this job's key, or is no dslaunch ({})",
+                     reason ? reason : "no reason given");
+}
+
+}  // namespace
+
+struct TlsSession::Impl {
+  Impl(Side side, const JoinKey& secret)
+      : key(std::make_unique<JoinKey>(secret)), ssl(SSL_new(shared_context(side))) {
+    if (ssl == nullptr) throw Error(ErrorKind::system, "OpenSSL has no memory for a connection");
+    SSL_set_app_data(ssl.get(), key.get());
+    in = BIO_new(BIO_s_mem());
+    out = BIO_new(BIO_s_mem());
+    DS_ASSERT(in != nullptr && out != nullptr);
+    BIO_set_mem_eof_return(in, -1);
+    SSL_set_bio(ssl.get(), in, out);  // which owns both now
+    if (side == Side::root) {
+      SSL_set_accept_state(ssl.get());
+    } else {
+      SSL_set_connect_state(ssl.get());
+    }
+    shake();
+  }
+
+  void shake() {
+    if (established || problem) return;
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl.get());
+    if (result != 1) return check(result);
+    // A certificate would have been refused; that the key was used is asked for all the same.
+    if (SSL_session_reused(ssl.get()) != 1) {
+      problem = describe_failure(false);
+      return;
+    }
+    established = true;
+    write(waiting);
+    waiting.clear();
+  }
+
+  void check(int result) {
+    const int kind = SSL_get_error(ssl.get(), result);
+    if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return;
+    if (kind == SSL_ERROR_ZERO_RETURN) {
+      ended = true;
+      return;
+    }
+    if (!problem) problem = describe_failure(established);
+  }
+
+  void write(std::span<const std::byte> plain) {
+    if (plain.empty() || problem) return;
+    ERR_clear_error();
+    std::size_t wrote = 0;
+    const int result = SSL_write_ex(ssl.get(), plain.data(), plain.size(), &wrote);
+    if (result != 1) check(result);
+  }
+
+  std::unique_ptr<JoinKey> key;  // where the callbacks find it
+  std::unique_ptr<SSL, FreeSsl> ssl;
+  BIO* in = nullptr;
+  BIO* out = nullptr;
+  Bytes waiting;
+  bool established = false;
+  bool ended = false;
+  bool closing = false;
+  std::optional<std::string> problem;
+};
+
+TlsSession::TlsSession(Side side, const JoinKey& key) : impl_(std::make_unique<Impl>(side, key)) {}
+TlsSession::~TlsSession() = default;
+TlsSession::TlsSession(TlsSession&&) noexcept = default;
+TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
+
+void TlsSession::receive(std::span<const std::byte> wire, Bytes& plain) {
+  if (impl_->problem) return;
+  const int taken = BIO_write(impl_->in, wire.data(), static_cast<int>(wire.size()));
+  DS_ASSERT(taken == static_cast<int>(wire.size()), "memory takes all");
+  impl_->shake();
+  while (impl_->established && !impl_->problem && !impl_->ended) {
+    std::array<std::byte, 16384> buffer;  // a TLS record holds no more
+    std::size_t got = 0;
+    ERR_clear_error();
+    const int result = SSL_read_ex(impl_->ssl.get(), buffer.data(), buffer.size(), &got);
+    if (result != 1) {
+      impl_->check(result);
+      break;
+    }
+    plain.insert(plain.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(got));
+  }
+}
+
+void TlsSession::send(std::span<const std::byte> plain) {
+  if (impl_->established) return impl_->write(plain);
+  impl_->waiting.insert(impl_->waiting.end(), plain.begin(), plain.end());
+}
+
+Bytes TlsSession::take_wire() {
+  Bytes wire(BIO_ctrl_pending(impl_->out));
+  if (wire.empty()) return wire;
+  const int got = BIO_read(impl_->out, wire.data(), static_cast<int>(wire.size()));
+  DS_ASSERT(got == static_cast<int>(wire.size()), "memory gives all");
+  return wire;
+}
+
+bool TlsSession::established() const { return impl_->established; }
+bool TlsSession::ended() const { return impl_->ended; }
+const std::optional<std::string>& TlsSession::problem() const { return impl_->problem; }
+
+void TlsSession::close() {
+  if (!impl_->established || impl_->problem || impl_->closing) return;
+  impl_->closing = true;
+  ERR_clear_error();
+  (void)SSL_shutdown(impl_->ssl.get());
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,116 @@
+// One timer, one set of signals, until nobody is missing.
+#include "launcher/main/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <csignal>
+#include <map>
+
+#include "launcher/hosts/fold_names.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLook = 50ms;  // between two looks at who is here
+constexpr auto kAsk = 1s;     // between two questions whether to give up
+constexpr auto kSayEvery = 10s;
+constexpr int kSignalBase = 128;
+
+class Gathering {
+ public:
+  Gathering(asio::io_context& io, JoinServer& server, const GatherWish& wish)
+      : io_(io), server_(server), wish_(wish), timer_(io), signals_(io, SIGHUP, SIGINT, SIGTERM) {}
+
+  Gathered run() {
+    signals_.async_wait([this](const asio::error_code& error, int signo) {
+      if (!error) end(kSignalBase + signo, fmt::format("stopped by signal {}", signo));
+    });
+    look();
+    io_.restart();
+    while (!done_) io_.run_one();
+    signals_.cancel();
+    timer_.cancel();
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const std::string& place : wish_.places)
+      if (server_.node(place) == nullptr) names.push_back(place);
+    return names;
+  }
+
+  void look() {
+    const std::vector<std::string> names = missing();
+    if (names.empty()) {
+      done_ = true;
+      return;
+    }
+    const Clock::time_point now = Clock::now();
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
+    if (now - asked_ >= kAsk && wish_.given_up) {
+      asked_ = now;
+      if (const auto reason = wish_.given_up()) return end(contract::kExitUnreachable, *reason);
+    }
+    if (now - started_ >= wish_.wait)
+      return end(contract::kExitUnreachable,
+                 waiting_line(wish_.places.size(), names, since, wish_.stage_of));
+    if (now - said_ >= kSayEvery) {
+      said_ = now;
+      const std::string line = waiting_line(wish_.places.size(), names, since, wish_.stage_of);
+      wish_.say(line);
+      server_.tell(line);
+    }
+    timer_.expires_after(kLook);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) look();
+    });
+  }
+
+  void end(int code, std::string reason) {
+    done_ = true;
+    result_ = {code, std::move(reason)};
+  }
+
+  asio::io_context& io_;
+  JoinServer& server_;
+  const GatherWish& wish_;
+  asio::steady_timer timer_;
+  asio::signal_set signals_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point said_ = started_;
+  Clock::time_point asked_ = started_;
+  bool done_ = false;
+  Gathered result_;
+};
+
+}  // namespace
+
+std::string waiting_line(std::size_t all, const std::vector<std::string>& missing,
+                         std::chrono::seconds since,
+                         const std::function<std::string(const std::string&)>& stage_of) {
+  std::map<std::string, std::vector<std::string>> by_stage;
+  for (const std::string& name : missing)
+    by_stage[stage_of ? stage_of(name) : std::string()].push_back(name);
+  std::string list;
+  for (const auto& [stage, names] : by_stage) {
+    list += (list.empty() ? "" : ", ") + fold_names(names);
+    if (!stage.empty()) list += " (" + stage + ")";
+  }
+  return fmt::format("{} of {} nodes have joined after {} s; missing: {}", all - missing.size(),
+                     all, since.count(), list);
+}
+
+Gathered gather(asio::io_context& io, JoinServer& server, const GatherWish& wish) {
+  return Gathering(io, server, wish).run();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,184 @@
+// Join, gather, place, run, tell the end.
+#include "launcher/main/joined_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "engine/base/error.h"
+#include "launcher/agent/limits.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/hosts/spares.h"
+#include "launcher/main/check_config.h"
+#include "launcher/main/gather.h"
+#include "launcher/main/job_request.h"
+#include "launcher/routes/find_hosts.h"
+#include "launcher/transport/local_transport.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+namespace {
+
+void print_line(const std::string& text) {
+  std::fputs(("dslaunch: " + text + "\n").c_str(), stderr);
+}
+
+/// One job over joins, from listening to the last word.
+class JoinedJob {
+ public:
+  JoinedJob(const Options& options, const JoinedJobSetup& setup, const Background* background)
+      : options_(options),
+        setup_(setup),
+        background_(background),
+        io_(1),
+        local_(make_local_transport(io_)),
+        server_(io_, server_options(), server_events()) {}
+
+  int run(std::vector<Program> programs, JobEnvironment environment) {
+    if (setup_.on_listening) setup_.on_listening(server_, io_);
+    const Gathered gathered = gather(io_, server_, gather_wish());
+    if (gathered.code) {
+      say(gathered.reason);
+      return finish(*gathered.code, {});
+    }
+    try {
+      return run_placed(std::move(programs), std::move(environment));
+    } catch (const Error& error) {
+      finish(contract::exit_code(error.kind()), {});
+      throw;
+    }
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (background_ != nullptr && background_->terminal.on_say) {
+      background_->terminal.on_say("dslaunch: " + text);
+    } else {
+      print_line(text);
+    }
+  }
+
+  JoinServerOptions server_options() const {
+    JoinServerOptions server{
+        .key = setup_.key,
+        .job = setup_.job,
+        .places = {},
+        .port = setup_.port,
+        .bind_address = setup_.bind_address,
+        .silence = std::max(options_.failure.node_timeout, std::chrono::milliseconds(1000))};
+    for (const Host& place : setup_.places) server.places.push_back(place.name);
+    return server;
+  }
+
+  JoinServerEvents server_events() {
+    return {.on_joined = {},
+            .on_left =
+                [this](const std::string& place, const std::string& why) {
+                  say(fmt::format("{} has left: {}", place, why));
+                },
+            // A wish of one is a decision of all.
+            .on_leaving =
+                [this](const std::string& place, int signo) {
+                  say(fmt::format("{} was told to end (signal {}): so the job ends", place, signo));
+                  ::kill(::getpid(), signo);
+                },
+            .on_say = [this](const std::string& text) { say(text); }};
+  }
+
+  [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
+
+  GatherWish gather_wish() {
+    GatherWish wish{.places = {},
+                    .wait = setup_.wait,
+                    .stage_of = setup_.stage_of,
+                    .given_up = setup_.given_up,
+                    .say = [this](const std::string& text) { say(text); }};
+    for (const Host& place : setup_.places)
+      if (!is_own(place.name)) wish.places.push_back(place.name);
+    return wish;
+  }
+
+  /// What the nodes have said of themselves gives the slots that nobody has named.
+  std::vector<Host> hosts_with_slots() {
+    std::vector<Host> hosts = setup_.places;
+    for (Host& host : hosts) {
+      if (host.slots != kAutoSlots) continue;
+      const Hello facts = is_own(host.name) ? describe_node() : server_.node(host.name)->hello.node;
+      host.slots = facts.devices.empty() ? setup_.cpu_slots : auto_slots(facts);
+    }
+    return hosts;
+  }
+
+  /// Above all that the nodes have seen of an earlier root.
+  std::uint64_t first_epoch() {
+    std::uint64_t epoch = setup_.first_epoch;
+    for (const Host& place : setup_.places)
+      if (const JoinedNode* node = server_.node(place.name); node && node->hello.last_epoch > 0)
+        epoch = std::max<std::uint64_t>(epoch, node->hello.last_epoch + 1ULL);
+    return epoch;
+  }
+
+  int run_placed(std::vector<Program> programs, JobEnvironment environment) {
+    PlacedJob placed;
+    std::vector<Host> hosts = hosts_with_slots();
+    placed.spares = take_spares(hosts, options_.failure.spares);
+    placed.placement = place_groups(hosts, placement_request(options_), first_epoch());
+    check_spares(placed.placement, placed.spares);
+    if (options_.train) {
+      const int code =
+          check_config(programs.front().argv, programs.front().working_directory, placed.placement,
+                       is_own(placed.placement.nodes.front().host.name));
+      if (code != 0) return finish(code, {});
+    }
+    std::vector<NodeRoute> routes;
+    const auto add_route = [&](const Host& host) {
+      const bool own = is_own(host.name);
+      routes.push_back({own ? local_.get() : &server_.transport(), own});
+    };
+    for (const Node& node : placed.placement.nodes) add_route(node.host);
+    for (const Host& spare : placed.spares) add_route(spare);
+    JobRequest request = job_request(options_, std::move(placed), std::move(programs),
+                                     std::move(environment), background_);
+    request.routes = std::move(routes);
+    request.policy.start_timeout = setup_.wait;
+    std::string verdict;
+    request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
+    io_.restart();
+    const int code = run_job(io_, std::move(request));
+    return finish(code, verdict);
+  }
+
+  int finish(int code, const std::string& verdict) {
+    const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
+    if (setup_.on_report) setup_.on_report(report);
+    io_.restart();
+    bool done = false;
+    server_.finish({code, report}, [&done] { done = true; });
+    while (!done) io_.run_one();
+    return code;
+  }
+
+  const Options& options_;
+  const JoinedJobSetup& setup_;
+  const Background* background_;
+  asio::io_context io_;
+  std::unique_ptr<Transport> local_;
+  JoinServer server_;
+};
+
+}  // namespace
+
+int run_joined_job(const Options& options, const JoinedJobSetup& setup,
+                   std::vector<Program> programs, JobEnvironment environment) {
+  return run_at_terminal(options, [&](const Background* background) {
+    raise_open_files();  // one a node
+    return JoinedJob(options, setup, background).run(std::move(programs), std::move(environment));
+  });
+}
+
+}  // namespace ds::launcher
