@@ -1,0 +1,145 @@
+// A look is a name look-up and a connection that is closed at once.
+#include "launcher/dns/wait_hosts.h"
+
+#include <fmt/format.h>
+
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "engine/base/error.h"
+#include "launcher/dns/wait_state.h"
+#include "launcher/transport/connector.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+constexpr auto kConnectLimit = 4s;
+
+std::vector<std::string> names_of(std::span<const Host> hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return names;
+}
+
+std::function<double()> random_numbers() {
+  return [engine = std::minstd_rand(std::random_device{}())]() mutable {
+    return std::uniform_real_distribution<double>(0, 1)(engine);
+  };
+}
+
+class Wait {
+ public:
+  Wait(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options)
+      : io_(io),
+        hosts_(hosts),
+        options_(options),
+        state_(names_of(hosts), {options.limit, options.news, options.at_once}, random_numbers(),
+               Clock::now()),
+        lookup_(io, options.dns),
+        timer_(io) {}
+
+  /// True when all are ready, false at the limit.
+  bool run() {
+    step();
+    io_.restart();
+    while (!state_.all_ready() && !state_.over(Clock::now())) io_.run_one();
+    return state_.all_ready();
+  }
+  [[nodiscard]] const WaitState& state() const { return state_; }
+
+ private:
+  void step() {
+    const auto now = Clock::now();
+    if (const auto line = state_.take_news(now); line && options_.say) options_.say(*line);
+    for (const std::size_t host : state_.take_due(now)) look_at(host);
+    timer_.expires_at(state_.wake_at());
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) step();
+    });
+  }
+
+  void look_at(std::size_t index) {
+    const Host& host = hosts_[index];
+    lookup_.look_up(host.address.empty() ? host.name : host.address,
+                    [this, index](const DnsResult& result) { looked_up(index, result); });
+  }
+
+  void looked_up(std::size_t index, const DnsResult& result) {
+    if (result.addresses.empty()) {
+      const bool no_record = result.problem == DnsProblem::no_record;
+      return missing(index, {no_record ? WaitStage::no_record : WaitStage::dns_failed,
+                             result.text,
+                             {},
+                             result.negative_ttl});
+    }
+    const int port = port_of(index);
+    std::vector<tcp::endpoint> ends;
+    for (const auto& address : result.addresses)
+      ends.emplace_back(address, static_cast<std::uint16_t>(port));
+    ConnectOptions options;
+    options.limit = kConnectLimit;
+    attempts_[index] = connect_any(
+        io_, std::move(ends), options,
+        [this, index](Connected connected) { connected_to(index, std::move(connected)); });
+  }
+
+  void connected_to(std::size_t index, Connected connected) {
+    attempts_.erase(index);
+    if (connected.socket) {
+      hosts_[index].address = connected.address;
+      state_.on_ready(index);
+      return step();
+    }
+    // "10.0.0.3: Connection refused" differs from host to host; its words do not.
+    const std::string& problem = connected.problem;
+    const std::size_t colon = problem.rfind(": ");
+    const std::string words = colon == std::string::npos ? problem : problem.substr(colon + 2);
+    missing(index, {WaitStage::no_connection,
+                    fmt::format("record, but no TCP at port {} ({})", port_of(index), words),
+                    fmt::format("record, but no TCP at port {} ({})", port_of(index), problem),
+                    {}});
+  }
+
+  void missing(std::size_t index, HostLook look) {
+    state_.on_missing(index, std::move(look), Clock::now());
+    step();
+  }
+
+  [[nodiscard]] int port_of(std::size_t index) const {
+    return hosts_[index].port != 0 ? hosts_[index].port : options_.port;
+  }
+
+  asio::io_context& io_;
+  std::span<Host> hosts_;
+  const WaitForHosts& options_;
+  WaitState state_;
+  DnsLookup lookup_;
+  asio::steady_timer timer_;
+  std::map<std::size_t, std::unique_ptr<ConnectAttempt>> attempts_;
+};
+
+}  // namespace
+
+void wait_for_hosts(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options) {
+  bool ready = false;
+  std::string table;
+  std::string hint;
+  {
+    Wait wait(io, hosts, options);
+    ready = wait.run();
+    table = wait.state().table();
+    hint = wait.state().hint();
+  }
+  io.restart();
+  io.poll();  // what the end has cancelled
+  io.restart();
+  if (!ready) throw Error(ErrorKind::unreachable, table, hint);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,139 @@
+// Each host has its own schedule; those whose turn came first go first.
+#include "launcher/dns/wait_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "launcher/dns/look_schedule.h"
+#include "launcher/hosts/fold_names.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::size_t kMaxRows = 64;  // of the table, before it is folded
+
+std::string count_text(std::size_t count) {
+  return fmt::format("{} host{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+WaitState::WaitState(std::vector<std::string> names, WaitLimits limits,
+                     std::function<double()> random, Clock::time_point now)
+    : limits_(limits), random_(std::move(random)), began_(now), next_news_(now + limits.news) {
+  hosts_.reserve(names.size());
+  for (std::string& name : names) {
+    hosts_.emplace_back();
+    hosts_.back().name = std::move(name);
+    hosts_.back().next = now;
+  }
+}
+
+std::vector<std::size_t> WaitState::take_due(Clock::time_point now) {
+  std::vector<std::size_t> due;
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    const Entry& entry = hosts_[host];
+    if (!entry.ready && !entry.under_way && entry.next <= now) due.push_back(host);
+  }
+  const std::size_t free = limits_.at_once - std::min(limits_.at_once, under_way_);
+  if (due.size() > free) {
+    std::stable_sort(due.begin(), due.end(),
+                     [&](std::size_t a, std::size_t b) { return hosts_[a].next < hosts_[b].next; });
+    due.resize(free);
+  }
+  for (const std::size_t host : due) hosts_[host].under_way = true;
+  under_way_ += due.size();
+  return due;
+}
+
+void WaitState::on_missing(std::size_t host, HostLook look, Clock::time_point now) {
+  Entry& entry = hosts_.at(host);
+  entry.under_way = false;
+  --under_way_;
+  ++entry.looks;
+  entry.next = now + pause_before_next_look(entry.looks, look.negative_ttl, random_());
+  entry.last = std::move(look);
+}
+
+void WaitState::on_ready(std::size_t host) {
+  Entry& entry = hosts_.at(host);
+  entry.under_way = false;
+  --under_way_;
+  entry.ready = true;
+  ++ready_;
+}
+
+Clock::time_point WaitState::wake_at() const {
+  Clock::time_point wake = std::min(began_ + limits_.limit, next_news_);
+  if (under_way_ >= limits_.at_once) return wake;  // an end of a look comes first
+  for (const Entry& entry : hosts_)
+    if (!entry.ready && !entry.under_way) wake = std::min(wake, entry.next);
+  return wake;
+}
+
+std::vector<WaitState::Group> WaitState::groups() const {
+  std::map<std::pair<WaitStage, std::string>, std::vector<std::string>> grouped;
+  for (const Entry& entry : hosts_)
+    if (!entry.ready) grouped[{entry.last.stage, entry.last.reason}].push_back(entry.name);
+  std::vector<Group> groups;
+  for (auto& [key, names] : grouped) groups.push_back({key.first, key.second, std::move(names)});
+  return groups;
+}
+
+std::optional<std::string> WaitState::take_news(Clock::time_point now) {
+  if (now < next_news_ || all_ready()) return std::nullopt;
+  while (next_news_ <= now) next_news_ += limits_.news;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
+  std::string line = fmt::format("waiting for {} of {} ({} s):", hosts_.size() - ready_,
+                                 count_text(hosts_.size()), seconds);
+  std::string_view separator = " ";
+  for (const Group& group : groups()) {
+    line += fmt::format("{}{}: {}", separator, fold_names(group.names), group.reason);
+    separator = "; ";
+  }
+  return line;
+}
+
+std::string WaitState::table() const {
+  const std::size_t missing = hosts_.size() - ready_;
+  std::string text =
+      fmt::format("{} of {} did not answer within {:g} s", missing, count_text(hosts_.size()),
+                  std::chrono::duration<double>(limits_.limit).count());
+  if (missing > kMaxRows) {
+    for (const Group& group : groups())
+      text +=
+          fmt::format("\n  {} ({}): {}", fold_names(group.names), group.names.size(), group.reason);
+    return text;
+  }
+  std::size_t width = 0;
+  for (const Entry& entry : hosts_)
+    if (!entry.ready) width = std::max(width, entry.name.size());
+  for (const Entry& entry : hosts_)
+    if (!entry.ready)
+      text += fmt::format("\n  {:{}}  {} ({} look{})", entry.name, width,
+                          entry.last.detail.empty() ? entry.last.reason : entry.last.detail,
+                          entry.looks, entry.looks == 1 ? "" : "s");
+  return text;
+}
+
+std::string WaitState::hint() const {
+  switch (const auto missing = groups();
+          missing.empty() ? WaitStage::not_looked : missing[0].stage) {
+    case WaitStage::not_looked:
+      break;
+    case WaitStage::no_record:
+      return "are these pods running, and does the headless Service select them with "
+             "publishNotReadyAddresses: true? --wait sets how long to wait";
+    case WaitStage::dns_failed:
+      return "the name servers of /etc/resolv.conf gave no answer: are they running, and does a "
+             "network policy let port 53 through?";
+    case WaitStage::no_connection:
+      return "does sshd run there on this port, and does a network policy let it through?";
+  }
+  return "--wait sets how long to wait";
+}
+
+}  // namespace ds::launcher
