@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "launcher/cli/train_command.h"
 #include "launcher/transport/ask_pass.h"
 #include "launcher/transport/exec_transport.h"
+#include "launcher/transport/kubexec.h"
 #include "launcher/transport/local_transport.h"
 #include "launcher/transport/own_names.h"
 #include "launcher/transport/remote_command.h"
+#include "launcher/transport/ssh_files.h"
 #include "launcher/transport/ssh_transport.h"
 #include "launcher/wire/frame.h"
 
@@ -42,12 +46,23 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   return ssh;
 }
 
+/// The program that reaches other hosts; none: by ssh. An operator without ssh names its kubexec.sh
+/// to Open MPI, in a variable.
+std::vector<std::string> program_words(const ReachOptions& options) {
+  std::vector<std::string> words = options.exec_words;
+  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
+  if (options.transport == TransportChoice::automatic && agent != nullptr && is_kubexec(agent))
+    words = {agent};
+  if (words.size() != 1 || !is_kubexec(words.front())) return words;
+  const std::optional<std::string> script = read_text_file(words.front());
+  return kubexec_words(script.value_or("")).value_or(words);
+}
+
 std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions& options,
                                        std::chrono::milliseconds node_timeout) {
-  if (options.transport != TransportChoice::exec)
-    return make_ssh_transport(io, ssh_options(options, node_timeout));
   ExecOptions exec;
-  exec.words = options.exec_words;
+  exec.words = program_words(options);
+  if (exec.words.empty()) return make_ssh_transport(io, ssh_options(options, node_timeout));
   exec.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
   exec.start_limit = options.connect_timeout + kExecMargin;
   exec.window = options.window;

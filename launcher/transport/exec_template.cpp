@@ -121,6 +121,8 @@ std::vector<std::string> fill_exec_template(const std::vector<std::string>& word
       if (token == "{user}") return user;
       return token == "{port}" ? port : command;
     }));
+  const bool as_rsh = std::ranges::none_of(kTokens, uses);
+  if (as_rsh) filled.push_back(host.name);
   if (!uses("{command}")) filled.push_back(command);
   return filled;
 }

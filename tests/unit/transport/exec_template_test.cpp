@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
+#include "launcher/transport/kubexec.h"
 
 using namespace ds::launcher;
 
@@ -77,4 +78,37 @@ TEST_CASE("templates that make no sense") {
   CHECK(message("ssh 'a", host("n")) == "--transport exec: a quote is not closed");
   CHECK(message("ssh {hosts}", host("n")) == "--transport exec: '{hosts}' is no token");
   CHECK(message("ssh {", host("n")) == "--transport exec: '{' is no token");
+}
+
+TEST_CASE("without a token the program is an rsh agent") {
+  CHECK(filled("/etc/mpi/kubexec.sh", host("w-0")) ==
+        Words{"/etc/mpi/kubexec.sh", "w-0", "/bin/sh -c 'x'"});
+  CHECK(filled("ssh -q", host("w-0")) == Words{"ssh", "-q", "w-0", "/bin/sh -c 'x'"});
+  CHECK(message("kubexec.sh", host("-rf")).find("would be an option") != std::string::npos);
+}
+
+TEST_CASE("kubexec.sh: its kubectl, with -i") {
+  CHECK(is_kubexec("/etc/mpi/kubexec.sh"));
+  CHECK_FALSE(is_kubexec("/usr/bin/ssh"));
+  CHECK_FALSE(is_kubexec("/etc/mpi/kubexec.sh.old"));
+  const auto words = kubexec_words(
+      "#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n"
+      "/opt/kube/kubectl exec ${POD_NAME} --container et -- /bin/sh -c \"$*\"");
+  REQUIRE(words);
+  CHECK(*words == Words{"/opt/kube/kubectl", "exec", "-i", "{host}", "--container", "et", "--",
+                        "/bin/sh", "-c", "{command}"});
+  CHECK(fill_exec_template(*words, host("w-0"), "me", "run it") ==
+        Words{"/opt/kube/kubectl", "exec", "-i", "w-0", "--container", "et", "--", "/bin/sh", "-c",
+              "run it"});
+  CHECK(kubexec_words("exec kubectl exec $1 -- sh -c \"$*\"\r\n"));
+  // Its own -i, another form, no kubectl at all: run as it is.
+  CHECK_FALSE(kubexec_words("kubectl exec -i ${POD_NAME} -- /bin/sh -c \"$*\""));
+  CHECK_FALSE(kubexec_words("kubectl exec -ti ${POD_NAME} -- /bin/sh -c \"$*\""));
+  CHECK_FALSE(kubexec_words("kubectl exec --stdin ${POD_NAME} -- /bin/sh -c \"$*\""));
+  CHECK_FALSE(kubexec_words("kubectl exec ${POD_NAME} -n $NAMESPACE -- /bin/sh -c \"$*\""));
+  CHECK_FALSE(kubexec_words("kubectl exec ${POD_NAME} -- \"$*\" | tee log"));
+  CHECK_FALSE(kubexec_words("kubectl exec ${POD_NAME}"));
+  CHECK_FALSE(kubexec_words("kubectl exec"));
+  CHECK_FALSE(kubexec_words("nsenter $1\n\n"));
+  CHECK_FALSE(kubexec_words(""));
 }
