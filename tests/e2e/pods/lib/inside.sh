@@ -1,0 +1,48 @@
+# What a process in a container of a pod is given: its variables, its user and the capabilities that container engines leave.
+
+# pods_variables POD_FOLDER: sets `variables`: the engine's, the kubelet's for the API service, then those of the pod's spec.
+pods_variables() {
+  local given home=/root user
+  read -r -a user < "$1/user"
+  [ "${user[0]}" = 0 ] || home=/
+  [ "${user[0]}" != 1000 ] || home=/home/mpiuser
+  variables=(
+    PATH=/opt/dslaunch/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+    "HOSTNAME=$(< "$1/hostname")" "HOME=$home"
+    KUBERNETES_SERVICE_HOST=10.96.0.1 KUBERNETES_SERVICE_PORT=443 KUBERNETES_SERVICE_PORT_HTTPS=443
+    KUBERNETES_PORT=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP_PROTO=tcp
+    KUBERNETES_PORT_443_TCP_PORT=443 KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1)
+  mapfile -d '' given < "$1/variables"
+  [ "${given[*]}" = "" ] || variables+=("${given[@]//@POD_IP@/$(< "$1/ip")}")
+}
+
+# pods_privileges UID GID [FSGROUP]: sets `privileges`, the options of setpriv.
+pods_privileges() {
+  local kept=chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,net_raw,sys_chroot,mknod,audit_write,setfcap
+  kept=-all,+${kept//,/,+}
+  privileges=(--reuid "$1" --regid "$2" --bounding-set "$kept" --inh-caps=-all)
+  if [ -n "${3:-}" ]; then privileges+=(--groups "$3"); else privileges+=(--clear-groups); fi
+}
+
+# exec NAME COMMAND...: as `kubectl exec`: in its namespaces, with its variables, user and limits; its output is the caller's.
+pod_exec() {
+  local pod=$PODS/pods/$1 pid variables privileges user
+  pid=$(pod_pid "$1") || { echo "podctl: pod $1 does not run" >&2; return 1; }
+  shift
+  [ "$1" != -- ] || shift
+  pods_variables "$pod"
+  read -r -a user < "$pod/user"
+  pods_privileges "${user[@]}"
+  nsenter -t "$pid" --mount --uts --ipc --net --pid -- setpriv "${privileges[@]}" env -i "${variables[@]}" \
+    sh -c 'cd "$1" && shift && exec "$@"' sh "$(< "$pod/workdir")" "$@"
+}
+
+# ps NAME: every process in it, PID 1 first: "PID COMMAND LINE" with this machine's numbers.
+pod_ps() {
+  local first pid space
+  first=$(pod_pid "$1") || return 0
+  space=$(readlink "/proc/$first/ns/pid")
+  for pid in $(ip netns pids "$(< "$PODS/pods/$1/ns")"); do
+    [ "$(readlink "/proc/$pid/ns/pid" 2> /dev/null)" = "$space" ] && echo "$pid $(tr '\0' ' ' < "/proc/$pid/cmdline")"
+  done | sort -n
+}
