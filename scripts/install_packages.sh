@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 
 build=(g++ cmake ninja-build libssh-dev libasio-dev libcli11-dev libtomlplusplus-dev libfmt-dev
        libgloo-dev libdnnl-dev nlohmann-json3-dev libxxhash-dev libssl-dev)
-test=(doctest-dev slurm-wlm munge openssh-server openssh-client iproute2 iputils-ping procps tcsh csh zsh)
+test=(doctest-dev slurm-wlm munge openssh-server openssh-client iproute2 iputils-ping procps tcsh csh zsh
+      dnsmasq-base unbound)
 text=(bible-kjv)
 
 wanted=()
@@ -27,12 +28,19 @@ missing=()
 for package in "${wanted[@]}"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)" = installed ] || missing+=("$package")
 done
+# What the tests need of these packages are programs: their services (unbound's DNS, Slurm's daemons) are not started here.
+hold_services() {
+  local policy=/usr/sbin/policy-rc.d
+  [ ! -e $policy ] || return 0 # somebody else decides
+  trap 'rm -f "$log"; "${as_root[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin $policy
+}
 install_missing() {
   if [ ${#missing[@]} -eq 0 ]; then
     echo "packages: all ${#wanted[@]} are there"
     return
   fi
-  local as_root=()
+  as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo > /dev/null || { echo "packages: run this as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
     as_root=(sudo)
@@ -40,6 +48,7 @@ install_missing() {
   echo "packages: installing ${missing[*]}"
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
+  hold_services
   if ! { "${as_root[@]}" apt-get update &&
          "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
     tail -n 20 "$log" >&2
