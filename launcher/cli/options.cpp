@@ -65,6 +65,24 @@ void check_input_readers(const Options& options) {
                 "put the hosts or the variables into a file");
 }
 
+/// A part is this machine alone, and cannot look for a place to meet.
+void check_part(const Options& options) {
+  const HostOptions& hosts = options.hosts;
+  if (!hosts.part) return;
+  const auto refuse = [](std::string_view what) {
+    usage_error(fmt::format("--part and {} exclude each other", what),
+                "--part starts ranks on this machine alone");
+  };
+  if (hosts.hostfile) refuse("--hostfile");
+  if (!hosts.selection.picks.empty()) refuse("--host");
+  if (!options.more_programs.empty()) refuse("several programs");
+  if (options.failure.spares > 0) refuse("--spares");
+  if (options.logs.policy.input.kind != StdinChoice::Kind::none) refuse("--stdin");
+  if (hosts.part->nodes > 1 && (options.master.address.empty() || options.master.port == 0))
+    usage_error("--part of several nodes needs --master-addr and --master-port",
+                "the same for every part: where the first node's rank 0 listens");
+}
+
 /// At most one program may take the slots that are left.
 void check_program_sizes(const Options& options) {
   int open = options.hosts.ranks ? 0 : 1;
@@ -118,6 +136,7 @@ Options parse_args(int argc, const char* const* argv) {
   if (command_given) options.command.assign(dashes + 1, end);
   if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
   check_program_sizes(options);
+  check_part(options);
   if (command_given && (options.command.empty() || options.command.front().empty())) {
     usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");
   }

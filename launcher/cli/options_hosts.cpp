@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <string_view>
 
 #include "launcher/cli/option_values.h"
 #include "launcher/hosts/host_word.h"
@@ -18,6 +21,27 @@ template <class T>
 void append(std::vector<T>& list, std::vector<T> more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
               std::make_move_iterator(more.end()));
+}
+
+/// 1/4 or 1/4:NAME.
+PartWish part_value(const GivenOption& given) {
+  const std::string_view text = given.value;
+  const std::size_t slash = text.find('/');
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto number = [](std::string_view digits) -> std::optional<int> {
+    int value = 0;
+    const auto [stop, error] = std::from_chars(digits.begin(), digits.end(), value);
+    const bool whole = !digits.empty() && stop == digits.end() && error == std::errc();
+    return whole && value >= 0 && value <= kMaxNodes ? std::optional(value) : std::nullopt;
+  };
+  if (slash < colon) {
+    const std::optional<int> node = number(text.substr(0, slash));
+    const std::optional<int> nodes = number(text.substr(slash + 1, colon - slash - 1));
+    if (node && nodes && *node < *nodes)
+      return {*node, *nodes, std::string(text.substr(std::min(colon + 1, text.size())))};
+  }
+  usage_error(fmt::format("{} needs NODE/NODES, not '{}'", given.name, given.value),
+              "as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
 }
 
 /// The first is --hostfile; so many behind it choose.
@@ -81,6 +105,11 @@ constexpr OptionDef<HostOptions> kOptions[] = {
      }},
     {{"--role", "NAME", "name of the program's ranks (ROLE_NAME; default: default)"},
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
+    {{"--part", "NODE/NODES[:ID]",
+      "only node NODE of a job of NODES equal ones, each started by a launcher\n"
+      "of its own, with the same --master-addr and --master-port; ID is what\n"
+      "all parts call the job (TORCHELASTIC_RUN_ID)"},
+     [](HostOptions& part, const GivenOption& given) { part.part = part_value(given); }},
     {{"--one-program", "", "an argument ':' before an option starts no other program"},
      [](HostOptions& part, const GivenOption&) { part.one_program = true; }},
     {{"--dry-run", "FORM",

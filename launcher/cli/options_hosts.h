@@ -15,6 +15,14 @@ enum class DryRun { off, table, json, env };
 enum class MapBy { slot, node };
 enum class DeviceView { node, own };  // what CUDA_VISIBLE_DEVICES lists: the node's slots, or one
 
+/// --part: this is one node of a job whose nodes are started apart.
+struct PartWish {
+  int node_rank = 0;
+  int nodes = 1;
+  std::string run_id{};  // empty: none given
+  friend bool operator==(const PartWish&, const PartWish&) = default;
+};
+
 struct HostOptions {
   std::optional<std::string> hostfile;  // "-" is standard input
   HostSelection selection;              // --host, --include, --exclude, --num-nodes, --num-gpus
@@ -24,6 +32,7 @@ struct HostOptions {
   MapBy map_by = MapBy::slot;
   bool oversubscribe = false;
   DeviceView devices = DeviceView::node;
+  std::optional<PartWish> part{};
   bool one_program = false;  // ':' is an ordinary argument
   DryRun dry_run = DryRun::off;
 };

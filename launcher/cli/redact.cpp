@@ -49,13 +49,15 @@ std::vector<ArgvValue> values_in_argv(int argc, const char* const* argv) {
   return places;
 }
 
+void blank_value(char* value) {
+  const std::size_t size = std::strlen(value);
+  std::memset(value, 0, size);
+  std::memcpy(value, kRedacted.data(), std::min(size, kRedacted.size()));
+}
+
 void blank_values(int argc, char** argv) {
-  for (const ArgvValue& place : values_in_argv(argc, argv)) {
-    char* const value = argv[place.word] + place.offset;
-    const std::size_t size = std::strlen(value);
-    std::memset(value, 0, size);
-    std::memcpy(value, kRedacted.data(), std::min(size, kRedacted.size()));
-  }
+  for (const ArgvValue& place : values_in_argv(argc, argv))
+    blank_value(argv[place.word] + place.offset);
 }
 
 }  // namespace ds::launcher

@@ -24,7 +24,10 @@ struct ArgvValue {
 };
 std::vector<ArgvValue> values_in_argv(int argc, const char* const* argv);
 
-/// Overwrites them, so that other users do not see them in /proc. The words stay where they are.
+/// Overwrites the bytes up to the end of the word with asterisks and zeros.
+void blank_value(char* value);
+/// Overwrites all of them, so that other users do not see them in /proc. The words stay where they
+/// are.
 void blank_values(int argc, char** argv);
 
 }  // namespace ds::launcher

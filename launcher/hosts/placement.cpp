@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "engine/base/error.h"
 
@@ -201,6 +203,22 @@ Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_co
   PlacementRequest request;
   request.groups.front().ranks = rank_count;
   return place_groups(hosts, request, epoch);
+}
+
+void make_part(Placement& placement, int node_rank, int nodes, std::string run_id) {
+  if (placement.nodes.size() > 1 || placement.groups.size() > 1)
+    throw Error(ErrorKind::usage,
+                fmt::format("--part {}/{} is of one node with one program, not of {} with {}",
+                            node_rank, nodes, counted(std::ssize(placement.nodes), "node"),
+                            counted(std::ssize(placement.groups), "program")),
+                "each node of such a job has a launcher of its own");
+  const int ranks = placement.world_size();
+  if (static_cast<std::int64_t>(ranks) * nodes > kMaxRanks)
+    throw Error(ErrorKind::config,
+                fmt::format("{} ranks on each of {} nodes; at most {} ranks are possible in a job",
+                            ranks, nodes, kMaxRanks),
+                "lower -n or the number of nodes");
+  placement.part = JobPart{node_rank, nodes, node_rank * ranks, nodes * ranks, std::move(run_id)};
 }
 
 }  // namespace ds::launcher

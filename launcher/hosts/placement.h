@@ -37,6 +37,17 @@ struct RankPlace {
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 
+/// Which part of a larger job this one is. The others are started apart, as torchrun's static
+/// rendezvous does; their nodes have as many ranks as they have.
+struct JobPart {
+  int node_rank = 0;     // of its first node in the whole
+  int nodes = 1;         // of the whole; 1: nothing is missing
+  int first_rank = 0;    // the number of its rank 0 in the whole
+  int world_size = 0;    // of the whole
+  std::string run_id{};  // that all parts call the job by; empty: none given
+  friend bool operator==(const JobPart&, const JobPart&) = default;
+};
+
 /// The whole job's map for one epoch. Invariants: ranks[i].rank == i; nodes[i].node_rank == i;
 /// every node and every group has at least one rank; groups cover the ranks in order.
 struct Placement {
@@ -45,7 +56,17 @@ struct Placement {
   std::vector<Node> nodes;
   std::vector<RankPlace> ranks;
   std::vector<Group> groups;
+  std::optional<JobPart> part{};
+  /// Of the ranks that this launcher starts.
   [[nodiscard]] int world_size() const { return static_cast<int>(ranks.size()); }
+
+  // What ranks and people see: numbers in the whole job.
+  [[nodiscard]] int shown_rank(int rank) const { return part ? part->first_rank + rank : rank; }
+  [[nodiscard]] int shown_node(int node) const { return part ? part->node_rank + node : node; }
+  [[nodiscard]] int shown_world() const { return part ? part->world_size : world_size(); }
+  [[nodiscard]] int shown_nodes() const {
+    return part ? part->nodes : static_cast<int>(nodes.size());
+  }
 };
 
 /// What a group asks for.
@@ -71,6 +92,10 @@ Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& r
 /// One group of `rank_count` ranks, or of every slot.
 Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
                       std::uint64_t epoch);
+
+/// Makes the one node of `placement` node `node_rank` of `nodes` that all have as many ranks.
+/// Errors:  Error{usage} when the placement has several nodes or programs.
+void make_part(Placement& placement, int node_rank, int nodes, std::string run_id);
 
 /// The table of --dry-run and the array of --dry-run=json (rank, node, node_rank, local_rank,
 /// slot, role); roles stand in the table when there are several programs.

@@ -38,10 +38,14 @@ std::string placement_table(const Placement& placement) {
   std::string table = fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}{}\n", "RANK", "NODE", width,
                                   "NODE_RANK", "LOCAL_RANK", "SLOT", roles ? "  ROLE" : "");
   for (const RankPlace& place : placement.ranks) {
-    table += fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}{}\n", place.rank,
-                         name_of(placement, place), width, place.node_rank, place.local_rank,
-                         place.slot, roles ? "  " + role_of(placement, place) : "");
+    table +=
+        fmt::format("{:>6}  {:<{}}  {:>9}  {:>10}  {:>4}{}\n", placement.shown_rank(place.rank),
+                    name_of(placement, place), width, placement.shown_node(place.node_rank),
+                    place.local_rank, place.slot, roles ? "  " + role_of(placement, place) : "");
   }
+  if (placement.part)
+    table += fmt::format("part of a job of {} ranks on {} nodes:\n", placement.shown_world(),
+                         placement.shown_nodes());
   return table + fmt::format("{} rank{} on {} node{}\n", placement.ranks.size(),
                              placement.ranks.size() == 1 ? "" : "s", placement.nodes.size(),
                              placement.nodes.size() == 1 ? "" : "s");
@@ -53,8 +57,9 @@ std::string placement_json(const Placement& placement) {
     json += fmt::format(
         R"({}
   {{"rank": {}, "node": {}, "node_rank": {}, "local_rank": {}, "slot": {}, "role": {}}})",
-        place.rank == 0 ? "" : ",", place.rank, json_string(name_of(placement, place)),
-        place.node_rank, place.local_rank, place.slot, json_string(role_of(placement, place)));
+        place.rank == 0 ? "" : ",", placement.shown_rank(place.rank),
+        json_string(name_of(placement, place)), placement.shown_node(place.node_rank),
+        place.local_rank, place.slot, json_string(role_of(placement, place)));
   }
   return json + "\n]\n";
 }

@@ -92,9 +92,9 @@ void OutputHub::start(const Placement& placement, const std::vector<std::string>
   names_.clear();
   for (const RankPlace& place : placement.ranks) {
     const auto node = static_cast<std::size_t>(place.node_rank);
-    names_.push_back({.rank = place.rank,
+    names_.push_back({.rank = placement.shown_rank(place.rank),
                       .local_rank = place.local_rank,
-                      .node_rank = place.node_rank,
+                      .node_rank = placement.shown_node(place.node_rank),
                       .node = placement.nodes[node].host.name,
                       .host = printable(hosts[node]),
                       .group = placement.groups[static_cast<std::size_t>(place.group)].name});

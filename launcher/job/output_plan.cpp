@@ -26,8 +26,8 @@ std::string file_of(const LogPolicy& policy, const Placement& placement, const R
                     const std::string& job_id) {
   const std::string& node = placement.nodes[static_cast<std::size_t>(place.node_rank)].host.name;
   const std::string folder = replaced(replaced(policy.folder, "{job}", job_id), "{node}", node);
-  const std::string last = std::to_string(placement.world_size() - 1);
-  return fmt::format("{}/rank_{:0{}}.log", folder, place.rank,
+  const std::string last = std::to_string(placement.shown_world() - 1);
+  return fmt::format("{}/rank_{:0{}}.log", folder, placement.shown_rank(place.rank),
                      std::max<std::size_t>(4, last.size()));
 }
 
@@ -61,13 +61,15 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   const int world_size = placement.world_size();
   const bool has_files = !policy.folder.empty();
   const bool files_here = has_files && !policy.folder_on_nodes;
-  plan.shown = policy.show.resolve(world_size);
+  const std::vector<std::uint8_t> shown = policy.show.resolve(placement.shown_world());
+  plan.shown.assign(shown.begin() + placement.shown_rank(0),
+                    shown.begin() + placement.shown_rank(0) + world_size);
   plan.sent = files_here ? std::vector<std::uint8_t>(plan.shown.size(), 3) : plan.shown;
   plan.files = log_files(policy, placement, job_id);
   plan.files_on_nodes = has_files && policy.folder_on_nodes;
   plan.stamped_files = policy.timestamps;
-  plan.untouched = world_size == 1 && !policy.prefix && !policy.timestamps;
-  plan.prefix = prefix_of(policy, world_size);
+  plan.untouched = placement.shown_world() == 1 && !policy.prefix && !policy.timestamps;
+  plan.prefix = prefix_of(policy, placement.shown_world());
   const bool always = policy.colour == ColourChoice::always;
   const bool may = policy.colour == ColourChoice::automatic && !screens.no_colour;
   plan.colour[0] = always || (may && screens.out_is_terminal);

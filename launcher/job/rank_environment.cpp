@@ -30,21 +30,23 @@ EnvList rank_place_env(const Placement& placement, int rank) {
   const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
   const std::string local = std::to_string(place.local_rank);
   const std::string locals = std::to_string(node.ranks.size());
-  const std::string node_rank = std::to_string(place.node_rank);
+  const std::string node_rank = std::to_string(placement.shown_node(place.node_rank));
+  const std::string nodes = std::to_string(placement.shown_nodes());
   const Group& group = placement.groups[static_cast<std::size_t>(place.group)];
-  return {{contract::kRank, std::to_string(rank)},
+  return {{contract::kRank, std::to_string(placement.shown_rank(rank))},
           {contract::kLocalRank, local},
-          {contract::kWorldSize, std::to_string(placement.world_size())},
+          {contract::kWorldSize, std::to_string(placement.shown_world())},
           {contract::kLocalWorldSize, locals},
           {contract::kNodeRank, node_rank},
           {contract::kGroupRank, node_rank},
-          {contract::kGroupWorldSize, std::to_string(placement.nodes.size())},
+          {contract::kGroupWorldSize, nodes},
           {contract::kCrossRank, node_rank},
-          {contract::kCrossSize, std::to_string(placement.nodes.size())},
+          {contract::kCrossSize, nodes},
           {contract::kLocalSize, locals},
           {contract::kRoleName, group.name},
-          {contract::kRoleRank, std::to_string(rank - group.first_rank)},
-          {contract::kRoleWorldSize, std::to_string(group.ranks)}};
+          {contract::kRoleRank, std::to_string(placement.shown_rank(rank) - group.first_rank)},
+          {contract::kRoleWorldSize,
+           std::to_string(placement.part ? placement.shown_world() : group.ranks)}};
 }
 
 EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
@@ -67,10 +69,15 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
     set_default(contract::kNcclInterface, "=" + facts.interface);  // without '=': all that begin so
   }
   variables.insert(variables.end(), user.given.begin(), user.given.end());
-  variables.emplace_back(contract::kRunId, job_id_text(job.id));
+  const std::string id = job_id_text(job.id);
+  const bool is_named = placement.part && !placement.part->run_id.empty();
+  variables.emplace_back(contract::kRunId, is_named ? placement.part->run_id : id);
   variables.emplace_back(contract::kUseAgentStore, "False");  // rank 0 makes the store
-  variables.emplace_back(contract::kJobId, job_id_text(job.id));
-  variables.emplace_back(contract::kJobKey, job.key);
+  // Parts that are started apart share no secret but one that is in their environment.
+  if (placement.shown_nodes() == static_cast<int>(placement.nodes.size())) {
+    variables.emplace_back(contract::kJobId, id);
+    variables.emplace_back(contract::kJobKey, job.key);
+  }
   variables.emplace_back(contract::kEpoch, std::to_string(placement.epoch));
   variables.emplace_back(contract::kLiveProgress, job.live_progress ? "1" : "0");
   return variables;

@@ -2,6 +2,8 @@
 #include "launcher/job/rank_families.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <string>
 
 namespace ds::launcher {
@@ -9,8 +11,8 @@ namespace ds::launcher {
 EnvList family_env(const Placement& placement, int rank, const RankFamilies& families) {
   const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
   const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
-  const std::string own = std::to_string(rank);
-  const std::string world = std::to_string(placement.world_size());
+  const std::string own = std::to_string(placement.shown_rank(rank));
+  const std::string world = std::to_string(placement.shown_world());
   const std::string local = std::to_string(place.local_rank);
   const std::string locals = std::to_string(node.ranks.size());
   EnvList env;
@@ -38,14 +40,18 @@ EnvList family_env(const Placement& placement, int rank, const RankFamilies& fam
     return other.ranks.size() > static_cast<std::size_t>(place.local_rank);
   };
   const auto begin = placement.nodes.begin();
+  // Nodes of other parts are like this one.
+  const auto others =
+      static_cast<std::ptrdiff_t>(placement.shown_nodes()) - std::ssize(placement.nodes);
   add({{"HOROVOD_RANK", own},
        {"HOROVOD_SIZE", world},
        {"HOROVOD_LOCAL_RANK", local},
        {"HOROVOD_LOCAL_SIZE", locals},
        {"HOROVOD_CROSS_RANK",
-        std::to_string(std::count_if(begin, begin + place.node_rank, has_local))},
+        std::to_string(placement.shown_node(0) +
+                       std::count_if(begin, begin + place.node_rank, has_local))},
        {"HOROVOD_CROSS_SIZE",
-        std::to_string(std::count_if(begin, placement.nodes.end(), has_local))},
+        std::to_string(others + std::count_if(begin, placement.nodes.end(), has_local))},
        {"HOROVOD_HOSTNAME", node.host.name}});
   return env;
 }

@@ -128,7 +128,7 @@ std::string ranks_by_node(const Placement& placement, const std::vector<int>& ra
   std::vector<std::vector<int>> by_node(placement.nodes.size());
   for (const int rank : ranks)
     by_node[static_cast<std::size_t>(placement.ranks[static_cast<std::size_t>(rank)].node_rank)]
-        .push_back(rank);
+        .push_back(placement.shown_rank(rank));
   std::string text;
   std::size_t named = 0, others = 0;
   for (std::size_t node = 0; node < by_node.size(); ++node) {
@@ -151,7 +151,8 @@ std::string rank_name(const Placement& placement, int rank) {
       placement.groups.size() > 1
           ? fmt::format(" (group {})", placement.groups[static_cast<std::size_t>(place.group)].name)
           : "";
-  return fmt::format("rank {}{} on {}", rank, group, node_name(placement, place.node_rank));
+  return fmt::format("rank {}{} on {}", placement.shown_rank(rank), group,
+                     node_name(placement, place.node_rank));
 }
 
 std::string number_ranges(const std::vector<int>& numbers) {

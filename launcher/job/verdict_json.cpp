@@ -47,10 +47,10 @@ Json rank_cause(const JobVerdict& verdict, const std::string& device) {
   const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(cause.rank)];
   const ExitStatus& status = cause.end.status;
   Json json;
-  json["rank"] = cause.rank;
+  json["rank"] = verdict.placement.shown_rank(cause.rank);
   json["group"] = verdict.placement.groups[static_cast<std::size_t>(place.group)].name;
   json["node"] = host_of(verdict.placement, place.node_rank);
-  json["node_rank"] = place.node_rank;
+  json["node_rank"] = verdict.placement.shown_node(place.node_rank);
   json["local_rank"] = place.local_rank;
   json["slot"] = place.slot;
   json["device"] = device.empty() ? Json() : Json(printable(device));
@@ -102,7 +102,7 @@ Json ends_json(const JobVerdict& verdict) {
                             : record.ended ? printable(describe(record.end))
                                            : "not known";
     if (by_end[end].empty()) order.push_back(end);
-    by_end[end].push_back(static_cast<int>(rank));
+    by_end[end].push_back(verdict.placement.shown_rank(static_cast<int>(rank)));
   }
   Json json = Json::array();
   for (const std::string& end : order)
@@ -149,7 +149,7 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
   json["text"] = verdict.cause.kind == Cause::Kind::unreachable ? printable(verdict.cause.reason)
                                                                 : headline(verdict);
   json["seconds"] = seconds(verdict.ran);
-  json["world_size"] = verdict.placement.world_size();
+  json["world_size"] = verdict.placement.shown_world();
   json["cause"] = cause_json(verdict, words.device);
   json["last_lines"] = Json::array();
   for (const std::string& line : words.last_lines) json["last_lines"].push_back(printable(line));

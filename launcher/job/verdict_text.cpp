@@ -38,8 +38,9 @@ std::string error_file_text(int rank, const std::string& file) {
 std::string place_text(const JobVerdict& verdict, const std::string& device) {
   const int rank = verdict.cause.rank;
   const RankPlace& place = verdict.placement.ranks[static_cast<std::size_t>(rank)];
-  std::string text = fmt::format("rank {}: node rank {}, local rank {}, slot {}", rank,
-                                 place.node_rank, place.local_rank, place.slot);
+  std::string text = fmt::format(
+      "rank {}: node rank {}, local rank {}, slot {}", verdict.placement.shown_rank(rank),
+      verdict.placement.shown_node(place.node_rank), place.local_rank, place.slot);
   const int pid = verdict.ranks[static_cast<std::size_t>(rank)].pid;
   if (!device.empty()) text += ", GPU " + printable(device);
   if (pid > 0) text += fmt::format(", process {}", pid);
@@ -103,7 +104,8 @@ std::string others_text(const JobVerdict& verdict) {
     if (!record.ended || is_cause(verdict, static_cast<int>(rank))) continue;
     const bool same = verdict.cause.kind == Cause::Kind::rank && record.end == verdict.cause.end;
     ordinary = ordinary && (same || is_ordinary_stop(record.end));
-    by_end[same ? "the same" : describe(record.end)].push_back(static_cast<int>(rank));
+    by_end[same ? "the same" : describe(record.end)].push_back(
+        verdict.placement.shown_rank(static_cast<int>(rank)));
   }
   if (ordinary) return {};
   std::vector<std::pair<std::string, std::vector<int>>> kinds(by_end.begin(), by_end.end());
@@ -124,10 +126,10 @@ std::string others_text(const JobVerdict& verdict) {
 std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words) {
   std::vector<std::string> paragraphs;
   if (verdict.cause.kind == Cause::Kind::rank) {
-    const int rank = verdict.cause.rank;
+    const int shown = verdict.placement.shown_rank(verdict.cause.rank);
     if (words.out_of_sight && !words.last_lines.empty())
-      paragraphs.push_back(last_lines_text(rank, words.last_lines));
-    if (!words.error_file.empty()) paragraphs.push_back(error_file_text(rank, words.error_file));
+      paragraphs.push_back(last_lines_text(shown, words.last_lines));
+    if (!words.error_file.empty()) paragraphs.push_back(error_file_text(shown, words.error_file));
     if (!paragraphs.empty() || verdict.placement.nodes.size() > 1 || !words.device.empty())
       paragraphs.push_back(place_text(verdict, words.device));
   }

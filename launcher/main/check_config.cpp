@@ -23,7 +23,7 @@ EnvList rank_variables(const Placement& placement) {
   const auto on_first = static_cast<int>(placement.nodes.front().ranks.size());
   return {{contract::kRank, "0"},
           {contract::kLocalRank, "0"},
-          {contract::kWorldSize, std::to_string(placement.world_size())},
+          {contract::kWorldSize, std::to_string(placement.shown_world())},
           {contract::kLocalWorldSize, std::to_string(on_first)},
           {contract::kMasterAddr, "127.0.0.1"},
           {contract::kMasterPort, "29500"}};

@@ -12,6 +12,7 @@
 #include "launcher/exec/exec_command.h"
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
+#include "launcher/main/as_command.h"
 #include "launcher/plan/plan_command.h"
 
 namespace ds::launcher {
@@ -25,10 +26,19 @@ int run_agent(int argc, char**) {
 }
 
 const Command kCommands[] = {
-    kExecCommand,       kDoctorCommand,    kPlanCommand,
-    kPsCommand,         kTailCommand,      kAttachCommand,
-    kKillCommand,       kHelpCommand,      kManCommand,
-    kCompletionCommand, kNodeFactsCommand, {.name = "agent", .summary = "", .run = run_agent},
+    kExecCommand,
+    kDoctorCommand,
+    kPlanCommand,
+    kPsCommand,
+    kTailCommand,
+    kAttachCommand,
+    kKillCommand,
+    kAsCommand,
+    kHelpCommand,
+    kManCommand,
+    kCompletionCommand,
+    kNodeFactsCommand,
+    {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace

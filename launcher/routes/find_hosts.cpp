@@ -30,6 +30,7 @@ Host this_machine(const Options& options) {
 }
 
 std::vector<Host> named_hosts(const Options& options) {
+  if (options.hosts.part) return {this_machine(options)};
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
   return {this_machine(options)};

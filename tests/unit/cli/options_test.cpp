@@ -231,3 +231,18 @@ TEST_CASE("wrong use: the whole message") {
 TEST_CASE("an empty argument vector does not crash") {
   CHECK_THROWS_AS(parse_args(0, nullptr), ds::Error);
 }
+
+TEST_CASE("--part") {
+  CHECK(parse({"--part", "0/1", "--", "true"}).hosts.part == PartWish{0, 1, ""});
+  const Options options =
+      parse({"--part", "1/4:a:b", "--master-addr", "h", "--master-port", "29500", "--", "true"});
+  CHECK(options.hosts.part == PartWish{1, 4, "a:b"});
+  for (const char* wrong : {"", "1", "4/4", "-1/4", "1/", "/4", "1/4x", "1:2/4"})
+    CHECK(error_of({"--part", wrong, "--", "true"}) ==
+          "--part needs NODE/NODES, not '" + std::string(wrong) +
+              "'\n  hint: as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
+  CHECK(error_of({"--part", "0/2", "--master-addr", "h", "--", "true"})
+            .starts_with("--part of several nodes needs --master-addr and --master-port"));
+  CHECK(error_of({"--part", "0/1", "--hostfile", "h", "--", "true"})
+            .starts_with("--part and --hostfile exclude each other"));
+}

@@ -121,9 +121,12 @@ TEST_CASE("the JSON of --dry-run=json is an array of the five keys") {
   REQUIRE(array.is_array());
   REQUIRE(array.size() == 3);
   for (const nlohmann::json& entry : array) check_schema(entry);
-  CHECK(
-      array[1] ==
-      nlohmann::json{{"rank", 1}, {"node", "a"}, {"node_rank", 0}, {"local_rank", 1}, {"slot", 1}, {"role", "default"}});
+  CHECK(array[1] == nlohmann::json{{"rank", 1},
+                                   {"node", "a"},
+                                   {"node_rank", 0},
+                                   {"local_rank", 1},
+                                   {"slot", 1},
+                                   {"role", "default"}});
   CHECK(array[2].at("node") == "q\"\\\n");
 }
 
@@ -227,4 +230,20 @@ TEST_CASE("groups take slots one after the other and number their ranks in their
         "2 ranks were asked for, but 1 host has only 1 slot");
   CHECK(
       placed(kHosts, Asked().ranks(1).group(1, "z").request).starts_with("--host names host 'z'"));
+}
+
+TEST_CASE("a part of a job: numbers of the whole") {
+  Placement part = place_ranks({host("a", 2)}, {}, 0);
+  make_part(part, 1, 3, "x");
+  CHECK(part.part == JobPart{1, 3, 2, 6, "x"});
+  CHECK(placement_table(part) ==
+        "  RANK  NODE  NODE_RANK  LOCAL_RANK  SLOT\n"
+        "     2  a             1           0     0\n"
+        "     3  a             1           1     1\n"
+        "part of a job of 6 ranks on 3 nodes:\n"
+        "2 ranks on 1 node\n");
+  Placement two = place_ranks({host("a", 1), host("b", 1)}, {}, 0);
+  CHECK_THROWS_WITH_AS(make_part(two, 0, 2, ""),
+                       "--part 0/2 is of one node with one program, not of 2 nodes with 1 program",
+                       ds::Error);
 }

@@ -138,3 +138,17 @@ TEST_CASE("ranks on a terminal get its size, and TERM below what -x says") {
   CHECK(spec.output.columns == 132);
   CHECK(spec.env == EnvList{{"TERM", "xterm-256color"}, {"TERM", "vt100"}});
 }
+
+TEST_CASE("a part shows its ranks by their numbers in the whole job") {
+  Placement part = placement_of(1, 1);
+  make_part(part, 2, 4, "");
+  LogPolicy policy;
+  policy.folder = "logs";
+  const OutputPlan usual = plan_output(policy, part, "4f", kNoTerminal);
+  CHECK_FALSE(usual.untouched);  // others write too
+  CHECK(usual.files == std::vector<std::string>{"logs/rank_0002.log"});
+  policy.show = ShowChoice::parse("0,2");
+  CHECK(plan_output(policy, part, "4f", kNoTerminal).shown == std::vector<std::uint8_t>{3});
+  policy.show = ShowChoice::parse("0");
+  CHECK(plan_output(policy, part, "4f", kNoTerminal).shown == std::vector<std::uint8_t>{0});
+}

@@ -110,3 +110,35 @@ TEST_CASE("rank 0 is found at an address that the other nodes can use") {
   CHECK(master_address(two, {false, false}, {"127.0.0.2"}, "127.0.0.1") == "127.0.0.2");
   CHECK(master_address(two, {false, false}, {"127.0.0.1", "10.0.0.2"}, "10.0.0.1") == "10.0.0.2");
 }
+
+TEST_CASE("ranks of a part know their numbers in the whole job, and no secret of this part") {
+  Placement part = placement_of(1, 2);
+  make_part(part, 3, 4, "none");
+  const auto seen = map_of(rank_place_env(part, 1));
+  const std::map<std::string, std::string> expected{{"RANK", "7"},
+                                                    {"WORLD_SIZE", "8"},
+                                                    {"LOCAL_RANK", "1"},
+                                                    {"LOCAL_WORLD_SIZE", "2"},
+                                                    {"NODE_RANK", "3"},
+                                                    {"GROUP_RANK", "3"},
+                                                    {"CROSS_RANK", "3"},
+                                                    {"CROSS_SIZE", "4"},
+                                                    {"LOCAL_SIZE", "2"},
+                                                    {"GROUP_WORLD_SIZE", "4"},
+                                                    {"ROLE_NAME", "default"},
+                                                    {"ROLE_RANK", "7"},
+                                                    {"ROLE_WORLD_SIZE", "8"}};
+  CHECK(seen == expected);
+  const auto job = map_of(node_env(part, 0, kJob, {.cores = 16, .local = true}, {}));
+  CHECK(job.count("DSLAUNCH_JOB_KEY") == 0);
+  CHECK(job.at("TORCHELASTIC_RUN_ID") == "none");
+  const auto family =
+      map_of(family_env(part, 1, {.openmpi = true, .mpich = true, .horovod = true}));
+  CHECK(family.at("OMPI_COMM_WORLD_RANK") == "7");
+  CHECK(family.at("PMI_SIZE") == "8");
+  CHECK(family.at("HOROVOD_CROSS_RANK") == "3");
+  CHECK(family.at("HOROVOD_CROSS_SIZE") == "4");
+  make_part(part, 0, 1, "");  // all of a job has its key
+  CHECK(map_of(node_env(part, 0, kJob, {.cores = 16, .local = true}, {})).at("DSLAUNCH_JOB_KEY") ==
+        "k");
+}

@@ -44,6 +44,7 @@ Values nonsense_for(std::string_view argument) {
       {"WHOSE", {"mine"}},
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
+      {"NODE/NODES[:ID]", {"1", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},
       {"NAME|NETWORK", {"10.0.0.1", "10.0.0.0/33", "10.0.0.0/", "eth0,eth1", "a b"}},
   };

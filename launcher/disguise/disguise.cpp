@@ -1,0 +1,38 @@
+// The names under which dslaunch is another launcher.
+#include "launcher/disguise/disguise.h"
+
+#include <fmt/format.h>
+
+#include "launcher/disguise/torchrun.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr Disguise kDisguises[] = {
+    {"torchrun", "PyTorch's launcher: one on every node", translate_torchrun, torchrun_options},
+};
+
+}  // namespace
+
+std::span<const Disguise> disguises() { return kDisguises; }
+
+const Disguise* find_disguise(std::string_view program) {
+  const std::size_t slash = program.rfind('/');
+  const std::string_view name =
+      slash == std::string_view::npos ? program : program.substr(slash + 1);
+  for (const Disguise& disguise : kDisguises)
+    if (disguise.name == name) return &disguise;
+  return nullptr;
+}
+
+std::string disguise_help(const Disguise& disguise) {
+  return fmt::format(
+      "dslaunch as {}: {}\n\nUsage: {} [options] PROGRAM [arguments]\n\n"
+      "PROGRAM is what {} takes, or a train.toml of dslaunch's own engine.\n"
+      "`dslaunch as --print {} ...` shows the same as words of dslaunch.\n\nOptions:\n{}",
+      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name,
+      foreign_help(disguise.options()));
+}
+
+}  // namespace ds::launcher

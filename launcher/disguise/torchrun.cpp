@@ -1,0 +1,266 @@
+// Its options and PET_* variables -> --part, -n, --master-addr, --master-port.
+#include "launcher/disguise/torchrun.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "engine/base/error.h"
+#include "launcher/cli/option_table.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/disguise/foreign_options.h"
+#include "launcher/disguise/program_words.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::string_view kStaticPort = "29500";
+constexpr std::string_view kC10dPort = "29400";
+
+struct TorchWords {
+  std::string nodes = "1";
+  std::string ranks = "1";
+  std::optional<std::string> node_rank{}, master_addr{}, master_port{};
+  std::string backend = "static";
+  std::string endpoint{};
+  std::string run_id = "none";
+  bool standalone = false;
+  PythonForm form{};
+  std::string max_restarts = "0";
+  std::string role = "default";
+  std::string log_dir{};
+  std::string redirects = "0", tee = "0";
+  std::string shown_ranks{};
+  std::optional<std::string> grace{};
+};
+
+using Given = ForeignGiven;
+constexpr std::string_view kOfTorch = "it is of torchrun's own rendezvous, which is not used";
+
+constexpr ForeignDef<TorchWords> kOptions[] = {
+    {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N is N, but N:M is refused"},
+     [](TorchWords& part, const Given& given) { part.nodes = given.values[0]; }},
+    {{"--nproc-per-node", "N", Fate::taken,
+      "-n N; auto: the GPUs of this node or else its cores; gpu, cpu"},
+     [](TorchWords& part, const Given& given) { part.ranks = given.values[0]; }},
+    {{"--node-rank", "N", Fate::taken, "--part N/NODES"},
+     [](TorchWords& part, const Given& given) { part.node_rank = given.values[0]; }},
+    {{"--master-addr", "HOST", Fate::taken, "--master-addr; rank 0 itself listens there"},
+     [](TorchWords& part, const Given& given) { part.master_addr = given.values[0]; }},
+    {{"--master-port", "PORT", Fate::taken,
+      "--master-port (default: 29500; on one node any that is free)"},
+     [](TorchWords& part, const Given& given) { part.master_port = given.values[0]; }},
+    {{"--rdzv-backend", "NAME", Fate::taken,
+      "static; c10d too where the node's number is given; others are refused"},
+     [](TorchWords& part, const Given& given) { part.backend = given.values[0]; }},
+    {{"--rdzv-endpoint", "HOST:PORT", Fate::taken, "--master-addr and --master-port"},
+     [](TorchWords& part, const Given& given) { part.endpoint = given.values[0]; }},
+    {{"--rdzv-id", "ID", Fate::taken, "the ID of --part, in TORCHELASTIC_RUN_ID"},
+     [](TorchWords& part, const Given& given) { part.run_id = given.values[0]; }},
+    {{"--rdzv-conf", "LIST", Fate::noted, kOfTorch}},
+    {{"--standalone", "", Fate::taken, "--part 0/1"},
+     [](TorchWords& part, const Given&) { part.standalone = true; }},
+    {{"--max-restarts", "N", Fate::taken, "--max-restarts, of this node's ranks"},
+     [](TorchWords& part, const Given& given) { part.max_restarts = given.values[0]; }},
+    {{"--monitor-interval", "SECONDS", Fate::quiet, "the end of a rank is seen at once"}},
+    {{"--start-method", "NAME", Fate::quiet, "ranks are programs of their own"}},
+    {{"--event-log-handler", "NAME", Fate::noted, "dslaunch's --verdict tells how a job went"}},
+    {{"--role", "NAME", Fate::taken, "--role"},
+     [](TorchWords& part, const Given& given) { part.role = given.values[0]; }},
+    {{"-m,--module", "", Fate::taken, "python3 -u -m PROGRAM"},
+     [](TorchWords& part, const Given&) { part.form.module = true; }},
+    {{"--no-python", "", Fate::taken, "PROGRAM itself is run"},
+     [](TorchWords& part, const Given&) { part.form.no_python = true; }},
+    {{"--run-path", "", Fate::quiet, "PROGRAM is run by python3 -u, as without it"}},
+    {{"--log-dir", "DIR", Fate::taken, "--log-dir, when -r or -t asks for files"},
+     [](TorchWords& part, const Given& given) { part.log_dir = given.values[0]; }},
+    {{"-r,--redirects", "N", Fate::taken,
+      "with --log-dir: files of each rank; 3: nothing is shown, 1: only standard error"},
+     [](TorchWords& part, const Given& given) { part.redirects = given.values[0]; }},
+    {{"-t,--tee", "N", Fate::taken, "with --log-dir: files of each rank beside what is shown"},
+     [](TorchWords& part, const Given& given) { part.tee = given.values[0]; }},
+    {{"--local-ranks-filter", "LIST", Fate::taken,
+      "--show, with the numbers that these ranks have"},
+     [](TorchWords& part, const Given& given) { part.shown_ranks = given.values[0]; }},
+    {{"--duplicate-stdout-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
+    {{"--duplicate-stderr-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
+    {{"--local-addr", "HOST", Fate::noted, kOfTorch}},
+    {{"--logs-specs", "NAME", Fate::refused, "it names a Python class; see dslaunch's --log-dir"}},
+    {{"--numa-binding", "MODE", Fate::noted, "ranks are not bound to cores; numactl can do it"}},
+    {{"--signals-to-handle", "LIST", Fate::quiet,
+      "HUP, INT and TERM stop the ranks, USR1 and USR2 reach them"}},
+    {{"--shutdown-timeout", "SECONDS", Fate::taken, "--grace"},
+     [](TorchWords& part, const Given& given) { part.grace = given.values[0]; }},
+    {{"--virtual-local-rank", "", Fate::refused,
+      "leave it out: a rank picks its GPU by LOCAL_RANK"}},
+};
+
+constexpr std::span<const ForeignDef<TorchWords>> kTable(kOptions);
+
+/// "--nproc-per-node" -> "PET_NPROC_PER_NODE".
+std::string variable_of(std::string_view names) {
+  std::string name = "PET_";
+  for (const char c : split_names(names).back().substr(2))
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// What variables say, before what is typed.
+void take_variables(TorchWords& torch, const Surroundings& around) {
+  for (const ForeignDef<TorchWords>& def : kTable) {
+    const std::string name = variable_of(def.shape.names);
+    const std::optional<std::string> value = around.variable(name);
+    if (!value || def.apply == nullptr) continue;
+    if (def.shape.argument.empty() && *value != "0" && *value != "1")
+      usage_error(fmt::format("torchrun: {} is '{}'", name, *value), "0 or 1");
+    if (def.shape.argument.empty() && *value == "0") continue;
+    def.apply(torch, {.name = name, .values = {*value}});
+  }
+}
+
+int whole_number(const std::string& what, const std::string& text, int least) {
+  int value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || stop != end || error != std::errc() || value < least)
+    usage_error(fmt::format("torchrun: {} is '{}'", what, text),
+                fmt::format("a whole number from {} on", least));
+  return value;
+}
+
+int node_count(const TorchWords& torch) {
+  if (torch.standalone) return 1;
+  const std::size_t colon = torch.nodes.find(':');
+  if (colon == std::string::npos) return whole_number("--nnodes", torch.nodes, 1);
+  const int least = whole_number("--nnodes", torch.nodes.substr(0, colon), 1);
+  if (whole_number("--nnodes", torch.nodes.substr(colon + 1), 1) != least)
+    usage_error(
+        fmt::format("torchrun: --nnodes {}: a job whose size changes cannot be had", torch.nodes),
+        "give one number");
+  return least;
+}
+
+int rank_count(const TorchWords& torch, const Surroundings& around) {
+  if (torch.ranks == "cpu") return around.cores();
+  if (torch.ranks != "gpu" && torch.ranks != "auto")
+    return whole_number("--nproc-per-node (auto, gpu, cpu or N)", torch.ranks, 1);
+  const int gpus = around.gpus();
+  if (gpus > 0) return gpus;
+  if (torch.ranks == "gpu")
+    throw Error(ErrorKind::config, "torchrun: --nproc-per-node gpu, but this node has no GPU",
+                "--nproc-per-node auto takes its cores then");
+  return around.cores();
+}
+
+struct Master {
+  std::string host;  // empty: not given
+  std::string port;
+};
+
+/// "host:port", "[::1]:29500".
+Master split_endpoint(std::string_view text, std::string_view usual_port) {
+  const std::size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string_view::npos && text.find(']', colon) == text.npos &&
+                        (text.front() == '[' || text.find(':') == colon);
+  return {std::string(text.substr(0, has_port ? colon : text.size())),
+          std::string(has_port ? text.substr(colon + 1) : usual_port)};
+}
+
+std::string without_brackets(const std::string& host) {
+  return host.size() > 2 && host.front() == '[' ? host.substr(1, host.size() - 2) : host;
+}
+
+Master master_of(const TorchWords& torch, int nodes) {
+  const bool is_static = torch.backend == "static";
+  if (!is_static && torch.backend != "c10d" && nodes > 1)
+    usage_error(fmt::format("torchrun: --rdzv-backend {} cannot be had", torch.backend),
+                "--master-addr and --node-rank, or c10d with --node-rank");
+  Master master;
+  if (!torch.endpoint.empty() && (is_static || nodes > 1)) {
+    master = split_endpoint(torch.endpoint, is_static ? kStaticPort : kC10dPort);
+  } else if (is_static || nodes > 1) {
+    master = {torch.master_addr.value_or(""), torch.master_port.value_or("")};
+  }
+  if (nodes > 1 && master.host.empty()) master.host = "127.0.0.1";  // as torchrun has it
+  if (nodes > 1 && master.port.empty()) master.port = kStaticPort;
+  master.host = without_brackets(master.host);
+  return master;
+}
+
+int node_rank_of(const TorchWords& torch, int nodes) {
+  if (nodes == 1) return 0;
+  if (!torch.node_rank && torch.backend != "static")
+    usage_error(
+        fmt::format("torchrun: --rdzv-backend {} gives nodes their numbers only while they meet",
+                    torch.backend),
+        "say which node this is: --node-rank N or PET_NODE_RANK");
+  const int rank = whole_number("--node-rank", torch.node_rank.value_or("0"), 0);
+  if (rank >= nodes)
+    usage_error(fmt::format("torchrun: there is no node {} of {}", rank, nodes),
+                "nodes count from 0");
+  return rank;
+}
+
+void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
+  const bool files = torch.redirects != "0" || torch.tee != "0";
+  if (files && torch.log_dir.empty())
+    out.notes.emplace_back("-r and -t have no effect without --log-dir: all output is shown");
+  if (files && !torch.log_dir.empty()) {
+    out.words.insert(out.words.end(), {"--log-dir", torch.log_dir});
+    if (torch.redirects == "3" && torch.tee == "0")
+      out.words.insert(out.words.end(), {"--show", "none"});
+    if (torch.redirects == "1" && torch.tee == "0")
+      out.words.insert(out.words.end(), {"--show", "err"});
+    if (torch.redirects != "0" && torch.redirects != "1" && torch.redirects != "3")
+      out.notes.push_back(
+          fmt::format("-r {} hides nothing: both streams are shown and kept", torch.redirects));
+  }
+  if (torch.shown_ranks.empty()) return;
+  std::string list;
+  for (std::size_t at = 0; at <= torch.shown_ranks.size();) {
+    const std::size_t end = std::min(torch.shown_ranks.find(',', at), torch.shown_ranks.size());
+    const int local =
+        whole_number("--local-ranks-filter", torch.shown_ranks.substr(at, end - at), 0);
+    list += fmt::format("{}{}", list.empty() ? "" : ",", first_rank + local);
+    at = end + 1;
+  }
+  out.words.insert(out.words.end(), {"--show", list});
+}
+
+}  // namespace
+
+Disguised translate_torchrun(std::span<const std::string> words, const Surroundings& around) {
+  const std::vector<ForeignOption> shapes = shapes_of(kTable);
+  const ForeignWords read = read_foreign("torchrun", shapes, Spelling::argparse, words);
+  TorchWords torch;
+  take_variables(torch, around);
+  apply_foreign(kTable, read, torch);
+  const int nodes = node_count(torch);
+  const int node_rank = node_rank_of(torch, nodes);
+  const int ranks = rank_count(torch, around);
+  const Master master = master_of(torch, nodes);
+  Disguised out;
+  out.notes = notes_of(shapes, read);
+  out.words = {"--part", fmt::format("{}/{}:{}", node_rank, nodes, torch.run_id), "-n",
+               std::to_string(ranks)};
+  const auto add = [&](const char* option, const std::string& value) {
+    out.words.insert(out.words.end(), {option, value});
+  };
+  if (!master.host.empty()) add("--master-addr", master.host);
+  if (!master.port.empty()) add("--master-port", master.port);
+  if (torch.max_restarts != "0") add("--max-restarts", torch.max_restarts);
+  if (torch.role != "default") add("--role", torch.role);
+  if (torch.grace) add("--grace", *torch.grace);
+  add_logs(torch, node_rank * ranks, out);
+  const std::vector<std::string> program =
+      program_words("torchrun", torch.form, words.subspan(read.rest), around);
+  out.words.insert(out.words.end(), program.begin(), program.end());
+  return out;
+}
+
+std::vector<ForeignOption> torchrun_options() { return shapes_of(kTable); }
+
+}  // namespace ds::launcher

@@ -1,0 +1,53 @@
+// Command line -> hosts -> placement -> job.
+#include "launcher/main/main_command.h"
+
+#include <string>
+#include <vector>
+
+#include "launcher/cli/env_table.h"
+#include "launcher/cli/forward_env.h"
+#include "launcher/cli/help.h"
+#include "launcher/cli/options.h"
+#include "launcher/cli/redact.h"
+#include "launcher/hosts/placement.h"
+#include "launcher/hosts/spares.h"
+#include "launcher/main/check_config.h"
+#include "launcher/main/commands.h"
+#include "launcher/main/job_parts.h"
+#include "launcher/main/start_job.h"
+#include "launcher/routes/find_hosts.h"
+
+namespace ds::launcher {
+
+int run_main_command(int argc, char** argv) {
+  const Options options = parse_args(argc, argv);
+  blank_values(argc, argv);
+  if (options.action == Options::Action::show_help) return print(help_text(commands()));
+  if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
+  if (options.action == Options::Action::show_version) return print(version_text());
+  const EnvList own = own_variables();
+  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
+  JobEnvironment environment = job_environment(options.env, given, own);
+  std::vector<Program> programs = programs_of(options, own);
+  std::vector<Host> hosts = find_hosts(options);
+  PlacedJob placed;
+  placed.spares = take_spares(hosts, options.failure.spares);
+  placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
+  check_spares(placed.placement, placed.spares);
+  if (const std::optional<PartWish>& part = options.hosts.part)
+    make_part(placed.placement, part->node_rank, part->nodes, part->run_id);
+  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
+  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
+  if (options.hosts.dry_run == DryRun::env)
+    return print(placement_table(placed.placement) +
+                 env_table(given, environment.sent, options.env.redact));
+  if (options.train) {
+    const Program& program = programs.front();
+    const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
+    const int code = check_config(program.argv, program.working_directory, placed.placement, here);
+    if (code != 0) return code;
+  }
+  return start_job(options, std::move(placed), std::move(programs), std::move(environment));
+}
+
+}  // namespace ds::launcher

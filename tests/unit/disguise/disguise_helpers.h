@@ -1,0 +1,68 @@
+// A foreign command line as one text -> the words of dslaunch as one text.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "launcher/cli/options.h"
+#include "launcher/disguise/disguise.h"
+
+namespace ds::test {
+
+using Variables = std::map<std::string, std::string>;
+
+inline std::vector<std::string> split(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word == "''" ? "" : word);
+  return words;
+}
+
+inline std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + (word.empty() ? "''" : word);
+  return text;
+}
+
+/// On a node of 6 cores and `gpus` GPUs.
+inline launcher::Disguised translate(const std::string& line, const Variables& variables = {},
+                                     int gpus = 0) {
+  std::vector<std::string> words = split(line);
+  const launcher::Disguise* disguise = launcher::find_disguise(words.front());
+  REQUIRE(disguise != nullptr);
+  words.erase(words.begin());
+  const launcher::Surroundings around{
+      .variable = [&](const std::string& name) -> std::optional<std::string> {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+      },
+      .cores = [] { return 6; },
+      .gpus = [gpus] { return gpus; }};
+  return disguise->translate(words, around);
+}
+
+/// The words, which dslaunch's own parser must take.
+inline std::string meant(const std::string& line, const Variables& variables = {}, int gpus = 0) {
+  const std::vector<std::string> words = translate(line, variables, gpus).words;
+  std::vector<const char*> pointers = {"dslaunch"};
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  launcher::parse_args(static_cast<int>(pointers.size()), pointers.data());
+  return join(words);
+}
+
+inline std::string refused(const std::string& line, const Variables& variables = {}) {
+  try {
+    translate(line, variables);
+  } catch (const Error& error) {
+    return error.for_people();
+  }
+  return "none";
+}
+
+}  // namespace ds::test

@@ -1,0 +1,133 @@
+// Names, spellings, messages; and torchrun's command lines as its documentation has them.
+#include <fstream>
+#include <iterator>
+
+#include "unit/disguise/disguise_helpers.h"
+
+using namespace ds::launcher;
+using ds::test::meant;
+using ds::test::refused;
+using ds::test::translate;
+using ds::test::Variables;
+
+TEST_CASE("a name is the last part of a path") {
+  CHECK(find_disguise("/usr/local/bin/torchrun")->name == "torchrun");
+  CHECK(find_disguise("torchrun.py") == nullptr);
+  CHECK(find_disguise("/torchrun/dslaunch") == nullptr);
+  CHECK(find_disguise("") == nullptr);
+}
+
+TEST_CASE("docs/disguises.md has a row for every option, as the tables say") {
+  std::ifstream file(DS_SOURCE_DIR "/docs/disguises.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (const Disguise& disguise : disguises()) {
+    for (const ForeignOption& option : disguise.options()) {
+      const char* const fate = option.fate == Fate::taken     ? "taken"
+                               : option.fate == Fate::refused ? "refused"
+                               : option.fate == Fate::noted   ? "noted"
+                                                              : "nothing";
+      std::string row = "| `" + std::string(option.names);
+      if (!option.argument.empty()) row += " " + std::string(option.argument);
+      row += "` | " + std::string(fate) + " | " + std::string(option.meaning) + " |\n";
+      INFO(row);
+      CHECK(text.find(row) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("torchrun: one node") {
+  CHECK(meant("torchrun train.py --lr 0.1") ==
+        "--part 0/1:none -n 1 --one-program -- python3 -u train.py --lr 0.1");
+  CHECK(meant("torchrun --standalone --nnodes=1 --nproc-per-node=4 train.py -x : -y") ==
+        "--part 0/1:none -n 4 --one-program -- python3 -u train.py -x : -y");
+  CHECK(meant("torchrun --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --nnodes=1 "
+              "--nproc-per-node=2 train.py") ==
+        "--part 0/1:none -n 2 --one-program -- python3 -u train.py");
+  CHECK(meant("torchrun --nproc_per_node auto -m pkg.train a") ==
+        "--part 0/1:none -n 6 --one-program -- python3 -u -m pkg.train a");
+  CHECK(meant("torchrun --nproc_per_node auto train.py", {}, 8) ==
+        "--part 0/1:none -n 8 --one-program -- python3 -u train.py");
+  CHECK(meant("torchrun --nproc-per-node gpu --no-python ./run.sh", {}, 2) ==
+        "--part 0/1:none -n 2 --one-program -- ./run.sh");
+  CHECK(meant("torchrun --nproc-per-node cpu train.py", {{"PYTHON_EXEC", "/opt/py"}}, 2) ==
+        "--part 0/1:none -n 6 --one-program -- /opt/py -u train.py");
+  CHECK(meant("torchrun --nproc 2 --master_port 29600 -- train.py") ==
+        "--part 0/1:none -n 2 --master-port 29600 --one-program -- python3 -u train.py");
+}
+
+TEST_CASE("torchrun: one of several nodes") {
+  CHECK(meant("torchrun --nnodes=2 --nproc_per_node=8 --node_rank=1 --master_addr=10.0.0.1 "
+              "--master_port=29501 train.py") ==
+        "--part 1/2:none -n 8 --master-addr 10.0.0.1 --master-port 29501 --one-program -- "
+        "python3 -u train.py");
+  CHECK(meant("torchrun --nnodes 2:2 --nproc-per-node 1 --node-rank 0 --rdzv-id 77 "
+              "--rdzv-endpoint [fd00::1]:2345 train.py") ==
+        "--part 0/2:77 -n 1 --master-addr fd00::1 --master-port 2345 --one-program -- "
+        "python3 -u train.py");
+  CHECK(meant("torchrun --nnodes 4 --rdzv-backend c10d --rdzv-endpoint node0 --node-rank 3 "
+              "--max-restarts 2 --role trainer --shutdown-timeout 60 t.py") ==
+        "--part 3/4:none -n 1 --master-addr node0 --master-port 29400 --max-restarts 2 --role "
+        "trainer --grace 60 --one-program -- python3 -u t.py");
+}
+
+TEST_CASE("torchrun: what Kubeflow's torch runtime puts into the environment") {
+  const Variables pod = {{"PET_NNODES", "4"},
+                         {"PET_NPROC_PER_NODE", "2"},
+                         {"PET_NODE_RANK", "3"},
+                         {"PET_MASTER_ADDR", "t5-node-0-0.t5"},
+                         {"PET_MASTER_PORT", "29500"}};
+  CHECK(meant("torchrun train.py", pod) ==
+        "--part 3/4:none -n 2 --master-addr t5-node-0-0.t5 --master-port 29500 --one-program -- "
+        "python3 -u train.py");
+  CHECK(meant("torchrun --node-rank 1 train.py", pod).starts_with("--part 1/4:none"));
+  CHECK(meant("torchrun train.toml train.steps=2", pod) ==
+        "--part 3/4:none -n 2 --master-addr t5-node-0-0.t5 --master-port 29500 train.toml "
+        "train.steps=2");
+  CHECK(meant("torchrun train.py", {{"PET_NO_PYTHON", "1"}, {"PET_MODULE", "0"}}) ==
+        "--part 0/1:none -n 1 --one-program -- train.py");
+  CHECK(refused("torchrun t.py", {{"PET_MODULE", "yes"}}) ==
+        "torchrun: PET_MODULE is 'yes'\n  hint: 0 or 1");
+}
+
+TEST_CASE("torchrun: output") {
+  CHECK(meant("torchrun --nnodes 2 --nproc-per-node 4 --node-rank 1 --local-ranks-filter 0,3 "
+              "--log-dir /l -t 3 t.py") ==
+        "--part 1/2:none -n 4 --master-addr 127.0.0.1 --master-port 29500 --log-dir /l --show 4,7 "
+        "--one-program -- python3 -u t.py");
+  CHECK(meant("torchrun --log_dir=/l -r3 t.py") ==
+        "--part 0/1:none -n 1 --log-dir /l --show none --one-program -- python3 -u t.py");
+  CHECK(
+      translate("torchrun -r 3 t.py").notes ==
+      std::vector<std::string>{"-r and -t have no effect without --log-dir: all output is shown"});
+}
+
+TEST_CASE("torchrun: what cannot be") {
+  CHECK(refused("torchrun --nproc-per-nod 2 --x") ==
+        "torchrun: unknown option --x\n  hint: see dslaunch as torchrun --help");
+  CHECK(refused("torchrun --nproc-per-nodes 2 t.py") ==
+        "torchrun: unknown option --nproc-per-nodes\n  hint: did you mean --nproc-per-node?");
+  CHECK(refused("torchrun --nnodes") ==
+        "torchrun: --nnodes needs a value\n  hint: see dslaunch as torchrun --help");
+  CHECK(refused("torchrun --standalone=1 t.py") ==
+        "torchrun: --standalone takes no value\n  hint: see dslaunch as torchrun --help");
+  CHECK(refused("torchrun --nnodes 1:4 t.py") ==
+        "torchrun: --nnodes 1:4: a job whose size changes cannot be had\n  hint: give one number");
+  CHECK(refused("torchrun --nnodes 2 --node-rank 2 t.py") ==
+        "torchrun: there is no node 2 of 2\n  hint: nodes count from 0");
+  CHECK(refused("torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint h:1 t.py")
+            .starts_with("torchrun: --rdzv-backend c10d gives nodes their numbers only while"));
+  CHECK(refused("torchrun --nnodes 2 --rdzv-backend etcd --node-rank 0 t.py")
+            .starts_with("torchrun: --rdzv-backend etcd cannot be had"));
+  CHECK(refused("torchrun --nproc-per-node gpu t.py")
+            .starts_with("torchrun: --nproc-per-node gpu, but this node has no GPU"));
+  CHECK(refused("torchrun --nproc-per-node x t.py").starts_with("torchrun: --nproc-per-node"));
+  CHECK(refused("torchrun --virtual-local-rank t.py") ==
+        "torchrun: --virtual-local-rank cannot be had here\n"
+        "  hint: leave it out: a rank picks its GPU by LOCAL_RANK");
+  CHECK(refused("torchrun -m --no-python t.py")
+            .starts_with("torchrun: --module and --no-python exclude each other"));
+  CHECK(refused("torchrun --nnodes 1").starts_with("torchrun: no program is given"));
+  CHECK(translate("torchrun --rdzv-conf a=1 --rdzv-conf=b=2 --start-method fork t.py").notes ==
+        std::vector<std::string>{"--rdzv-conf has no effect: it is of torchrun's own rendezvous, "
+                                 "which is not used"});
+}
