@@ -30,8 +30,12 @@ JoinConnection::JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side si
       last_heard_(Clock::now()),
       last_sent_(last_heard_) {
   asio::error_code unknown;
-  const auto endpoint = socket_.remote_endpoint(unknown);
-  if (!unknown) peer_ = address_text(endpoint);
+  auto endpoint = socket_.remote_endpoint(unknown);
+  if (unknown) return;
+  const auto address = endpoint.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    endpoint.address(asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()));
+  peer_ = address_text(endpoint);
 }
 
 void JoinConnection::start() {

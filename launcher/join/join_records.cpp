@@ -18,7 +18,7 @@ constexpr std::size_t kHeaderBytes = 5;
 
 template <class A>
 void fields(A& a, JoinHello& m) {
-  a(m.version), a(m.job), a(m.place), a(m.uid), a(m.started), a(m.last_epoch);
+  a(m.version), a(m.job), a(m.place), a(m.uid), a(m.started), a(m.next_epoch);
   ds::launcher::fields(a, m.node);
 }
 template <class A>

@@ -21,7 +21,7 @@ struct JoinHello {
   std::string place{};           // the host of the job that this is, as its list names it
   std::string uid{};             // of the pod, or of this process where there is none
   std::uint64_t started = 0;     // wall clock, nanoseconds: the newest of one place wins
-  std::uint32_t last_epoch = 0;  // the highest that ran here; 0: none
+  std::uint32_t next_epoch = 0;  // all below it have run here; 0: none has
   Hello node{};                  // what the node has
   friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };

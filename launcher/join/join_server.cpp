@@ -30,6 +30,7 @@ constexpr std::chrono::seconds kPingPeriod{1};
 constexpr std::chrono::seconds kLeaveLimit{2};
 /// Connections that have proven nothing yet; of more the oldest goes.
 constexpr std::size_t kMaxStrangers = 4096;
+constexpr std::size_t kMaxTold = 100;  // lines about refused ones
 
 std::string own_host_name() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -226,7 +227,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     const auto& present = found == places_.end() ? std::nullopt : found->second.node;
     JoinJudgement judgement =
         judge_join(hello, connection->peer_address(), {options_.job, options_.places}, present);
-    if (!judgement.say.empty() && events_.on_say) events_.on_say(judgement.say);
+    if (!judgement.say.empty()) say_once(judgement.say);
     if (judgement.refusal) return refuse(connection, *judgement.refusal);
     strangers_.erase(stranger);
     if (over_) {
@@ -266,17 +267,19 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     const auto stranger = std::find(strangers_.begin(), strangers_.end(), connection);
     if (stranger != strangers_.end()) {
       strangers_.erase(stranger);
-      if (!proven) say_stranger(connection->peer_address(), why);
+      if (!proven)
+        say_once(
+            fmt::format("a connection from {} was refused: {}", connection->peer_address(), why));
       return;
     }
     if (Place* place = place_of(connection)) lose(*place, why);
     leave_when_alone();
   }
 
-  /// Once an address: a wrong key is tried again and again.
-  void say_stranger(const std::string& address, const std::string& why) {
-    if (!events_.on_say || told_.size() > 100 || !told_.insert(address).second) return;
-    events_.on_say(fmt::format("a connection from {} was refused: {}", address, why));
+  /// Who is refused dials again and again.
+  void say_once(const std::string& text) {
+    if (events_.on_say && told_.size() < kMaxTold && told_.insert(text).second)
+      events_.on_say(text);
   }
 
   void lose(Place& place, const std::string& why) {
@@ -337,7 +340,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   std::map<std::string, Place> places_;
   std::map<const JoinConnection*, Place*> by_connection_;
   std::vector<Connection> strangers_;  // have not said who they are
-  std::set<std::string> told_;         // addresses of refused ones
+  std::set<std::string> told_;
   std::optional<JoinOver> over_;
   std::function<void()> finished_;
   std::uint32_t last_session_ = 0;

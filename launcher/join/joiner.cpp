@@ -28,8 +28,8 @@ using namespace std::chrono_literals;
 
 constexpr int kSignalBase = 128;
 constexpr auto kPingPeriod = 1s;
-constexpr auto kFirstRetry = 200ms;
-constexpr auto kLastRetry = 1000ms;
+/// After a connection that came to nothing: a wrong key, another job, a root that has just ended.
+constexpr std::chrono::milliseconds kRetry = 500ms;
 /// More output than this waiting for the wire: the agent waits too.
 constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
 /// A root that was told of a signal ends the job by its own grace; it is waited for so long.
@@ -76,13 +76,13 @@ class Joiner {
     if (code_) return;
     dial_.start([this](DialResult result) {
       if (code_) return;
-      if (!result.socket) return retry(std::move(result.problem));
-      begin(std::move(*result.socket), result.root);
+      root_ = result.root;
+      if (!result.socket) return retry(std::move(result.problem), result.retry_after);
+      begin(std::move(*result.socket));
     });
   }
 
-  void begin(asio::ip::tcp::socket socket, const std::string& root) {
-    root_ = root;
+  void begin(asio::ip::tcp::socket socket) {
     connection_ = std::make_shared<JoinConnection>(
         std::move(socket), TlsSession::Side::joiner, setup_.key,
         JoinConnectionEvents{.on_established = [this] { greet(); },
@@ -97,7 +97,7 @@ class Joiner {
                                 .place = setup_.place,
                                 .uid = uid_,
                                 .started = started_,
-                                .last_epoch = last_epoch_,
+                                .next_epoch = next_epoch_,
                                 .node = describe_node()});
   }
 
@@ -108,10 +108,11 @@ class Joiner {
       say(fmt::format("the root {} is lost: {}", root_, why));
       wait_until_ = Clock::now() + setup_.wait;
       told_at_ = Clock::now();
-      retry_after_ = kFirstRetry;
+    } else if (!code_ && why != problem_) {
+      say(fmt::format("the root {} was reached, but: {}", root_, why));
     }
     if (channel_) close_agent();
-    retry(fmt::format("{}: {}", root_, why));
+    retry(why, kRetry);
   }
 
   void drop_connection() {
@@ -119,12 +120,11 @@ class Joiner {
     if (connection_) std::exchange(connection_, nullptr)->abandon();
   }
 
-  void retry(std::string problem) {
+  void retry(std::string problem, std::chrono::milliseconds pause) {
     problem_ = std::move(problem);
     if (code_) return;
     if (leaving_) return finish(kSignalBase + *leaving_);
-    timer_.expires_after(retry_after_);
-    retry_after_ = std::min<Clock::duration>(2 * retry_after_, kLastRetry);
+    timer_.expires_after(pause);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error) dial();
     });
@@ -139,7 +139,7 @@ class Joiner {
       if (channel_ && closed->session == session_) channel_->close();
     } else if (const auto* welcome = std::get_if<JoinWelcome>(&record)) {
       joined_ = true;
-      retry_after_ = kFirstRetry;
+      problem_.clear();
       say(fmt::format("{} has joined the root {} ({})", setup_.place, welcome->root, root_));
     } else if (const auto* news = std::get_if<JoinNews>(&record)) {
       say(news->text);
@@ -153,7 +153,7 @@ class Joiner {
   }
 
   void on_refused(const JoinRefused& refused) {
-    if (!refused.final) return on_lost("it refused us: " + refused.text);
+    if (!refused.final) return on_lost(refused.text);
     say("the root refused this node: " + refused.text);
     if (channel_) close_agent();
     finish(refused.code);
@@ -185,7 +185,7 @@ class Joiner {
     channel_->send(Bytes(bytes.begin(), bytes.end()));
     frames_.feed(bytes);
     while (const auto frame = frames_.next())
-      last_epoch_ = std::max(last_epoch_, frame->envelope.epoch);
+      next_epoch_ = std::max(next_epoch_, frame->envelope.epoch + 1);
   }
 
   void on_agent_bytes(std::span<const std::byte> bytes) {
@@ -233,7 +233,8 @@ class Joiner {
 
   void wait_for_root(Clock::time_point now) {
     const auto text = [this] {
-      return problem_.empty() ? std::string("nothing has answered yet") : problem_;
+      return problem_.empty() ? std::string("nothing has answered yet")
+                              : fmt::format("{}: {}", root_, problem_);
     };
     if (now >= wait_until_) {
       say(fmt::format("{} gives up: no root within {} s: {}", setup_.place,
@@ -295,12 +296,11 @@ class Joiner {
   RootDial dial_;
   std::string uid_;
   std::uint64_t started_;
-  std::uint32_t last_epoch_ = 0;
+  std::uint32_t next_epoch_ = 0;
   std::string root_;  // as it was dialled
   std::shared_ptr<JoinConnection> connection_;
   bool joined_ = false;
   std::string problem_;  // of the last attempt
-  Clock::duration retry_after_ = kFirstRetry;
   Clock::time_point wait_until_;
   Clock::time_point told_at_ = Clock::now();
   Clock::time_point looked_ = Clock::now();

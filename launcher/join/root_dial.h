@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "launcher/join/joiner.h"
-#include "launcher/transport/connector.h"
-#include "launcher/transport/resolver.h"
 
 namespace ds::launcher {
 
 struct DialResult {
   std::optional<asio::ip::tcp::socket> socket;
-  std::string root;     // "gpt-0.gpt port 29400"
-  std::string problem;  // without a socket: name, stage, cause
+  std::string root;                         // "gpt-0.gpt port 29400"
+  std::string problem;                      // without a socket: stage and cause
+  std::chrono::milliseconds retry_after{};  // then: not before
 };
 
-/// Each attempt takes the next of the addresses. Threads: the io_context's; `done` comes once an
+/// Each attempt takes the next of the addresses. Names are looked up anew each time: an address may
+/// be that of another pod by now. Threads: the io_context's; `done` comes once an
 /// attempt, never from inside the call, and not at all after destruction.
 class RootDial {
  public:

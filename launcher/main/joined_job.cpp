@@ -118,8 +118,8 @@ class JoinedJob {
   std::uint64_t first_epoch() {
     std::uint64_t epoch = setup_.first_epoch;
     for (const Host& place : setup_.places)
-      if (const JoinedNode* node = server_.node(place.name); node && node->hello.last_epoch > 0)
-        epoch = std::max<std::uint64_t>(epoch, node->hello.last_epoch + 1ULL);
+      if (const JoinedNode* node = server_.node(place.name))
+        epoch = std::max<std::uint64_t>(epoch, node->hello.next_epoch);
     return epoch;
   }
 

@@ -11,7 +11,7 @@ namespace {
 const Bytes kText(300, std::byte{7});
 
 std::vector<JoinRecord> samples() {
-  JoinHello hello{.job = "gpt", .place = "gpt-1.gpt", .uid = "u", .started = 7, .last_epoch = 3};
+  JoinHello hello{.job = "gpt", .place = "gpt-1.gpt", .uid = "u", .started = 7, .next_epoch = 3};
   hello.node.hostname = "gpt-1";
   hello.node.devices = {"0", "1"};
   return {hello,

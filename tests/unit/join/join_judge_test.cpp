@@ -1,0 +1,70 @@
+// Who may fill a place: version, job, place, age.
+#include "launcher/join/join_judge.h"
+
+#include <doctest/doctest.h>
+
+namespace ds::launcher {
+namespace {
+
+const std::string kJob = "gpt";
+const std::vector<std::string> kPlaces = {"gpt-0.gpt", "gpt-1.gpt"};
+
+JoinHello hello(std::uint64_t started, const std::string& uid) {
+  JoinHello hello{.job = kJob, .place = "gpt-1.gpt", .uid = uid, .started = started};
+  hello.node.hostname = "gpt-1";
+  return hello;
+}
+
+JoinJudgement judge(const JoinHello& newcomer, const std::optional<JoinedNode>& present = {}) {
+  return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces}, present);
+}
+
+TEST_CASE("an empty place is filled") {
+  const JoinJudgement judgement = judge(hello(1, "a"));
+  CHECK_FALSE(judgement.refusal);
+  CHECK_FALSE(judgement.fence);
+  CHECK(judgement.say.empty());
+}
+
+TEST_CASE("of two the newer one stays, whoever came first") {
+  const JoinedNode old{hello(1, "a"), "10.0.0.1"};
+  const JoinJudgement newer = judge(hello(2, "b"), old);
+  CHECK_FALSE(newer.refusal);
+  REQUIRE(newer.fence);
+  CHECK(newer.fence->final);
+  CHECK(newer.say ==
+        "two nodes say that they are gpt-1.gpt: gpt-1 at 10.0.0.2 (b) and gpt-1 at 10.0.0.1 (a); "
+        "the newer one stays");
+  const JoinJudgement older = judge(hello(0, "b"), old);
+  REQUIRE(older.refusal);
+  CHECK(older.refusal->final);
+  CHECK_FALSE(older.fence);
+}
+
+TEST_CASE("who dials again replaces itself") {
+  const JoinedNode same{hello(1, "a"), "10.0.0.1"};
+  const JoinJudgement judgement = judge(hello(1, "a"), same);
+  CHECK_FALSE(judgement.refusal);
+  CHECK_FALSE(judgement.fence);
+}
+
+TEST_CASE("another job may become ours, another place or version does not") {
+  JoinHello other = hello(1, "a");
+  other.job = "bert";
+  REQUIRE(judge(other).refusal);
+  CHECK_FALSE(judge(other).refusal->final);
+  CHECK(judge(other).refusal->text ==
+        "this is the root of job gpt, and gpt-1.gpt belongs to job bert");
+  other = hello(1, "a");
+  other.place = "gpt-7.gpt";
+  REQUIRE(judge(other).refusal);
+  CHECK(judge(other).refusal->final);
+  CHECK(judge(other).refusal->code == 65);
+  other = hello(1, "a");
+  other.version = 99;
+  REQUIRE(judge(other).refusal);
+  CHECK(judge(other).refusal->final);
+}
+
+}  // namespace
+}  // namespace ds::launcher
