@@ -13,6 +13,7 @@
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
 #include "launcher/main/as_command.h"
+#include "launcher/manifest/k8s_command.h"
 #include "launcher/plan/plan_command.h"
 
 namespace ds::launcher {
@@ -26,19 +27,13 @@ int run_agent(int argc, char**) {
 }
 
 const Command kCommands[] = {
-    kExecCommand,
-    kDoctorCommand,
-    kPlanCommand,
-    kPsCommand,
-    kTailCommand,
-    kAttachCommand,
-    kKillCommand,
-    kAsCommand,
-    kHelpCommand,
-    kManCommand,
-    kCompletionCommand,
-    kNodeFactsCommand,
-    {.name = "agent", .summary = "", .run = run_agent},
+    kExecCommand,      kDoctorCommand,
+    kPlanCommand,      kK8sCommand,
+    kPsCommand,        kTailCommand,
+    kAttachCommand,    kKillCommand,
+    kAsCommand,        kHelpCommand,
+    kManCommand,       kCompletionCommand,
+    kNodeFactsCommand, {.name = "agent", .summary = "", .run = run_agent},
 };
 
 }  // namespace

@@ -46,6 +46,11 @@ Values nonsense_for(std::string_view argument) {
       {"FORM", {"xml"}},
       {"NODE/NODES[:ID]", {"1", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},
+      {"KIND", {"pod", "Indexed"}},
+      {"IMAGE", {"a b", "-a", "a;b"}},
+      {"NAME:PATH", {"data", "data:", "data:data", "Da:/x", ":/x"}},
+      {"NAME=VALUE", {"A", "=1", "1A=1", "A-B=1"}},
+      {"RESOURCE", {"gpu", "a/b/c", "/gpu", "a b/c"}},
       {"NAME|NETWORK", {"10.0.0.1", "10.0.0.0/33", "10.0.0.0/", "eth0,eth1", "a b"}},
   };
   for (const auto& [name, values] : known)
@@ -66,6 +71,9 @@ Values nonsense_for_name(std::string_view name) {
       {"--mpi-env", {"lam", "openmpi,"}},
       {"--forward-signals", {"NOPE", "USR1,,USR2", "KILL"}},
       {"--role", {"a b", "x/y"}},
+      {"--name", {"My_Job", "a.b", "7b", "-a", "a-"}},
+      {"--namespace", {"Kube", "a.b", "a-"}},
+      {"--token-secret", {"A", "a..b", "-a"}},
       {"--master-addr", {"node1:29500", "http://node1", "a b", "-x"}},
       {"--master-port", {"0", "65536", "29500x", "-1"}},
   };

@@ -1,0 +1,201 @@
+// Rules of Kubernetes: RFC 1123 labels, DNS names of pods, quantities, image references.
+#include "launcher/manifest/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/cli/option_values.h"
+#include "launcher/manifest/yaml.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kLongestLabel = 63;            // RFC 1123
+constexpr std::size_t kMostConfigBytes = 1'000'000;  // a ConfigMap holds 1 MiB with its names
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+
+/// What is wrong with it as a label of a DNS name; empty: nothing.
+std::string label_problem(std::string_view text, bool starts_with_letter) {
+  if (text.empty()) return "is empty";
+  const bool known = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+  if (!known) return "has other characters than a-z, 0-9 and '-'";
+  if (starts_with_letter && !is_lower(text.front())) return "does not start with a letter";
+  if (text.front() == '-' || text.back() == '-') return "starts or ends with '-'";
+  return text.size() > kLongestLabel ? fmt::format("is longer than {} bytes", kLongestLabel) : "";
+}
+
+/// A label near to `text`, to be proposed.
+std::string as_label(std::string_view text) {
+  std::string label;
+  for (const char c : text) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const bool known = is_lower(lower) || is_digit(lower);
+    if (known && (!label.empty() || is_lower(lower)))
+      label += lower;
+    else if (!label.empty() && label.back() != '-')
+      label += '-';
+  }
+  label.resize(std::min<std::size_t>(label.size(), 40));
+  while (label.ends_with('-')) label.pop_back();
+  return label.empty() ? "train" : label;
+}
+
+/// A value for a message: short, without control bytes.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 80)) out += c >= ' ' && c < 0x7F ? c : '?';
+  return text.size() > 80 ? out + "..." : out;
+}
+
+void check_text(std::string_view what, const std::string& text) {
+  if (!is_utf8(text))
+    usage_error(fmt::format("{} '{}' is not UTF-8", what, shown(text)),
+                "Kubernetes keeps text as UTF-8 only");
+}
+
+void check_length(const ManifestWish& wish) {
+  const std::string suffix = longest_suffix(wish);
+  if (wish.name.size() + suffix.size() > kLongestLabel)
+    usage_error(
+        fmt::format("--name {} is too long: '{}{}' has {} bytes, a DNS name's part has at most {}",
+                    wish.name, wish.name, suffix, wish.name.size() + suffix.size(), kLongestLabel),
+        fmt::format("at most {} bytes for this kind and number of nodes",
+                    kLongestLabel - suffix.size()));
+}
+
+}  // namespace
+
+void check_job_name(const std::string& name) {
+  const std::string problem = label_problem(name, /*starts_with_letter=*/true);
+  if (!problem.empty())
+    usage_error(
+        fmt::format("--name '{}' {}", shown(name), problem),
+        fmt::format("it becomes part of DNS names (RFC 1123), as in --name {}", as_label(name)));
+}
+
+void check_label(std::string_view option, const std::string& value) {
+  const std::string problem = label_problem(value, /*starts_with_letter=*/false);
+  if (!problem.empty())
+    usage_error(fmt::format("{} '{}' {}", option, shown(value), problem),
+                fmt::format("as in {}", as_label(value)));
+}
+
+void check_object(std::string_view option, const std::string& value) {
+  std::string_view rest = value;
+  for (bool more = true; more;) {
+    const std::size_t dot = rest.find('.');
+    const std::string problem = label_problem(rest.substr(0, dot), false);
+    if (!problem.empty() || value.size() > 253)
+      usage_error(fmt::format("{} '{}' is no name of an object: a part of it {}", option,
+                              shown(value), problem.empty() ? "is too long" : problem),
+                  "lower-case letters, digits, '-' and '.'");
+    more = dot != rest.npos;
+    if (more) rest.remove_prefix(dot + 1);
+  }
+}
+
+void check_image(const std::string& image) {
+  const bool known = std::all_of(image.begin(), image.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || std::string_view("._-/:@").find(c) != std::string::npos;
+  });
+  if (image.empty()) usage_error("--image is missing", "as in --image registry.example/dslaunch:1");
+  if (!known || !(is_letter(image.front()) || is_digit(image.front())) || image.size() > 512)
+    usage_error(fmt::format("--image '{}' is no image", shown(image)),
+                "as in registry.example/dslaunch:1");
+}
+
+void check_quantity(std::string_view option, const std::string& text) {
+  constexpr std::array<std::string_view, 9> kUnits = {"",   "k",  "M",  "G", "T",
+                                                      "Ki", "Mi", "Gi", "Ti"};
+  std::string_view rest = text;
+  while (!rest.empty() && is_digit(rest.front())) rest.remove_prefix(1);
+  const std::size_t digits = text.size() - rest.size();
+  const bool number = digits > 0 && digits < 10 && text.front() != '0';
+  if (!number || std::find(kUnits.begin(), kUnits.end(), rest) == kUnits.end())
+    usage_error(fmt::format("{} takes bytes as 64Gi or 500M, not '{}'", option, shown(text)));
+}
+
+void check_resource(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const bool known = std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || std::string_view("._-/").find(c) != std::string::npos;
+  });
+  const bool parts = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
+                     text.find('/', slash + 1) == std::string::npos;
+  if (!known || !parts || text.size() > 300)
+    usage_error(fmt::format("--gpu '{}' is no resource of a node", shown(text)),
+                "as in --gpu=amd.com/gpu");
+}
+
+void check_claim(const PodClaim& claim) {
+  check_object("--claim", claim.name);
+  check_text("--claim", claim.path);
+  if (!claim.path.starts_with('/') || claim.path.find(':') != std::string::npos)
+    usage_error(fmt::format("--claim '{}' is no absolute path without ':'", shown(claim.path)),
+                "as in --claim data:/data");
+}
+
+void check_variable(const std::string& name, const std::string& value) {
+  const bool known = std::all_of(name.begin(), name.end(),
+                                 [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+  if (name.empty() || !known || is_digit(name.front()))
+    usage_error(fmt::format("-x '{}' is no name of a variable", shown(name)),
+                "as in -x NCCL_DEBUG=INFO");
+  check_text("-x", value);
+}
+
+std::string longest_suffix(const ManifestWish& wish) {
+  const std::string last = std::to_string(wish.nodes - 1);
+  switch (wish.kind) {
+    case ManifestKind::indexed:
+      return "-" + last + "-xxxxx";  // a pod's name
+    case ManifestKind::jobset:
+      return "-node-0-" + last + "-xxxxx";
+    case ManifestKind::statefulset:
+      return "-xxxxxxxxxx";  // a label of its revision
+    case ManifestKind::lws:
+      return "-0-xxxxxxxxxx";
+    case ManifestKind::mpijob:
+      return std::max<std::string>(
+          "-launcher-xxxxx", "-worker-" + last,
+          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    case ManifestKind::trainjob:
+      return "-launcher-0-0-xxxxx";
+    case ManifestKind::trainjob_torch:
+      return "-node-0-" + last + "-xxxxx";
+    case ManifestKind::etjob:
+      return "-launcher-xxxxx";
+    case ManifestKind::volcano:
+      return "-node-" + last;
+  }
+  return "";
+}
+
+void check_wish(const ManifestWish& wish) {
+  check_job_name(wish.name);
+  check_length(wish);
+  if (!wish.space.empty()) check_label("--namespace", wish.space);
+  check_image(wish.image);
+  if (!wish.gpu.empty()) check_resource(wish.gpu);
+  if (!wish.memory.empty()) check_quantity("--memory", wish.memory);
+  if (!wish.token_secret.empty()) check_object("--token-secret", wish.token_secret);
+  for (const PodClaim& claim : wish.claims) check_claim(claim);
+  for (const auto& [name, value] : wish.env) check_variable(name, value);
+  for (const std::string& word : wish.options) check_text("--with", word);
+  for (const std::string& word : wish.command) check_text("the word", word);
+  for (const std::string& word : wish.overrides) check_text("the override", word);
+  check_text("the path", wish.config);
+  if (!wish.config_text) return;
+  check_text("the file", *wish.config_text);
+  if (wish.config_text->size() > kMostConfigBytes)
+    usage_error(fmt::format("the file has {} bytes, and a ConfigMap holds at most 1 MiB",
+                            wish.config_text->size()),
+                "put it into the image and give its path there with --in-image");
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,234 @@
+# What must hold inside and between the documents of one manifest, whatever schema they have.
+import re
+
+import yaml
+
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+JOIN_PORT = 29400
+LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+STOCK_RUNTIMES = {"torch-distributed"}
+CONFIG = "/opt/dslaunch/job/train.toml"
+
+
+def load(text):
+    return [doc for doc in yaml.load_all(text, Loader=Loader) if doc]
+
+
+def kubelet_word(word, variables={}):
+    """A word of a command as Kubernetes hands it over: $(NAME) is expanded, $$ is $."""
+    def put(match):
+        found = match.group(0)
+        if found == "$$":
+            return "$"
+        return variables.get(found[2:-1], found)
+    return re.sub(r"\$\$|\$\([^)]*\)", put, word, flags=re.S)
+
+
+def walk(node):
+    yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from walk(child)
+
+
+def pods(doc):
+    return [n for n in walk(doc) if isinstance(n, dict) and isinstance(n.get("containers"), list)]
+
+
+def commands(doc):
+    """Every container's command, and that of a TrainJob's trainer."""
+    return [n["command"] for n in walk(doc)
+            if isinstance(n, dict) and isinstance(n.get("command"), list)]
+
+
+def expand_peers(pattern):
+    match = re.fullmatch(r"(.*)\{0\.\.(\d+)\}(.*)", pattern)
+    return [f"{match[1]}{i}{match[3]}" for i in range(int(match[2]) + 1)] if match else [pattern]
+
+
+class Checker:
+    def __init__(self, text):
+        self.text, self.docs, self.problems = text, load(text), []
+
+    def need(self, truth, problem):
+        if not truth:
+            self.problems.append(problem)
+
+    def named(self, kind):
+        return {d["metadata"]["name"]: d for d in self.docs if d["kind"] == kind}
+
+    def run(self):
+        self.need(self.docs, "no document")
+        for doc in self.docs:
+            name = doc.get("metadata", {}).get("name", "")
+            self.need(doc.get("apiVersion") and doc.get("kind"), "a document without kind")
+            self.need(LABEL.fullmatch(name), f"'{name}' is no DNS label")
+            for pod in pods(doc):
+                self.pod(pod)
+            self.references(doc)
+            check = getattr(self, doc["kind"].lower() + "_", None)
+            if check and not doc["apiVersion"].startswith("batch.volcano"):
+                check(doc["spec"], name)
+            elif check:
+                self.volcano(doc["spec"], name)
+        spaces = {d["metadata"].get("namespace") for d in self.docs if d["kind"] != "ClusterTrainingRuntime"}
+        self.need(len(spaces) == 1, f"several namespaces: {spaces}")
+        return self.problems
+
+    def pod(self, pod):
+        volumes = [v["name"] for v in pod.get("volumes", [])]
+        self.need(len(set(volumes)) == len(volumes), f"a volume twice: {volumes}")
+        for container in pod["containers"]:
+            mounts = container.get("volumeMounts", [])
+            for mount in mounts:
+                self.need(mount["name"] in volumes, f"no volume for the mount '{mount['name']}'")
+            paths = [m["mountPath"] for m in mounts]
+            self.need(len(set(paths)) == len(paths), f"two mounts at one path: {paths}")
+            if mounts:
+                self.need("/dev/shm" in paths, "no memory at /dev/shm")
+            env = [e["name"] for e in container.get("env", [])]
+            self.need(len(set(env)) == len(env), f"a variable twice: {env}")
+            if container.get("command", [])[:2] == ["dslaunch", "agent"]:
+                self.agent(pod, container, env)
+
+    def agent(self, pod, container, env):
+        self.need("--join" in container["command"], "an agent that does not join")
+        for name in ("POD_IP", "POD_UID", "DSLAUNCH_TOKEN"):
+            self.need(name in env, f"no {name} for the agent")
+        ports = [p["containerPort"] for p in container.get("ports", [])]
+        self.need(ports == [JOIN_PORT], f"the agent's ports are {ports}")
+        self.need(pod.get("terminationGracePeriodSeconds", 30) >= 60, "too little time to leave")
+        self.need(pod["securityContext"].get("runAsNonRoot"), "an agent as root")
+        self.need(pod.get("automountServiceAccountToken") is False, "a key to the API that nobody needs")
+
+    def references(self, doc):
+        secrets, maps = self.named("Secret"), self.named("ConfigMap")
+        told = re.findall(r"create secret generic (\S+)", self.text)
+        for node in walk(doc):
+            if not isinstance(node, dict):
+                continue
+            if "secretKeyRef" in node:
+                ref = node["secretKeyRef"]
+                found = ref["name"] in told or ref["key"] in secrets.get(ref["name"], {}).get("stringData", {})
+                self.need(found, f"no Secret {ref['name']} with the key {ref['key']}")
+            if "configMap" in node:
+                name = node["configMap"]["name"]
+                self.need("train.toml" in maps.get(name, {}).get("data", {}), f"no ConfigMap {name}")
+        for command in commands(doc):
+            self.need((CONFIG in command) == bool(maps) or not command[0].endswith(("dslaunch", "torchrun")),
+                      "a ConfigMap that is not used, or none")
+
+    def headless(self, name, labels):
+        service = self.named("Service").get(name)
+        self.need(service, f"no Service {name}")
+        spec = service["spec"] if service else {}
+        self.need(spec.get("clusterIP") == "None", f"Service {name} is not headless")
+        self.need(spec.get("publishNotReadyAddresses"), f"Service {name} hides pods that are not ready")
+        self.need(spec.get("selector", {}).items() <= labels.items() and spec.get("selector"),
+                  f"Service {name} selects other pods")
+        self.need([p["port"] for p in spec.get("ports", [])] == [JOIN_PORT], f"Service {name}'s port")
+
+    def peers(self, spec, expected):
+        command = next(iter(commands(spec)), [])
+        given = command[command.index("--peers") + 1] if "--peers" in command else ""
+        self.need(expand_peers(given) == expected, f"--peers {given} is not {expected}")
+
+    def batch_job(self, spec):
+        self.need(spec["completionMode"] == "Indexed", "not indexed")
+        self.need(spec["completions"] == spec["parallelism"], "completions and parallelism differ")
+        self.need(spec.get("podReplacementPolicy") == "Failed", "two pods of one index at once")
+        codes = [c for r in spec["podFailurePolicy"]["rules"] if r["action"] == "FailJob"
+                 for c in r["onExitCodes"]["values"]]
+        self.need(93 in codes, "93 does not end the job")
+        self.need(spec["template"]["spec"].get("restartPolicy") == "Never", "containers restart in place")
+
+    def job_(self, spec, name):
+        self.batch_job(spec)
+        self.need(spec["template"]["spec"].get("subdomain") == name, "the subdomain is not the Service")
+        self.headless(name, {"batch.kubernetes.io/job-name": name})
+        self.peers(spec, [f"{name}-{i}.{name}" for i in range(spec["completions"])])
+
+    def jobset_(self, spec, name):
+        self.need(spec["network"]["enableDNSHostnames"], "no names for pods")
+        self.need(spec["network"]["publishNotReadyAddresses"], "pods that are not ready have no name")
+        rules = spec["failurePolicy"].get("rules", [])
+        self.need([r["action"] for r in rules] == ["FailJobSet"], "93 restarts the set")
+        group = spec["replicatedJobs"][0]
+        job = group["template"]["spec"]
+        self.batch_job(job)
+        self.need(job["backoffLimit"] > 10**6, "a lost pod recreates the whole set")
+        self.peers(spec, [f"{name}-{group['name']}-0-{i}.{name}" for i in range(job["completions"])])
+
+    def idle(self, spec):
+        text = " ".join(next(iter(commands(spec)), []))
+        self.need("--on-success idle" in text, "its pods would start again after success")
+
+    def statefulset_(self, spec, name):
+        self.need(spec["serviceName"] == name, "another Service's name")
+        labels = spec["template"]["metadata"]["labels"]
+        self.need(spec["selector"]["matchLabels"] == labels, "it selects other pods")
+        self.headless(name, labels)
+        self.need(spec["podManagementPolicy"] == "Parallel", "one pod after the other")
+        self.idle(spec)
+        self.peers(spec, [f"{name}-{i}.{name}" for i in range(spec["replicas"])])
+
+    def leaderworkerset_(self, spec, name):
+        self.need(spec["leaderWorkerTemplate"]["restartPolicy"] == "None", "one restart recreates the group")
+        self.need(spec["networkConfig"]["subdomainPolicy"] == "Shared", "one Service for each group")
+        self.idle(spec)
+
+    def volcano(self, spec, name):
+        plugins = spec["plugins"]
+        self.need("env" in plugins, "no VC_TASK_INDEX")
+        self.need("--publish-not-ready-addresses=true" in plugins.get("svc", []), "names only when ready")
+        self.need(spec["minAvailable"] == sum(t["replicas"] for t in spec["tasks"]), "no gang")
+        policies = spec["tasks"][0]["policies"]
+        self.need({"exitCode": 93, "action": "AbortJob"} in policies, "93 does not end the job")
+        self.need(spec["tasks"][0]["template"]["spec"]["restartPolicy"] == "Never",
+                  "policies never see an exit code")
+
+    def mpijob_(self, spec, name):
+        replicas = spec["mpiReplicaSpecs"]
+        self.need(set(replicas) == {"Launcher", "Worker"}, "not a launcher and workers")
+        self.need(spec["sshAuthMountPath"] == "/root/.ssh", "keys with a mode that sshd refuses")
+        self.launcher(replicas["Launcher"], replicas["Worker"])
+
+    def trainingjob_(self, spec, name):
+        replicas = spec["etReplicaSpecs"]
+        for replica in replicas.values():
+            self.need(pods(replica)[0]["containers"][0]["name"] == "et", "the container is not 'et'")
+        self.launcher(replicas["launcher"], replicas["worker"])
+
+    def launcher(self, launcher, worker):
+        self.need(commands(launcher) and commands(launcher)[0][0] == "dslaunch", "the launcher runs no job")
+        self.need(not commands(worker), "a worker that does not run the operator's sshd")
+        gpus = "resources" in pods(launcher)[0]["containers"][0]
+        self.need(not gpus, "the launcher takes a node's resources")
+
+    def clustertrainingruntime_(self, spec, name):
+        jobs = {j["name"]: j for j in spec["template"]["spec"]["replicatedJobs"]}
+        self.need(set(jobs) == {"node", "launcher"}, "not node and launcher")
+        for job in jobs.values():
+            container = pods(job)[0]["containers"][0]
+            self.need(container["name"] == "node", "Trainer mounts its keys only in 'node'")
+            self.need(pods(job)[0]["securityContext"]["fsGroup"] == 1000, "keys that uid 1000 cannot read")
+        sshd = pods(jobs["node"])[0]["containers"][0]
+        self.need(sshd["command"] + sshd["args"] ==
+                  ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], "another sshd")
+        self.need(sshd["readinessProbe"]["tcpSocket"]["port"] == 2222, "the probe asks another port")
+
+    def trainjob_(self, spec, name):
+        runtime = spec["runtimeRef"]["name"]
+        known = runtime in STOCK_RUNTIMES or runtime in self.named("ClusterTrainingRuntime")
+        self.need(known, f"no runtime {runtime}")
+        if runtime in STOCK_RUNTIMES:
+            self.need(spec["trainer"]["command"][0] == "torchrun", "not torchrun")
+            env = [e["name"] for e in spec["trainer"]["env"]]
+            self.need({"POD_IP", "POD_UID", "DSLAUNCH_TOKEN"} <= set(env), "no token for the agents")
+        jobs = {j["name"] for p in spec["runtimePatches"]
+                for j in p["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]}
+        self.need(jobs == ({"node"} if runtime in STOCK_RUNTIMES else {"node", "launcher"}),
+                  f"patches for {jobs}")
+
+
+def problems_of(text):
+    return Checker(text).run()
