@@ -2,12 +2,9 @@
 #include "launcher/join/join_server.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <climits>
@@ -18,6 +15,7 @@
 #include "launcher/join/join_connection.h"
 #include "launcher/join/join_judge.h"
 #include "launcher/join/join_link.h"
+#include "launcher/join/join_listener.h"
 
 namespace ds::launcher {
 
@@ -53,22 +51,18 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
       : io_(io),
         options_(std::move(options)),
         events_(std::move(events)),
-        acceptor_(io),
+        listener_(std::in_place, io, options_.port, options_.bind_address, options_.silence,
+                  [this](tcp::socket socket) { take(std::move(socket)); }),
         timer_(io),
         leave_(io) {
     for (const std::string& name : options_.places) places_[name];
-    listen();
   }
 
-  void start() {
-    accept();
-    arm();
-  }
+  void start() { arm(); }
 
   void stop() {
     stopped_ = true;
-    asio::error_code ignored;
-    acceptor_.close(ignored);
+    listener_.reset();
     timer_.cancel();
     leave_.cancel();
     for (const Connection& stranger : strangers_) stranger->abandon();
@@ -77,7 +71,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
       if (place.connection) place.connection->abandon();
   }
 
-  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   [[nodiscard]] const JoinedNode* node(const std::string& name) const {
     const auto found = places_.find(name);
     return found != places_.end() && found->second.node ? &*found->second.node : nullptr;
@@ -123,57 +117,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
  private:
-  void listen() {
-    asio::error_code error;
-    tcp::endpoint endpoint(tcp::v6(), options_.port);
-    if (!options_.bind_address.empty())
-      endpoint = tcp::endpoint(asio::ip::make_address(options_.bind_address, error), options_.port);
-    if (!error) error = bind(endpoint);
-    if (error == asio::error::address_family_not_supported && options_.bind_address.empty())
-      error = bind(tcp::endpoint(tcp::v4(), options_.port));  // a kernel without IPv6
-    if (error)
-      throw Error(ErrorKind::system,
-                  fmt::format("cannot listen on port {} for nodes that join: {}", options_.port,
-                              error.message()),
-                  "another job may hold it: --join-port chooses another one");
-  }
-
-  asio::error_code bind(const tcp::endpoint& endpoint) {
-    asio::error_code error;
-    asio::error_code ignored;
-    acceptor_.close(ignored);
-    acceptor_.open(endpoint.protocol(), error);
-    if (error) return error;
-    acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
-    if (endpoint.protocol() == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), ignored);
-    acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(SOMAXCONN, error);
-    return error;
-  }
-
-  void accept() {
-    acceptor_.async_accept(
-        [weak = weak_from_this()](const asio::error_code& error, tcp::socket socket) {
-          const auto self = weak.lock();
-          if (!self || self->stopped_ || error == asio::error::operation_aborted) return;
-          if (!error) self->take(std::move(socket));
-          if (!error) return self->accept();
-          // Out of descriptors, say: not at once again.
-          self->pause_.emplace(self->io_, std::chrono::milliseconds(100));
-          self->pause_->async_wait([weak](const asio::error_code& stopped) {
-            const auto later = weak.lock();
-            if (later && !stopped && !later->stopped_) later->accept();
-          });
-        });
-  }
-
   void take(tcp::socket socket) {
-    asio::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    socket.set_option(asio::socket_base::keep_alive(true), ignored);
-    const int dead_after = static_cast<int>(options_.silence.count());
-    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_after,
-                       sizeof dead_after);
     auto holder = std::make_shared<std::weak_ptr<JoinConnection>>();
     const auto self = [weak = weak_from_this(), holder] {
       return std::pair(weak.lock(), holder->lock());
@@ -333,10 +277,9 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   asio::io_context& io_;
   JoinServerOptions options_;
   JoinServerEvents events_;
-  tcp::acceptor acceptor_;
+  std::optional<JoinListener> listener_;
   asio::steady_timer timer_;
   asio::steady_timer leave_;
-  std::optional<asio::steady_timer> pause_;
   std::map<std::string, Place> places_;
   std::map<const JoinConnection*, Place*> by_connection_;
   std::vector<Connection> strangers_;  // have not said who they are

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <asio/io_context.hpp>
-#include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <csignal>
@@ -15,9 +13,9 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/join/join_agent.h"
 #include "launcher/join/join_connection.h"
 #include "launcher/join/root_dial.h"
-#include "launcher/transport/local_transport.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -49,7 +47,7 @@ class Joiner {
         signals_(io_, SIGHUP, SIGINT, SIGTERM),
         timer_(io_),
         ping_(io_),
-        local_(make_local_transport(io_)),
+        agent_(io_, setup.place, agent_events()),
         dial_(io_, setup.roots, setup.silence),
         started_(wall_clock()),
         wait_until_(Clock::now() + setup.wait) {
@@ -64,7 +62,7 @@ class Joiner {
     wait_for_signal();
     dial();
     look();
-    while (!code_ || channel_) io_.run_one();
+    while (!code_ || agent_.running()) io_.run_one();
     if (over_ && setup_.on_over) setup_.on_over(*over_);
     return *code_;
   }
@@ -87,7 +85,7 @@ class Joiner {
         std::move(socket), TlsSession::Side::joiner, setup_.key,
         JoinConnectionEvents{.on_established = [this] { greet(); },
                              .on_record = [this](JoinRecord& record) { on_record(record); },
-                             .on_drained = [this] { pause_agent(false); },
+                             .on_drained = [this] { agent_.pause(false); },
                              .on_end = [this](const std::string& why, bool) { on_lost(why); }});
     connection_->start();
   }
@@ -97,7 +95,7 @@ class Joiner {
                                 .place = setup_.place,
                                 .uid = uid_,
                                 .started = started_,
-                                .next_epoch = next_epoch_,
+                                .next_epoch = agent_.next_epoch(),
                                 .node = describe_node()});
   }
 
@@ -111,7 +109,7 @@ class Joiner {
     } else if (!code_ && why != problem_) {
       say(fmt::format("the root {} was reached, but: {}", root_, why));
     }
-    if (channel_) close_agent();
+    agent_.abandon();
     retry(why, kRetry);
   }
 
@@ -132,11 +130,11 @@ class Joiner {
 
   void on_record(JoinRecord& record) {
     if (const auto* bytes = std::get_if<AgentBytes>(&record)) {
-      if (channel_ && bytes->session == session_) pass(bytes->bytes);
+      agent_.pass(bytes->session, bytes->bytes);
     } else if (const auto* start = std::get_if<StartAgent>(&record)) {
-      start_agent(start->session);
+      agent_.start(start->session);
     } else if (const auto* closed = std::get_if<AgentClosed>(&record)) {
-      if (channel_ && closed->session == session_) channel_->close();
+      agent_.end_input(closed->session);
     } else if (const auto* welcome = std::get_if<JoinWelcome>(&record)) {
       joined_ = true;
       problem_.clear();
@@ -147,7 +145,7 @@ class Joiner {
       on_refused(*refused);
     } else if (const auto* over = std::get_if<JoinOver>(&record)) {
       over_ = *over;
-      if (channel_) close_agent();
+      agent_.abandon();
       finish(over->code);
     }
   }
@@ -155,62 +153,21 @@ class Joiner {
   void on_refused(const JoinRefused& refused) {
     if (!refused.final) return on_lost(refused.text);
     say("the root refused this node: " + refused.text);
-    if (channel_) close_agent();
+    agent_.abandon();
     finish(refused.code);
   }
 
-  // Towards the agent.
-
-  void start_agent(std::uint32_t session) {
-    if (channel_) {  // that of a lost root is still clearing up
-      next_session_ = session;
-      return;
-    }
-    session_ = session;
-    frames_ = Decoder();
-    Host host;
-    host.name = setup_.place;
-    channel_ = local_->open(
-        host, {.on_bytes = [this](std::span<const std::byte> bytes) { on_agent_bytes(bytes); },
-               .on_noise = {},
-               .on_end =
-                   [this](const ChannelEnd& end) {
-                     // A channel must not go away inside its own event.
-                     asio::post(io_, [this, reason = end.reason] { on_agent_end(reason); });
-                   }});
-  }
-
-  /// Frames of the root to the agent; their epoch is remembered for a root that comes after it.
-  void pass(std::span<const std::byte> bytes) {
-    channel_->send(Bytes(bytes.begin(), bytes.end()));
-    frames_.feed(bytes);
-    while (const auto frame = frames_.next())
-      next_epoch_ = std::max(next_epoch_, frame->envelope.epoch + 1);
-  }
-
-  void on_agent_bytes(std::span<const std::byte> bytes) {
-    if (!connection_ || !joined_ || closing_) return;
-    connection_->send_bytes(session_, bytes);
-    if (connection_->unsent() > kMaxUnsent) pause_agent(true);
-  }
-
-  void pause_agent(bool pause) {
-    if (channel_) channel_->pause_reading(pause);
-  }
-
-  /// It stops its ranks; what it still says is for nobody.
-  void close_agent() {
-    closing_ = true;
-    pause_agent(false);
-    channel_->close();
-  }
-
-  void on_agent_end(const std::string& problem) {
-    channel_.reset();
-    if (connection_ && joined_ && !closing_) connection_->send(AgentClosed{session_, problem});
-    closing_ = false;
-    if (const auto next = std::exchange(next_session_, std::nullopt); next && joined_)
-      start_agent(*next);
+  JoinAgentEvents agent_events() {
+    return {.on_bytes =
+                [this](std::uint32_t session, std::span<const std::byte> bytes) {
+                  if (!joined_) return;
+                  connection_->send_bytes(session, bytes);
+                  if (connection_->unsent() > kMaxUnsent) agent_.pause(true);
+                },
+            .on_closed =
+                [this](std::uint32_t session, const std::string& problem) {
+                  if (joined_) connection_->send(AgentClosed{session, problem});
+                }};
   }
 
   // Time and signals.
@@ -220,7 +177,7 @@ class Joiner {
     const Clock::time_point now = Clock::now();
     const bool stood_still = now - looked_ > setup_.silence / 2;
     looked_ = now;
-    if (joined_ && !channel_) {
+    if (joined_ && !agent_.running()) {
       if (now - connection_->last_sent() >= kPingPeriod) connection_->send(JoinPing{});
       if (!stood_still && now - connection_->last_heard() > setup_.silence) on_lost("it is silent");
     }
@@ -240,7 +197,7 @@ class Joiner {
       say(fmt::format("{} gives up: no root within {} s: {}", setup_.place,
                       std::chrono::duration_cast<std::chrono::seconds>(setup_.wait).count(),
                       text()));
-      if (channel_) close_agent();
+      agent_.abandon();
       return finish(contract::kExitUnreachable);
     }
     if (now - told_at_ < 10s) return;
@@ -272,7 +229,7 @@ class Joiner {
   }
 
   void leave() {
-    if (channel_) close_agent();
+    agent_.abandon();
     finish(kSignalBase + *leaving_);
   }
 
@@ -292,11 +249,10 @@ class Joiner {
   asio::signal_set signals_;
   asio::steady_timer timer_;
   asio::steady_timer ping_;
-  std::unique_ptr<Transport> local_;
+  JoinAgent agent_;
   RootDial dial_;
   std::string uid_;
   std::uint64_t started_;
-  std::uint32_t next_epoch_ = 0;
   std::string root_;  // as it was dialled
   std::shared_ptr<JoinConnection> connection_;
   bool joined_ = false;
@@ -304,11 +260,6 @@ class Joiner {
   Clock::time_point wait_until_;
   Clock::time_point told_at_ = Clock::now();
   Clock::time_point looked_ = Clock::now();
-  std::unique_ptr<Channel> channel_;
-  std::uint32_t session_ = 0;
-  Decoder frames_;  // of the session, to the agent
-  std::optional<std::uint32_t> next_session_;
-  bool closing_ = false;
   std::optional<int> leaving_;
   std::optional<JoinOver> over_;
   std::optional<int> code_;

@@ -1,0 +1,71 @@
+// A channel of the local transport, and what is remembered of the frames that pass.
+#include "launcher/join/join_agent.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "launcher/transport/local_transport.h"
+
+namespace ds::launcher {
+
+JoinAgent::JoinAgent(asio::io_context& io, std::string place, JoinAgentEvents events)
+    : io_(io),
+      place_(std::move(place)),
+      events_(std::move(events)),
+      local_(make_local_transport(io)) {}
+
+void JoinAgent::start(std::uint32_t session) {
+  if (channel_) {
+    next_session_ = session;
+    return;
+  }
+  session_ = session;
+  frames_ = Decoder();
+  Host host;
+  host.name = place_;
+  channel_ =
+      local_->open(host, {.on_bytes =
+                              [this](std::span<const std::byte> bytes) {
+                                if (!abandoned_) events_.on_bytes(session_, bytes);
+                              },
+                          .on_noise = {},
+                          // A channel must not go away inside its own event.
+                          .on_end =
+                              [this](const ChannelEnd& end) {
+                                asio::post(io_, [this, reason = end.reason] { on_end(reason); });
+                              }});
+}
+
+void JoinAgent::pass(std::uint32_t session, std::span<const std::byte> bytes) {
+  if (!channel_ || session != session_) return;
+  channel_->send(Bytes(bytes.begin(), bytes.end()));
+  frames_.feed(bytes);
+  while (const auto frame = frames_.next())
+    next_epoch_ = std::max(next_epoch_, frame->envelope.epoch + 1);
+}
+
+void JoinAgent::end_input(std::uint32_t session) {
+  if (channel_ && session == session_) channel_->close();
+  if (next_session_ == session) next_session_.reset();
+}
+
+void JoinAgent::abandon() {
+  next_session_.reset();
+  if (!channel_) return;
+  abandoned_ = true;
+  channel_->pause_reading(false);
+  channel_->close();
+}
+
+void JoinAgent::pause(bool pause) {
+  if (channel_ && !abandoned_) channel_->pause_reading(pause);
+}
+
+void JoinAgent::on_end(const std::string& problem) {
+  channel_.reset();
+  if (!std::exchange(abandoned_, false)) events_.on_closed(session_, problem);
+  if (const auto next = std::exchange(next_session_, std::nullopt)) start(*next);
+}
+
+}  // namespace ds::launcher
