@@ -131,7 +131,7 @@ RankEnv parse_rank_env(const Lookup& lookup) {
     take_place(environment, *slurm, env);
   else if (environment.has_place())
     read_place(environment, env);
-  env.job_id = environment.text(contract::kJobId).value_or(slurm ? "slurm " + slurm->job : "");
+  env.job_id = environment.text(contract::kJobId).value_or(slurm ? "slurm-" + slurm->job : "");
   env.job_key = job_key(environment);
   env.epoch = static_cast<std::uint64_t>(
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())

@@ -15,6 +15,7 @@
 #include "launcher/main/commands.h"
 #include "launcher/main/job_parts.h"
 #include "launcher/main/start_job.h"
+#include "launcher/main/step_rank.h"
 #include "launcher/routes/find_hosts.h"
 
 namespace ds::launcher {
@@ -25,6 +26,8 @@ int run_main_command(int argc, char** argv) {
   if (options.action == Options::Action::show_help) return print(help_text(commands()));
   if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
   if (options.action == Options::Action::show_version) return print(version_text());
+  if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
+    if (const auto place = own_step_place()) return exec_step_rank(options, *place);
   const EnvList own = own_variables();
   const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
   JobEnvironment environment = job_environment(options.env, given, own);

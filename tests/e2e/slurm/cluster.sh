@@ -1,18 +1,24 @@
-# To be sourced: a real Slurm of four nodes on this machine, for one test.
+# To be sourced, first of all: a real Slurm of four nodes on this machine, for one test.
 #
 #   start_cluster        munged, slurmctld, slurmd n1..n4 in a temporary folder ($cluster); exits 77 where there is none
 #   stop_cluster         ends what start_cluster started; done at the script's exit by itself
 #
-# Nodes have CPUS (4) CPUs and two GPUs, which are device files of /dev/null's kind. Partitions: low (default, its jobs are requeued when one of
-# high needs the nodes, GraceTime 3 s) and high. Key, socket, ports and spool folders are its own.
+# Nodes have $CPUS (4) CPUs and two GPUs, which are device files of /dev/null's kind. Partitions: low (default; its jobs
+# are requeued when one of high needs the nodes, GraceTime 3 s) and high. The script runs in namespaces of its own:
+# network (nobody's ports), mounts (an /etc/hosts with n1..n4, a /run), processes (nothing outlives it).
 
 skip() { echo "SKIP: $*"; exit 77; }
 
 [ "$(id -u)" -eq 0 ] || skip "slurmd and munged need root"
-for tool in slurmctld slurmd srun sbatch salloc scontrol squeue munged; do
-  command -v "$tool" > /dev/null || PATH=$PATH:/usr/sbin command -v "$tool" > /dev/null || skip "$tool is not installed (Debian: slurm-wlm, munge)"
-done
 PATH=$PATH:/usr/sbin
+for tool in slurmctld slurmd srun sbatch salloc scontrol squeue munged; do
+  command -v "$tool" > /dev/null || skip "$tool is not installed (Debian: slurm-wlm, munge)"
+done
+if [ -z "${IN_CLUSTER:-}" ]; then
+  unshare --mount --net --pid --fork true 2> /dev/null || skip "no namespaces can be made here"
+  IN_CLUSTER=1 exec unshare --mount --net --pid --fork --mount-proc --kill-child "$BASH" "$0" "$@"
+fi
+ip link set lo up
 
 cluster=$(mktemp -d /tmp/slurm.XXXXXX)
 cluster_pids=()
@@ -20,25 +26,11 @@ export SLURM_CONF=$cluster/slurm.conf
 # What an outer Slurm may have left here would be taken for the job's.
 unset $(env | sed -n 's/^\(SLURM_[A-Z0-9_]*\)=.*/\1/p' | grep -v '^SLURM_CONF$') SBATCH_PARTITION SALLOC_PARTITION
 
-# Ports that nobody has: five in a row.
-free_ports() {
-  python3 - << 'PY'
-import random, socket
-while True:
-    base = random.randrange(20000, 32000)
-    sockets = []
-    try:
-        for port in range(base, base + 5):
-            s = socket.socket(); s.bind(("127.0.0.1", port)); sockets.append(s)
-        print(base); break
-    except OSError:
-        continue
-PY
-}
-
 write_config() {
-  local base=$1 cpus=${CPUS:-4}
+  local base=17000 cpus=${CPUS:-4}
   chmod 755 "$cluster"
+  printf '127.0.0.1 localhost n1 n2 n3 n4 %s\n' "$(hostname -s)" > "$cluster/hosts"
+  mount --bind "$cluster/hosts" /etc/hosts
   mkdir -p "$cluster"/{state,munge,log} "$cluster"/spool.n{1,2,3,4}
   dd if=/dev/urandom of="$cluster/munge/key" bs=128 count=1 status=none
   chmod 400 "$cluster/munge/key"
@@ -98,7 +90,7 @@ nodes_idle() { [ "$(sinfo -h -o %t -N -p low 2> /dev/null | grep -c '^idle$')" -
 
 start_cluster() {
   trap stop_cluster EXIT
-  write_config "$(free_ports)"
+  write_config
   munged --foreground --force --key-file="$cluster/munge/key" --socket="$cluster/munge/socket" --pid-file="$cluster/munge/pid" \
     --seed-file="$cluster/munge/seed" --log-file="$cluster/munge/log" > "$cluster/log/munged.out" 2>&1 &
   cluster_pids+=($!)

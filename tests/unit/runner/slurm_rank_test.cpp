@@ -109,7 +109,7 @@ TEST_CASE("the runner takes its place from the step, unless a rank is set") {
   CHECK(env.world_size == 3);
   CHECK(env.local_world_size == 1);
   CHECK(env.master_addr == "n1");
-  CHECK(env.job_id == "slurm 17.3");
+  CHECK(env.job_id == "slurm-17.3");
   CHECK(env.epoch == 1);
   const ds::RankEnv port = parse(with(task(), "MASTER_PORT", "29500"));
   CHECK(port.rank == 2);
