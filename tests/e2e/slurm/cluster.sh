@@ -5,7 +5,8 @@
 #
 # Nodes have $CPUS (4) CPUs and two GPUs, which are device files of /dev/null's kind. Partitions: low (default; its jobs
 # are requeued when one of high needs the nodes, GraceTime 3 s) and high. The script runs in namespaces of its own:
-# network (nobody's ports), mounts (an /etc/hosts with n1..n4, a /run), processes (nothing outlives it).
+# network (nobody's ports), mounts (an /etc/hosts with n1..n4), processes (nothing outlives it).
+# Besides: $dslaunch, $work (a folder, the current one), die, run (fills out, err, rc), expect, until_true.
 
 skip() { echo "SKIP: $*"; exit 77; }
 
@@ -18,6 +19,8 @@ if [ -z "${IN_CLUSTER:-}" ]; then
   unshare --mount --net --pid --fork true 2> /dev/null || skip "no namespaces can be made here"
   IN_CLUSTER=1 exec unshare --mount --net --pid --fork --mount-proc --kill-child "$BASH" "$0" "$@"
 fi
+# Addresses other than 127.*: look-ups for "an address family that is configured" (AI_ADDRCONFIG) fail without.
+for host in 1 11 12 13 14; do ip address add 10.91.0.$host/32 dev lo; done
 ip link set lo up
 
 cluster=$(mktemp -d /tmp/slurm.XXXXXX)
@@ -27,9 +30,10 @@ export SLURM_CONF=$cluster/slurm.conf
 unset $(env | sed -n 's/^\(SLURM_[A-Z0-9_]*\)=.*/\1/p' | grep -v '^SLURM_CONF$') SBATCH_PARTITION SALLOC_PARTITION
 
 write_config() {
-  local base=17000 cpus=${CPUS:-4}
+  local base=17000 node cpus=${CPUS:-4}
   chmod 755 "$cluster"
-  printf '127.0.0.1 localhost n1 n2 n3 n4 %s\n' "$(hostname -s)" > "$cluster/hosts"
+  printf '127.0.0.1 localhost\n10.91.0.1 %s\n' "$(hostname -s)" > "$cluster/hosts"
+  for node in 1 2 3 4; do echo "10.91.0.1$node n$node" >> "$cluster/hosts"; done
   mount --bind "$cluster/hosts" /etc/hosts
   mkdir -p "$cluster"/{state,munge,log} "$cluster"/spool.n{1,2,3,4}
   dd if=/dev/urandom of="$cluster/munge/key" bs=128 count=1 status=none
@@ -38,7 +42,7 @@ write_config() {
   mknod "$cluster/gpu0" c 1 3 && mknod "$cluster/gpu1" c 1 5 || skip "no device files can be made here"
   cat > "$SLURM_CONF" << CONF
 ClusterName=test
-SlurmctldHost=$(hostname -s)(127.0.0.1)
+SlurmctldHost=$(hostname -s)(10.91.0.1)
 SlurmctldPort=$base
 SlurmUser=root
 SlurmdUser=root
@@ -70,12 +74,36 @@ MinJobAge=60
 InactiveLimit=0
 SlurmdParameters=config_overrides
 GresTypes=gpu
-NodeName=n[1-4] NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=[$((base + 1))-$((base + 4))] CPUs=$cpus RealMemory=1000 Gres=gpu:2 State=UNKNOWN
+NodeName=n[1-4] NodeHostname=$(hostname -s) NodeAddr=n[1-4] Port=[$((base + 1))-$((base + 4))] CPUs=$cpus RealMemory=1000 Gres=gpu:2 State=UNKNOWN
 PartitionName=low Nodes=n[1-4] Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=3 MaxTime=60 DefaultTime=10 OverSubscribe=NO
 PartitionName=high Nodes=n[1-4] PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10 OverSubscribe=NO
 CONF
   echo "NodeName=n[1-4] Name=gpu Count=2 File=$cluster/gpu[0-1]" > "$cluster/gres.conf"
 }
+
+dslaunch="$DS_BIN/dslaunch"
+work=$cluster/work
+mkdir "$work"
+cd "$work" || exit 1
+export DSLAUNCH_RUNTIME_DIR="$work/.sockets"
+
+die() {
+  echo "FAILED: $*"
+  for file in out err; do
+    [ ! -s "$work/$file" ] || { echo "--- $file"; head -c 3000 "$work/$file"; }
+  done
+  squeue -l
+  exit 1
+}
+
+# run COMMAND...: standard output to the file out, standard error to err, exit code to rc.
+run() {
+  rc=0
+  "$@" > "$work/out" 2> "$work/err" < /dev/null || rc=$?
+}
+
+# expect CODE WHAT: the last run ended so.
+expect() { [ "$rc" = "$1" ] || die "$2: exit code $rc, not $1"; }
 
 # until_true SECONDS COMMAND...
 until_true() {

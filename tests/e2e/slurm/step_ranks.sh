@@ -2,8 +2,10 @@
 # Under srun itself: dslaunch and dsrunner take their rank from the step; scripts, shells and steps of one task do not.
 set -u
 source "$(dirname "$0")/cluster.sh"
-source "$DS_SOURCE/tests/support/checks.sh"
 start_cluster
+# One allocation for all steps: a job of its own takes Slurm a second each.
+salloc --quiet --no-shell -N4 --ntasks-per-node=4 || die "salloc"
+export SLURM_JOB_ID=$(squeue -h -o %A)
 
 # A rank's variables, one line a rank, by rank.
 show='echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK $MASTER_ADDR:$MASTER_PORT $DSLAUNCH_EPOCH $SLURMD_NODENAME'
@@ -16,7 +18,7 @@ port=$(sed -n 's/.*n1:\([0-9]*\) .*/\1/p' out | sort -u)
 [ "$port" -ge 16384 ] && [ "$port" -lt 32768 ] || die "MASTER_PORT $port"
 
 # Other numbers, in the order of a cyclic distribution, and with what the user sets.
-MASTER_PORT=29511 run srun -N2 -n4 -m cyclic "$dslaunch" -x WORD=yes -- bash -c 'echo $RANK $LOCAL_RANK $NODE_RANK $MASTER_PORT $WORD'
+MASTER_PORT=29511 run srun -N2 -n4 --ntasks-per-node=2 -m cyclic "$dslaunch" -x WORD=yes -- bash -c 'echo $RANK $LOCAL_RANK $NODE_RANK $MASTER_PORT $WORD'
 expect 0 "srun -m cyclic"
 [ "$(sort out | tr '\n' ';')" = "0 0 0 29511 yes;1 0 1 29511 yes;2 1 0 29511 yes;3 1 1 29511 yes;" ] || die "cyclic ranks"
 
@@ -38,10 +40,10 @@ expect 0 "a launcher in a step of one task"
 tiny=(configs/tiny.toml train.steps=6)
 cd "$DS_SOURCE" || exit 1
 loss() { grep -o 'loss [0-9.]*' "$1" | tail -n 1; }
-run srun -N4 -n4 "$DS_BIN/dsrunner" "${tiny[@]}" "run.dir=$work/step"
+run srun -N4 -n4 "$DS_BIN/dsrunner" "${tiny[@]}" "log.dir=$work/step"
 expect 0 "srun dsrunner"
 cp "$work/out" "$work/step.out"
-run "$dslaunch" -n 4 "${tiny[@]}" "run.dir=$work/here"
+run "$dslaunch" -n 4 "${tiny[@]}" "log.dir=$work/here"
 expect 0 "dslaunch -n 4"
 [ -n "$(loss "$work/out")" ] && [ "$(loss "$work/out")" = "$(loss "$work/step.out")" ] || die "loss: $(loss "$work/step.out"), not $(loss "$work/out")"
 echo "ok: ranks of a step; $(loss "$work/out")"
