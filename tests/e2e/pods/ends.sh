@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# How jobs in pods end, and how they go on: signals, kills, lost nodes, replaced pods.
+#   ends.sh [CASE...]
+set -u
+. "$(dirname "$0")/cases.sh"
+cases_begin
+work='echo up $RANK on $(hostname); trap "echo told $RANK; exit 0" TERM; sleep 300 & wait'
+all_end() { # CODE COUNT
+  local i
+  for ((i = 0; i < $2; i++)); do want_code "$job.$i" "$1"; done
+}
+up() { # COUNT: all ranks run
+  local i
+  for ((i = 0; i < $1; i++)); do until_line 20 "$job.0" "up $i on"; done
+}
+ms_since() { echo $(((${EPOCHREALTIME/./} - $1) / 1000)); }
+
+# SIGTERM to one pod, as its deletion begins: one decision of all, within the grace.
+term_to() {
+  agents indexed 3 -- --grace 5s -- sh -c "$work"
+  up 3
+  local begin=${EPOCHREALTIME/./} i
+  podctl term "$job.$1"
+  all_end 143 3
+  echo "measured: all ended $(ms_since "$begin") ms after the signal"
+  for i in 0 1 2; do want "$job.0" "told $i"; done
+  for i in 0 1 2; do want_report "$job.$i" '"exit_code":143'; done
+}
+case_term_worker() { term_to 2; }
+case_term_root() { term_to 0; }
+# Before there is a job, too.
+case_term_waiting() {
+  agent indexed 0 3 -- -- true
+  agent indexed 1 3 -- -- true
+  until_line 20 "$job.1" 'has joined'
+  podctl term "$job.1"
+  all_end 143 2
+}
+# A rank fails: all pods end with its code, and say whose it was.
+case_rank_fails() {
+  agents jobset 3 -- -- sh -c 'echo up $RANK on $(hostname); [ $RANK != 2 ] || { echo the reason; exit 93; }; sleep 300'
+  all_end 93 3
+  local i
+  for i in 0 1 2; do want_report "$job.$i" '"exit_code":93.*"last_lines":\[.*the reason.*"rank":2|"last_lines":\[.*the reason.*"rank":2'; done
+}
+# SIGKILL to a worker's PID 1, as by the kernel for want of memory.
+case_kill_worker() {
+  agents indexed 3 -- -- sh -c "$work"
+  up 3
+  local begin=${EPOCHREALTIME/./}
+  podctl kill9 "$job.1"
+  want_code "$job.0" 69
+  want_code "$job.2" 69
+  echo "measured: noticed and ended $(ms_since "$begin") ms after the kill"
+  want "$job.0" "$job-1\.$job"
+  want_report "$job.2" "$job-1"
+}
+# The same with restarts: the pod's replacement, at another address, takes its index again.
+case_kill_worker_replaced() {
+  agents indexed 3 -- --max-restarts 1 -- sh -c 'echo up $RANK on $(hostname) time $DSLAUNCH_RESTART_COUNT; [ "$DSLAUNCH_RESTART_COUNT" = 1 ] || sleep 300'
+  up 3
+  podctl replace "$job.1"
+  all_end 0 3
+  want "$job.0" 'up 1 on .* time 1'
+}
+# The root's pod dies; its replacement makes the job anew with the workers that are still there.
+case_kill_root_replaced() {
+  agents statefulset 3 -- --wait 60s -- sh -c 'echo up $RANK on $(hostname) epoch $DSLAUNCH_EPOCH; [ -e /tmp/second ] || [ -e /go/on ] || sleep 300'
+  up 3
+  mkdir -p "$dir/go"
+  podctl replace "$job.0"
+  up 3
+  until_line 20 "$job.1" 'is lost'
+  podctl term "$job.2"
+  all_end 143 3
+}
+# Its root is gone for good: the workers' ranks end at once, the workers at the deadline.
+case_kill_root() {
+  agents indexed 3 -- --wait 6s -- sh -c "$work"
+  up 3
+  podctl kill9 "$job.0"
+  podctl wait 5 "$job.0"
+  podctl delete "$job.0" 0
+  sleep 3
+  local i
+  for i in 1 2; do
+    podctl ps "$job.$i" | grep -q 'sleep 300' && fail "a rank is left in pod $i"
+    want_code "$job.$i" 69
+    want "$job.$i" 'the root .* is lost'
+    want_report "$job.$i" '"exit_code":69'
+  done
+}
+# The network of a worker's node is gone: noticed by heartbeats, within --node-timeout.
+case_partition() {
+  agents indexed 3 -- --node-timeout 3s --wait 6s -- sh -c "$work"
+  up 3
+  local begin=${EPOCHREALTIME/./}
+  podctl partition "$job.2"
+  want_code "$job.0" 69
+  echo "measured: the partition ended the job after $(ms_since "$begin") ms, --node-timeout 3 s"
+  want_code "$job.1" 69
+  want "$job.0" "$job-2\.$job"
+  want_code "$job.2" 69 # on its own: no root within --wait
+  podctl ps "$job.2" | grep -q 'sleep 300' && fail "a rank is left in the lost pod"
+}
+# A node that hangs.
+case_frozen() {
+  agents indexed 2 -- --node-timeout 3s -- sh -c "$work"
+  up 2
+  podctl freeze "$job.1"
+  want_code "$job.0" 69
+  want "$job.0" "$job-1\.$job"
+  podctl kill9 "$job.1"
+}
+# PID 1 ends what its ranks leave behind, and zombies do not gather.
+case_orphans() {
+  agents indexed 2 -- -- sh -c 'for i in 1 2 3 4 5; do setsid sh -c "sleep 0.1 &" & done; sleep 1; ps -eo stat= | grep -c Z; setsid sleep 300 & exit 0'
+  all_end 0 2
+  want_not "$job.0" '\[[01]\] [1-9]'
+}
+
+all="partition kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting rank_fails orphans"
+[ $# -gt 0 ] || set -- $all
+cases_run "${PODS_JOBS:-6}" "$@"

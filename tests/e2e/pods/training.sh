@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Training in the pods of every substrate, without ssh: each run's losses and weights are those of one machine.
+#   training.sh [PODS]      2 for each job unless told
+set -u
+. "$(dirname "$0")/cases.sh"
+count=${1:-2}
+cases_begin
+export DSLAUNCH_CUDA_PLUGIN=none
+mkdir "$dir/work"
+cp "$DS_SOURCE/README.md" "$dir/work/"
+mkdir "$dir/work/configs"
+cp "$DS_SOURCE/configs/tiny.toml" "$dir/work/configs/"
+"$DS_BIN/dslaunch" --host "localhost:$count" "$dir/work/configs/tiny.toml" "log.dir=$dir/one_machine" > "$dir/one_machine.out" 2>&1 ||
+  { echo "FAIL: on one machine: $(cat "$dir/one_machine.out")"; exit 1; }
+facts() { sed -nE 's/^ *("(train_loss|weights_hash|world_size|steps)": .*[^,]),?$/\1/p' "$1/summary.json" 2> /dev/null; }
+[ "$(facts "$dir/one_machine" | wc -l)" = 4 ] || { echo "FAIL: the run on one machine has no results"; exit 1; }
+
+train_in() {
+  local i
+  mkdir "$dir/run.$job"
+  for ((i = count - 1; i >= 0; i--)); do # the root comes last
+    agent "$1" "$i" "$count" --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/work" --mount /runs="$dir/run.$job" -- \
+      /data/configs/tiny.toml log.dir=/runs/run
+  done
+  for ((i = 0; i < count; i++)); do want_code "$job.$i" 0 100; done
+  [ "$(facts "$dir/run.$job/run")" = "$(facts "$dir/one_machine")" ] ||
+    fail "not the results of one machine: $(facts "$dir/run.$job/run" | tr '\n' ' '), expected $(facts "$dir/one_machine" | tr '\n' ' ')"
+  want "$job.0" '\[0\] done after 20 steps'
+  for ((i = 0; i < count; i++)); do want_report "$job.$i" '"exit_code": ?0'; done
+}
+for kind in $substrates; do eval "case_$kind() { train_in $kind; }"; done
+cases_run 4 $substrates
