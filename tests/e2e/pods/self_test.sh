@@ -113,6 +113,13 @@ podctl update keys-0 /etc/keys
 same "a secret after it" "$(podctl exec keys-0 cat /etc/keys/id_rsa)" newer
 same "the environment of exec" "$(podctl exec keys-0 sh -c 'echo $HOSTNAME $HOME $$ | cut -d" " -f1,2')" "keys-0 /root"
 
+# Mounts, files, and a place of one's own.
+podctl create files-0 --mount /data="$dir/keys" --file /etc/mpi/hostfile="$dir/keys/id_rsa" 0444:1000:1000 --tmpfs /scratch \
+  --workdir /scratch -- sh -c 'pwd; touch /data/made here /etc/mine; stat -c "%a %u" /etc/mpi/hostfile; cat /etc/mpi/hostfile'
+podctl wait 10 files-0
+same "mounts" "$(podctl logs files-0 | tr '\n' ' ')" "/scratch 444 1000 newer "
+[ -e "$dir/keys/made" ] && [ ! -e /etc/mine ] || fail "what a pod writes goes to its mounts, and nowhere else"
+
 # Another cluster beside this one, with a pod of the same name and address; then its end.
 one=$PODS
 pods_up "$dir/two" || exit 1
