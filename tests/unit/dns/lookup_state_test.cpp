@@ -115,6 +115,15 @@ TEST_CASE("a later candidate's address is found") {
   CHECK(look.end().addresses[1].size() == 16);
 }
 
+TEST_CASE("a name of the search list's second domain costs four queries") {
+  Look look(kPodNames);
+  look.both(0, kNxDomain);
+  look.answer(RecordType::a, 0, "10.1.0.1");
+  look.answer(RecordType::aaaa, 0, "");
+  REQUIRE(look.over());
+  CHECK(look.queries() == 4);
+}
+
 TEST_CASE("no address, says the server: another text than NXDOMAIN") {
   Look look({"g"});
   look.both(0, 0);
