@@ -1,6 +1,7 @@
 // Command line -> hosts -> placement -> job.
 #include "launcher/main/main_command.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "launcher/main/job_parts.h"
 #include "launcher/main/start_job.h"
 #include "launcher/main/step_rank.h"
+#include "launcher/pods/first_process.h"
+#include "launcher/routes/await_hosts.h"
 #include "launcher/routes/find_hosts.h"
 
 namespace ds::launcher {
@@ -28,6 +31,7 @@ int run_main_command(int argc, char** argv) {
   if (options.action == Options::Action::show_version) return print(version_text());
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
+  if (const std::optional<int> code = go_on_below_first_process()) return *code;
   const EnvList own = own_variables();
   const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
   JobEnvironment environment = job_environment(options.env, given, own);
@@ -50,6 +54,7 @@ int run_main_command(int argc, char** argv) {
     const int code = check_config(program.argv, program.working_directory, placed.placement, here);
     if (code != 0) return code;
   }
+  if (in_pod()) await_nodes(placed.placement, options.reach, kAwaitLimit);
   return start_job(options, std::move(placed), std::move(programs), std::move(environment));
 }
 

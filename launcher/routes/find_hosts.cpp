@@ -9,6 +9,7 @@
 #include "launcher/hosts/host_word.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/job/node_probe.h"
+#include "launcher/routes/await_hosts.h"
 #include "launcher/routes/routes.h"
 
 namespace ds::launcher {
@@ -51,6 +52,7 @@ void find_auto_slots(std::vector<Host>& hosts, const ReachOptions& reach) {
     others.push_back(unknown[i]);
     ways.push_back(routes.by_host[i]);
   }
+  if (in_pod()) await_hosts(others, reach, kAwaitLimit);
   std::vector<Hello> hellos;
   if (!others.empty()) hellos = probe_hosts(io, others, ways, start_timeout(reach));
   std::size_t asked = 0;

@@ -90,6 +90,10 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   return routes;
 }
 
+bool goes_by_ssh(const ReachOptions& options) {
+  return options.transport != TransportChoice::local && program_words(options).empty();
+}
+
 std::chrono::milliseconds start_timeout(const ReachOptions& options) {
   return options.connect_timeout + kStartMargin;
 }

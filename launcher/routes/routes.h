@@ -24,6 +24,9 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
                    const ReachOptions& options,
                    std::chrono::milliseconds node_timeout = std::chrono::seconds(8));
 
+/// Whether other hosts are reached by ssh.
+bool goes_by_ssh(const ReachOptions& options);
+
 /// Without any node getting further for so long, those that are not ready are bad.
 std::chrono::milliseconds start_timeout(const ReachOptions& options);
 

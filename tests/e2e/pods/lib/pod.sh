@@ -31,6 +31,7 @@ pods_options() {
       --workdir) workdir=$2; shift 2 ;;
       --env) variables+=("$2"); shift 2 ;;
       --mount) mounts+=("bind"$'\t'"${2%%=*}"$'\t'"${2#*=}"); shift 2 ;;
+      --mount-ro) mounts+=("robind"$'\t'"${2%%=*}"$'\t'"${2#*=}"); shift 2 ;;
       --secret | --config) mounts+=("volume"$'\t'"${2%%=*}"$'\t'"${2#*=}"$'\t'"${3}"); shift 3 ;;
       --file) mounts+=("file"$'\t'"${2%%=*}"$'\t'"${2#*=}"$'\t'"${3}"); shift 3 ;;
       --tmpfs) mounts+=("tmpfs"$'\t'"$2"); shift 2 ;;

@@ -48,9 +48,10 @@ make_mounts() {
   group=$(< "$pod/group")
   while IFS=$'\t' read -r kind path source mode; do
     case $kind in
-      bind)
+      bind | robind)
         if [ -d "$source" ]; then mkdir -p ".$path"; else mkdir -p "$(dirname ".$path")"; : > ".$path"; fi
         mount --bind "$source" ".$path"
+        [ "$kind" = bind ] || mount -o remount,bind,ro ".$path"
         ;;
       volume)
         mkdir -p ".$path"
