@@ -63,7 +63,7 @@ constexpr Def kJob[] = {
        check_image(given.value);
        words.wish.image = given.value;
      }},
-    {{"--max-restarts", "N", "of the ranks, as dslaunch has it (default: 3)"},
+    {{"--max-restarts", "N", "of the ranks, as dslaunch has it (default: 3; trainjob-torch: 0)"},
      [](Given& words, const GivenOption& given) {
        words.wish.max_restarts = number_value(given, 0, kMostRestarts);
      }},

@@ -42,7 +42,7 @@ struct ManifestWish {
   int cpus = 0;                        // of a node; 0: nothing is said
   std::string memory;                  // of a node, as 64Gi; empty: nothing is said
   int leave_seconds = 120;             // from TERM of a pod to its KILL
-  int max_restarts = 3;
+  std::optional<int> max_restarts;
   std::string token_secret;              // empty: NAME-token
   std::optional<std::string> new_token;  // a Secret that holds it is part of the manifest
   std::vector<PodClaim> claims;

@@ -155,27 +155,27 @@ std::vector<Yaml> trainjob(const ManifestWish& wish) {
   return {runtime(wish), train_job(wish, kRuntime, std::move(trainer), {"node", "launcher"})};
 }
 
-/// torchrun starts `dsrunner train.toml` as it would start a program of the user's.
+/// Every pod starts the ranks of its own node; what they say to each other is proven by the job
+/// key.
 std::vector<std::string> torchrun_command(const ManifestWish& wish) {
   std::vector<std::string> words = {"torchrun"};
-  if (wish.max_restarts > 0) words.push_back(fmt::format("--max-restarts={}", wish.max_restarts));
-  words.emplace_back("--no-python");
+  if (wish.max_restarts) words.push_back(fmt::format("--max-restarts={}", *wish.max_restarts));
   words.insert(words.end(), wish.options.begin(), wish.options.end());
+  if (!wish.command.empty()) words.emplace_back("--no-python");
   const std::vector<std::string> job = job_words(wish);
-  if (wish.command.empty()) words.emplace_back("dsrunner");
   words.insert(words.end(), job.begin() + (wish.command.empty() ? 0 : 1), job.end());
   return words;
 }
 
 std::vector<Yaml> trainjob_torch(const ManifestWish& wish) {
-  Yaml::List env = {field_variable("POD_IP", "status.podIP"),
-                    field_variable("POD_UID", "metadata.uid"), token_variable(wish)};
+  Yaml::List env;
+  if (wish.command.empty()) env.push_back(secret_variable(wish, "DSLAUNCH_JOB_KEY"));
   add_wished_variables(wish, env);
   Yaml::Map trainer = {{"image", wish.image},
                        {"command", container_words(torchrun_command(wish))},
                        {"numNodes", wish.nodes},
-                       {"numProcPerNode", wish.slots},
-                       {"env", env}};
+                       {"numProcPerNode", wish.slots}};
+  if (!env.empty()) trainer.emplace_back("env", env);
   return {train_job(wish, "torch-distributed", std::move(trainer), {"node"})};
 }
 

@@ -17,7 +17,8 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
 
 Yaml::Map agent_container(const ManifestWish& wish, const std::string& peers, bool long_running) {
   Yaml::List env = {field_variable("POD_IP", "status.podIP"),
-                    field_variable("POD_UID", "metadata.uid"), token_variable(wish)};
+                    field_variable("POD_UID", "metadata.uid"),
+                    secret_variable(wish, "DSLAUNCH_TOKEN")};
   add_wished_variables(wish, env);
   Yaml::Map container = {
       {"name", "node"},
@@ -67,7 +68,8 @@ std::vector<std::string> job_words(const ManifestWish& wish) {
 
 std::vector<std::string> job_options(const ManifestWish& wish) {
   std::vector<std::string> words;
-  if (wish.max_restarts > 0) words = {"--max-restarts", std::to_string(wish.max_restarts)};
+  const int restarts = wish.max_restarts.value_or(3);
+  if (restarts > 0) words = {"--max-restarts", std::to_string(restarts)};
   append(words, wish.options);
   return words;
 }
@@ -107,9 +109,9 @@ std::string token_secret(const ManifestWish& wish) {
   return wish.token_secret.empty() ? wish.name + "-token" : wish.token_secret;
 }
 
-Yaml::Map token_variable(const ManifestWish& wish) {
+Yaml::Map secret_variable(const ManifestWish& wish, const std::string& name) {
   const Yaml key = yaml_map({{"name", token_secret(wish)}, {"key", "token"}});
-  return {{"name", "DSLAUNCH_TOKEN"}, {"valueFrom", yaml_map({{"secretKeyRef", key}})}};
+  return {{"name", name}, {"valueFrom", yaml_map({{"secretKeyRef", key}})}};
 }
 
 Yaml::Map field_variable(const std::string& name, const std::string& path) {

@@ -22,7 +22,8 @@ std::vector<std::string> launcher_command(const ManifestWish& wish);
 Yaml container_words(const std::vector<std::string>& words);
 
 std::string token_secret(const ManifestWish& wish);
-Yaml::Map token_variable(const ManifestWish& wish);
+/// A variable with the token.
+Yaml::Map secret_variable(const ManifestWish& wish, const std::string& name);
 Yaml::Map field_variable(const std::string& name, const std::string& path);
 /// Those of -x.
 void add_wished_variables(const ManifestWish& wish, Yaml::List& env);

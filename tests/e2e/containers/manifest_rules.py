@@ -222,8 +222,9 @@ class Checker:
         self.need(known, f"no runtime {runtime}")
         if runtime in STOCK_RUNTIMES:
             self.need(spec["trainer"]["command"][0] == "torchrun", "not torchrun")
-            env = [e["name"] for e in spec["trainer"]["env"]]
-            self.need({"POD_IP", "POD_UID", "DSLAUNCH_TOKEN"} <= set(env), "no token for the agents")
+            env = [e["name"] for e in spec["trainer"].get("env", [])]
+            trains = any(w.endswith(".toml") for w in spec["trainer"]["command"])
+            self.need(trains == ("DSLAUNCH_JOB_KEY" in env), "no key for the ranks")
         jobs = {j["name"] for p in spec["runtimePatches"]
                 for j in p["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]}
         self.need(jobs == ({"node"} if runtime in STOCK_RUNTIMES else {"node", "launcher"}),

@@ -101,7 +101,7 @@ BROKEN = [
     ("trainjob.yaml", "name: dslaunch-distributed\n  trainer", "name: dslaunch\n  trainer", "no runtime"),
     ("trainjob.yaml", "fsGroup: 1000", "fsGroup: 0", "uid 1000"),
     ("trainjob.yaml", "port: 2222", "port: 22", "probe"),
-    ("trainjob-torch.yaml", "DSLAUNCH_TOKEN", "TOKEN", "no token"),
+    ("trainjob-torch.yaml", "DSLAUNCH_JOB_KEY", "JOB_KEY", "no key"),
 ]
 
 
