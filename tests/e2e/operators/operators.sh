@@ -3,10 +3,11 @@
 #   op_up DIR                     a cluster whose pods have the image: sshd's settings, mpirun and its like, the tiny model
 #   mpi_operator JOB IMPL WORKERS SLOTS        MPIJob v2beta1; IMPL: OpenMPI, Intel, MPICH; AS_WORKER=1: runLauncherAsWorker
 #   trainer_mpi JOB NODES SLOTS                TrainJob of the MPI runtime: launcher and nodes, uid 1000, port 2222
+#   trainer_torch JOB NODES SLOTS              its stock torch runtime; torch_node K COMMAND... starts pod K
 #   et_operator JOB WORKERS SLOTS              etjob: one service a worker; ATTACH=kubexec: without ssh
 #   volcano JOB WORKERS SLOTS                  Volcano's plugins svc and ssh
-# Each leaves the options of podctl create in the arrays `launcher` and `worker`, and the names of its pods in `workers`;
-# op_workers creates those. Images are the test's own: nothing of an operator's image is here.
+# Each leaves the options of podctl create in the arrays `launcher` and `worker`, the names of its pods in `workers`, and the
+# list's place in `hostfile`, the launcher pod's in `launcher_name`; op_workers creates the workers. Images are the test's own: nothing of an operator's image is here.
 
 . "$DS_SOURCE/tests/e2e/pods/podctl.sh"
 . "$DS_SOURCE/tests/e2e/operators/volumes.sh"
@@ -65,7 +66,7 @@ op_worker() {
 mpi_operator() {
   job=$1
   local impl=$2 count=$3 slots=$4 i name colon=" slots="
-  op_service=job workers=()
+  op_service=job workers=() hostfile=/etc/mpi/hostfile launcher_name=$1-launcher
   op_key ec521
   [ "$impl" = OpenMPI ] || colon=:
   : > "$op_dir/$job/hostfile"
@@ -111,7 +112,7 @@ op_secret() {
 trainer_mpi() {
   job=$1
   local nodes=$2 slots=$3 i
-  op_service=job workers=()
+  op_service=job workers=() hostfile=/etc/mpi/hostfile launcher_name=$1-launcher-0-0
   op_key ec521
   echo "$job-launcher-0-0.$job slots=$slots" > "$op_dir/$job/hostfile"
   for ((i = 0; i < (nodes > 1 ? nodes - 1 : 1); i++)); do # numNodes 1 is a launcher and a node all the same
@@ -128,10 +129,26 @@ trainer_mpi() {
     --env OMPI_MCA_orte_set_default_slots="$slots")
 }
 
+# trainer_torch JOB NODES SLOTS: the stock torch-distributed runtime: every pod runs the command itself, there is no launcher.
+trainer_torch() {
+  job=$1 torch_nodes=$2 torch_slots=$3
+  local i
+  op_service=job workers=()
+  for ((i = 0; i < torch_nodes; i++)); do workers+=("$job-node-0-$i"); done
+}
+# torch_node K COMMAND...
+torch_node() {
+  local index=$1
+  shift
+  podctl create "$job-node-0-$index" "${op_image[@]}" --subdomain "$job" --env PET_NNODES="$torch_nodes" \
+    --env PET_NPROC_PER_NODE="$torch_slots" --env PET_NODE_RANK="$index" --env JOB_COMPLETION_INDEX="$index" \
+    --env PET_MASTER_ADDR="$job-node-0-0.$job" --env PET_MASTER_PORT=29500 -- "$@"
+}
+
 et_operator() {
   job=$1
   local count=$2 slots=$3 i name
-  op_service=own workers=()
+  op_service=own workers=() hostfile=/job/hostfile launcher_name=$1-launcher
   op_key rsa1024
   printf 'StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n' > "$op_dir/$job/secret/config"
   for ((i = 0; i < count; i++)); do
@@ -160,7 +177,7 @@ et_operator() {
 volcano() {
   job=$1
   local count=$2 slots=$3 i hosts=
-  op_service=job workers=()
+  op_service=job workers=() hostfile=/etc/volcano/worker.host launcher_name=$1-master-0
   op_key rsa2048
   { printf 'StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n'
     printf 'Host %s\n  HostName %s.%s\n' "$job-master-0" "$job-master-0" "$job"; } > "$op_dir/$job/secret/config"

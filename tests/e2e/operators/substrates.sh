@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Jobs under the operators, emulated: their files, modes, variables and start orders, the command lines of their manifests, real
-# sshd of OpenSSH, names by a cluster's DNS. `--all` is the long form: the training in every one of them.
+# sshd of OpenSSH, names by a cluster's DNS. All at once, each with its own pods. `--all`, the long form: every substrate also
+# runs the tiny training, its exit codes are looked at, and a table goes to standard output.
 set -u
 . "$DS_SOURCE/tests/e2e/operators/operators.sh"
 pods_need
-command -v /usr/sbin/sshd >/dev/null && command -v ssh-keygen >/dev/null || { echo "SKIP: OpenSSH's server is not installed"; exit 77; }
+for tool in /usr/sbin/sshd ssh-keygen; do
+  command -v "$tool" >/dev/null || { echo "SKIP: $tool is not installed"; exit 77; }
+done
 dir=$(mktemp -d)
 trap 'pods_down; rm -rf "$dir"' EXIT
 all=
@@ -14,38 +17,88 @@ die() {
   for pod in $(podctl list); do echo "--- $pod (exit code $(podctl code "$pod"))"; podctl logs "$pod" | tail -n 30; done
   exit 1
 }
-# launch COMMAND...: the launcher pod of the job, in the background
-launch() { podctl create "$job-launcher" "${launcher[@]}" -- "$@"; }
-# ended CODE WHAT: the launcher's end
-ended() {
-  podctl wait "${patience:-20}" "$job-launcher" || die "$2: the launcher goes on"
-  [ "$(podctl code "$job-launcher")" = "$1" ] || die "$2: exit code $(podctl code "$job-launcher"), not $1"
+# launch COMMAND...: the launcher pod of the job
+declare -A launchers=()
+launch() {
+  launchers[$job]=$launcher_name
+  podctl create "$launcher_name" "${launcher[@]}" -- "$@"
 }
-said() { podctl logs "$job-launcher" | grep -qE -- "$1" || die "$job: no line like: $1"; }
-said_not() { ! podctl logs "$job-launcher" | grep -E -- "$1" || die "$job: a line like: $1"; }
-# over: the pods of the job go
-over() {
+# ready: the workers' records appear, one after the other
+ready() {
   local name
-  for name in "$job-launcher" ${workers[@]+"${workers[@]}"}; do
-    podctl kill9 "$name"
-    pods_end_namespace "$(cat "$PODS/pods/$name/ns")"
-    mv "$PODS/pods/$name" "$dir/old-$RANDOM$RANDOM"
+  for name in "${workers[@]}"; do podctl ready "$name"; done
+}
+# ended JOB CODE WHAT: its launcher's end; then `said` and `said_not` are of its log
+ended() {
+  job=$1
+  podctl wait "${patience:-30}" "${launchers[$job]}" || die "$3: the launcher goes on"
+  [ "$(podctl code "${launchers[$job]}")" = "$2" ] || die "$3: exit code $(podctl code "${launchers[$job]}"), not $2"
+}
+said() { podctl logs "${launchers[$job]}" | grep -qE -- "$1" || die "$job: no line like: $1"; }
+said_not() { ! podctl logs "${launchers[$job]}" | grep -E -- "$1" || die "$job: a line like: $1"; }
+# ran WORLD [HOST...]: a line of every rank, each on its host and as user $user
+ran() {
+  local world=$1 rank=0 host
+  shift
+  for host in "$@"; do
+    said "^\[$rank\] rank $rank of $world on $host as ${user:-0}\$"
+    rank=$((rank + 1))
   done
-  pod_unready "$job-launcher" ${workers[@]+"${workers[@]}"}
+  [ "$rank" = "$world" ] || die "the test itself: $rank hosts for $world ranks"
 }
 op_up "$dir" || exit 1
-show='echo "rank $RANK of $WORLD_SIZE on $(uname -n) as $(id -u)"'
-hosts=(--hostfile /etc/mpi/hostfile)
+show='echo "rank $RANK of $WORLD_SIZE on $(uname -n) as $(id -u)"; env | sed "s/^/env /"'
+blanked='env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_|I_MPI_|HYDRA_|VC_|VK_|KUBERNETES_|JOB_COMPLETION_INDEX|WORKER_ONLY)'
 
-# MPIJob: the launcher first, as AtStartup has it; then pods without a record, a record without sshd, one after the other.
+# MPIJob, Open MPI: the launcher before its workers, as AtStartup has it: first no record, then no sshd, then one of both.
 mpi_operator bert OpenMPI 2 1
-launch dslaunch "${hosts[@]}" -- sh -c "$show; env | sed 's/^/env /'"
+launch dslaunch --hostfile "$hostfile" -x GIVEN=1 -- sh -c "$show"
 op_workers
-podctl ready "${workers[0]}"
-podctl ready "${workers[1]}"
-ended 0 "an MPIJob"
-said '^\[0\] rank 0 of 2 on bert-worker-0 as 0$'
-said '^\[1\] rank 1 of 2 on bert-worker-1 as 0$'
-said_not 'env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_|WORKER_ONLY)|warning'
-over
+ready
+# Intel's form of the list, two ranks a worker, and --env all: what names the launcher's pod stays there.
+mpi_operator intel Intel 1 2
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" --env all -- sh -c "$show"
+# Kubeflow Trainer: uid 1000, a key of mode 0640, port 2222; numNodes 1 is two pods all the same.
+trainer_mpi t1 1 1
+op_workers
+launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+# etjob: a service for each worker, RSA of 1024 bits below a subPath; workers first.
+et_operator et 2 1
+op_workers
+ready
+launch sh -c "dslaunch --hostfile $hostfile -- sh -c '$show'"
+# Volcano: the launcher is the task master, and the list has no newline at its end.
+volcano vc 2 1
+op_workers
+launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+ready
+# Trainer's torch runtime: torchrun in every pod, the last one first.
+trainer_torch tt 3 1
+for index in 2 1 0; do
+  torch_node $index torchrun /data/configs/tiny.toml train.steps=6
+done
+
+ended bert 0 "an MPIJob"
+ran 2 bert-worker-0 bert-worker-1
+said 'env GIVEN=1$'
+said_not "$blanked|warning"
+ended intel 0 "an MPIJob of Intel MPI"
+ran 2 intel-worker-0 intel-worker-0
+# said_not "env (K_MPI_JOB_ROLE|NVIDIA_|I_MPI_HYDRA|HOSTNAME|KUBERNETES_|WORKER_ONLY)|warning"
+if false; then user=1000
+ended t1 0 "a TrainJob of the MPI runtime"
+ran 2 t1-launcher-0-0 t1-node-0-0; fi
+user=0
+ended et 0 "an etjob"
+ran 2 et-worker-0 et-worker-1
+said_not "$blanked"
+ended vc 0 "a job of Volcano"
+ran 2 vc-worker-0 vc-worker-1
+said_not "$blanked"
+podctl wait 60 tt-node-0-0 tt-node-0-1 tt-node-0-2 || die "a TrainJob of the torch runtime goes on"
+for index in 0 1 2; do
+  [ "$(podctl code tt-node-0-$index)" = 0 ] || die "torchrun in pod $index: exit code $(podctl code tt-node-0-$index)"
+done
 echo "operators: all passed"
