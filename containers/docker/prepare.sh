@@ -14,6 +14,7 @@ for name in torchrun mpirun mpiexec mpiexec.hydra deepspeed; do ln -s "$here/bin
 mv /usr/sbin/sshd /usr/sbin/sshd.openssh
 install -m 755 "$here/ssh/sshd" /usr/sbin/sshd
 install -m 644 "$here/ssh/sshd_config" /etc/ssh/sshd_config
+install -D -m 644 "$here/ssh/ssh_config" /etc/ssh/ssh_config.d/dslaunch.conf
 install -m 644 -o mpiuser -g mpiuser "$here/ssh/mpiuser.sshd_config" /home/mpiuser/.sshd_config
 install -d -m 755 /run/sshd
 install -d -m 700 /root/.ssh

@@ -16,34 +16,26 @@ op_up() {
   local name
   op_dir=$1
   pods_up "$op_dir/pods" || return 1
-  mkdir -p "$op_dir/empty" "$op_dir/names" "$op_dir/data/configs" "$op_dir/home"
+  mkdir -p "$op_dir/empty" "$op_dir/names" "$op_dir/data/configs"
   for name in mpirun mpiexec mpiexec.hydra torchrun deepspeed; do
     ln -s /opt/dslaunch/bin/dslaunch "$op_dir/names/$name"
   done
   cp "$DS_SOURCE/configs/tiny.toml" "$op_dir/data/configs/"
   cp "$DS_SOURCE/README.md" "$op_dir/data/"
-  # The image: a pod's mounts are not what StrictModes likes, and its host key is the job's where one is mounted.
-  cat > "$PODS/image/etc/ssh/sshd_config" << 'END'
-Port 22
-Port 2222
-HostKey /root/.ssh/id_rsa
-HostKey /etc/ssh/ssh_host_ed25519_key
-StrictModes no
-UsePAM no
-PrintMotd no
-PidFile /run/sshd.pid
-END
-  printf 'Host *\n  Port 2222\n' > "$PODS/image/etc/ssh/ssh_config"
-  rm -rf "$PODS/image/etc/ssh/ssh_config.d" "$PODS/image/etc/ssh/sshd_config.d"
-  ssh-keygen -q -t ed25519 -N '' -C '' -f "$PODS/image/etc/ssh/ssh_host_ed25519_key"
-  cat > "$op_dir/home/.sshd_config" << 'END'
-Port 2222
-HostKey /home/mpiuser/.ssh/id_rsa
-StrictModes no
-UsePAM no
-PidFile /home/mpiuser/sshd.pid
-END
-  op_image=(--mount-ro /usr/local/bin="$op_dir/names" --mount-ro /data="$op_dir/data" --mount-ro /run/sshd="$op_dir/empty" --workdir /tmp)
+  # The image, as containers/docker/prepare.sh makes it; OpenSSH's sshd lies elsewhere, since /usr is this machine's.
+  local ssh=$DS_SOURCE/containers/docker/ssh
+  rm -rf "$PODS"/image/etc/ssh/*
+  mkdir -p "$PODS/image/etc/ssh/ssh_config.d" "$op_dir/openssh"
+  cp /usr/sbin/sshd "$op_dir/openssh/sshd.openssh"
+  sed 's,^real=.*,real=/opt/openssh/sshd.openssh,' "$ssh/sshd" > "$op_dir/openssh/sshd"
+  grep -q '^real=/opt/openssh' "$op_dir/openssh/sshd" || { echo "the image's sshd has another form" >&2; return 1; }
+  chmod 755 "$op_dir/openssh/sshd"
+  cp "$ssh/sshd_config" "$PODS/image/etc/ssh/sshd_config"
+  cp "$ssh/ssh_config" "$PODS/image/etc/ssh/ssh_config.d/dslaunch.conf"
+  echo 'Include /etc/ssh/ssh_config.d/*.conf' > "$PODS/image/etc/ssh/ssh_config" # as Debian's
+  op_image=(--mount-ro /usr/local/bin="$op_dir/names" --mount-ro /opt/openssh="$op_dir/openssh"
+    --mount-ro /usr/sbin/sshd="$op_dir/openssh/sshd" --mount-ro /data="$op_dir/data" --mount-ro /run/sshd="$op_dir/empty" --workdir /tmp
+    --file /home/mpiuser/.sshd_config="$ssh/mpiuser.sshd_config" 0644:1000:1000)
 }
 
 # op_key KIND: the Secret of a job, as id_rsa, id_rsa.pub, authorized_keys in its folder `secret`.
@@ -121,7 +113,7 @@ trainer_mpi() {
   done
   volume_write "$op_dir/$job/etc-mpi" 0644 1000 hostfile@0444="$op_dir/$job/hostfile"
   volume_write "$op_dir/$job/ssh-auth" 0640 1000 $(op_secret)
-  worker=("${op_image[@]}" --subdomain "$job" --uid 1000 --fsgroup 1000 --file /home/mpiuser/.sshd_config="$op_dir/home/.sshd_config" 0644:1000:1000
+  worker=("${op_image[@]}" --subdomain "$job" --uid 1000 --fsgroup 1000
     --mount-ro /home/mpiuser/.ssh="$op_dir/$job/ssh-auth" --env JOB_COMPLETION_INDEX=0)
   worker_command=(/usr/sbin/sshd -De -f /home/mpiuser/.sshd_config)
   launcher=("${worker[@]}" --mount-ro /etc/mpi="$op_dir/$job/etc-mpi" --env OMPI_MCA_orte_keep_fqdn_hostnames=true

@@ -55,14 +55,10 @@ mpi_operator bert OpenMPI 2 1
 launch dslaunch --hostfile "$hostfile" -x GIVEN=1 -- sh -c "$show"
 op_workers
 ready
-# Intel's form of the list, two ranks a worker, and --env all: what names the launcher's pod stays there.
+# Intel's form of the list, two ranks a worker.
 mpi_operator intel Intel 1 2
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" --env all -- sh -c "$show"
-# Kubeflow Trainer: uid 1000, a key of mode 0640, port 2222; numNodes 1 is two pods all the same.
-trainer_mpi t1 1 1
-op_workers
 launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
 # etjob: a service for each worker, RSA of 1024 bits below a subPath; workers first.
 et_operator et 2 1
@@ -75,8 +71,8 @@ op_workers
 launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
 ready
 # Trainer's torch runtime: torchrun in every pod, the last one first.
-trainer_torch tt 3 1
-for index in 2 1 0; do
+trainer_torch tt 2 1
+for index in 1 0; do
   torch_node $index torchrun /data/configs/tiny.toml train.steps=6
 done
 
@@ -86,19 +82,15 @@ said 'env GIVEN=1$'
 said_not "$blanked|warning"
 ended intel 0 "an MPIJob of Intel MPI"
 ran 2 intel-worker-0 intel-worker-0
-# said_not "env (K_MPI_JOB_ROLE|NVIDIA_|I_MPI_HYDRA|HOSTNAME|KUBERNETES_|WORKER_ONLY)|warning"
-if false; then user=1000
-ended t1 0 "a TrainJob of the MPI runtime"
-ran 2 t1-launcher-0-0 t1-node-0-0; fi
-user=0
+said_not "$blanked|warning"
 ended et 0 "an etjob"
 ran 2 et-worker-0 et-worker-1
 said_not "$blanked"
 ended vc 0 "a job of Volcano"
 ran 2 vc-worker-0 vc-worker-1
 said_not "$blanked"
-podctl wait 60 tt-node-0-0 tt-node-0-1 tt-node-0-2 || die "a TrainJob of the torch runtime goes on"
-for index in 0 1 2; do
+podctl wait 60 tt-node-0-0 tt-node-0-1 || die "a TrainJob of the torch runtime goes on"
+for index in 0 1; do
   [ "$(podctl code tt-node-0-$index)" = 0 ] || die "torchrun in pod $index: exit code $(podctl code tt-node-0-$index)"
 done
 echo "operators: all passed"

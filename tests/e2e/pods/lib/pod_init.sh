@@ -49,7 +49,7 @@ make_mounts() {
   while IFS=$'\t' read -r kind path source mode; do
     case $kind in
       bind | robind)
-        if [ -d "$source" ]; then mkdir -p ".$path"; else mkdir -p "$(dirname ".$path")"; : > ".$path"; fi
+        if [ -d "$source" ]; then mkdir -p ".$path"; else mkdir -p "$(dirname ".$path")"; [ -e ".$path" ] || : > ".$path"; fi
         mount --bind "$source" ".$path"
         [ "$kind" = bind ] || mount -o remount,bind,ro ".$path"
         ;;
