@@ -92,7 +92,10 @@ class Wait {
   void connected_to(std::size_t index, Connected connected) {
     attempts_.erase(index);
     if (connected.socket) {
-      hosts_[index].address = connected.address;
+      Host& host = hosts_[index];
+      std::string name = host.address.empty() ? host.name : host.address;
+      if (name != connected.address) host.found_by = std::move(name);
+      host.address = connected.address;
       state_.on_ready(index);
       return step();
     }

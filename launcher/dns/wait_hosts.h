@@ -24,8 +24,8 @@ struct WaitForHosts {
 
 /// Looks each host up (its `address` where it has one, else its name) on the schedule of
 /// look_schedule.h and connects to its port, until every one has answered once; then each
-/// Host::address is the numeric address that did, so that nothing is looked up again. Runs `io`
-/// meanwhile, which must have no other work.
+/// Host::address is the numeric address that did, and Host::found_by the name it was found by.
+/// Runs `io` meanwhile, which must have no other work.
 /// Errors:  Error{unreachable} when `limit` is over, with a table of all missing hosts, how far
 ///          each got, and a hint.
 void wait_for_hosts(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options);

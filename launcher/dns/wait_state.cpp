@@ -126,14 +126,14 @@ std::string WaitState::hint() const {
       break;
     case WaitStage::no_record:
       return "are these pods running, and does the headless Service select them with "
-             "publishNotReadyAddresses: true? --wait sets how long to wait";
+             "publishNotReadyAddresses: true?";
     case WaitStage::dns_failed:
       return "the name servers of /etc/resolv.conf gave no answer: are they running, and does a "
              "network policy let port 53 through?";
     case WaitStage::no_connection:
       return "does sshd run there on this port, and does a network policy let it through?";
   }
-  return "--wait sets how long to wait";
+  return {};
 }
 
 }  // namespace ds::launcher

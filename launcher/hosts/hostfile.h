@@ -30,6 +30,8 @@ struct Host {
   /// The devices of its slots, when some were chosen: slot i is device devices[i].
   std::vector<int> devices{};
   std::string address{};  // dialled instead of the name
+  /// The name by which `address` was found before the job: looked up anew when it does not answer.
+  std::string found_by{};
 };
 
 /// What `include FILE` leads to.

@@ -55,8 +55,10 @@ void await_hosts(std::span<Host> hosts, const ReachOptions& options,
   wait.limit = limit;
   wait.say = [](const std::string& line) { fmt::print(stderr, "{}", "dslaunch: " + line + "\n"); };
   wait_for_hosts(io, awaited.hosts, wait);
-  for (std::size_t i = 0; i < awaited.hosts.size(); ++i)
+  for (std::size_t i = 0; i < awaited.hosts.size(); ++i) {
     hosts[awaited.indexes[i]].address = awaited.hosts[i].address;
+    hosts[awaited.indexes[i]].found_by = awaited.hosts[i].found_by;
+  }
 }
 
 void await_nodes(Placement& placement, const ReachOptions& options,
@@ -64,7 +66,7 @@ void await_nodes(Placement& placement, const ReachOptions& options,
   std::vector<Host> hosts;
   for (const Node& node : placement.nodes) hosts.push_back(node.host);
   await_hosts(hosts, options, limit);
-  for (std::size_t i = 0; i < hosts.size(); ++i) placement.nodes[i].host.address = hosts[i].address;
+  for (std::size_t i = 0; i < hosts.size(); ++i) placement.nodes[i].host = hosts[i];
 }
 
 bool in_pod() { return std::getenv("KUBERNETES_SERVICE_HOST") != nullptr; }

@@ -26,6 +26,7 @@ class SettingsReader {
     s_.alias = host_.name;
     s_.host_name = chosen_.host_name();
     s_.address = host_.address.empty() ? s_.host_name : host_.address;
+    s_.found_by = host_.found_by;
     s_.port = host_.port != 0 ? host_.port : number("port", 22, 1, 65535);
     s_.user = chosen_.user();
     s_.host_key_alias = text("hostkeyalias");

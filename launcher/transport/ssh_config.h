@@ -44,6 +44,7 @@ struct SshSettings {
   std::string alias;      // as typed
   std::string host_name;  // whose keys are asked for
   std::string address;    // what is looked up and dialled: the hostfile's addr=, or host_name
+  std::string found_by;   // the name of an address found before: Host::found_by
   int port = 22;
   std::string user;
   std::vector<std::string> identity_files;  // in order; the default files when none is configured

@@ -21,11 +21,16 @@ using namespace std::chrono_literals;
 
 constexpr auto kBetweenAttempts = 1s;  // ConnectionAttempts, as ssh
 
-/// Looks the name up and connects.
+/// Looks the name up and connects. Where the address was found before the job and does not answer
+/// any more (a pod that was replaced), the name is looked up anew.
 class StraightWay final : public SshWay {
  public:
   StraightWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
-      : exchange_(exchange), settings_(settings), done_(std::move(done)), timer_(exchange.io) {
+      : exchange_(exchange),
+        settings_(settings),
+        name_(settings.address),
+        done_(std::move(done)),
+        timer_(exchange.io) {
     attempt();
   }
 
@@ -37,11 +42,10 @@ class StraightWay final : public SshWay {
     timer_.async_wait([this, life = std::weak_ptr(life_), limit](const asio::error_code& error) {
       if (error || life.expired()) return;
       life_ = std::make_shared<int>();  // the answer comes too late now
-      fail(stage::kLookUp,
-           fmt::format("looking up {} did not finish within {} s", settings_.address,
-                       std::chrono::duration<double>(limit).count()));
+      fail(stage::kLookUp, fmt::format("looking up {} did not finish within {} s", name_,
+                                       std::chrono::duration<double>(limit).count()));
     });
-    exchange_.resolver.resolve(settings_.address, settings_.port,
+    exchange_.resolver.resolve(name_, settings_.port,
                                [this, life = std::weak_ptr(life_)](Resolved resolved) {
                                  if (!life.expired()) this->resolved(std::move(resolved));
                                });
@@ -50,13 +54,13 @@ class StraightWay final : public SshWay {
   void resolved(Resolved result) {
     timer_.cancel();
     if (result.addresses.empty())
-      return fail(stage::kLookUp, fmt::format("the name {} cannot be looked up: {}",
-                                              settings_.address, result.problem));
+      return fail(stage::kLookUp,
+                  fmt::format("the name {} cannot be looked up: {}", name_, result.problem));
     keep_family(result.addresses);
     if (result.addresses.empty())
-      return fail(stage::kLookUp,
-                  fmt::format("{} has no address of the family that AddressFamily asks for",
-                              settings_.address));
+      return fail(
+          stage::kLookUp,
+          fmt::format("{} has no address of the family that AddressFamily asks for", name_));
     ConnectOptions options;
     options.limit =
         std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()), 1ms);
@@ -77,6 +81,10 @@ class StraightWay final : public SshWay {
 
   void connected(Connected result) {
     attempt_.reset();
+    if (!result.socket && name_ != settings_.found_by && !settings_.found_by.empty()) {
+      name_ = settings_.found_by;
+      return attempt();
+    }
     if (!result.socket && !result.transient && ++attempts_ < settings_.connection_attempts) {
       timer_.expires_after(kBetweenAttempts);
       timer_.async_wait([this, life = std::weak_ptr(life_)](const asio::error_code& error) {
@@ -102,6 +110,7 @@ class StraightWay final : public SshWay {
 
   SshExchange& exchange_;
   const SshSettings& settings_;
+  std::string name_;
   std::function<void(Reached)> done_;
   asio::steady_timer timer_;
   Clock::time_point deadline_;

@@ -86,6 +86,8 @@ TEST_CASE("records that come one by one, a stale one, a port and an address of a
   CHECK(hosts[2].address == "127.0.0.73");
   CHECK(hosts[3].address == "127.0.0.74");
   CHECK(hosts[4].address == "127.0.0.71");
+  CHECK(hosts[2].found_by == "gpt-2.gpt");
+  CHECK(hosts[4].found_by == "elsewhere");
   REQUIRE_FALSE(news.empty());
   CHECK(news[0].find("waiting for 2 of 5 hosts (0 s)") == 0);
   CHECK(news[0].find("gpt-1.gpt: no DNS record (NXDOMAIN from 127.0.0.61)") != std::string::npos);

@@ -1,0 +1,46 @@
+// An address that was found before the job and stops answering: ssh looks the name up anew.
+#include <doctest/doctest.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <optional>
+
+#include "launcher/transport/ssh_way.h"
+
+using namespace ds::launcher;
+using asio::ip::tcp;
+
+namespace {
+
+Reached reached(const SshSettings& settings) {
+  asio::io_context io(1);
+  const auto exchange = std::make_shared<SshExchange>(io, SshOptions{});
+  std::optional<Reached> result;
+  const auto way = find_way(*exchange, settings, {}, [&](Reached end) { result = std::move(end); });
+  while (!result) io.run_one();
+  return std::move(*result);
+}
+
+}  // namespace
+
+TEST_CASE("the name behind an address that does not answer is looked up; a given address is not") {
+  asio::io_context io(1);
+  tcp::acceptor here(io, {asio::ip::make_address("127.0.0.1"), 0});
+  SshSettings settings;
+  settings.host_name = "localhost";
+  settings.port = here.local_endpoint().port();
+  settings.address = "127.0.0.79";
+  const Reached given = reached(settings);
+  CHECK_FALSE(given.socket);
+  CHECK(given.problem.find("127.0.0.79: Connection refused") != std::string::npos);
+
+  settings.found_by = "localhost";
+  const Reached found = reached(settings);
+  CHECK(found.socket);
+  CHECK(found.address == "127.0.0.1");
+
+  settings.found_by = "127.0.0.78";
+  const Reached neither = reached(settings);
+  CHECK_FALSE(neither.socket);
+  CHECK(neither.problem.find("127.0.0.78: Connection refused") != std::string::npos);
+}
