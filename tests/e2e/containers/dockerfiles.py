@@ -175,6 +175,17 @@ def sshd_takes_its_configurations(folder):
                 shutil.rmtree(left)
 
 
+def launcher_is_small(folder):
+    """10 MB at most, as it goes into an image."""
+    small = pathlib.Path(folder) / "dslaunch"
+    if run("strip", "-o", small, BIN / "dslaunch").returncode != 0:
+        skipped.append("size of dslaunch not looked at: no strip")
+        return
+    size = small.stat().st_size
+    assert size < 10_000_000, f"dslaunch has {size} bytes"
+    print(f"dslaunch has {size / 1e6:.1f} MB")
+
+
 def main():
     every, last = set(), set()
     for name in ("Dockerfile.cpu", "Dockerfile.cuda"):
@@ -190,6 +201,7 @@ def main():
     print(f"{len(every)} packages; {count} shared libraries of dsrunner come with them")
     with tempfile.TemporaryDirectory() as folder:
         sshd_takes_its_configurations(folder)
+        launcher_is_small(folder)
     print("both configurations of sshd are sound, with keys of mode 0600 and 0640")
     for line in skipped:
         print("left out:", line)
