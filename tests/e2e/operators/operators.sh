@@ -162,6 +162,7 @@ et_operator() {
   chmod +x "$op_dir/$job/edl/discover_hosts.sh"
   worker=("${op_image[@]}" --not-ready --mount-ro /root/.ssh="$(readlink -f "$op_dir/$job/volume/.ssh")")
   worker_command=(sh -c '/usr/sbin/sshd  && sleep 365d')
+  [ "${ATTACH:-}" != kubexec ] || worker_command=(sh -c 'sleep 365d')
   launcher=("${worker[@]}" --mount-ro /etc/mpi="$op_dir/$job/etc-mpi" --mount /job="$op_dir/$job/job" --mount /etc/edl="$op_dir/$job/edl"
     --env workers="$count" --env gpus="$slots" --env minWorkers=1 --env maxWorkers=9)
 }

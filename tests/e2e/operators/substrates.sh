@@ -93,4 +93,117 @@ podctl wait 60 tt-node-0-0 tt-node-0-1 || die "a TrainJob of the torch runtime g
 for index in 0 1; do
   [ "$(podctl code tt-node-0-$index)" = 0 ] || die "torchrun in pod $index: exit code $(podctl code tt-node-0-$index)"
 done
-echo "operators: all passed"
+[ -n "$all" ] || { echo "operators: all passed"; exit 0; }
+
+# The long form. One substrate after the other, each with new pods.
+rm -rf "$dir/pods.old"
+finish() { # the pods of the job go
+  local name
+  for name in "$launcher_name" ${workers[@]+"${workers[@]}"}; do
+    [ -e "$PODS/pods/$name" ] || continue
+    podctl kill9 "$name"
+    podctl unready "$name"
+    pods_end_namespace "$(cat "$PODS/pods/$name/ns")"
+  done
+}
+row() { echo "| $1 | $2 | $3 |"; }
+patience=90
+steps=20
+echo "| substrate | what | how it went |"
+echo "|---|---|---|"
+# trained JOB SUBSTRATE RANKS: the training is through, with the losses of all
+trained() {
+  ended "$1" 0 "$2"
+  said "^\\[0\\] job +$3 ranks"
+  said "^\\[0\\] done after $steps steps"
+  row "$2" "the tiny training, $3 ranks" "$(podctl logs "${launchers[$1]}" | grep -o "step $steps/$steps  loss [0-9.]*" | head -n 1)"
+}
+train="/data/configs/tiny.toml train.steps=$steps"
+for form in OpenMPI Intel MPICH; do
+  mpi_operator "mpi-${form,,}" $form 2 1
+  launch dslaunch --hostfile "$hostfile" $train
+  op_workers
+  ready
+  trained "$job" "MPIJob, $form, launcher first" 2
+  finish
+done
+et_operator et-train 2 1
+op_workers
+ready
+launch sh -c "dslaunch --hostfile $hostfile $train"
+trained et-train "etjob, ssh, workers first" 2
+finish
+volcano vc-train 3 1
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" $train
+trained vc-train "Volcano, plugins svc and ssh" 3
+finish
+
+# etjob without ssh: kubexec.sh and its kubectl, which enters the pods. The launcher is a process of this machine.
+ATTACH=kubexec
+et_operator et-exec 2 1
+op_workers
+mkdir "$dir/kube"
+cat >"$dir/kube/kubectl" <<END
+#!/bin/bash
+# kubectl exec [-i] POD --container et -- COMMAND...
+export DS_BIN=$DS_BIN DS_SOURCE=$DS_SOURCE PODS=$PODS
+shift
+exec 3</dev/null
+[ "\$1" != -i ] || { shift; exec 3<&0; }
+pod=\$1
+shift 4
+exec "$DS_SOURCE/tests/e2e/pods/podctl" exec "\$pod" "\$@" <&3 3<&-
+END
+chmod 755 "$dir/kube/kubectl"
+sed "s,/opt/kube,$dir/kube," "$dir/$job/etc-mpi/kubexec.sh" >"$dir/kube/kubexec.sh"
+chmod 755 "$dir/kube/kubexec.sh"
+OMPI_MCA_plm_rsh_agent=$dir/kube/kubexec.sh DSLAUNCH_RUNTIME_DIR=$dir/sockets "$DS_BIN/dslaunch" --hostfile "$dir/$job/job/hostfile" \
+  --wdir /tmp -- /opt/dslaunch/bin/dsrunner $train >"$dir/out" 2>"$dir/err" </dev/null || die "etjob by kubexec: $(tail -n 20 "$dir/out" "$dir/err")"
+grep -q "done after $steps steps" "$dir/out" || die "etjob by kubexec: $(tail -n 20 "$dir/out")"
+row "etjob, kubexec.sh" "the tiny training, 2 ranks" "$(grep -o "step $steps/$steps  loss [0-9.]*" "$dir/out" | head -n 1)"
+ATTACH=
+finish
+
+# How a job ends.
+mpi_operator code OpenMPI 2 1
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" -- sh -c '[ $RANK != 1 ] || exit 7; sleep 60'
+ended code 7 "an exit code"
+row "MPIJob" "a rank exits 7" "the launcher's exit code is 7"
+finish
+mpi_operator evict OpenMPI 2 1
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" -- sh -c 'echo up; sleep 600'
+podctl until 20 "$launcher_name" '\[1\] up' || die "evict: no start"
+podctl until 20 "$launcher_name" '\[0\] up' || die "evict: no start"
+began=$SECONDS
+podctl kill9 "${workers[1]}"
+pods_end_namespace "$(cat "$PODS/pods/${workers[1]}/ns")"
+ended evict 69 "an evicted worker"
+took=$((SECONDS - began))
+[ "$(podctl ps "${workers[0]}" | grep -c 'sleep 600')" = 0 ] || die "evict: a rank is left on the other worker"
+row "MPIJob" "a worker is evicted" "the launcher's exit code is 69, $took s later; no rank is left"
+finish
+mpi_operator term OpenMPI 2 1
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" -- sh -c 'echo up; sleep 600'
+podctl until 20 "$launcher_name" '\[1\] up' || die "term: no start"
+podctl until 20 "$launcher_name" '\[0\] up' || die "term: no start"
+podctl term "$launcher_name"
+ended term 143 "TERM to the launcher, which is its pod's first process"
+[ "$(podctl ps "${workers[0]}" | grep -c 'sleep 600')" = 0 ] || die "term: a rank is left"
+row "MPIJob" "TERM to the launcher, its pod's first process" "the launcher's exit code is 143; no rank is left"
+finish
+mpi_operator wait OpenMPI 2 1
+launch dslaunch --hostfile "$hostfile" -- true
+sleep 1
+podctl term "$launcher_name"
+ended wait 143 "TERM while workers are waited for"
+row "MPIJob" "TERM while workers are waited for" "the launcher's exit code is 143"
+finish
+echo "operators: all passed" >&2
