@@ -119,14 +119,14 @@ case_wrong_job() {
   podctl replace "$job.0"
   all_end 0 2
   ranks_ran 2
-  want_not "$other.0" "^wrong job|$job"
+  want_not "$other.0" '\] wrong job|has joined'
   podctl kill9 "$other.0"
 }
 # The same secret, yet another job: refused until the right one is there.
 case_other_job_same_token() {
   local other=$job-other
   job=$other agent indexed 0 2 -- -- true
-  agent indexed 1 2 -- --root "$(podctl ip "$other.0")" --wait 6s -- true
+  agent indexed 1 2 -- --root "$(podctl ip "$other.0")" --wait 6s
   want_code "$job.1" 69
   want "$job.1" "this is the root of job .*$other"
   podctl kill9 "$other.0"
