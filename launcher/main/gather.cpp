@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto kLook = 50ms;  // between two looks at who is here
 constexpr auto kAsk = 1s;     // between two questions whether to give up
 constexpr auto kSayEvery = 10s;
+constexpr auto kLookAhead = 5s;  // of a line, to find out what it says: a look-up takes as long
 constexpr int kSignalBase = 128;
 
 class Gathering {
@@ -60,12 +61,20 @@ class Gathering {
       asked_ = now;
       if (const auto reason = wish_.given_up()) return end(contract::kExitUnreachable, *reason);
     }
+    const std::size_t all = wish_.places.size() + wish_.here;
     if (now - started_ >= wish_.wait)
-      return end(contract::kExitUnreachable,
-                 waiting_line(wish_.places.size(), names, since, wish_.stage_of));
+      return end(contract::kExitUnreachable, waiting_line(all, names, since, wish_.stage_of));
+    const auto ahead = std::min<Clock::duration>(kLookAhead, wish_.wait / 2);
+    const bool line_is_near = now - said_ + ahead >= kSayEvery;
+    const bool end_is_near = now - started_ + ahead >= wish_.wait;
+    if (wish_.look && ((line_is_near && looked_ <= said_) || (end_is_near && !looked_last_))) {
+      looked_ = now;
+      looked_last_ = end_is_near;
+      wish_.look(names);
+    }
     if (now - said_ >= kSayEvery) {
       said_ = now;
-      const std::string line = waiting_line(wish_.places.size(), names, since, wish_.stage_of);
+      const std::string line = waiting_line(all, names, since, wish_.stage_of);
       wish_.say(line);
       server_.tell(line);
     }
@@ -88,6 +97,8 @@ class Gathering {
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;
   Clock::time_point asked_ = started_;
+  Clock::time_point looked_ = started_;
+  bool looked_last_ = false;
   bool done_ = false;
   Gathered result_;
 };
@@ -101,12 +112,10 @@ std::string waiting_line(std::size_t all, const std::vector<std::string>& missin
   for (const std::string& name : missing)
     by_stage[stage_of ? stage_of(name) : std::string()].push_back(name);
   std::string list;
-  for (const auto& [stage, names] : by_stage) {
-    list += (list.empty() ? "" : ", ") + fold_names(names);
-    if (!stage.empty()) list += " (" + stage + ")";
-  }
-  return fmt::format("{} of {} nodes have joined after {} s; missing: {}", all - missing.size(),
-                     all, since.count(), list);
+  for (const auto& [stage, names] : by_stage)
+    list += (list.empty() ? "" : "; ") + fold_names(names) + (stage.empty() ? "" : ": " + stage);
+  return fmt::format("{} of {} nodes are here after {} s; missing: {}", all - missing.size(), all,
+                     since.count(), list);
 }
 
 Gathered gather(asio::io_context& io, JoinServer& server, const GatherWish& wish) {

@@ -16,6 +16,7 @@
 #include "launcher/main/check_config.h"
 #include "launcher/main/gather.h"
 #include "launcher/main/job_request.h"
+#include "launcher/main/missing_stages.h"
 #include "launcher/routes/find_hosts.h"
 #include "launcher/transport/local_transport.h"
 #include "runner/contract.h"
@@ -41,7 +42,9 @@ class JoinedJob {
 
   int run(std::vector<Program> programs, JobEnvironment environment) {
     if (setup_.on_listening) setup_.on_listening(server_, io_);
+    if (setup_.dial_of) stages_.emplace(io_, setup_.dial_of);
     const Gathered gathered = gather(io_, server_, gather_wish());
+    stages_.reset();
     if (gathered.code) {
       say(gathered.reason);
       return finish(*gathered.code, {});
@@ -95,11 +98,17 @@ class JoinedJob {
   GatherWish gather_wish() {
     GatherWish wish{.places = {},
                     .wait = setup_.wait,
+                    .here = setup_.own_place ? 1U : 0U,
+                    .look = {},
                     .stage_of = setup_.stage_of,
                     .given_up = setup_.given_up,
                     .say = [this](const std::string& text) { say(text); }};
     for (const Host& place : setup_.places)
       if (!is_own(place.name)) wish.places.push_back(place.name);
+    if (stages_) {
+      wish.look = [this](const std::vector<std::string>& places) { stages_->look(places); };
+      wish.stage_of = [this](const std::string& place) { return stages_->stage_of(place); };
+    }
     return wish;
   }
 
@@ -168,6 +177,7 @@ class JoinedJob {
   const Background* background_;
   asio::io_context io_;
   std::unique_ptr<Transport> local_;
+  std::optional<MissingStages> stages_;  // while nodes are waited for
   JoinServer server_;
 };
 

@@ -30,6 +30,9 @@ struct JoinedJobSetup {
   std::function<void(JoinServer&, asio::io_context&)> on_listening;
   /// Why a place is still empty, for the lines of waiting: "no DNS record". May be empty.
   std::function<std::string(const std::string& place)> stage_of;
+  /// The name of a place in DNS, which then says how far it is in the lines of waiting, in place of
+  /// stage_of. May be empty.
+  std::function<std::string(const std::string& place)> dial_of;
   /// Asked once a second while nodes are missing: a reason to give up at once. May be empty.
   std::function<std::optional<std::string>()> given_up;
   /// The verdict (JSON of --verdict) and the exit code -> what every node gets as JoinOver::report.
