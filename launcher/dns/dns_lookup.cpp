@@ -90,6 +90,15 @@ std::vector<asio::ip::address> known_addresses(const std::string& name,
   return addresses;
 }
 
+/// What it says when the library has no address either, or none in time.
+DnsResult without_library(const DnsResult& answer, DnsProblem problem, const std::string& text) {
+  if (answer.problem != DnsProblem::none) return answer;  // name servers tell more
+  DnsResult result;
+  result.problem = problem;
+  result.text = text;
+  return result;
+}
+
 }  // namespace
 
 class DnsLookup::Impl : public std::enable_shared_from_this<DnsLookup::Impl> {
@@ -109,6 +118,7 @@ class DnsLookup::Impl : public std::enable_shared_from_this<DnsLookup::Impl> {
     Clock::time_point limit;
     std::vector<asio::ip::udp::endpoint> servers;
     std::optional<LookupState> state;
+    DnsResult answer;  // of the name servers, when getaddrinfo is asked besides
     std::vector<std::unique_ptr<DnsQuery>> queries;
     std::list<std::shared_ptr<Look>>::iterator place;
   };
@@ -208,8 +218,6 @@ void DnsLookup::Impl::step(const LookPtr& look) {
 }
 
 void DnsLookup::Impl::ended(const LookPtr& look, const LookupEnd& end) {
-  if (end.problem == DnsProblem::no_record && has_further_sources(text_of(options_.nsswitch)))
-    return ask_library(look);
   std::vector<asio::ip::address> addresses;
   for (const auto& bytes : end.addresses) addresses.push_back(address_of(bytes));
   DnsResult result = found(std::move(addresses));
@@ -217,36 +225,36 @@ void DnsLookup::Impl::ended(const LookPtr& look, const LookupEnd& end) {
   result.text = end.text;
   result.negative_ttl = end.negative_ttl;
   result.queries = look->state->queries();
-  finish(look, std::move(result));
+  if (end.problem != DnsProblem::no_record || !has_further_sources(text_of(options_.nsswitch)))
+    return finish(look, std::move(result));
+  look->answer = std::move(result);
+  ask_library(look);
 }
 
 void DnsLookup::Impl::ask_library(const LookPtr& look) {
   if (!resolver_) resolver_ = std::make_unique<Resolver>(io_, kGetaddrinfoThreads);
   const std::weak_ptr weak(look);
-  const int queries = look->state ? look->state->queries() : 0;
-  resolver_->resolve(look->name, 0, [this, weak, queries](const Resolved& resolved) {
+  resolver_->resolve(look->name, 0, [this, weak](const Resolved& resolved) {
     const LookPtr held = weak.lock();
     if (!held) return;
     std::vector<asio::ip::address> addresses;
     for (const auto& endpoint : resolved.addresses) addresses.push_back(endpoint.address());
     DnsResult result = found(std::move(addresses));
-    result.queries = queries;
-    if (result.addresses.empty()) {
-      const bool again = resolved.problem == ::gai_strerror(EAI_AGAIN);
-      result.problem = again ? DnsProblem::server_failed : DnsProblem::no_record;
-      result.text = fmt::format("{} ({}, says getaddrinfo)",
-                                again ? "the name service failed" : "no address", resolved.problem);
-    }
-    finish(held, std::move(result));
+    result.queries = held->answer.queries;
+    if (!result.addresses.empty()) return finish(held, std::move(result));
+    const bool failed = resolved.problem == ::gai_strerror(EAI_AGAIN);
+    finish(held,
+           without_library(
+               held->answer, failed ? DnsProblem::server_failed : DnsProblem::no_record,
+               fmt::format("{} ({}, says getaddrinfo)",
+                           failed ? "the name service failed" : "no address", resolved.problem)));
   });
   look->timer.expires_at(look->limit);
   look->timer.async_wait([this, weak](const asio::error_code& error) {
     const LookPtr held = error ? nullptr : weak.lock();
-    if (!held) return;
-    DnsResult result;
-    result.problem = DnsProblem::no_answer;
-    result.text = "no answer from getaddrinfo in time";
-    finish(held, std::move(result));
+    if (held)
+      finish(held, without_library(held->answer, DnsProblem::no_answer,
+                                   "no answer from getaddrinfo in time"));
   });
 }
 

@@ -28,50 +28,39 @@ WaitState::WaitState(std::vector<std::string> names, WaitLimits limits,
   for (std::string& name : names) {
     hosts_.emplace_back();
     hosts_.back().name = std::move(name);
-    hosts_.back().next = now;
+    queue_.emplace(now, hosts_.size() - 1);
   }
 }
 
 std::vector<std::size_t> WaitState::take_due(Clock::time_point now) {
   std::vector<std::size_t> due;
-  for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    const Entry& entry = hosts_[host];
-    if (!entry.ready && !entry.under_way && entry.next <= now) due.push_back(host);
+  while (under_way_ < limits_.at_once && !queue_.empty() && queue_.begin()->first <= now) {
+    due.push_back(queue_.begin()->second);
+    queue_.erase(queue_.begin());
+    ++under_way_;
   }
-  const std::size_t free = limits_.at_once - std::min(limits_.at_once, under_way_);
-  if (due.size() > free) {
-    std::stable_sort(due.begin(), due.end(),
-                     [&](std::size_t a, std::size_t b) { return hosts_[a].next < hosts_[b].next; });
-    due.resize(free);
-  }
-  for (const std::size_t host : due) hosts_[host].under_way = true;
-  under_way_ += due.size();
   return due;
 }
 
 void WaitState::on_missing(std::size_t host, HostLook look, Clock::time_point now) {
   Entry& entry = hosts_.at(host);
-  entry.under_way = false;
   --under_way_;
   ++entry.looks;
-  entry.next = now + pause_before_next_look(entry.looks, look.negative_ttl, random_());
+  queue_.emplace(now + pause_before_next_look(entry.looks, look.negative_ttl, random_()), host);
   entry.last = std::move(look);
 }
 
 void WaitState::on_ready(std::size_t host) {
-  Entry& entry = hosts_.at(host);
-  entry.under_way = false;
   --under_way_;
-  entry.ready = true;
+  hosts_.at(host).ready = true;
   ++ready_;
 }
 
 Clock::time_point WaitState::wake_at() const {
-  Clock::time_point wake = std::min(began_ + limits_.limit, next_news_);
-  if (under_way_ >= limits_.at_once) return wake;  // an end of a look comes first
-  for (const Entry& entry : hosts_)
-    if (!entry.ready && !entry.under_way) wake = std::min(wake, entry.next);
-  return wake;
+  const Clock::time_point wake = std::min(began_ + limits_.limit, next_news_);
+  // With all places taken the end of a look comes first.
+  if (queue_.empty() || under_way_ >= limits_.at_once) return wake;
+  return std::min(wake, queue_.begin()->first);
 }
 
 std::vector<WaitState::Group> WaitState::groups() const {

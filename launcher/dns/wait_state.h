@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -61,9 +63,7 @@ class WaitState {
     std::string name;
     HostLook last{WaitStage::not_looked, "not looked up yet", {}, {}};
     int looks = 0;
-    bool under_way = false;
     bool ready = false;
-    Clock::time_point next{};
   };
   /// Names that wait for the same thing, in the order of their stages.
   struct Group {
@@ -76,6 +76,7 @@ class WaitState {
   WaitLimits limits_;
   std::function<double()> random_;
   std::vector<Entry> hosts_;
+  std::set<std::pair<Clock::time_point, std::size_t>> queue_;  // when which host is due
   std::size_t ready_ = 0;
   std::size_t under_way_ = 0;
   Clock::time_point began_;

@@ -158,8 +158,20 @@ TEST_CASE("without a name server, and for names DNS cannot hold, getaddrinfo ans
   world.write("resolv.conf", "options ndots:5\n");
   const DnsResult result = world.look_up("no such name");
   CHECK(result.problem != DnsProblem::none);
-  CHECK(result.text.find("says getaddrinfo") != std::string::npos);
+  CHECK(result.text.find("getaddrinfo") != std::string::npos);
   CHECK(result.queries == 0);
+}
+
+TEST_CASE("after a no of DNS, further sources are asked; without an address there its words stay") {
+  DnsWorld world("");
+  world.server("127.0.0.61", [](const AskedQuestion& question) -> Messages {
+    return {rcode_answer(question, 3)};
+  });
+  world.write("nsswitch.conf", "hosts: files mymachines dns\n");
+  const DnsResult result = world.look_up("no-such-name.invalid");
+  CHECK(result.problem == DnsProblem::no_record);
+  CHECK(result.text == "no DNS record (NXDOMAIN from 127.0.0.61)");
+  CHECK(result.negative_ttl == 5s);
 }
 
 TEST_CASE("a destroyed look-up says nothing, in whatever stage it was") {
