@@ -61,7 +61,7 @@ def inside(tree, script, env=None, user=None, timeout=3000, check=True):
       mount -t proc proc proc; mount --rbind /sys sys; mount -t tmpfs tmpfs dev
       for d in null zero full random urandom; do touch dev/$d; mount --bind /dev/$d dev/$d; done
       mkdir dev/shm dev/pts; mount -t tmpfs -o mode=1777 tmpfs dev/shm; mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
-      ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd
+      ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd; n=0; for f in stdin stdout stderr; do ln -s fd/$n dev/$f; n=$((n + 1)); done
       for f in etc/resolv.conf etc/hosts; do [ -e "$f" ] || touch "$f"; mount --bind "/$f" "$f"; done
       mount --bind /etc/apt/apt.conf.d etc/apt/apt.conf.d
       [ -z "$ALONE" ] || ip link set lo up
