@@ -15,10 +15,25 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
+/// What tells one job, and one attempt of it, from another of the same name.
+Yaml::List identity_variables(ManifestKind kind) {
+  const auto label = [](const std::string& name, const std::string& key) {
+    return field_variable(name, fmt::format("metadata.labels['{}']", key));
+  };
+  if (kind == ManifestKind::indexed)
+    return {label("JOB_UID", "batch.kubernetes.io/controller-uid")};
+  if (kind == ManifestKind::jobset)
+    return {label("JOBSET_UID", "jobset.sigs.k8s.io/jobset-uid"),
+            label("JOBSET_RESTART", "jobset.sigs.k8s.io/restart-attempt")};
+  return {};
+}
+
 Yaml::Map agent_container(const ManifestWish& wish, const std::string& peers, bool long_running) {
   Yaml::List env = {field_variable("POD_IP", "status.podIP"),
                     field_variable("POD_UID", "metadata.uid"),
-                    secret_variable(wish, "DSLAUNCH_TOKEN")};
+                    field_variable("POD_NAMESPACE", "metadata.namespace")};
+  for (Yaml& variable : identity_variables(wish.kind)) env.push_back(std::move(variable));
+  env.push_back(secret_variable(wish, "DSLAUNCH_TOKEN"));
   add_wished_variables(wish, env);
   Yaml::Map container = {
       {"name", "node"},

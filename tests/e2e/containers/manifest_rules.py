@@ -92,7 +92,7 @@ class Checker:
 
     def agent(self, pod, container, env):
         self.need("--join" in container["command"], "an agent that does not join")
-        for name in ("POD_IP", "POD_UID", "DSLAUNCH_TOKEN"):
+        for name in ("POD_IP", "POD_UID", "POD_NAMESPACE", "DSLAUNCH_TOKEN"):
             self.need(name in env, f"no {name} for the agent")
         ports = [p["containerPort"] for p in container.get("ports", [])]
         self.need(ports == [JOIN_PORT], f"the agent's ports are {ports}")
@@ -127,6 +127,11 @@ class Checker:
                   f"Service {name} selects other pods")
         self.need([p["port"] for p in spec.get("ports", [])] == [JOIN_PORT], f"Service {name}'s port")
 
+    def identity(self, spec, variable, label):
+        paths = [e["valueFrom"]["fieldRef"]["fieldPath"] for n in walk(spec) if isinstance(n, dict)
+                 for e in n.get("env", []) if e["name"] == variable]
+        self.need(paths == [f"metadata.labels['{label}']"], f"no {variable}: two jobs of one name look alike")
+
     def peers(self, spec, expected):
         command = next(iter(commands(spec)), [])
         given = command[command.index("--peers") + 1] if "--peers" in command else ""
@@ -145,6 +150,7 @@ class Checker:
         self.batch_job(spec)
         self.need(spec["template"]["spec"].get("subdomain") == name, "the subdomain is not the Service")
         self.headless(name, {"batch.kubernetes.io/job-name": name})
+        self.identity(spec, "JOB_UID", "batch.kubernetes.io/controller-uid")
         self.peers(spec, [f"{name}-{i}.{name}" for i in range(spec["completions"])])
 
     def jobset_(self, spec, name):
@@ -155,6 +161,8 @@ class Checker:
         group = spec["replicatedJobs"][0]
         job = group["template"]["spec"]
         self.batch_job(job)
+        self.identity(spec, "JOBSET_UID", "jobset.sigs.k8s.io/jobset-uid")
+        self.identity(spec, "JOBSET_RESTART", "jobset.sigs.k8s.io/restart-attempt")
         self.need(job["backoffLimit"] > 10**6, "a lost pod recreates the whole set")
         self.peers(spec, [f"{name}-{group['name']}-0-{i}.{name}" for i in range(job["completions"])])
 

@@ -83,6 +83,7 @@ BROKEN = [
     ("indexed.yaml", "POD_UID", "POD_UUID", "POD_UID"),
     ("indexed.yaml", "Seconds: 120", "Seconds: 5", "time to leave"),
     ("indexed.yaml", "name: gpt\nspec:", "name: Gpt\nspec:", "DNS label"),
+    ("jobset.yaml", "jobset-uid", "uid", "look alike"),
     ("jobset.yaml", "backoffLimit: 2147483647", "backoffLimit: 6", "lost pod"),
     ("jobset.yaml", "gpt-node-0-", "gpt-node-1-", "--peers"),
     ("jobset.yaml", "FailJobSet", "RestartJobSet", "93"),
