@@ -18,7 +18,7 @@ struct FileText {
 
 struct World {
   std::map<std::string, std::string> environment{};
-  /// Of an absolute path. Never empty as a function.
+  /// Never empty as a function, as the next one.
   std::function<FileText(const std::string& path)> read_file;
   /// The names in a folder, sorted; none if there is no such folder.
   std::function<std::vector<std::string>(const std::string& path)> list_folder;

@@ -1,0 +1,167 @@
+// The precedence list, one function a kind of source.
+#include "launcher/sources/node_sources.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "engine/base/error.h"
+#include "launcher/hosts/host_word.h"
+#include "launcher/sources/host_list_text.h"
+#include "launcher/sources/peer_clues.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::array<const char*, 5> kFileVariables = {
+    "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "I_MPI_HYDRA_HOST_FILE",
+    "HYDRA_HOST_FILE", "DLTS_HOSTFILE"};
+constexpr std::array<const char*, 3> kFiles = {"/job/hostfile", "/etc/mpi/hostfile",
+                                               "/etc/edl/hostfile"};
+constexpr const char* kAlone = "--host localhost runs on this machine alone";
+constexpr const char* kAllAlike =
+    "where every pod runs the same command it is: dslaunch agent --join -- COMMAND; "
+    "--host localhost runs in this pod alone";
+
+struct ListFile {
+  std::string path;
+  std::string variable;  // that names it; may be empty
+  [[nodiscard]] std::string source() const {
+    return variable.empty() ? path : fmt::format("{} ({})", path, variable);
+  }
+};
+
+NodeList read_list(const World& world, const ListFile& file, const std::string& text) {
+  try {
+    NodeList list{parse_host_list(world, text, file.path), file.source()};
+    set_default_slots(world, list.hosts);
+    return list;
+  } catch (const Error& error) {
+    const std::string hint = error.hint().empty() ? kAlone : error.hint();
+    const std::string where = file.variable.empty() ? "" : fmt::format(" (in {})", file.variable);
+    throw Error(ErrorKind::config, error.what() + where, hint);
+  }
+}
+
+/// Named by a variable: it must be there. Another one may not be, but must be readable if it is.
+std::optional<NodeList> try_file(const World& world, const ListFile& file) {
+  const FileText text = world.read_file(file.path);
+  if (text.text) return read_list(world, file, *text.text);
+  if (text.missing && file.variable.empty()) return std::nullopt;
+  throw Error(ErrorKind::config,
+              fmt::format("cannot read the list of hosts {}: {}", file.source(), text.problem),
+              file.variable.empty()
+                  ? kAlone
+                  : fmt::format("unset {} to do without it; {}", file.variable, kAlone));
+}
+
+std::optional<NodeList> from_files(const World& world) {
+  for (const char* variable : kFileVariables) {
+    const auto path = world.variable(variable);
+    if (!path || *path == "none") continue;  // Open MPI's word for no file
+    return try_file(world, {*path, variable});
+  }
+  for (const char* path : kFiles)
+    if (auto list = try_file(world, {path, ""})) return list;
+  return std::nullopt;
+}
+
+/// A Volcano job's launcher is a task of its own (Volcano's examples call it master) whose pods
+/// are the hosts' peers, not one of them. Which task has the hosts is sure if there is one other
+/// task, or one that is called worker.
+std::optional<NodeList> from_volcano(const World& world) {
+  const std::vector<VolcanoTask> tasks = volcano_tasks(world);
+  if (tasks.empty()) return std::nullopt;
+  const std::size_t own = own_task(world, tasks);
+  const VolcanoTask* chosen = nullptr;
+  std::string names;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    names += (names.empty() ? "" : ", ") + tasks[i].source;
+    const bool only_other = own == std::string::npos ? tasks.size() == 1 : tasks.size() == 2;
+    if (i != own && (only_other || tasks[i].name == "WORKER")) chosen = &tasks[i];
+  }
+  const bool alone = tasks.size() == 1 && own == 0 && tasks[0].hosts.size() == 1;
+  if (alone) return std::nullopt;
+  const bool is_one_of_many = own != std::string::npos && tasks[own].hosts.size() > 1;
+  if (is_one_of_many || chosen == nullptr)
+    throw Error(ErrorKind::config,
+                fmt::format("Volcano names hosts in {}, but {}", names,
+                            is_one_of_many ? "this pod is one of several of its task, no launcher"
+                                           : "not which of them this launcher's are"),
+                is_one_of_many ? std::string(kAllAlike)
+                               : fmt::format("--hostfile FILE names one of them; {}", kAlone));
+  NodeList list{{}, chosen->source};
+  std::string text;
+  for (const std::string& host : chosen->hosts) text += host + "\n";
+  list.hosts = parse_host_list(world, text, chosen->source);
+  set_default_slots(world, list.hosts);
+  return list;
+}
+
+/// In a LeaderWorkerSet the leader may be a launcher. A worker that runs a launcher shows that all
+/// pods run the same command.
+std::optional<NodeList> from_lws(const World& world) {
+  const auto leader = world.variable("LWS_LEADER_ADDRESS");
+  const auto size = number_variable(world, "LWS_GROUP_SIZE");
+  const auto index = number_variable(world, "LWS_WORKER_INDEX");
+  if (!leader || !size || !index || size->value <= 1) return std::nullopt;
+  if (index->value != 0)
+    throw Error(ErrorKind::config,
+                fmt::format("this is worker {} of a LeaderWorkerSet of {} pods, no launcher",
+                            index->value, size->value),
+                kAllAlike);
+  const Peers peers = find_peers(world, {});
+  NodeList list{{}, fmt::format("LeaderWorkerSet {} (LWS_LEADER_ADDRESS)", first_label(*leader))};
+  for (const std::string& name : peers.names) {
+    Host host;
+    host.name = name;
+    host.slots = kAutoSlots;
+    host.place = {"LWS_LEADER_ADDRESS", 0, 0};
+    list.hosts.push_back(std::move(host));
+  }
+  if (const auto slots = default_slots(world))
+    for (Host& host : list.hosts) host.slots = *slots;
+  return list;
+}
+
+/// torchrun's variables say that this is one of several pods that all run the same command.
+void refuse_torch(const World& world) {
+  const auto count = world.variable("PET_NNODES");
+  if (!count || node_count_variable("PET_NNODES", *count).most <= 1) return;
+  throw Error(ErrorKind::config,
+              fmt::format("PET_NNODES={}: this is one of several nodes that all start the job, no "
+                          "launcher",
+                          *count),
+              kAllAlike);
+}
+
+}  // namespace
+
+std::optional<NodeList> find_node_list(const World& world) {
+  if (auto list = from_files(world)) return list;
+  if (auto list = from_volcano(world)) return list;
+  if (auto list = from_lws(world)) return list;
+  refuse_torch(world);
+  return std::nullopt;
+}
+
+std::string describe(const NodeList& list) {
+  struct Run {
+    std::size_t hosts;
+    int slots;
+  };
+  std::vector<Run> runs;
+  for (const Host& host : list.hosts) {
+    if (runs.empty() || runs.back().slots != host.slots) runs.push_back({0, host.slots});
+    ++runs.back().hosts;
+  }
+  constexpr std::size_t kMostRuns = 4;
+  std::string text;
+  for (const Run& run : runs)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", run.hosts,
+                        run.slots == kAutoSlots ? "auto" : std::to_string(run.slots));
+  if (runs.size() > kMostRuns) text = fmt::format("{} with different slots", list.hosts.size());
+  return fmt::format("hosts: {} from {}", text, list.source);
+}
+
+}  // namespace ds::launcher

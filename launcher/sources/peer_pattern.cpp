@@ -1,0 +1,172 @@
+// --peers and --nnodes: words of the command line -> names and numbers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "engine/base/text_error.h"
+#include "launcher/hosts/host_word.h"
+#include "launcher/sources/peers.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::string_view kForm = "as in: --peers 'gpt-{0..3}.gpt', or gpt-[0-3].gpt, or a,b,c";
+constexpr std::size_t kMaxPeers = 65536;
+
+/// Cuts at commas and blanks that stand in no bracket.
+std::vector<Word> split_items(std::string_view text) {
+  std::vector<Word> items;
+  std::size_t start = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const char c = at < text.size() ? text[at] : ',';
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') depth = std::max(depth - 1, 0);
+    const bool cut = at == text.size() || (depth == 0 && (c == ',' || c == ' ' || c == '\n'));
+    if (!cut) continue;
+    if (at > start || c == ',') items.push_back({text.substr(start, at - start), start});
+    start = at + 1;
+  }
+  return items;
+}
+
+class PatternReader {
+ public:
+  explicit PatternReader(const SourceLine& line) : line_(line) {}
+
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    std::set<std::string> known;
+    for (const Word& item : split_items(line_.text)) {
+      if (item.text.empty()) fail(item.offset, "a name is missing");
+      for (std::string& name : item_names(item)) {
+        if (!known.insert(name).second) fail(item.offset, fmt::format("'{}' is named twice", name));
+        names.push_back(std::move(name));
+      }
+      if (names.size() > kMaxPeers) fail(item.offset, "more than 65536 names");
+    }
+    if (names.empty()) fail(0, "no name is given");
+    return names;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t offset, std::string_view what) const {
+    throw text_error(line_, offset, what, std::string(kForm));
+  }
+
+  /// The brackets of a hostfile are left for the end: what a brace gives may stand in them.
+  std::vector<std::string> item_names(Word item) {
+    std::vector<std::string> starts = {""};
+    std::size_t at = 0;
+    while (at < item.text.size()) {
+      const std::size_t open = item.text.find_first_of("{}", at);
+      append(starts, item.offset, {std::string(item.text.substr(at, open - at))});
+      if (open == std::string_view::npos) break;
+      if (item.text[open] == '}') fail(item.offset + open, "'}' without a '{' before it");
+      const std::size_t close = item.text.find('}', open);
+      if (close == std::string_view::npos) fail(item.offset + open, "'{' is never closed");
+      append(starts, item.offset + open, choices(item.part(open + 1, close - open - 1)));
+      at = close + 1;
+    }
+    std::vector<std::string> names;
+    for (const std::string& name : starts) {
+      // Where braces were, the places no longer fit; the item's start is pointed at then.
+      const SourceLine own{line_.file, 0, name};
+      const bool same = name == item.text;
+      HostWord word = same ? read_host_word(line_, item) : read_host_word(own, {name, 0});
+      if (word.user || word.suffix) fail(item.offset, "a peer has neither user nor port or slots");
+      names.insert(names.end(), word.names.begin(), word.names.end());
+      if (names.size() > kMaxPeers) fail(item.offset, "more than 65536 names");
+    }
+    return names;
+  }
+
+  void append(std::vector<std::string>& starts, std::size_t offset,
+              const std::vector<std::string>& ends) {
+    if (starts.size() * ends.size() > kMaxPeers) fail(offset, "more than 65536 names");
+    std::vector<std::string> longer;
+    longer.reserve(starts.size() * ends.size());
+    for (const std::string& start : starts)
+      for (const std::string& end : ends) longer.push_back(start + end);
+    starts = std::move(longer);
+  }
+
+  /// What stands in braces: `0..3`, or words with commas between them.
+  std::vector<std::string> choices(Word inside) {
+    if (inside.text.find('{') != std::string_view::npos)
+      fail(inside.offset + inside.text.find('{'), "braces in braces");
+    if (inside.text.find("..") != std::string_view::npos) return range(inside);
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at <= inside.text.size();) {
+      const std::size_t end = std::min(inside.text.find(',', at), inside.text.size());
+      if (end == at) fail(inside.offset + at, "a word is missing in braces");
+      words.emplace_back(inside.text.substr(at, end - at));
+      at = end + 1;
+    }
+    if (words.size() == 1) fail(inside.offset, "braces hold a range as {0..3}, or words as {a,b}");
+    return words;
+  }
+
+  std::vector<std::string> range(Word inside) {
+    const std::size_t dots = inside.text.find("..");
+    const Word low_text = inside.part(0, dots);
+    const Word high_text = inside.part(dots + 2);
+    const unsigned long low = number(low_text);
+    const unsigned long high = number(high_text);
+    if (high < low) fail(inside.offset, fmt::format("the range {} runs backwards", inside.text));
+    if (high - low >= kMaxPeers) fail(inside.offset, "more than 65536 names");
+    const std::size_t width = low_text.text.starts_with('0') ? low_text.text.size() : 0;
+    std::vector<std::string> numbers;
+    for (unsigned long value = low; value <= high; ++value)
+      numbers.push_back(fmt::format("{:0{}}", value, width));
+    return numbers;
+  }
+
+  unsigned long number(Word word) {
+    unsigned long value = 0;
+    const char* end = word.text.data() + word.text.size();
+    const auto [stop, error] = std::from_chars(word.text.data(), end, value);
+    if (word.text.empty() || word.text.size() > 18 || error != std::errc() || stop != end)
+      fail(word.offset, fmt::format("'{}' is not a number", word.text));
+    return value;
+  }
+
+  SourceLine line_;
+};
+
+}  // namespace
+
+std::vector<std::string> expand_peers(std::string_view option, std::string_view text) {
+  try {
+    return PatternReader({option, 0, text}).names();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, error.what(),
+                error.hint().empty() ? std::string(kForm) : error.hint());
+  }
+}
+
+NodeCount parse_node_count(std::string_view option, std::string_view text) {
+  constexpr int kMaxNodes = 65536;
+  const auto number = [&](std::string_view part) {
+    int value = 0;
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || stop != part.data() + part.size() || value < 1 || value > kMaxNodes)
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} needs a number of nodes, 1 to {}, not '{}'", option, kMaxNodes,
+                              printable_text(text)),
+                  fmt::format("as in {} 4, or {} 2:4 for 2 to 4 nodes", option, option));
+    return value;
+  };
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {number(text), number(text)};
+  const NodeCount count{number(text.substr(0, colon)), number(text.substr(colon + 1))};
+  if (count.least > count.most)
+    throw Error(
+        ErrorKind::usage, fmt::format("{}: {} is more than {}", option, count.least, count.most),
+        fmt::format("the smaller number stands first: {} {}:{}", option, count.most, count.least));
+  return count;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,176 @@
+// Names, number, own index; then what they make together.
+#include "launcher/sources/peers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "engine/base/error.h"
+#include "launcher/hosts/fold_names.h"
+#include "launcher/sources/peer_clues.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kLongestJob = 200;
+
+std::string count_text(const NodeCount& count) {
+  return count.least == count.most ? fmt::format("{}", count.most)
+                                   : fmt::format("{} to {}", count.least, count.most);
+}
+
+/// Where names do not say how many there are, these may.
+void add_general_count(const World& world, Naming& naming) {
+  for (const char* name : {"PET_NNODES", "NODE_NUM"}) {
+    const auto text = world.variable(name);
+    if (naming.nodes || !text) continue;
+    naming.nodes = node_count_variable(name, *text);
+    naming.nodes_source = name;
+  }
+}
+
+/// --nnodes, unless the environment knows better.
+NodeCount find_count(const World& world, const PeerWish& wish, Naming& naming) {
+  if (!wish.nodes) add_general_count(world, naming);
+  if (!wish.nodes && !naming.nodes)
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("how many nodes has the job? Nothing in the environment of {} {} says so",
+                    naming.substrate, naming.group),
+        "--nnodes 4 says it; so does --peers 'NAME-{0..3}.SUBDOMAIN'");
+  if (!wish.nodes) return *naming.nodes;
+  const NodeCount count = *wish.nodes;
+  if (naming.nodes && naming.nodes_fixed && naming.nodes->most != count.most)
+    throw Error(ErrorKind::usage,
+                fmt::format("--nnodes says {}, {} has {}", count_text(count), naming.nodes_source,
+                            naming.nodes->most),
+                naming.substrate == "--peers"
+                    ? "name as many peers as there are nodes"
+                    : "leave out --nnodes, or name them all with --peers");
+  if (count.most % naming.jobs != 0)
+    throw Error(ErrorKind::usage,
+                fmt::format("--nnodes {} cannot be shared by the {} jobs of the JobSet", count.most,
+                            naming.jobs),
+                "each has as many pods");
+  naming.nodes_source = "--nnodes";
+  return count;
+}
+
+NumberClue clue_of(const World& world, const PeerWish& wish, const Naming& naming,
+                   const std::optional<int>& own_place, int count) {
+  if (wish.node_rank) return {*wish.node_rank, "--node-rank"};
+  if (wish.peers && own_place)
+    return {*own_place, fmt::format("its name is {}", naming.names[*own_place])};
+  if (auto index = find_index(world)) {
+    if (naming.jobs == 1) return *index;
+    const int each = count / naming.jobs;
+    if (index->value >= each)
+      throw Error(ErrorKind::config,
+                  fmt::format("{} says {}, but each of the {} jobs has {} of the {} nodes",
+                              index->source, index->value, naming.jobs, each, count),
+                  "--nnodes counts the pods of all jobs together");
+    return {naming.job * each + index->value,
+            fmt::format("job {}, {} {}", naming.job, index->source, index->value)};
+  }
+  if (own_place) return {*own_place, "its name"};
+  if (const auto own = split_number(first_label(world.hostname)))
+    return {own->number, fmt::format("host name {}", first_label(world.hostname))};
+  throw Error(ErrorKind::config,
+              fmt::format("which of the {} nodes is this? The host name {} is none of theirs, and "
+                          "no variable says so",
+                          count, first_label(world.hostname)),
+              "--node-rank N says it");
+}
+
+/// Own index, and that it can be.
+NumberClue find_own_index(const World& world, const PeerWish& wish, const Naming& naming,
+                          const std::optional<PodName>& pod,
+                          const std::vector<std::string>& names) {
+  const int count = static_cast<int>(names.size());
+  const std::optional<int> own_place = find_own_name(world, pod, names);
+  NumberClue index = clue_of(world, wish, naming, own_place, count);
+  const ErrorKind kind = wish.node_rank ? ErrorKind::usage : ErrorKind::config;
+  if (index.value >= count)
+    throw Error(
+        kind,
+        fmt::format("this node is number {} ({}), but the job has {} node{} ({})", index.value,
+                    index.source, count, count == 1 ? "" : "s", naming.nodes_source),
+        "nodes count from 0; --nnodes or --peers must name all of them");
+  const bool other = own_place && *own_place != index.value && !is_address(names[*own_place]);
+  if (other)
+    throw Error(kind,
+                fmt::format("which node is this? {} says {}, but its host name is that of node {}, "
+                            "{}",
+                            index.source, index.value, *own_place, names[*own_place]),
+                "the number and the name must be of one node");
+  return index;
+}
+
+std::string dial_name(const std::string& name, const std::optional<PodName>& pod) {
+  const std::size_t dot = name.find('.');
+  if (!pod || dot == std::string::npos || is_address(name)) return name;
+  const std::string rest = plain_name(name.substr(dot + 1));
+  const std::string tail = pod->tail();
+  const bool is_start = tail.starts_with(rest) && tail.substr(rest.size(), 1) == ".";
+  return is_start ? name.substr(0, dot + 1) + tail : name;
+}
+
+std::string namespace_of(const World& world, const std::optional<PodName>& pod) {
+  if (pod) return pod->space;
+  if (auto space = world.variable("POD_NAMESPACE")) return *space;
+  const FileText file = world.read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
+  return file.text.value_or("");
+}
+
+/// FNV-1a; it only tells jobs with long lists of names apart.
+std::uint64_t short_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+std::string job_identity(const World& world, const std::optional<PodName>& pod,
+                         const std::string& folded) {
+  std::string job = folded;
+  if (const std::string space = namespace_of(world, pod); !space.empty()) job = space + "/" + job;
+  if (job.size() > kLongestJob)
+    job = fmt::format("{}...{:016x}", job.substr(0, kLongestJob), short_hash(job));
+  for (const char* name : {"DSLAUNCH_JOB_UID", "JOBSET_UID", "JOB_UID", "SLURM_JOB_ID"})
+    if (const auto uid = world.variable(name)) {
+      job += " uid " + *uid;
+      break;
+    }
+  for (const char* name : {"JOBSET_RESTART", "JOBSET_RESTART_ATTEMPT", "SLURM_RESTART_COUNT"})
+    if (const auto attempt = world.variable(name)) {
+      job += " attempt " + *attempt;
+      break;
+    }
+  return job;
+}
+
+}  // namespace
+
+Peers find_peers(const World& world, const PeerWish& wish) {
+  const std::optional<PodName> pod = find_pod_name(world);
+  Naming naming = find_naming(world, wish, pod);
+  const NodeCount count = find_count(world, wish, naming);
+  Peers peers;
+  peers.substrate = naming.substrate;
+  peers.names = naming.name_all(count.most);
+  peers.least = count.least;
+  peers.port = naming.port;
+  const NumberClue index = find_own_index(world, wish, naming, pod, peers.names);
+  peers.index = index.value;
+  for (const std::string& name : peers.names) peers.dial.push_back(dial_name(name, pod));
+  const std::string folded = fmt::format("{}", fmt::join(fold_names(peers.names), ","));
+  peers.job = job_identity(world, pod, folded);
+  const std::string group = naming.group.empty() ? "" : " " + naming.group;
+  peers.line =
+      fmt::format("peers: {} of {}{} ({}), this is {} ({}): {}", count_text(count),
+                  naming.substrate, group, naming.nodes_source, index.value, index.source, folded);
+  return peers;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,29 @@
+// A place in which a launcher may run, as a text: what it sees, and what it must make of that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/sources/world.h"
+
+namespace ds::test {
+
+/// One `peers ...` or `hosts` line and what stands below it.
+struct WorldCheck {
+  std::string what;                // "peers", "hosts", "own"
+  std::vector<std::string> words;  // behind it
+  std::string expected;            // lines, each with its newline
+  int line = 0;
+};
+
+struct WorldFile {
+  std::string name;
+  ds::launcher::World world;
+  std::vector<WorldCheck> checks;
+};
+
+/// Reads a file of tests/unit/sources/worlds; its README.md has the form.
+WorldFile load_world(const std::string& path);
+std::vector<std::string> world_paths();
+
+}  // namespace ds::test
