@@ -6,7 +6,7 @@
 #include <array>
 
 #include "engine/base/error.h"
-#include "launcher/hosts/host_word.h"
+#include "launcher/slurm/allocation.h"
 #include "launcher/sources/host_list_text.h"
 #include "launcher/sources/peer_clues.h"
 
@@ -37,9 +37,9 @@ NodeList read_list(const World& world, const ListFile& file, const std::string& 
     set_default_slots(world, list.hosts);
     return list;
   } catch (const Error& error) {
-    const std::string hint = error.hint().empty() ? kAlone : error.hint();
-    const std::string where = file.variable.empty() ? "" : fmt::format(" (in {})", file.variable);
-    throw Error(ErrorKind::config, error.what() + where, hint);
+    std::string hint = error.hint().empty() ? kAlone : error.hint();
+    if (!file.variable.empty()) hint += fmt::format("; {} names this file", file.variable);
+    throw Error(ErrorKind::config, error.what(), hint);
   }
 }
 
@@ -124,6 +124,17 @@ std::optional<NodeList> from_lws(const World& world) {
   return list;
 }
 
+/// Inside of salloc or sbatch; a rank of a step is asked for elsewhere, before.
+std::optional<NodeList> from_slurm(const World& world) {
+  const SlurmVariable variable = [&](const std::string& name) { return world.variable(name); };
+  const std::optional<Allocation> allocation = find_allocation(variable);
+  if (!allocation) return std::nullopt;
+  const std::string slots =
+      allocation->slots_from.empty() ? "" : fmt::format(", slots of {}", allocation->slots_from);
+  return NodeList{allocation->hosts, fmt::format("Slurm's job {} ({}{})", allocation->job,
+                                                 allocation->nodes_from, slots)};
+}
+
 /// torchrun's variables say that this is one of several pods that all run the same command.
 void refuse_torch(const World& world) {
   const auto count = world.variable("PET_NNODES");
@@ -142,7 +153,7 @@ std::optional<NodeList> find_node_list(const World& world) {
   if (auto list = from_volcano(world)) return list;
   if (auto list = from_lws(world)) return list;
   refuse_torch(world);
-  return std::nullopt;
+  return from_slurm(world);
 }
 
 std::string describe(const NodeList& list) {

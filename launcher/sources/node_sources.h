@@ -18,9 +18,10 @@ struct NodeList {
 
 /// The first of: the files that OMPI_MCA_orte_default_hostfile, PRTE_MCA_prte_default_hostfile,
 /// I_MPI_HYDRA_HOST_FILE, HYDRA_HOST_FILE and DLTS_HOSTFILE name; /job/hostfile, /etc/mpi/hostfile,
-/// /etc/edl/hostfile; Volcano's lists, the group of a LeaderWorkerSet. Nothing where none is
-/// there: this machine alone. docs/finding_nodes.md has the table, and says when a list counts.
-/// Errors:  Error{config} for a list that is there and cannot be used: unreadable, empty,
+/// /etc/edl/hostfile; Volcano's lists, the group of a LeaderWorkerSet, Slurm's allocation. Nothing
+/// where none is there: this machine alone. docs/finding_nodes.md has the table, and says when a
+/// list counts. Errors:  Error{config} for a list that is there and cannot be used: unreadable,
+/// empty,
 ///          malformed, or of peers that all run the same command. It is never left out silently.
 std::optional<NodeList> find_node_list(const World& world);
 

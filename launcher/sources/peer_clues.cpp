@@ -46,7 +46,9 @@ NodeCount node_count_variable(const std::string& name, const std::string& text) 
   try {
     return parse_node_count(name, text);
   } catch (const Error& error) {
-    throw Error(ErrorKind::config, error.what(), error.hint());
+    throw Error(
+        ErrorKind::config, error.what(),
+        fmt::format("as in {}=4, or {}=2:4 for 2 to 4 nodes; --nnodes goes before it", name, name));
   }
 }
 

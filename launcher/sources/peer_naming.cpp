@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/base/error.h"
+#include "launcher/slurm/node_list.h"
 #include "launcher/sources/peer_clues.h"
 
 namespace ds::launcher {
@@ -52,7 +53,7 @@ void name_after_root(Naming& naming, const std::string& root) {
     naming.group = parts->start.substr(0, parts->start.size() - 1);
     return;
   }
-  naming.start = "node";  // only index 0 is ever looked up
+  naming.start = "peer";  // only index 0 is ever looked up
 }
 
 std::optional<Naming> name_lws(const World& world) {
@@ -60,7 +61,7 @@ std::optional<Naming> name_lws(const World& world) {
   if (!leader) return std::nullopt;
   Naming naming{.substrate = "LeaderWorkerSet", .group = std::string(first_label(*leader))};
   naming.first = *leader;
-  naming.start = "node";
+  naming.start = "peer";
   if (!is_address(*leader)) {
     naming.start = naming.group + "-";
     naming.end = leader->substr(naming.group.size());
@@ -70,12 +71,12 @@ std::optional<Naming> name_lws(const World& world) {
 }
 
 /// torchrun's own variables, as Kubeflow Trainer's torch runtime sets them.
-std::optional<Naming> name_torch(const World& world) {
+std::optional<Naming> name_torch(const World& world, const PeerWish& wish) {
   const auto root = world.variable("PET_MASTER_ADDR");
   if (!root) return std::nullopt;
-  Naming naming{.substrate = "torchrun's variables", .group = {}};
+  Naming naming{.substrate = "torch runtime", .group = {}};
   name_after_root(naming, *root);
-  if (const auto count = world.variable("PET_NNODES")) {
+  if (const auto count = world.variable("PET_NNODES"); count && !wish.nodes) {
     naming.nodes = node_count_variable("PET_NNODES", *count);
     naming.nodes_source = "PET_NNODES";
   }
@@ -99,6 +100,23 @@ std::optional<Naming> name_volcano(const World& world) {
   return naming;
 }
 
+/// One agent a node, as `srun --ntasks-per-node=1` starts them.
+std::optional<Naming> name_slurm(const World& world) {
+  if (!world.variable("SLURM_JOB_ID") || !world.variable("SLURM_NODEID")) return std::nullopt;
+  const bool step = world.variable("SLURM_STEP_NODELIST").has_value();
+  const char* source = step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST";
+  auto expanded = expand_node_list(world.variable(source).value_or(""));
+  if (const auto* problem = std::get_if<RangeProblem>(&expanded))
+    throw Error(ErrorKind::config, fmt::format("{}: {}", source, problem->message), problem->hint);
+  Naming naming{.substrate = "Slurm job", .group = *world.variable("SLURM_JOB_ID")};
+  naming.names = std::get<std::vector<std::string>>(std::move(expanded));
+  if (naming.names.empty())
+    throw Error(ErrorKind::config, fmt::format("{} names no node", source),
+                "--peers 'n[1-4]' names them");
+  set_nodes(naming, NumberClue{static_cast<int>(naming.names.size()), source}, true);
+  return naming;
+}
+
 /// Several Jobs of one JobSet that make one job of ours; their number is not in the pod's name.
 void add_jobs(const World& world, Naming& naming, const std::string& start) {
   const std::optional<Numbered> job = split_number(start.substr(0, start.size() - 1));
@@ -110,6 +128,7 @@ void add_jobs(const World& world, Naming& naming, const std::string& start) {
                 fmt::format("this pod is of job {} of its JobSet, but {} says that there are {}",
                             job->number, jobs->source, jobs->value));
   naming.start = job->start;
+  naming.group = job->start.substr(0, job->start.size() - 1);
   naming.jobs = jobs->value;
   naming.job = job->number;
   if (const auto pods = number_variable(world, "JOBSET_JOB_COMPLETIONS"))
@@ -178,8 +197,9 @@ Naming find_naming(const World& world, const PeerWish& wish, const std::optional
     return naming;
   }
   if (auto naming = name_lws(world)) return *naming;
-  if (auto naming = name_torch(world)) return *naming;
+  if (auto naming = name_torch(world, wish)) return *naming;
   if (auto naming = name_volcano(world)) return *naming;
+  if (auto naming = name_slurm(world)) return *naming;
   if (auto naming = name_pods(world, pod)) return *naming;
   if (const auto root = world.variable("MASTER_ADDR")) {
     Naming naming{.substrate = "MASTER_ADDR", .group = {}};

@@ -44,8 +44,8 @@ NodeCount find_count(const World& world, const PeerWish& wish, Naming& naming) {
   const NodeCount count = *wish.nodes;
   if (naming.nodes && naming.nodes_fixed && naming.nodes->most != count.most)
     throw Error(ErrorKind::usage,
-                fmt::format("--nnodes says {}, {} has {}", count_text(count), naming.nodes_source,
-                            naming.nodes->most),
+                fmt::format("--nnodes says {}, but there are {} ({})", count_text(count),
+                            naming.nodes->most, naming.nodes_source),
                 naming.substrate == "--peers"
                     ? "name as many peers as there are nodes"
                     : "leave out --nnodes, or name them all with --peers");
@@ -59,10 +59,16 @@ NodeCount find_count(const World& world, const PeerWish& wish, Naming& naming) {
 }
 
 NumberClue clue_of(const World& world, const PeerWish& wish, const Naming& naming,
-                   const std::optional<int>& own_place, int count) {
+                   const std::optional<PodName>& pod, const std::optional<int>& own_place,
+                   int count) {
   if (wish.node_rank) return {*wish.node_rank, "--node-rank"};
   if (wish.peers && own_place)
     return {*own_place, fmt::format("its name is {}", naming.names[*own_place])};
+  if (wish.peers && pod && !is_address(naming.names.front()))
+    throw Error(ErrorKind::usage,
+                fmt::format("none of the {} of --peers is this pod, {}.{}", count, pod->host,
+                            pod->subdomain),
+                "name the pods as they are called, or say with --node-rank which this is");
   if (auto index = find_index(world)) {
     if (naming.jobs == 1) return *index;
     const int each = count / naming.jobs;
@@ -90,7 +96,7 @@ NumberClue find_own_index(const World& world, const PeerWish& wish, const Naming
                           const std::vector<std::string>& names) {
   const int count = static_cast<int>(names.size());
   const std::optional<int> own_place = find_own_name(world, pod, names);
-  NumberClue index = clue_of(world, wish, naming, own_place, count);
+  NumberClue index = clue_of(world, wish, naming, pod, own_place, count);
   const ErrorKind kind = wish.node_rank ? ErrorKind::usage : ErrorKind::config;
   if (index.value >= count)
     throw Error(
@@ -164,12 +170,11 @@ Peers find_peers(const World& world, const PeerWish& wish) {
   const NumberClue index = find_own_index(world, wish, naming, pod, peers.names);
   peers.index = index.value;
   for (const std::string& name : peers.names) peers.dial.push_back(dial_name(name, pod));
-  const std::string folded = fmt::format("{}", fmt::join(fold_names(peers.names), ","));
+  const std::string folded = fold_names(peers.names);
   peers.job = job_identity(world, pod, folded);
-  const std::string group = naming.group.empty() ? "" : " " + naming.group;
-  peers.line =
-      fmt::format("peers: {} of {}{} ({}), this is {} ({}): {}", count_text(count),
-                  naming.substrate, group, naming.nodes_source, index.value, index.source, folded);
+  const std::string of = wish.peers ? "" : fmt::format(" of {} {}", naming.substrate, naming.group);
+  peers.line = fmt::format("peers: {} ({}){}, this is {} ({}): {}", count_text(count),
+                           naming.nodes_source, of, index.value, index.source, folded);
   return peers;
 }
 

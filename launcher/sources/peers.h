@@ -29,8 +29,7 @@ struct PeerWish {
 };
 
 struct Peers {
-  std::string substrate;  // for people: "Indexed Job", "JobSet", "StatefulSet", "LeaderWorkerSet",
-                          // "Volcano", "torchrun's variables", "Slurm", "--peers"
+  std::string substrate;  // for people: "Indexed Job", "JobSet", "LeaderWorkerSet", "--peers"
   /// By index, equal in all nodes of the job: what a peer is called, as `JoinHello::place` has it.
   std::vector<std::string> names;
   /// By index, what to look up or dial: the full name where it is known, so that one query finds
@@ -42,13 +41,13 @@ struct Peers {
   /// Equal in all nodes of one job, another one for another job and, where the environment tells
   /// them apart, for another attempt of it.
   std::string job;
-  std::string line;  // "peers: 4 of Indexed Job gpt, this is 2 (JOB_COMPLETION_INDEX): gpt-[0-3]"
+  std::string line;  // as docs/finding_nodes.md shows it
 };
 
-/// Own index: --node-rank, then JOB_COMPLETION_INDEX, LWS_WORKER_INDEX, PET_NODE_RANK,
-/// VC_TASK_INDEX, NODE_RANK, SLURM_NODEID, then the place of the own name among --peers, then the
-/// last number of the host name. Names: --peers, else from the substrate and the own full name in
-/// /etc/hosts as kubelet writes it. docs/finding_nodes.md has the table.
+/// Own index: --node-rank, then the place of the own name among --peers, then JOB_COMPLETION_INDEX,
+/// LWS_WORKER_INDEX, PET_NODE_RANK, VC_TASK_INDEX, NODE_RANK, SLURM_NODEID, then the last number of
+/// the host name. Names: --peers, else from the substrate and the own full name in /etc/hosts as
+/// kubelet writes it. docs/finding_nodes.md has the table.
 /// Errors:  Error{usage} for options that cannot be, Error{config} for an environment that cannot:
 ///          each with what was found, where, and what to do.
 Peers find_peers(const World& world, const PeerWish& wish);

@@ -6,6 +6,7 @@
 #include "launcher/hosts/fold_names.h"
 #include "launcher/sources/node_sources.h"
 #include "launcher/sources/peers.h"
+#include "launcher/transport/own_names.h"
 #include "unit/sources/world_file.h"
 
 using namespace ds::launcher;
@@ -27,9 +28,8 @@ std::string show_peers(const World& world, const std::vector<std::string>& words
   const Peers peers = find_peers(world, read_wish(words));
   std::string text = peers.line + "\n";
   text += fmt::format("job {}\n", peers.job);
-  text += fmt::format("dial {}\n", fmt::join(fold_names(peers.dial), " "));
-  if (peers.names.front() != peers.dial.front() && peers.names.size() != peers.dial.size())
-    text += "names and ways differ\n";
+  text += fmt::format("dial {}\n", fold_names(peers.dial));
+  CHECK(peers.names.size() == peers.dial.size());
   if (peers.port != 0) text += fmt::format("port {}\n", peers.port);
   if (peers.least != static_cast<int>(peers.names.size()))
     text += fmt::format("least {}\n", peers.least);
@@ -46,8 +46,15 @@ std::string show_hosts(const World& world) {
   return text;
 }
 
+std::string show_own(const World& world, const std::vector<std::string>& words) {
+  Host host;
+  host.name = words.front();
+  return is_own_host(host, own_names(world)) ? "local\n" : "remote\n";
+}
+
 std::string show(const World& world, const ds::test::WorldCheck& check) {
   try {
+    if (check.what == "own") return show_own(world, check.words);
     return check.what == "peers" ? show_peers(world, check.words) : show_hosts(world);
   } catch (const ds::Error& error) {
     const char* kind = error.kind() == ds::ErrorKind::usage    ? "usage"
