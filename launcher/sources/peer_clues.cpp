@@ -96,20 +96,20 @@ std::vector<std::string> Naming::name_all(int count) const {
 
 std::optional<int> find_own_name(const World& world, const std::optional<PodName>& pod,
                                  const std::vector<std::string>& names) {
-  const std::string host = plain_name(world.hostname);
+  const std::string host = name_as_compared(world.hostname);
   const std::string label(first_label(host));
   if (label.empty()) return std::nullopt;
   if (pod) {
     const std::string full = fmt::format("{}.{}.", pod->host, pod->tail());
     const auto is_start = [&](const std::string& name) {
-      return !is_address(name) && full.starts_with(plain_name(name) + ".");
+      return !is_address(name) && full.starts_with(name_as_compared(name) + ".");
     };
     if (const auto found = only_match(names, is_start)) return found;
   }
-  const auto is_host = [&](const std::string& name) { return plain_name(name) == host; };
+  const auto is_host = [&](const std::string& name) { return name_as_compared(name) == host; };
   if (const auto found = only_match(names, is_host)) return found;
   const auto is_label = [&](const std::string& name) {
-    return plain_name(first_label(name)) == label;
+    return name_as_compared(first_label(name)) == label;
   };
   if (const auto found = only_match(names, is_label)) return found;
   const std::string ip = world.variable("POD_IP").value_or("");

@@ -117,7 +117,7 @@ NumberClue find_own_index(const World& world, const PeerWish& wish, const Naming
 std::string dial_name(const std::string& name, const std::optional<PodName>& pod) {
   const std::size_t dot = name.find('.');
   if (!pod || dot == std::string::npos || is_address(name)) return name;
-  const std::string rest = plain_name(name.substr(dot + 1));
+  const std::string rest = name_as_compared(name.substr(dot + 1));
   const std::string tail = pod->tail();
   const bool is_start = tail.starts_with(rest) && tail.substr(rest.size(), 1) == ".";
   return is_start ? name.substr(0, dot + 1) + tail : name;

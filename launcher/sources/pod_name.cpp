@@ -33,7 +33,7 @@ std::optional<PodName> split_name(std::string_view name, std::string_view host) 
 
 std::string PodName::tail() const { return fmt::format("{}.{}.svc.{}", subdomain, space, domain); }
 
-std::string plain_name(std::string_view name) {
+std::string name_as_compared(std::string_view name) {
   if (name.ends_with('.')) name.remove_suffix(1);
   std::string text(name);
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -53,7 +53,7 @@ std::string_view first_label(std::string_view name) {
 
 std::optional<PodName> find_pod_name(const World& world) {
   const FileText file = world.read_file(kHostsFile);
-  const std::string host = plain_name(first_label(world.hostname));
+  const std::string host = name_as_compared(first_label(world.hostname));
   if (!file.text || host.empty()) return std::nullopt;
   std::istringstream lines(*file.text);
   for (std::string line; std::getline(lines, line);) {
@@ -61,7 +61,7 @@ std::optional<PodName> find_pod_name(const World& world) {
     std::string word;
     if (!(words >> word)) continue;  // the address
     while (words >> word)
-      if (auto name = split_name(plain_name(word), host)) return name;
+      if (auto name = split_name(name_as_compared(word), host)) return name;
   }
   return std::nullopt;
 }

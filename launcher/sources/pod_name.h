@@ -31,7 +31,7 @@ std::optional<PodName> find_pod_name(const World& world);
 bool is_pod(const World& world);
 
 /// Lower case, without a dot at the end.
-std::string plain_name(std::string_view name);
+std::string name_as_compared(std::string_view name);
 
 /// An IPv4 or IPv6 address.
 bool is_address(const std::string& text);

@@ -23,7 +23,7 @@ std::string canonical(const std::string& text) {
     if (::inet_pton(family, text.c_str(), bytes.data()) == 1)
       return ::inet_ntop(family, bytes.data(), out.data(), out.size());
   }
-  return plain_name(text);
+  return name_as_compared(text);
 }
 
 bool is_own_pod(const std::string& name, const OwnNames& own) {
@@ -37,7 +37,7 @@ bool is_own_pod(const std::string& name, const OwnNames& own) {
 OwnNames own_names(const World& world) {
   OwnNames own;
   if (!world.hostname.empty()) {
-    const std::string full = plain_name(world.hostname);
+    const std::string full = name_as_compared(world.hostname);
     own.names = {full, full.substr(0, full.find('.'))};
   }
   own.addresses = world.addresses;
