@@ -2,6 +2,7 @@
 #include "launcher/join/join_connection.h"
 
 #include <algorithm>
+#include <array>
 #include <asio/buffer.hpp>
 #include <asio/write.hpp>
 #include <utility>
@@ -30,6 +31,7 @@ JoinConnection::JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side si
       last_heard_(Clock::now()),
       last_sent_(last_heard_) {
   asio::error_code unknown;
+  socket_.non_blocking(true, unknown);
   auto endpoint = socket_.remote_endpoint(unknown);
   if (unknown) return;
   const auto address = endpoint.address();
@@ -47,22 +49,25 @@ void JoinConnection::start() {
   read();
 }
 
+/// Waits without a buffer: a root has thousands of connections, and few of them speak at a time.
 void JoinConnection::read() {
   if (ended_ || reading_ || paused_) return;
   reading_ = true;
-  socket_.async_read_some(asio::buffer(buffer_),
-                          [self = shared_from_this()](asio::error_code error, std::size_t count) {
-                            self->on_read(error, count);
-                          });
+  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->reading_ = false;
+                       if (!self->ended_) self->take_bytes(error);
+                     });
 }
 
-void JoinConnection::on_read(asio::error_code error, std::size_t count) {
-  reading_ = false;
-  if (ended_) return;
+void JoinConnection::take_bytes(asio::error_code error) {
+  std::array<std::byte, 65536> buffer;
+  const std::size_t count = error ? 0 : socket_.read_some(asio::buffer(buffer), error);
+  if (error == asio::error::would_block || error == asio::error::try_again) return read();
   if (count > 0) {
     last_heard_ = Clock::now();
     Bytes plain;
-    tls_.receive(std::span(buffer_).first(count), plain);
+    tls_.receive(std::span(buffer).first(count), plain);
     decoder_.feed(plain);
     flush();  // the handshake's answers, and the reason for an end
     if (tls_.established() && !std::exchange(told_established_, true)) {

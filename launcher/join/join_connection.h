@@ -1,7 +1,6 @@
 // One TCP connection of a join: records over TLS, asynchronously. Both ends use it.
 #pragma once
 
-#include <array>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
@@ -55,7 +54,7 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
 
  private:
   void read();
-  void on_read(asio::error_code error, std::size_t count);
+  void take_bytes(asio::error_code error);
   void take_records();
   void flush();
   void end(const std::string& why);
@@ -66,7 +65,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   JoinDecoder decoder_;
   asio::steady_timer handshake_;
   std::string peer_;
-  std::array<std::byte, 65536> buffer_;
   Bytes writing_;
   std::size_t unsent_ = 0;
   Clock::time_point last_heard_;

@@ -88,7 +88,8 @@ class JoinedJob {
             .on_leaving =
                 [this](const std::string& place, int signo) {
                   say(fmt::format("{} was told to end (signal {}): so the job ends", place, signo));
-                  ::kill(::getpid(), signo);
+                  const bool ends = signo == SIGHUP || signo == SIGINT;
+                  ::kill(::getpid(), ends ? signo : SIGTERM);
                 },
             .on_say = [this](const std::string& text) { say(text); }};
   }
