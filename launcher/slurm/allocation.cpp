@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/slurm/node_list.h"
 
@@ -211,8 +210,7 @@ void add_group(Allocation& allocation, std::unordered_map<std::string, std::size
     fresh.push_back(allocation.hosts[i].name);
   if (fresh.empty()) return;
   allocation.groups.push_back({.component = component,
-                               .nodes = fold_names(fresh),
-                               .count = static_cast<int>(fresh.size()),
+                               .names = std::move(fresh),
                                .cpus_each = equal_cpus(job, names.size())});
 }
 

@@ -17,8 +17,7 @@ using SlurmVariable = std::function<std::optional<std::string>(const std::string
 /// Nodes that were asked for together: all of them, or one component of a heterogeneous job.
 struct AllocatedGroup {
   int component = 0;               // its number in a heterogeneous job
-  std::string nodes;               // n[1-4], without those that an earlier group has too
-  int count = 0;                   // of these nodes; never 0
+  std::vector<std::string> names;  // without those that an earlier group has too; never empty
   std::optional<int> cpus_each{};  // of the job on each of them, where they are equal
 };
 

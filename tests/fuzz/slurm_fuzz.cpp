@@ -40,8 +40,8 @@ void check_allocation(const Variables& variables) {
   DS_ASSERT(!allocation->hosts.empty());
   std::size_t nodes = 0;
   for (const AllocatedGroup& group : allocation->groups) {
-    DS_ASSERT(group.count > 0);
-    nodes += static_cast<std::size_t>(group.count);
+    DS_ASSERT(!group.names.empty());
+    nodes += group.names.size();
   }
   DS_ASSERT(nodes == allocation->hosts.size(), "every node is in one group");
   for (const Host& host : allocation->hosts) DS_ASSERT(!host.name.empty() && host.slots >= 0);

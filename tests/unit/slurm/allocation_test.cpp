@@ -87,8 +87,7 @@ TEST_CASE("a job's nodes and tasks") {
   CHECK(allocation.end_time == 1795317600);
   CHECK_FALSE(allocation.heterogeneous);
   REQUIRE(allocation.groups.size() == 1);
-  CHECK(allocation.groups[0].nodes == "n[1-2]");
-  CHECK(allocation.groups[0].count == 2);
+  CHECK(allocation.groups[0].names == std::vector<std::string>{"n1", "n2"});
   CHECK_FALSE(allocation.groups[0].cpus_each);
   CHECK(allocation.hosts[0].place.file == "SLURM_JOB_NODELIST");
 }
@@ -130,8 +129,7 @@ TEST_CASE("components of a heterogeneous job") {
   CHECK(allocation.heterogeneous);
   REQUIRE(allocation.groups.size() == 2);
   CHECK(allocation.groups[1].component == 1);
-  CHECK(allocation.groups[1].nodes == "n[2-3]");
-  CHECK(allocation.groups[1].count == 2);
+  CHECK(allocation.groups[1].names == std::vector<std::string>{"n2", "n3"});
   CHECK(allocation.groups[1].cpus_each == 1);
   // sbatch sets the first component's variables beside.
   CHECK(slots(with(het_job(), {{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_TASKS_PER_NODE", "2"}})) ==
@@ -143,8 +141,7 @@ TEST_CASE("a node of two components is one host, and gets one agent") {
   CHECK(slots(shared) == "n1 3, n2 1 from SLURM_TASKS_PER_NODE_HET_GROUP_0");
   const auto allocation = *find(shared);
   REQUIRE(allocation.groups.size() == 2);
-  CHECK(allocation.groups[1].nodes == "n2");
-  CHECK(allocation.groups[1].count == 1);
+  CHECK(allocation.groups[1].names == std::vector<std::string>{"n2"});
 }
 
 TEST_CASE("an allocation without nodes is an error, never this machine alone") {

@@ -1,0 +1,175 @@
+// Options of srun: one agent a node, beside whatever else runs there, and nothing of the nodes
+// withheld.
+#include "launcher/slurm/step_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_set>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::string_view kHead = "dslaunch-join 1";
+
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorKind::config, "dslaunch agent --join=stdin: " + message,
+              "dslaunch itself starts it, inside of a Slurm allocation");
+}
+
+template <class Number>
+Number number(std::string_view word, std::string_view value, Number low, Number high) {
+  Number found = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), found);
+  if (error != std::errc() || end != value.data() + value.size() || found < low || found > high)
+    fail(fmt::format("the line '{}' has no number from {} to {}", word, low, high));
+  return found;
+}
+
+RootAddress root_address(std::string_view value) {
+  const std::size_t blank = value.find(' ');
+  if (blank == std::string_view::npos || blank + 1 == value.size())
+    fail("the line 'root' has no port and address");
+  return {.host = std::string(value.substr(blank + 1)),
+          .port = number<std::uint16_t>("root", value.substr(0, blank), 1, 65535)};
+}
+
+void take_line(StepJoin& join, bool& has_key, std::string_view line) {
+  constexpr std::int64_t kMostMilliseconds = 7LL * 24 * 3600 * 1000;
+  const std::string_view word = line.substr(0, line.find(' '));
+  const std::string_view value = line.substr(std::min(word.size() + 1, line.size()));
+  if (word == "key") {
+    const std::optional<JoinKey> key = JoinKey::from_hex(value);
+    if (!key) fail("the line 'key' has no 64 hexadecimal digits");
+    join.key = *key;
+    has_key = true;
+  } else if (word == "job") {
+    join.job = value;
+  } else if (word == "root") {
+    join.roots.push_back(root_address(value));
+  } else if (word == "wait") {
+    join.wait = std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMostMilliseconds));
+  } else if (word == "silence") {
+    join.silence =
+        std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMostMilliseconds));
+  } else {
+    fail(fmt::format("a line begins with '{}'", word.substr(0, 40)));
+  }
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+std::vector<std::string> step(const Allocation& allocation, const AllocatedGroup& group,
+                              const std::vector<std::string>& chosen, bool with_environment) {
+  std::vector<std::string> words = {"srun",
+                                    fmt::format("--nodes={}", chosen.size()),
+                                    fmt::format("--ntasks={}", chosen.size()),
+                                    "--ntasks-per-node=1",
+                                    "--overlap",
+                                    "--mpi=none",
+                                    "--cpu-bind=none",
+                                    "--kill-on-bad-exit=0",
+                                    "--no-kill",
+                                    "--input=all"};
+  if (allocation.heterogeneous) words.push_back(fmt::format("--het-group={}", group.component));
+  if (chosen.size() < group.names.size())
+    words.push_back(fmt::format("--nodelist={}", fmt::join(chosen, ",")));
+  if (group.cpus_each) words.push_back(fmt::format("--cpus-per-task={}", *group.cpus_each));
+  words.emplace_back(with_environment ? "--export=ALL" : "--export=NONE");
+  return words;
+}
+
+void check_places(const Allocation& allocation, const std::vector<Host>& places) {
+  std::unordered_set<std::string_view> known;
+  for (const Host& host : allocation.hosts) known.insert(host.name);
+  for (const Host& place : places)
+    if (!known.contains(place.name))
+      throw Error(ErrorKind::config,
+                  fmt::format("{} is not a node of the Slurm job {}", place.name, allocation.job),
+                  "srun starts agents on its nodes alone; --transport ssh reaches others");
+}
+
+}  // namespace
+
+std::string join_lines(const StepJoin& join) {
+  std::string text = fmt::format("{}\nkey {}\njob {}\n", kHead, join.key.hex(), join.job);
+  for (const RootAddress& root : join.roots)
+    text += fmt::format("root {} {}\n", root.port, root.host);
+  return text +
+         fmt::format("wait {}\nsilence {}\nend\n", join.wait.count(), join.silence.count());
+}
+
+bool join_lines_end(std::string_view text) {
+  return text.starts_with("end\n") || text.find("\nend\n") != std::string_view::npos;
+}
+
+StepJoin parse_join_lines(std::string_view text) {
+  if (next_line(text) != kHead)
+    fail(fmt::format("standard input does not begin with '{}'", kHead));
+  StepJoin join;
+  bool has_key = false;
+  for (std::string_view line = next_line(text); line != "end"; line = next_line(text)) {
+    if (line.empty() && text.empty()) fail("standard input ends before the line 'end'");
+    take_line(join, has_key, line);
+  }
+  if (!has_key) fail("the line 'key' is missing");
+  if (join.job.empty()) fail("the line 'job' is missing");
+  if (join.roots.empty()) fail("no line 'root'");
+  if (join.wait.count() == 0) fail("the line 'wait' is missing");
+  if (join.silence.count() == 0) fail("the line 'silence' is missing");
+  return join;
+}
+
+std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
+                                                  const std::vector<Host>& places,
+                                                  const std::string& agent,
+                                                  bool with_environment) {
+  check_places(allocation, places);
+  std::unordered_set<std::string_view> wanted;
+  for (const Host& place : places) wanted.insert(place.name);
+  std::vector<std::vector<std::string>> steps;
+  for (const AllocatedGroup& group : allocation.groups) {
+    std::vector<std::string> chosen;
+    for (const std::string& name : group.names)
+      if (wanted.contains(name)) chosen.push_back(name);
+    if (chosen.empty()) continue;
+    std::vector<std::string> words = step(allocation, group, chosen, with_environment);
+    words.insert(words.end(), {agent, "agent", "--join=stdin"});
+    steps.push_back(std::move(words));
+  }
+  return steps;
+}
+
+bool is_step_option(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "SLURM_NTASKS",        "SLURM_NPROCS",       "SLURM_NNODES",        "SLURM_CPU_BIND",
+      "SLURM_DISTRIBUTION",  "SLURM_HINT",         "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
+      "SLURM_ARBITRARY",     "SLURM_EXACT",        "SLURM_EXCLUSIVE",     "SLURM_STDIN",
+      "SLURM_STDOUT",        "SLURM_STDERR",       "SLURM_LABELIO",       "SLURM_KILL_BAD_EXIT",
+      "SLURM_THREADS",       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXPORT_ENV",
+      "SLURM_OPEN_MODE",     "SLURM_WAIT",          "SLURM_NODELIST",     "SLURM_MPI_TYPE"};
+  return std::ranges::any_of(kNames, [&](std::string_view known) {
+    return name == known || (known == "SLURM_NTASKS" && name.starts_with("SLURM_NTASKS_PER_")) ||
+           (known == "SLURM_CPU_BIND" && name.starts_with("SLURM_CPU_BIND_"));
+  });
+}
+
+bool is_step_place(std::string_view name) {
+  constexpr std::string_view kNames[] = {"SLURM_PROCID",     "SLURM_LOCALID",  "SLURM_NODEID",
+                                         "SLURM_GTIDS",      "SLURM_TASK_PID", "SLURM_STEPID",
+                                         "SLURM_NTASKS",     "SLURM_NPROCS",   "SLURM_NNODES",
+                                         "SLURM_TASKS_PER_NODE"};
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("SLURM_STEP_") ||
+         name.starts_with("SLURM_SRUN_") || name.starts_with("SLURM_CPU_BIND") ||
+         name.starts_with("PMI_") || name.starts_with("PMIX_");
+}
+
+}  // namespace ds::launcher
