@@ -135,7 +135,7 @@ RankEnv parse_rank_env(const Lookup& lookup) {
   env.job_key = job_key(environment);
   env.epoch = static_cast<std::uint64_t>(
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
-          .value_or(slurm ? slurm->restarts : 0));
+          .value_or(slurm ? static_cast<std::int64_t>(slurm_epoch(slurm->restarts)) : 0));
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
   if (const auto wire = environment.text(contract::kTestWire)) {
     env.test_wire = parse_wire_speed(*wire);

@@ -22,6 +22,10 @@ struct SlurmRank {
   std::uint32_t restarts = 0;  // how often the job was requeued
 };
 
+/// The first epoch of a job that was requeued so often: above all of its earlier runs.
+inline constexpr std::uint64_t kEpochsPerRun = 1'000'000;
+constexpr std::uint64_t slurm_epoch(std::uint32_t restarts) { return restarts * kEpochsPerRun; }
+
 /// The value of an environment variable, or null.
 using SlurmLookup = std::function<const char*(const char* name)>;
 

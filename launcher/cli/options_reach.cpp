@@ -11,9 +11,10 @@ namespace {
 constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kOptions[] = {
-    {{"--transport", "auto|ssh|local|exec:CMD",
-      "auto (default): this machine directly, others by ssh; ssh: all by\n"
-      "ssh; local: start every node's ranks on this machine;\n"
+    {{"--transport", "auto|ssh|local|slurm|exec:CMD",
+      "auto (default): this machine directly, others by ssh; nodes of a Slurm\n"
+      "allocation by srun; ssh: all by ssh; local: start every node's ranks\n"
+      "on this machine; slurm: one step of srun, which takes no keys;\n"
       "exec:'ssh {host}': all by a program that runs a command there\n"
       "(also {addr}, {user}, {port}, {command})"},
      [](ReachOptions& part, const GivenOption& given) {
@@ -23,7 +24,7 @@ constexpr OptionDef<ReachOptions> kOptions[] = {
          part.exec_words = parse_exec_template(given.value.substr(kExec.size()));
          return;
        }
-       constexpr std::array<std::string_view, 4> kNames = {"auto", "ssh", "local", "exec:CMD"};
+       constexpr std::array<std::string_view, 5> kNames = {"auto", "ssh", "local", "slurm", "exec:CMD"};
        part.transport = choice_value<TransportChoice>(given, kNames);
      }},
     {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},

@@ -138,9 +138,9 @@ class Joiner {
     } else if (const auto* welcome = std::get_if<JoinWelcome>(&record)) {
       joined_ = true;
       problem_.clear();
-      say(fmt::format("{} has joined the root {} ({})", setup_.place, welcome->root, root_));
+      say_news(fmt::format("{} has joined the root {} ({})", setup_.place, welcome->root, root_));
     } else if (const auto* news = std::get_if<JoinNews>(&record)) {
-      say(news->text);
+      say_news(news->text);
     } else if (const auto* refused = std::get_if<JoinRefused>(&record)) {
       on_refused(*refused);
     } else if (const auto* over = std::get_if<JoinOver>(&record)) {
@@ -217,7 +217,7 @@ class Joiner {
     const bool again = leaving_.has_value();
     leaving_ = signo;
     if (joined_ && !again) {
-      say(fmt::format("{} was told to end: the root ends the job", setup_.place));
+      say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
       connection_->send(JoinLeaving{signo});
       timer_.expires_after(kRootDecides);
       timer_.async_wait([this](const asio::error_code& error) {
@@ -238,6 +238,10 @@ class Joiner {
     code_ = code;
     timer_.cancel();
     if (connection_) connection_->close();
+  }
+
+  void say_news(const std::string& text) const {
+    if (!setup_.only_trouble) say(text);
   }
 
   void say(const std::string& text) const {

@@ -27,6 +27,7 @@ struct JoinerSetup {
   std::chrono::milliseconds wait{600'000};   // until the root answers, at first and after each loss
   std::chrono::milliseconds silence{8'000};  // of the root, while no agent runs: it is lost
   std::function<void(std::string_view)> say;     // lines for people
+  bool only_trouble = false;                     // say nothing while all is as it should be
   std::function<void(const JoinOver&)> on_over;  // before the end; may be empty
 };
 

@@ -15,13 +15,15 @@
 #include "launcher/main/as_command.h"
 #include "launcher/manifest/k8s_command.h"
 #include "launcher/plan/plan_command.h"
+#include "launcher/slurm/step_agent.h"
 
 namespace ds::launcher {
 
 namespace {
 
 /// What the launcher starts on every node; it reads frames, not options.
-int run_agent(int argc, char**) {
+int run_agent(int argc, char** argv) {
+  if (argc == 2 && argv[1] == std::string_view("--join=stdin")) return run_step_agent();
   if (argc > 1) usage_error("dslaunch agent takes no words", "dslaunch itself starts it on nodes");
   return run_guard(STDIN_FILENO, STDOUT_FILENO);
 }

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdio>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "launcher/agent/limits.h"
@@ -25,6 +28,11 @@ namespace ds::launcher {
 
 namespace {
 
+constexpr std::chrono::seconds kEndsWithin{2};
+constexpr std::chrono::milliseconds kLook{20};
+/// When all nodes are told to end, so is this process, soon before or after: that is one wish.
+constexpr std::chrono::milliseconds kOneWish{500};
+
 void print_line(const std::string& text) {
   std::fputs(("dslaunch: " + text + "\n").c_str(), stderr);
 }
@@ -38,7 +46,18 @@ class JoinedJob {
         background_(background),
         io_(1),
         local_(make_local_transport(io_)),
-        server_(io_, server_options(), server_events()) {}
+        server_(io_, server_options(), server_events()),
+        told_(io_, SIGHUP, SIGINT, SIGTERM),
+        wish_(io_) {
+    told_.async_wait([this](const asio::error_code& error, int) {
+      if (!error) was_told_ = true;
+    });
+  }
+  ~JoinedJob() {
+    if (setup_.on_end) setup_.on_end();
+  }
+  JoinedJob(const JoinedJob&) = delete;
+  JoinedJob& operator=(const JoinedJob&) = delete;
 
   int run(std::vector<Program> programs, JobEnvironment environment) {
     if (setup_.on_listening) setup_.on_listening(server_, io_);
@@ -85,13 +104,19 @@ class JoinedJob {
                   say(fmt::format("{} has left: {}", place, why));
                 },
             // A wish of one is a decision of all.
-            .on_leaving =
-                [this](const std::string& place, int signo) {
-                  say(fmt::format("{} was told to end (signal {}): so the job ends", place, signo));
-                  const bool ends = signo == SIGHUP || signo == SIGINT;
-                  ::kill(::getpid(), ends ? signo : SIGTERM);
-                },
+            .on_leaving = [this](const std::string& place, int signo) { on_leaving(place, signo); },
             .on_say = [this](const std::string& text) { say(text); }};
+  }
+
+  void on_leaving(const std::string& place, int signo) {
+    if (std::exchange(leaving_, true)) return;
+    wish_.expires_after(kOneWish);
+    wish_.async_wait([this, place, signo](const asio::error_code& error) {
+      if (error || was_told_) return;
+      say(fmt::format("{} was told to end (signal {}): so the job ends", place, signo));
+      const bool ends = signo == SIGHUP || signo == SIGINT;
+      ::kill(::getpid(), ends ? signo : SIGTERM);
+    });
   }
 
   [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
@@ -170,6 +195,9 @@ class JoinedJob {
     bool done = false;
     server_.finish({code, report}, [&done] { done = true; });
     while (!done) io_.run_one();
+    const Clock::time_point until = Clock::now() + kEndsWithin;
+    while (setup_.still_ending && setup_.still_ending() && Clock::now() < until)
+      io_.run_one_for(kLook);
     return code;
   }
 
@@ -180,6 +208,10 @@ class JoinedJob {
   std::unique_ptr<Transport> local_;
   std::optional<MissingStages> stages_;  // while nodes are waited for
   JoinServer server_;
+  asio::signal_set told_;
+  asio::steady_timer wish_;
+  bool was_told_ = false;  // by a signal to this process
+  bool leaving_ = false;   // a node was told
 };
 
 }  // namespace

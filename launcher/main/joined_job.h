@@ -37,6 +37,11 @@ struct JoinedJobSetup {
   std::function<std::optional<std::string>()> given_up;
   /// The verdict (JSON of --verdict) and the exit code -> what every node gets as JoinOver::report.
   std::function<std::string(const std::string& verdict, int code)> report;
+  /// Asked after the nodes have heard the end: whether others of its parts are still ending, which
+  /// is waited for, 2 s at most. May be empty.
+  std::function<bool()> still_ending;
+  /// The last call: what lives on the io_context must go. May be empty.
+  std::function<void()> on_end;
   /// The same for this process, before it ends. May be empty.
   std::function<void(const std::string& report)> on_report;
 };

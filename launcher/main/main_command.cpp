@@ -15,11 +15,13 @@
 #include "launcher/main/check_config.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/job_parts.h"
+#include "launcher/main/slurm_job.h"
 #include "launcher/main/start_job.h"
 #include "launcher/main/step_rank.h"
 #include "launcher/pods/first_process.h"
 #include "launcher/routes/await_hosts.h"
 #include "launcher/routes/find_hosts.h"
+#include "launcher/routes/slurm_hosts.h"
 
 namespace ds::launcher {
 
@@ -37,6 +39,10 @@ int run_main_command(int argc, char** argv) {
   JobEnvironment environment = job_environment(options.env, given, own);
   std::vector<Program> programs = programs_of(options, own);
   std::vector<Host> hosts = find_hosts(options);
+  const bool runs = options.hosts.dry_run == DryRun::off;
+  if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
+    return run_slurm_job(options, *allocation, std::move(hosts), std::move(programs),
+                         std::move(environment));
   PlacedJob placed;
   placed.spares = take_spares(hosts, options.failure.spares);
   placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);

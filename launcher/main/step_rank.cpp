@@ -71,7 +71,7 @@ EnvList place_variables(const SlurmRank& place) {
           {contract::kRestartCount, "0"},
           {contract::kMaxRestarts, "0"},
           {contract::kJobId, "slurm-" + place.job},
-          {contract::kEpoch, std::to_string(place.restarts)},
+          {contract::kEpoch, std::to_string(slurm_epoch(place.restarts))},
           {contract::kLiveProgress, "0"}};
 }
 

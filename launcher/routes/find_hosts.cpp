@@ -11,6 +11,7 @@
 #include "launcher/job/node_probe.h"
 #include "launcher/routes/await_hosts.h"
 #include "launcher/routes/routes.h"
+#include "launcher/routes/slurm_hosts.h"
 
 namespace ds::launcher {
 
@@ -34,6 +35,7 @@ std::vector<Host> named_hosts(const Options& options) {
   if (options.hosts.part) return {this_machine(options)};
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
+  if (auto allocation = allocation_as_hosts(options)) return std::move(allocation->hosts);
   return {this_machine(options)};
 }
 

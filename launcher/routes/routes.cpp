@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/base/error.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/transport/ask_pass.h"
 #include "launcher/transport/exec_transport.h"
@@ -60,6 +61,9 @@ std::vector<std::string> program_words(const ReachOptions& options) {
 
 std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions& options,
                                        std::chrono::milliseconds node_timeout) {
+  if (options.transport == TransportChoice::slurm)
+    throw Error(ErrorKind::usage, "--transport slurm reaches the nodes of a job, and no others",
+                "srun -N 4 --overlap COMMAND runs a command on each node of the allocation");
   ExecOptions exec;
   exec.words = program_words(options);
   if (exec.words.empty()) return make_ssh_transport(io, ssh_options(options, node_timeout));

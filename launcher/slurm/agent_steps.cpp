@@ -15,6 +15,8 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostLine = 4096;
+/// Said to --cpu-bind=none where nothing is bound anyway.
+constexpr std::string_view kNothing = "srun: cluster configuration lacks support for cpu binding";
 
 /// All of it fits into the socket's buffer; a srun that is gone already says so by its end.
 void write_input(int socket, const std::string& text) {
@@ -47,7 +49,7 @@ struct AgentSteps::Step {
   }
 
   void tell(const std::string& text) {
-    if (text.empty()) return;
+    if (text.empty() || text == kNothing) return;
     last = text;
     say(text);
   }
@@ -76,7 +78,7 @@ AgentSteps::~AgentSteps() = default;
 std::optional<std::string> AgentSteps::ended() const {
   for (const auto& step : steps_) {
     if (!step->status) continue;
-    const std::string how = fmt::format("srun has ended: {}", step->status->text());
+    const std::string how = fmt::format("srun has ended: {}", step->status->describe());
     return step->last.empty() ? how : fmt::format("{}: {}", how, step->last);
   }
   return std::nullopt;

@@ -12,7 +12,7 @@ namespace ds::launcher {
 
 struct AgentStepsSetup {
   std::vector<std::vector<std::string>> commands;
-  std::string input;                             // of each
+  std::string input;                            // of each
   std::function<void(const std::string&)> say;  // lines of srun, without line ends
 };
 

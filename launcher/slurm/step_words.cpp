@@ -103,8 +103,7 @@ std::string join_lines(const StepJoin& join) {
   std::string text = fmt::format("{}\nkey {}\njob {}\n", kHead, join.key.hex(), join.job);
   for (const RootAddress& root : join.roots)
     text += fmt::format("root {} {}\n", root.port, root.host);
-  return text +
-         fmt::format("wait {}\nsilence {}\nend\n", join.wait.count(), join.silence.count());
+  return text + fmt::format("wait {}\nsilence {}\nend\n", join.wait.count(), join.silence.count());
 }
 
 bool join_lines_end(std::string_view text) {
@@ -112,8 +111,7 @@ bool join_lines_end(std::string_view text) {
 }
 
 StepJoin parse_join_lines(std::string_view text) {
-  if (next_line(text) != kHead)
-    fail(fmt::format("standard input does not begin with '{}'", kHead));
+  if (next_line(text) != kHead) fail(fmt::format("standard input does not begin with '{}'", kHead));
   StepJoin join;
   bool has_key = false;
   for (std::string_view line = next_line(text); line != "end"; line = next_line(text)) {
@@ -130,8 +128,7 @@ StepJoin parse_join_lines(std::string_view text) {
 
 std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
                                                   const std::vector<Host>& places,
-                                                  const std::string& agent,
-                                                  bool with_environment) {
+                                                  const std::string& agent, bool with_environment) {
   check_places(allocation, places);
   std::unordered_set<std::string_view> wanted;
   for (const Host& place : places) wanted.insert(place.name);
@@ -150,12 +147,12 @@ std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
 
 bool is_step_option(std::string_view name) {
   constexpr std::string_view kNames[] = {
-      "SLURM_NTASKS",        "SLURM_NPROCS",       "SLURM_NNODES",        "SLURM_CPU_BIND",
-      "SLURM_DISTRIBUTION",  "SLURM_HINT",         "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
-      "SLURM_ARBITRARY",     "SLURM_EXACT",        "SLURM_EXCLUSIVE",     "SLURM_STDIN",
-      "SLURM_STDOUT",        "SLURM_STDERR",       "SLURM_LABELIO",       "SLURM_KILL_BAD_EXIT",
-      "SLURM_THREADS",       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXPORT_ENV",
-      "SLURM_OPEN_MODE",     "SLURM_WAIT",          "SLURM_NODELIST",     "SLURM_MPI_TYPE"};
+      "SLURM_NTASKS",       "SLURM_NPROCS",        "SLURM_NNODES",        "SLURM_CPU_BIND",
+      "SLURM_DISTRIBUTION", "SLURM_HINT",          "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
+      "SLURM_ARBITRARY",    "SLURM_EXACT",         "SLURM_EXCLUSIVE",     "SLURM_STDIN",
+      "SLURM_STDOUT",       "SLURM_STDERR",        "SLURM_LABELIO",       "SLURM_KILL_BAD_EXIT",
+      "SLURM_THREADS",      "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",  "SLURM_EXPORT_ENV",
+      "SLURM_OPEN_MODE",    "SLURM_WAIT",          "SLURM_NODELIST",      "SLURM_MPI_TYPE"};
   return std::ranges::any_of(kNames, [&](std::string_view known) {
     return name == known || (known == "SLURM_NTASKS" && name.starts_with("SLURM_NTASKS_PER_")) ||
            (known == "SLURM_CPU_BIND" && name.starts_with("SLURM_CPU_BIND_"));
@@ -163,10 +160,9 @@ bool is_step_option(std::string_view name) {
 }
 
 bool is_step_place(std::string_view name) {
-  constexpr std::string_view kNames[] = {"SLURM_PROCID",     "SLURM_LOCALID",  "SLURM_NODEID",
-                                         "SLURM_GTIDS",      "SLURM_TASK_PID", "SLURM_STEPID",
-                                         "SLURM_NTASKS",     "SLURM_NPROCS",   "SLURM_NNODES",
-                                         "SLURM_TASKS_PER_NODE"};
+  constexpr std::string_view kNames[] = {
+      "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS",  "SLURM_TASK_PID",
+      "SLURM_STEPID", "SLURM_NTASKS",  "SLURM_NPROCS", "SLURM_NNODES", "SLURM_TASKS_PER_NODE"};
   return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("SLURM_STEP_") ||
          name.starts_with("SLURM_SRUN_") || name.starts_with("SLURM_CPU_BIND") ||
          name.starts_with("PMI_") || name.starts_with("PMIX_");

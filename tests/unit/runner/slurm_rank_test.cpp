@@ -110,7 +110,7 @@ TEST_CASE("the runner takes its place from the step, unless a rank is set") {
   CHECK(env.local_world_size == 1);
   CHECK(env.master_addr == "n1");
   CHECK(env.job_id == "slurm-17.3");
-  CHECK(env.epoch == 1);
+  CHECK(env.epoch == 1'000'000);
   const ds::RankEnv port = parse(with(task(), "MASTER_PORT", "29500"));
   CHECK(port.rank == 2);
   CHECK(port.master_port == 29500);

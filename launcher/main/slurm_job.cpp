@@ -1,0 +1,89 @@
+// A joined job whose nodes are started by a step of srun.
+#include "launcher/main/slurm_job.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "launcher/agent/node_facts.h"
+#include "launcher/cli/forward_env.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/cli/train_command.h"
+#include "launcher/main/joined_job.h"
+#include "launcher/slurm/agent_steps.h"
+#include "launcher/slurm/step_words.h"
+#include "runner/slurm_rank.h"
+
+namespace ds::launcher {
+namespace {
+
+/// A root that is lost does not come back: the agents give up soon, and so free the nodes.
+constexpr std::chrono::milliseconds kAgentsWait{60'000};
+
+void say(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
+
+/// All addresses of this machine; that by which Slurm reaches it, the agents know themselves.
+std::vector<RootAddress> root_addresses(std::uint16_t port) {
+  std::vector<RootAddress> roots;
+  const Hello here = describe_node();
+  for (const NodeAddress& own : here.addresses)
+    if (!own.address.starts_with("127.") && own.address != "::1" &&
+        !own.address.starts_with("fe80:"))
+      roots.push_back({own.address, port});
+  roots.push_back({here.hostname, port});
+  return roots;
+}
+
+/// srun would take options of the job for those of the step.
+void forget_step_options(const EnvList& own) {
+  for (const auto& variable : own)
+    if (is_step_option(variable.first)) ::unsetenv(variable.first.c_str());
+}
+
+void check_slots(const std::vector<Host>& hosts, const HostSelection& selection) {
+  const bool by_slot =
+      selection.num_gpus || !selection.include.empty() || !selection.exclude.empty();
+  for (const Host& host : hosts)
+    if (host.slots == kAutoSlots && by_slot)
+      usage_error(fmt::format("how many GPUs {} has for this job is not known here, so slots of it "
+                              "cannot be chosen",
+                              host.name),
+                  "ask Slurm for them a node: --gpus-per-node");
+}
+
+}  // namespace
+
+int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
+                  std::vector<Program> programs, JobEnvironment environment) {
+  check_slots(hosts, options.hosts.selection);
+  const bool inherit = options.env.policy != EnvPolicy::none;
+  auto commands =
+      agent_steps(allocation, hosts, options.reach.agent_path.value_or(own_path()), inherit);
+  forget_step_options(own_variables());
+  std::unique_ptr<AgentSteps> steps;
+  JoinedJobSetup setup;
+  setup.key = JoinKey::random();
+  setup.job = fmt::format("slurm-{}-{}", allocation.job, JoinKey::random().hex().substr(0, 8));
+  setup.places = std::move(hosts);
+  setup.first_epoch = slurm_epoch(allocation.restarts);
+  setup.on_listening = [&](JoinServer& server, asio::io_context& io) {
+    const StepJoin join{.key = setup.key,
+                        .job = setup.job,
+                        .roots = root_addresses(server.port()),
+                        .wait = kAgentsWait,
+                        .silence = options.failure.node_timeout};
+    steps = std::make_unique<AgentSteps>(
+        io, AgentStepsSetup{.commands = commands, .input = join_lines(join), .say = say});
+  };
+  setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
+  setup.given_up = [&] { return steps->ended(); };
+  setup.still_ending = [&] { return steps->running() > 0; };
+  // Before the io_context that they live on.
+  setup.on_end = [&] { steps.reset(); };
+  return run_joined_job(options, setup, std::move(programs), std::move(environment));
+}
+
+}  // namespace ds::launcher

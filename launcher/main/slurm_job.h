@@ -1,0 +1,18 @@
+// A job on the nodes of a Slurm allocation: srun starts the agents, which dial this process.
+#pragma once
+
+#include <vector>
+
+#include "launcher/cli/options.h"
+#include "launcher/job/job.h"
+#include "launcher/slurm/allocation.h"
+
+namespace ds::launcher {
+
+/// Runs the job on `hosts`, all nodes of `allocation`, and returns dslaunch's exit code.
+/// Errors:  as run_joined_job; Error{config}: a host is no node of the allocation, srun cannot be
+///          run.
+int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
+                  std::vector<Program> programs, JobEnvironment environment);
+
+}  // namespace ds::launcher

@@ -1,0 +1,29 @@
+// From options and environment; Slurm itself is not asked.
+#include "launcher/routes/slurm_hosts.h"
+
+#include "engine/base/error.h"
+#include "launcher/cli/forward_env.h"
+#include "runner/contract.h"
+
+namespace ds::launcher {
+
+std::optional<Allocation> allocation_as_hosts(const Options& options) {
+  const bool named =
+      options.hosts.part || options.hosts.hostfile || !options.hosts.selection.picks.empty();
+  if (named || options.reach.transport == TransportChoice::local) return std::nullopt;
+  if (own_variable(contract::kJobId)) return std::nullopt;
+  return find_allocation(own_variable);
+}
+
+std::optional<Allocation> allocation_by_srun(const Options& options) {
+  if (options.reach.transport == TransportChoice::automatic) return allocation_as_hosts(options);
+  if (options.reach.transport != TransportChoice::slurm) return std::nullopt;
+  std::optional<Allocation> allocation = find_allocation(own_variable);
+  if (!allocation)
+    throw Error(ErrorKind::config,
+                "--transport slurm: this is no Slurm allocation (SLURM_JOB_ID is not set)",
+                "run it inside of salloc or sbatch: salloc -N 4 --ntasks-per-node=2 dslaunch ...");
+  return allocation;
+}
+
+}  // namespace ds::launcher
