@@ -1,6 +1,7 @@
 // Hosts whose records come one by one, or name an address where nothing listens any more.
 #include "launcher/dns/wait_hosts.h"
 
+#include <algorithm>
 #include <map>
 
 #include "e2e/dns/dns_world.h"
@@ -88,11 +89,15 @@ TEST_CASE("records that come one by one, a stale one, a port and an address of a
   CHECK(hosts[4].address == "127.0.0.71");
   CHECK(hosts[2].found_by == "gpt-2.gpt");
   CHECK(hosts[4].found_by == "elsewhere");
-  REQUIRE_FALSE(news.empty());
-  CHECK(news[0].find("waiting for 2 of 5 hosts (0 s)") == 0);
-  CHECK(news[0].find("gpt-1.gpt: no DNS record (NXDOMAIN from 127.0.0.61)") != std::string::npos);
-  CHECK(news[0].find("gpt-2.gpt: record, but no TCP at port") != std::string::npos);
-  CHECK(news[0].find("(Connection refused)") != std::string::npos);
+  const auto said = [&](const std::string& text) {
+    return std::any_of(news.begin(), news.end(), [&](const std::string& line) {
+      return line.find("waiting for ") == 0 && line.find(text) != std::string::npos;
+    });
+  };
+  CHECK(said("of 5 hosts"));
+  CHECK(said("gpt-1.gpt: no DNS record (NXDOMAIN from 127.0.0.61)"));
+  CHECK(said("gpt-2.gpt: record, but no TCP at port"));
+  CHECK(said("(Connection refused)"));
   CHECK(zone.asked["gpt-0.gpt.ns.svc.cluster.local"] == 2);
 }
 
