@@ -1,7 +1,8 @@
 # Sourced by tests: what operators lay down in the pods of podctl, from their sources: files, modes, owners, variables, worker
 # commands. volumes.sh lays the volumes down.
 #   op_up DIR                     a cluster whose pods have the image: sshd's settings, mpirun and its like, the tiny model
-#   mpi_operator JOB IMPL WORKERS SLOTS        MPIJob v2beta1; IMPL: OpenMPI, Intel, MPICH; AS_WORKER=1: runLauncherAsWorker
+#   mpi_operator JOB IMPL WORKERS SLOTS        MPIJob v2beta1; IMPL: OpenMPI, Intel, MPICH; AS_WORKER=1: runLauncherAsWorker;
+#                                              FSGROUP: of the pods, as Istio sets it
 #   trainer_mpi JOB NODES SLOTS                TrainJob of the MPI runtime: launcher and nodes, uid 1000, port 2222
 #   trainer_torch JOB NODES SLOTS              its stock torch runtime; torch_node K COMMAND... starts pod K
 #   et_operator JOB WORKERS SLOTS              etjob: one service a worker; ATTACH=kubexec: without ssh
@@ -46,8 +47,12 @@ op_key() {
 }
 
 op_workers() {
-  local name
-  for name in "${workers[@]}"; do op_worker "$name"; done
+  local name starting=()
+  for name in "${workers[@]}"; do
+    op_worker "$name" &
+    starting+=($!)
+  done
+  wait "${starting[@]}"
 }
 # Of those whose service has the worker's own name.
 op_worker() {
@@ -71,7 +76,7 @@ mpi_operator() {
     echo "echo $name.$job.default.svc" >> "$op_dir/$job/discover_hosts.sh"
   done
   volume_write "$op_dir/$job/etc-mpi" 0644 "" hostfile@0444="$op_dir/$job/hostfile" discover_hosts.sh@0555="$op_dir/$job/discover_hosts.sh"
-  volume_write "$op_dir/$job/ssh-auth" 0600 "" $(op_secret)
+  volume_write "$op_dir/$job/ssh-auth" 0600 "${FSGROUP:-}" $(op_secret)
   worker=("${op_image[@]}" --subdomain "$job" --not-ready --mount-ro /root/.ssh="$op_dir/$job/ssh-auth"
     --env K_MPI_JOB_ROLE=worker --env NVIDIA_VISIBLE_DEVICES=all --env WORKER_ONLY=1)
   worker_command=(/usr/sbin/sshd -De)

@@ -51,7 +51,10 @@ show='echo "rank $RANK of $WORLD_SIZE on $(uname -n) as $(id -u)"; env | sed "s/
 blanked='env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_|I_MPI_|HYDRA_|VC_|VK_|KUBERNETES_|JOB_COMPLETION_INDEX|WORKER_ONLY)'
 
 # MPIJob, Open MPI: the launcher before its workers, as AtStartup has it: first no record, then no sshd, then one of both.
+# fsGroup as Istio sets it: the key has mode 0640 and belongs to root, who runs.
+FSGROUP=1337
 mpi_operator bert OpenMPI 2 1
+FSGROUP=
 launch dslaunch --hostfile "$hostfile" -x GIVEN=1 -- sh -c "$show"
 op_workers
 ready
@@ -62,6 +65,18 @@ launch dslaunch --hostfile "$hostfile" -- true
 mpi_operator intel Intel 1 2
 op_workers
 ready
+launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+# MPICH's form, and runLauncherAsWorker: the launcher is the first host of the list, and takes no ssh to itself.
+AS_WORKER=1
+mpi_operator mpich MPICH 1 1
+AS_WORKER=
+op_workers
+ready
+launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+# Kubeflow Trainer: uid 1000, a key of mode 0640, port 2222; numNodes 1 is two pods all the same; the list has short names,
+# which the pod's own /etc/hosts does not have.
+trainer_mpi t1 1 1
+op_workers
 launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
 # etjob: a service for each worker, RSA of 1024 bits below a subPath; workers first.
 et_operator et 2 1
@@ -88,6 +103,12 @@ ended never 143 "TERM to a launcher that waits"
 ended intel 0 "an MPIJob of Intel MPI"
 ran 2 intel-worker-0 intel-worker-0
 said_not "$blanked|warning"
+ended mpich 0 "an MPIJob whose launcher is a worker"
+ran 2 mpich-launcher mpich-worker-0
+user=1000
+ended t1 0 "a TrainJob of the MPI runtime"
+ran 2 t1-launcher-0-0 t1-node-0-0
+user=0
 ended et 0 "an etjob"
 ran 2 et-worker-0 et-worker-1
 said_not "$blanked"
@@ -123,6 +144,13 @@ trained() {
   said "^\\[0\\] done after $steps steps"
   row "$2" "the tiny training, $3 ranks" "$(podctl logs "${launchers[$1]}" | grep -o "step $steps/$steps  loss [0-9.]*" | head -n 1)"
 }
+trainer_torch torch 4 1
+launcher_name=
+for index in 3 2 1 0; do torch_node $index torchrun /data/configs/tiny.toml train.steps=$steps; done
+launchers[torch]=torch-node-0-0
+trained torch "TrainJob, torch runtime, torchrun in every pod" 4
+podctl wait 20 "${workers[@]}" || die "torchrun goes on"
+for pod in "${workers[@]}"; do [ "$(podctl code "$pod")" = 0 ] || die "torchrun in $pod"; done
 train="/data/configs/tiny.toml train.steps=$steps"
 for form in OpenMPI Intel MPICH; do
   mpi_operator "mpi-${form,,}" $form 2 1
@@ -132,6 +160,11 @@ for form in OpenMPI Intel MPICH; do
   trained "$job" "MPIJob, $form, launcher first" 2
   finish
 done
+trainer_mpi t4 4 1
+op_workers
+launch dslaunch --hostfile "$hostfile" $train
+trained t4 "TrainJob, MPI runtime, numNodes 4, uid 1000" 4
+finish
 et_operator et-train 2 1
 op_workers
 ready
