@@ -12,7 +12,7 @@
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/transport/own_names.h"
+#include "launcher/sources/own_names.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {

@@ -11,7 +11,7 @@
 
 #include "launcher/dns/wait_hosts.h"
 #include "launcher/routes/routes.h"
-#include "launcher/transport/own_names.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/transport/ssh_files.h"
 #include "launcher/transport/ssh_route.h"
 

@@ -10,11 +10,11 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/train_command.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/transport/ask_pass.h"
 #include "launcher/transport/exec_transport.h"
 #include "launcher/transport/kubexec.h"
 #include "launcher/transport/local_transport.h"
-#include "launcher/transport/own_names.h"
 #include "launcher/transport/remote_command.h"
 #include "launcher/transport/ssh_files.h"
 #include "launcher/transport/ssh_transport.h"

@@ -5,8 +5,8 @@
 #include "engine/base/error.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/sources/node_sources.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/sources/peers.h"
-#include "launcher/transport/own_names.h"
 #include "unit/sources/world_file.h"
 
 using namespace ds::launcher;

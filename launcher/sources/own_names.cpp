@@ -1,5 +1,5 @@
 // Names and addresses, compared as texts; no name server is involved.
-#include "launcher/transport/own_names.h"
+#include "launcher/sources/own_names.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

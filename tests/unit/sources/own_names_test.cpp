@@ -1,5 +1,5 @@
 // Which hosts count as this machine.
-#include "launcher/transport/own_names.h"
+#include "launcher/sources/own_names.h"
 
 #include <doctest/doctest.h>
 
