@@ -66,19 +66,24 @@ void check_input_readers(const Options& options) {
 }
 
 /// A part is this machine alone, and cannot look for a place to meet.
-void check_part(const Options& options) {
+void check_part(Options& options) {
   const HostOptions& hosts = options.hosts;
   if (!hosts.part) return;
   const auto refuse = [](std::string_view what) {
     usage_error(fmt::format("--part and {} exclude each other", what),
                 "--part starts ranks on this machine alone");
   };
-  if (hosts.hostfile) refuse("--hostfile");
-  if (!hosts.selection.picks.empty()) refuse("--host");
+  const bool of_hosts = hosts.part->nodes == 0;
+  if (!of_hosts && hosts.hostfile) refuse("--hostfile");
+  if (!of_hosts && !hosts.selection.picks.empty()) refuse("--host");
   if (!options.more_programs.empty()) refuse("several programs");
   if (options.failure.spares > 0) refuse("--spares");
   if (options.logs.policy.input.kind != StdinChoice::Kind::none) refuse("--stdin");
-  if (hosts.part->nodes > 1 && (options.master.address.empty() || options.master.port == 0))
+  TransportChoice& transport = options.reach.transport;
+  if (transport != TransportChoice::automatic && transport != TransportChoice::local)
+    refuse("--transport");
+  transport = TransportChoice::local;
+  if (hosts.part->nodes != 1 && (options.master.address.empty() || options.master.port == 0))
     usage_error("--part of several nodes needs --master-addr and --master-port",
                 "the same for every part: where the first node's rank 0 listens");
 }

@@ -23,25 +23,25 @@ void append(std::vector<T>& list, std::vector<T> more) {
               std::make_move_iterator(more.end()));
 }
 
-/// 1/4 or 1/4:NAME.
+/// 1/4, 1/4:NAME, or 1: of the hosts.
 PartWish part_value(const GivenOption& given) {
   const std::string_view text = given.value;
-  const std::size_t slash = text.find('/');
   const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::size_t slash = std::min(text.find('/'), colon);
   const auto number = [](std::string_view digits) -> std::optional<int> {
     int value = 0;
     const auto [stop, error] = std::from_chars(digits.begin(), digits.end(), value);
     const bool whole = !digits.empty() && stop == digits.end() && error == std::errc();
     return whole && value >= 0 && value <= kMaxNodes ? std::optional(value) : std::nullopt;
   };
-  if (slash < colon) {
-    const std::optional<int> node = number(text.substr(0, slash));
-    const std::optional<int> nodes = number(text.substr(slash + 1, colon - slash - 1));
-    if (node && nodes && *node < *nodes)
-      return {*node, *nodes, std::string(text.substr(std::min(colon + 1, text.size())))};
-  }
-  usage_error(fmt::format("{} needs NODE/NODES, not '{}'", given.name, given.value),
-              "as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
+  const std::optional<int> node = number(text.substr(0, slash));
+  const std::optional<int> nodes =
+      slash == text.size() ? 0 : number(text.substr(slash + 1, colon - std::min(slash + 1, colon)));
+  const bool fits = node && nodes && (slash == text.size() || *node < *nodes);
+  if (!fits)
+    usage_error(fmt::format("{} needs NODE or NODE/NODES, not '{}'", given.name, given.value),
+                "as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
+  return {*node, *nodes, std::string(text.substr(std::min(colon + 1, text.size())))};
 }
 
 /// The first is --hostfile; so many behind it choose.
@@ -79,9 +79,11 @@ constexpr OptionDef<HostOptions> kOptions[] = {
      }},
     {{"-n,--np", "N",
       "ranks; with hosts: only the first N slots\n"
-      "(default: every slot; without hosts: 1)"},
+      "(default: every slot; without hosts: 1); all: every slot, of this\n"
+      "machine its GPUs, or else its cores"},
      [](HostOptions& part, const GivenOption& given) {
-       part.ranks = number_value(given, 1, kMaxRanks);
+       part.all_slots = given.value == "all";
+       if (!part.all_slots) part.ranks = number_value(given, 1, kMaxRanks);
      }},
     {{"--ppn,--npernode", "N", "ranks on each host (default: its slots)"},
      [](HostOptions& part, const GivenOption& given) {
@@ -105,10 +107,10 @@ constexpr OptionDef<HostOptions> kOptions[] = {
      }},
     {{"--role", "NAME", "name of the program's ranks (ROLE_NAME; default: default)"},
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
-    {{"--part", "NODE/NODES[:ID]",
-      "only node NODE of a job of NODES equal ones, each started by a launcher\n"
-      "of its own, with the same --master-addr and --master-port; ID is what\n"
-      "all parts call the job (TORCHELASTIC_RUN_ID)"},
+    {{"--part", "NODE[/NODES[:ID]]",
+      "only node NODE of a job of NODES equal ones, or of the hosts, each\n"
+      "started by a launcher of its own, with the same --master-addr and\n"
+      "--master-port; ID is what all call the job (TORCHELASTIC_RUN_ID)"},
      [](HostOptions& part, const GivenOption& given) { part.part = part_value(given); }},
     {{"--one-program", "", "an argument ':' before an option starts no other program"},
      [](HostOptions& part, const GivenOption&) { part.one_program = true; }},

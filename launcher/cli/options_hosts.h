@@ -18,7 +18,7 @@ enum class DeviceView { node, own };  // what CUDA_VISIBLE_DEVICES lists: the no
 /// --part: this is one node of a job whose nodes are started apart.
 struct PartWish {
   int node_rank = 0;
-  int nodes = 1;
+  int nodes = 1;         // 0: as many as there are hosts
   std::string run_id{};  // empty: none given
   friend bool operator==(const PartWish&, const PartWish&) = default;
 };
@@ -27,6 +27,7 @@ struct HostOptions {
   std::optional<std::string> hostfile;  // "-" is standard input
   HostSelection selection;              // --host, --include, --exclude, --num-nodes, --num-gpus
   std::optional<int> ranks;             // -n of the first program
+  bool all_slots = false;               // -n all: of this machine too, if there are no hosts
   std::string role = "default";         // of the first program
   std::optional<int> ranks_per_host;    // --ppn
   MapBy map_by = MapBy::slot;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "launcher/disguise/deepspeed.h"
+#include "launcher/disguise/mpirun.h"
 #include "launcher/disguise/torchrun.h"
 
 namespace ds::launcher {
@@ -11,6 +13,10 @@ namespace {
 
 constexpr Disguise kDisguises[] = {
     {"torchrun", "PyTorch's launcher: one on every node", translate_torchrun, torchrun_options},
+    {"deepspeed", "DeepSpeed's launcher", translate_deepspeed, deepspeed_options},
+    {"mpirun", "the launcher of Open MPI and Intel MPI", translate_mpirun, mpirun_options},
+    {"mpiexec", "as mpirun", translate_mpirun, mpirun_options},
+    {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", translate_hydra, mpirun_options},
 };
 
 }  // namespace

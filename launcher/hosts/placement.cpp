@@ -221,4 +221,35 @@ void make_part(Placement& placement, int node_rank, int nodes, std::string run_i
   placement.part = JobPart{node_rank, nodes, node_rank * ranks, nodes * ranks, std::move(run_id)};
 }
 
+void cut_part(Placement& placement, int node_rank) {
+  const auto nodes = static_cast<int>(placement.nodes.size());
+  if (node_rank >= nodes)
+    throw Error(ErrorKind::usage, fmt::format("--part {}: there is no such node", node_rank),
+                fmt::format("the hosts give {}, numbered from 0", counted(nodes, "node")));
+  Node node = std::move(placement.nodes[static_cast<std::size_t>(node_rank)]);
+  const int first = node.ranks.front();
+  const auto ranks = static_cast<int>(node.ranks.size());
+  if (placement.groups.size() > 1 || node.ranks.back() != first + ranks - 1)
+    throw Error(ErrorKind::usage,
+                fmt::format("--part {} needs one program whose ranks fill one host "
+                            "after the other",
+                            node_rank),
+                "leave --map-by node out");
+  placement.part = JobPart{node_rank, nodes, first, placement.world_size(), {}};
+  std::vector<RankPlace> places;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankPlace place = placement.ranks[static_cast<std::size_t>(first + rank)];
+    place.rank = rank;
+    place.node_rank = 0;
+    places.push_back(place);
+    node.ranks[static_cast<std::size_t>(rank)] = rank;
+  }
+  node.node_rank = 0;
+  placement.ranks = std::move(places);
+  placement.groups.front().first_rank = 0;
+  placement.groups.front().ranks = ranks;
+  placement.nodes.clear();
+  placement.nodes.push_back(std::move(node));
+}
+
 }  // namespace ds::launcher

@@ -97,6 +97,10 @@ Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_co
 /// Errors:  Error{usage} when the placement has several nodes or programs.
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id);
 
+/// Leaves of `placement` node `node_rank` alone, as a part of the whole.
+/// Errors:  Error{usage}: no such node, several programs, or ranks that go round the hosts.
+void cut_part(Placement& placement, int node_rank);
+
 /// The table of --dry-run and the array of --dry-run=json (rank, node, node_rank, local_rank,
 /// slot, role); roles stand in the table when there are several programs.
 std::string placement_table(const Placement& placement);

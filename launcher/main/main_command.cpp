@@ -25,6 +25,15 @@
 
 namespace ds::launcher {
 
+namespace {
+
+void take_part(Placement& placement, const PartWish& part) {
+  if (part.nodes == 0) return cut_part(placement, part.node_rank);
+  make_part(placement, part.node_rank, part.nodes, part.run_id);
+}
+
+}  // namespace
+
 int run_main_command(int argc, char** argv) {
   const Options options = parse_args(argc, argv);
   blank_values(argc, argv);
@@ -47,8 +56,7 @@ int run_main_command(int argc, char** argv) {
   placed.spares = take_spares(hosts, options.failure.spares);
   placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
   check_spares(placed.placement, placed.spares);
-  if (const std::optional<PartWish>& part = options.hosts.part)
-    make_part(placed.placement, part->node_rank, part->nodes, part->run_id);
+  if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
   if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
   if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
   if (options.hosts.dry_run == DryRun::env)

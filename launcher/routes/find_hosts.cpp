@@ -26,13 +26,15 @@ Host this_machine(const Options& options) {
   int ranks = options.hosts.ranks.value_or(0);
   for (const MoreProgram& program : options.more_programs) ranks += program.ranks.value_or(0);
   host.slots = std::clamp(ranks, 1, kMaxSlots);
-  const bool by_device = !selection.include.empty() || !selection.exclude.empty();
+  const bool by_device =
+      !selection.include.empty() || !selection.exclude.empty() || options.hosts.all_slots;
+  if (selection.num_gpus && ranks == 0) host.slots = *selection.num_gpus;
   if (by_device) host.slots = kAutoSlots;
   return host;
 }
 
 std::vector<Host> named_hosts(const Options& options) {
-  if (options.hosts.part) return {this_machine(options)};
+  if (options.hosts.part && options.hosts.part->nodes > 0) return {this_machine(options)};
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
   if (auto allocation = allocation_as_hosts(options)) return std::move(allocation->hosts);

@@ -237,9 +237,9 @@ TEST_CASE("--part") {
   const Options options =
       parse({"--part", "1/4:a:b", "--master-addr", "h", "--master-port", "29500", "--", "true"});
   CHECK(options.hosts.part == PartWish{1, 4, "a:b"});
-  for (const char* wrong : {"", "1", "4/4", "-1/4", "1/", "/4", "1/4x", "1:2/4"})
+  for (const char* wrong : {"", "x", "4/4", "-1/4", "1/", "/4", "1/4x", "1:2/4", "/"})
     CHECK(error_of({"--part", wrong, "--", "true"}) ==
-          "--part needs NODE/NODES, not '" + std::string(wrong) +
+          "--part needs NODE or NODE/NODES, not '" + std::string(wrong) +
               "'\n  hint: as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
   CHECK(error_of({"--part", "0/2", "--master-addr", "h", "--", "true"})
             .starts_with("--part of several nodes needs --master-addr and --master-port"));

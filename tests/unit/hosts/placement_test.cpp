@@ -247,3 +247,15 @@ TEST_CASE("a part of a job: numbers of the whole") {
                        "--part 0/2 is of one node with one program, not of 2 nodes with 1 program",
                        ds::Error);
 }
+
+TEST_CASE("one node of the hosts alone") {
+  Placement part = place_ranks({host("a", 2), host("b", 3)}, {}, 0);
+  cut_part(part, 1);
+  CHECK(part.part == JobPart{1, 2, 2, 5, ""});
+  CHECK(part.nodes.front().host.name == "b");
+  CHECK(part.nodes.front().ranks == std::vector<int>{0, 1, 2});
+  CHECK(part.shown_rank(part.ranks.back().rank) == 4);
+  CHECK(part.ranks.back() == RankPlace{2, 0, 2, 2, 0});
+  Placement none = place_ranks({host("a", 2)}, {}, 0);
+  CHECK_THROWS_WITH_AS(cut_part(none, 1), "--part 1: there is no such node", ds::Error);
+}

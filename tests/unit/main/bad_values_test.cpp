@@ -44,7 +44,7 @@ Values nonsense_for(std::string_view argument) {
       {"WHOSE", {"mine"}},
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
-      {"NODE/NODES[:ID]", {"1", "4/4", "-1/4", "a/b", "1/"}},
+      {"NODE[/NODES[:ID]]", {"one", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},
       {"KIND", {"pod", "Indexed"}},
       {"IMAGE", {"a b", "-a", "a;b"}},

@@ -1,0 +1,149 @@
+// Its options are nearly our own.
+#include "launcher/disguise/deepspeed.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "launcher/cli/option_values.h"
+#include "launcher/disguise/program_words.h"
+
+namespace ds::launcher {
+
+namespace {
+
+struct DeepspeedWords {
+  std::vector<std::pair<std::string, std::string>> options{};  // of dslaunch, as they come
+  std::optional<std::string> node_rank{};
+  bool no_ssh = false;
+  bool has_hostfile = false, has_slots = false, has_address = false, has_port = false;
+  PythonForm form{.local_rank = true};
+};
+
+using Given = ForeignGiven;
+constexpr std::string_view kElastic = "a job whose size changes cannot be had; --num_nodes N";
+constexpr std::string_view kUnbound = "ranks are not bound to cores; numactl can do it";
+constexpr std::string_view kOwnWay =
+    "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
+
+/// dslaunch's --log-level for a level of Python's logging.
+void set_level(DeepspeedWords& part, const Given& given) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kLevels = {
+      {{"debug", "debug"},
+       {"info", "info"},
+       {"warning", "warn"},
+       {"error", "error"},
+       {"critical", "error"}}};
+  for (const auto& [theirs, ours] : kLevels)
+    if (given.values[0] == theirs) return part.options.emplace_back("--log-level", ours), void();
+  usage_error(fmt::format("deepspeed: {} {}", given.name, given.values[0]),
+              "debug, info, warning, error or critical");
+}
+
+constexpr ForeignDef<DeepspeedWords> kOptions[] = {
+    {{"-H,--hostfile", "FILE", Fate::taken, "--hostfile; one that is not there is an error"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_hostfile = true;
+       part.options.emplace_back("--hostfile", given.values[0]);
+     }},
+    {{"-i,--include", "LIST", Fate::taken, "--include"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_slots = true;
+       part.options.emplace_back("--include", given.values[0]);
+     }},
+    {{"-e,--exclude", "LIST", Fate::taken, "--exclude"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_slots = true;
+       part.options.emplace_back("--exclude", given.values[0]);
+     }},
+    {{"--num_nodes", "N", Fate::taken, "--num-nodes"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.options.emplace_back("--num-nodes", given.values[0]);
+     }},
+    {{"--num_gpus,--num_accelerators", "N", Fate::taken, "--num-gpus"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_slots = true;
+       part.options.emplace_back("--num-gpus", given.values[0]);
+     }},
+    {{"--master_addr", "HOST", Fate::taken, "--master-addr"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_address = true;
+       part.options.emplace_back("--master-addr", given.values[0]);
+     }},
+    {{"--master_port", "PORT", Fate::taken, "--master-port (default: any that is free)"},
+     [](DeepspeedWords& part, const Given& given) {
+       part.has_port = true;
+       part.options.emplace_back("--master-port", given.values[0]);
+     }},
+    {{"--node_rank", "N", Fate::taken, "with --no_ssh: --part N"},
+     [](DeepspeedWords& part, const Given& given) { part.node_rank = given.values[0]; }},
+    {{"--no_ssh", "", Fate::taken, "only the ranks of this node, as --part N has it"},
+     [](DeepspeedWords& part, const Given&) { part.no_ssh = true; }},
+    {{"--no_ssh_check", "", Fate::quiet, "all nodes are reached before any rank starts"}},
+    {{"--force_multi", "", Fate::quiet, "one node is as many"}},
+    {{"--ssh_port", "PORT", Fate::refused, "port=PORT in the hostfile, or Port in ~/.ssh/config"}},
+    {{"--launcher", "NAME", Fate::noted, kOwnWay}},
+    {{"--launcher_args", "TEXT", Fate::noted, kOwnWay}},
+    {{"--module", "", Fate::taken, "python3 -u -m PROGRAM"},
+     [](DeepspeedWords& part, const Given&) { part.form.module = true; }},
+    {{"--no_python", "", Fate::taken, "PROGRAM itself is run"},
+     [](DeepspeedWords& part, const Given&) { part.form.no_python = true; }},
+    {{"--no_local_rank", "", Fate::taken, "no --local_rank=N behind PROGRAM"},
+     [](DeepspeedWords& part, const Given&) { part.form.local_rank = false; }},
+    {{"--enable_each_rank_log", "DIR", Fate::taken, "--log-dir node:DIR --show none"},
+     [](DeepspeedWords& part, const Given& given) {
+       if (given.values[0] == "None") return;
+       part.options.emplace_back("--log-dir", "node:" + given.values[0]);
+       part.options.emplace_back("--show", "none");
+     }},
+    {{"--log_level", "LEVEL", Fate::taken, "--log-level"}, set_level},
+    {{"-q,--quiet", "", Fate::taken, "--log-level error"},
+     [](DeepspeedWords& part, const Given&) { part.options.emplace_back("--log-level", "error"); }},
+    {{"--save_pid", "", Fate::noted, "dslaunch ps lists jobs, dslaunch kill ends one"}},
+    {{"--bind_cores_to_rank", "", Fate::noted, kUnbound}},
+    {{"--bind_core_list", "LIST", Fate::noted, kUnbound}},
+    {{"--venv_script", "FILE", Fate::refused, "-x PATH and VIRTUAL_ENV travel to the nodes"}},
+    {{"--elastic_training", "", Fate::refused, kElastic}},
+    {{"--min_elastic_nodes,--max_elastic_nodes", "N", Fate::refused, kElastic}},
+    {{"--autotuning", "MODE", Fate::refused,
+      "dslaunch plan finds the memory that a configuration needs"}},
+};
+
+constexpr std::span<const ForeignDef<DeepspeedWords>> kTable(kOptions);
+
+/// --no_ssh: of the hosts of the list only this one.
+void add_part(const DeepspeedWords& words, Disguised& out) {
+  if (!words.node_rank)
+    usage_error("deepspeed: --no_ssh needs the number of this node", "--node_rank N");
+  if (!words.has_address)
+    usage_error("deepspeed: --no_ssh needs a place to meet", "--master_addr HOST");
+  out.words.insert(out.words.end(), {"--part", *words.node_rank});
+  if (!words.has_port) out.words.insert(out.words.end(), {"--master-port", "29500"});
+}
+
+}  // namespace
+
+Disguised translate_deepspeed(std::span<const std::string> words, const Surroundings& around) {
+  const std::vector<ForeignOption> shapes = shapes_of(kTable);
+  const ForeignWords read = read_foreign("deepspeed", shapes, Spelling::argparse, words);
+  DeepspeedWords deepspeed;
+  apply_foreign(kTable, read, deepspeed);
+  Disguised out;
+  out.notes = notes_of(shapes, read);
+  for (const auto& [option, value] : deepspeed.options)
+    out.words.insert(out.words.end(), {option, value});
+  if (deepspeed.no_ssh) add_part(deepspeed, out);
+  if (!deepspeed.no_ssh && deepspeed.node_rank)
+    out.notes.emplace_back("--node_rank has no effect without --no_ssh: nodes are numbered here");
+  if (!deepspeed.has_hostfile && !deepspeed.has_slots)
+    out.words.insert(out.words.end(), {"-n", "all"});
+  const std::vector<std::string> program =
+      program_words("deepspeed", deepspeed.form, words.subspan(read.rest), around);
+  out.words.insert(out.words.end(), program.begin(), program.end());
+  return out;
+}
+
+std::vector<ForeignOption> deepspeed_options() { return shapes_of(kTable); }
+
+}  // namespace ds::launcher

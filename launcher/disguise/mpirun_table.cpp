@@ -1,0 +1,236 @@
+// The options of Open MPI 4 and 5 (PRRTE), MPICH and Intel MPI.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/cli/option_values.h"
+#include "launcher/disguise/mpirun_words.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using Given = ForeignGiven;
+
+std::vector<std::string> split_list(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find(at, from), text.size());
+    if (end > from) parts.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return parts;
+}
+
+void add_variable(MpiWords& part, const Given& given) {
+  const std::string& text = given.values[0];
+  const std::size_t equals = text.find('=');
+  MpiVariable variable{text.substr(0, equals)};
+  if (equals != std::string::npos) variable.value = text.substr(equals + 1);
+  part.variables.push_back(std::move(variable));
+}
+
+void add_pair(MpiWords& part, const Given& given) {
+  part.hydra = true;
+  part.variables.push_back({given.values[0], given.values[1]});
+}
+
+void add_names(MpiWords& part, const Given& given) {
+  part.hydra = true;
+  for (const std::string& name : split_list(given.values[0], ',')) part.variables.push_back({name});
+}
+
+template <std::optional<std::string> MpiWords::*member>
+void set(MpiWords& part, const Given& given) {
+  part.*member = given.values[0];
+  part.job_option = given.name;
+}
+
+template <std::optional<std::string> MpiWords::*member>
+void set_of_hydra(MpiWords& part, const Given& given) {
+  set<member>(part, given);
+  part.hydra = true;
+}
+
+/// slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ...
+void set_map(MpiWords& part, const Given& given) {
+  const std::vector<std::string> parts = split_list(given.values[0], ':');
+  part.job_option = given.name;
+  std::size_t modifiers = 1;
+  if (!parts.empty() && parts[0] == "ppr") {
+    if (parts.size() < 3 || parts[2] != "node")
+      usage_error(fmt::format("mpirun: {} {} cannot be had", given.name, given.values[0]),
+                  "ppr:N:node is: N ranks on every host");
+    part.per_host = parts[1];
+    modifiers = 3;
+  } else if (!parts.empty() && parts[0] == "node") {
+    part.map_by = "node";
+  } else if (!parts.empty() && (parts[0] == "seq" || parts[0] == "rankfile")) {
+    usage_error(fmt::format("mpirun: {} {} cannot be had", given.name, given.values[0]),
+                "ranks fill the hosts in their order: slot, or go round: node");
+  }
+  for (std::size_t i = std::min(modifiers, parts.size()); i < parts.size(); ++i) {
+    std::string modifier = parts[i];
+    for (char& c : modifier) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+    if (modifier == "OVERSUBSCRIBE") part.oversubscribe = true;
+    if (modifier.starts_with("PE="))
+      part.notes.push_back(fmt::format("{} has no effect: ranks are not bound to cores", parts[i]));
+  }
+}
+
+/// --mca NAME VALUE: those that say where and how, not by which module.
+void take_module(MpiWords& part, const Given& given) {
+  const std::string& name = given.values[0];
+  const std::string& value = given.values[1];
+  if (name == "orte_default_hostfile" || name == "prte_default_hostfile") {
+    part.hostfile = value;
+  } else if ((name == "plm_rsh_agent" || name == "plm_ssh_agent") &&
+             split_list(value, '/').back() != "ssh" && split_list(value, '/').back() != "rsh") {
+    part.rsh_agent = value;
+  } else if (name == "rmaps_base_oversubscribe" && value != "0") {
+    part.oversubscribe = true;
+  } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {
+    part.modules.push_back(name);
+  }
+}
+
+/// Open MPI 5: --output tag,timestamp,dir=DIR.
+void set_output(MpiWords& part, const Given& given) {
+  for (const std::string& word : split_list(given.values[0], ',')) {
+    if (word.starts_with("tag")) {
+      part.prefix = "[1,{rank}]<std{stream}>: ";
+    } else if (word == "timestamp") {
+      part.timestamps = true;
+    } else if (word.starts_with("dir=") || word.starts_with("file=")) {
+      part.log_dir = word.substr(word.find('=') + 1);
+    } else {
+      part.notes.push_back(fmt::format("--output {} has no effect", word));
+    }
+  }
+}
+
+constexpr std::string_view kUnbound = "ranks are not bound to cores; numactl can do it";
+constexpr std::string_view kOwnWay =
+    "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
+constexpr std::string_view kFirstFailure =
+    "the first failure ends the job; --max-restarts N starts it again";
+constexpr std::string_view kCopy = "copy it to every node before, as by dslaunch exec";
+constexpr std::string_view kJoinLines = "give its lines here, with : between them";
+constexpr std::string_view kDebug = "dslaunch's --dry-run, --verdict and --log-level tell more";
+constexpr std::string_view kModules = "modules of Open MPI are not used; --iface names a network";
+
+constexpr ForeignDef<MpiWords> kOptions[] = {
+    {{"-np,-n,-c", "N", Fate::taken, "-n"},
+     [](MpiWords& part, const Given& given) { part.ranks = given.values[0]; }},
+    {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
+     [](MpiWords& part, const Given& given) {
+       set<&MpiWords::per_host>(part, given);
+       const std::string& name = given.name;
+       part.hydra = part.hydra || name.ends_with("ppn") || name.ends_with("perhost") ||
+                    name.ends_with("grr");
+     }},
+    {{"-pernode", "", Fate::taken, "--ppn 1"},
+     [](MpiWords& part, const Given&) { part.per_host = "1"; }},
+    {{"-map-by", "POLICY", Fate::taken,
+      "ppr:N:node: --ppn N; node: --map-by node; :OVERSUBSCRIBE; all others: --map-by slot"},
+     set_map},
+    {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
+     [](MpiWords& part, const Given&) { part.map_by = "node"; }},
+    {{"-byslot,-bycore", "", Fate::quiet, "ranks fill one host after the other"}},
+    {{"-rank-by", "POLICY", Fate::noted, "ranks are numbered as they are placed: -map-by"}},
+    {{"-H,-host,-hosts", "LIST", Fate::taken, "--host"},
+     [](MpiWords& part, const Given& given) {
+       part.hydra = part.hydra || given.name.ends_with("hosts");
+       part.hosts.push_back(given.values[0]);
+     }},
+    {{"-hostfile,-machinefile,-default-hostfile", "FILE", Fate::taken, "--hostfile"},
+     set<&MpiWords::hostfile>},
+    {{"-f", "FILE", Fate::taken, "--hostfile (Hydra)"}, set_of_hydra<&MpiWords::hostfile>},
+    {{"-x", "NAME[=VALUE]", Fate::taken,
+      "-x; a NAME that is not set here is left out, with a line"},
+     add_variable},
+    {{"-genv,-env", "NAME VALUE", Fate::taken, "-x NAME=VALUE"}, add_pair},
+    {{"-genvlist,-envlist", "NAMES", Fate::taken, "-x of each"}, add_names},
+    {{"-genvall,-envall", "", Fate::taken, "--env all; so Hydra does by itself"},
+     [](MpiWords& part, const Given&) { part.env_policy = "all"; }},
+    {{"-genvnone,-envnone", "", Fate::taken, "--env none"},
+     [](MpiWords& part, const Given&) { part.env_policy = "none"; }},
+    {{"-genvexcl,-envexcl", "NAMES", Fate::refused, "-genvlist names the variables that travel"}},
+    {{"-wdir,-wd", "DIR", Fate::taken, "--wdir"},
+     [](MpiWords& part, const Given& given) { part.wdir = given.values[0]; }},
+    {{"-tag-output", "", Fate::taken, "--prefix '[1,{rank}]<std{stream}>:'"},
+     [](MpiWords& part, const Given&) { part.prefix = "[1,{rank}]<std{stream}>:"; }},
+    {{"-l,-prepend-rank", "", Fate::taken, "--prefix '[{rank}] '"},
+     [](MpiWords& part, const Given&) {
+       part.prefix = "[{rank}] ";
+       part.hydra = true;
+     }},
+    {{"-prepend-pattern", "TEXT", Fate::noted, "see dslaunch's --prefix"}},
+    {{"-timestamp-output", "", Fate::taken, "--timestamps"},
+     [](MpiWords& part, const Given&) { part.timestamps = true; }},
+    {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
+    {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
+    {{"-output", "LIST", Fate::taken, "tag, timestamp and dir=DIR as the options of these names"},
+     set_output},
+    {{"-stdin", "WHO", Fate::taken, "--stdin; without it rank 0 reads"}, set<&MpiWords::input>},
+    {{"-merge-stderr-to-stdout,-xml", "", Fate::refused, "2>&1 behind the command does so"}},
+    {{"-oversubscribe", "", Fate::taken, "--oversubscribe"},
+     [](MpiWords& part, const Given&) { part.oversubscribe = true; }},
+    {{"-nooversubscribe", "", Fate::quiet, "this is so without it"}},
+    {{"-timeout", "SECONDS", Fate::taken, "--timeout"}, set<&MpiWords::timeout>},
+    {{"-max-restarts", "N", Fate::taken, "--max-restarts"}, set<&MpiWords::max_restarts>},
+    {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
+    {{"-do-not-launch", "", Fate::taken, "--dry-run"},
+     [](MpiWords& part, const Given&) { part.dry_run = true; }},
+    {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
+      "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; all others are noted"},
+     take_module},
+    {{"-gmca", "NAME VALUE", Fate::noted, kModules}},
+    {{"-allow-run-as-root", "", Fate::quiet, "root may"}},
+    {{"-prefix", "DIR", Fate::noted,
+      "no MPI is needed on the nodes; -x LD_LIBRARY_PATH for programs"}},
+    {{"-noprefix", "", Fate::quiet, "see -prefix"}},
+    {{"-path", "DIR", Fate::refused, "give the whole path of the program"}},
+    {{"-bind-to,-membind,-binding", "WHAT", Fate::noted, kUnbound}},
+    {{"-bind-to-core,-bind-to-socket,-use-hwthread-cpus", "", Fate::noted, kUnbound}},
+    {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kUnbound}},
+    {{"-gpus-per-proc,-gpu-subdevs-per-proc", "N", Fate::noted, "see dslaunch's --devices own"}},
+    {{"-npersocket,-ppr", "WHAT", Fate::refused, "-N says how many ranks a host gets"}},
+    {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused, "-hostfile gives hosts their slots"}},
+    {{"-nolocal,-skip-launch-node", "", Fate::refused, "leave the local host out of the list"}},
+    {{"-report-bindings", "", Fate::noted, kUnbound}},
+    {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
+      Fate::noted, kDebug}},
+    {{"-display-diffable-map,-display-topo,-info,-print-rank-map", "", Fate::noted, kDebug}},
+    {{"-display,-runtime-options", "LIST", Fate::noted, kDebug}},
+    {{"-report-state-on-timeout,-get-stack-traces,-report-child-jobs-separately", "", Fate::noted,
+      kDebug}},
+    {{"-show-progress,-print-all-exitcodes,-silent-abort,-profile", "", Fate::noted, kDebug}},
+    {{"-report-pid,-report-uri,-report-events", "WHAT", Fate::noted, kDebug}},
+    {{"-v,-verbose,-q,-quiet,-d,-debug-devel,-debug-daemons,-leave-session-attached", "",
+      Fate::quiet, "see dslaunch's --log-level"}},
+    {{"-enable-recovery,-continuous,-disable-auto-cleanup", "", Fate::refused, kFirstFailure}},
+    {{"-disable-recovery", "", Fate::quiet, kFirstFailure}},
+    {{"-launcher,-bootstrap,-rmk", "NAME", Fate::noted, kOwnWay}},
+    {{"-launcher-exec,-bootstrap-exec,-launch-agent", "PROGRAM", Fate::noted, kOwnWay}},
+    {{"-enable-x,-disable-x,-novm,-do-not-resolve,-use-regexp,-pmi-port", "", Fate::quiet,
+      kOwnWay}},
+    {{"-fwd-mpirun-port,-enable-instant-on-support,-disable-hostname-propagation", "", Fate::quiet,
+      kOwnWay}},
+    {{"-personality,-topolib,-demux,-max-vm-size,-usize,-localhost,-nameserver", "WHAT",
+      Fate::noted, "it is of the inner works of an MPI"}},
+    {{"-order-nodes", "HOW", Fate::noted, "nodes stand in the order of the list"}},
+    {{"-preload-binary,-s", "", Fate::refused, kCopy}},
+    {{"-preload-files", "FILES", Fate::refused, kCopy}},
+    {{"-set-cwd-to-session-dir", "", Fate::refused, "-wdir DIR is a folder of every node"}},
+    {{"-app,-configfile,-am,-tune", "FILE", Fate::refused, kJoinLines}},
+    {{"-index-argv-by-rank,-output-proctable,-dvm,-debug,-tv", "", Fate::refused,
+      "only an MPI has it"}},
+    {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused, "only an MPI has it"}},
+};
+
+}  // namespace
+
+std::span<const ForeignDef<MpiWords>> mpi_table() { return kOptions; }
+
+}  // namespace ds::launcher

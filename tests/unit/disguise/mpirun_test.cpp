@@ -1,0 +1,108 @@
+// Command lines of mpirun, mpiexec and mpiexec.hydra as manuals, operators and people write them.
+#include "unit/disguise/disguise_helpers.h"
+
+using ds::launcher::SecretPlace;
+using ds::test::meant;
+using ds::test::refused;
+using ds::test::translate;
+
+namespace {
+
+/// What every mpirun adds, without the option of a prefix.
+const std::string kAlways = "--mpi-env=openmpi,mpich --prefix '' --stdin 0 ";
+const std::string kHydra = "--oversubscribe --env all " + kAlways;
+
+}  // namespace
+
+TEST_CASE("mpirun: ranks and hosts") {
+  CHECK(meant("mpirun -np 4 ./a.out x") == kAlways + "-n 4 -- ./a.out x");
+  CHECK(meant("mpirun ./a.out") == kAlways + "-n all -- ./a.out");
+  CHECK(meant("mpiexec --n 4 -H a:2,b:2 ./a.out") == kAlways + "-n 4 --host a:2,b:2 -- ./a.out");
+  CHECK(meant("mpirun --hostfile hosts -N 8 ./a.out") ==
+        "--hostfile hosts --ppn 8 " + kAlways + "-- ./a.out");
+  CHECK(meant("mpirun --host a --host b --npernode 2 -np 4 ./a.out") ==
+        "--ppn 2 " + kAlways + "-n 4 --host a --host b -- ./a.out");
+  CHECK(meant("mpirun --map-by ppr:8:node -np 16 ./a.out") ==
+        "--ppn 8 " + kAlways + "-n 16 -- ./a.out");
+  CHECK(meant("mpirun --map-by node:OVERSUBSCRIBE -np 16 ./a.out") ==
+        "--map-by node --oversubscribe " + kAlways + "-n 16 -- ./a.out");
+  CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") == kAlways + "-n 2 -- ./a.out");
+  CHECK(meant("mpirun -machinefile hosts -bynode -wdir /w -timeout 60 ./a.out") ==
+        "--hostfile hosts --map-by node " + kAlways + "--timeout 60 -n all --wdir /w -- ./a.out");
+  CHECK(meant("mpirun -np 2 train.toml train.steps=2") ==
+        kAlways + "-n 2 train.toml train.steps=2");
+}
+
+TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
+  CHECK(meant("mpirun -np 24 --allow-run-as-root -x NCCL_DEBUG=INFO train --deepspeed_config "
+              "ds.json") ==
+        kAlways + "-n 24 -x NCCL_DEBUG=INFO -- train --deepspeed_config ds.json");
+  const auto horovod = translate(
+      "mpirun -np 16 -H server1:4,server2:4 -bind-to none -map-by slot -x NCCL_DEBUG=INFO -x "
+      "LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib python train.py",
+      {{"PATH", "/bin"}});
+  CHECK(ds::test::join(horovod.words) ==
+        kAlways + "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
+  CHECK(horovod.notes ==
+        std::vector<std::string>{
+            "-bind-to has no effect: ranks are not bound to cores; numactl can do it",
+            "-x LD_LIBRARY_PATH has no effect: it is not set here",
+            "--mca pml, btl has no effect: modules of Open MPI are not used"});
+  CHECK(meant("mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh --mca plm_rsh_num_concurrent 9 -np 2 "
+              "a") == kAlways + "--transport exec:/etc/mpi/kubexec.sh -n 2 -- a");
+  CHECK(meant("mpirun --mca plm_rsh_agent /usr/bin/ssh --mca orte_default_hostfile h -np 2 a") ==
+        "--hostfile h " + kAlways + "-n 2 -- a");
+}
+
+TEST_CASE("mpirun: variables, the last one of a name; values that nobody else shall see") {
+  const auto seen = translate("mpirun -x A=1 -x B=x=y -x A=2 -x RANK=3 -x MY_* -np 1 sh -x C=3");
+  CHECK(ds::test::join(seen.words) == kAlways + "-n 1 -x B=x=y -x A=2 -x MY_* -- sh -x C=3");
+  CHECK(seen.notes ==
+        std::vector<std::string>{"-x RANK has no effect: each rank has its own value"});
+  CHECK(seen.secrets == std::vector<SecretPlace>{{1, 2}, {3, 2}, {5, 2}, {7, 5}});
+}
+
+TEST_CASE("mpirun: several programs") {
+  CHECK(meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
+        kAlways + "-n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
+  CHECK(refused("mpirun -np 1 a : -np 1 --timeout 5 b")
+            .starts_with("mpirun: --timeout is of the whole job"));
+  CHECK(refused("mpirun -np 1 a :").starts_with("mpirun: no program is given"));
+  CHECK(refused("mpirun -np 1 train.toml : -np 1 a")
+            .starts_with("mpirun: train.toml cannot run beside other programs"));
+}
+
+TEST_CASE("mpirun: output and input") {
+  CHECK(meant("mpirun -np 2 --tag-output --timestamp-output a") ==
+        "--mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps --stdin 0 -n 2 -- "
+        "a");
+  CHECK(meant("mpirun -np 2 --stdin all --output-filename out a") ==
+        "--mpi-env=openmpi,mpich --prefix '' --log-dir out --stdin all -n 2 -- a");
+}
+
+TEST_CASE("mpiexec of MPICH and Intel MPI") {
+  CHECK(meant("mpiexec.hydra -f hosts -n 8 ./a.out") ==
+        "--hostfile hosts " + kHydra + "-n 8 -- ./a.out");
+  CHECK(meant("mpiexec -ppn 2 -hosts a,b -n 4 -genv OMP_NUM_THREADS 4 -genvlist X,Y -iface eth1 a",
+              {{"X", "1"}}) ==
+        "--ppn 2 " + kHydra + "--iface eth1 -n 4 --host a,b -x OMP_NUM_THREADS=4 -x X -- a");
+  CHECK(meant("mpiexec.hydra -genvnone -l -n 2 -env A 1 a : -n 1 -env A 2 b") ==
+        "--oversubscribe --env none --mpi-env=openmpi,mpich --prefix [{rank}]  --stdin 0 -n 2 -x "
+        "A=1 -- a : -n 1 -x A=2 -- b");
+  const auto pair = translate("mpiexec.hydra -genv KEY secret -n 1 a");
+  CHECK(pair.secrets == std::vector<SecretPlace>{{2, 0}});
+}
+
+TEST_CASE("mpirun: what cannot be") {
+  CHECK(refused("mpirun --oversubscribed -np 4 a") ==
+        "mpirun: unknown option --oversubscribed\n  hint: did you mean -oversubscribe?");
+  CHECK(refused("mpirun -np") ==
+        "mpirun: -np needs a value\n  hint: see dslaunch as mpirun --help");
+  CHECK(refused("mpirun -mca btl") ==
+        "mpirun: -mca needs NAME VALUE\n  hint: see dslaunch as mpirun --help");
+  CHECK(refused("mpirun --map-by ppr:2:socket a").starts_with("mpirun: --map-by ppr:2:socket"));
+  CHECK(refused("mpirun -rf ranks a") ==
+        "mpirun: -rf cannot be had here\n  hint: -hostfile gives hosts their slots");
+  CHECK(refused("mpirun --enable-recovery a").find("the first failure ends the job") !=
+        std::string::npos);
+}
