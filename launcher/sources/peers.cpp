@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <sstream>
 
 #include "engine/base/error.h"
 #include "launcher/hosts/fold_names.h"
@@ -123,11 +124,25 @@ std::string dial_name(const std::string& name, const std::optional<PodName>& pod
   return is_start ? name.substr(0, dot + 1) + tail : name;
 }
 
+/// `search default.svc.cluster.local svc.cluster.local ...`, as kubelet writes it for every pod.
+std::string namespace_of_search(const World& world) {
+  std::istringstream lines(world.read_file("/etc/resolv.conf").text.value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word) || word != "search") continue;
+    while (words >> word)
+      if (const std::size_t dot = word.find('.'); word.compare(dot + 1, 4, "svc.") == 0 && dot > 0)
+        return word.substr(0, dot);
+  }
+  return {};
+}
+
 std::string namespace_of(const World& world, const std::optional<PodName>& pod) {
   if (pod) return pod->space;
   if (auto space = world.variable("POD_NAMESPACE")) return *space;
   const FileText file = world.read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
-  return file.text.value_or("");
+  return file.text ? *file.text : namespace_of_search(world);
 }
 
 /// FNV-1a; it only tells jobs with long lists of names apart.

@@ -57,9 +57,10 @@ case_kill_worker() {
   up 3
   local begin=${EPOCHREALTIME/./}
   podctl kill9 "$job.1"
+  until_line 20 "$job.0" "told 0"
+  echo "measured: the other ranks were told $(ms_since "$begin") ms after the kill"
   want_code "$job.0" 69
   want_code "$job.2" 69
-  echo "measured: noticed and ended $(ms_since "$begin") ms after the kill"
   want "$job.0" "$job-1\.$job"
   want_report "$job.2" "$job-1"
 }
@@ -101,8 +102,9 @@ case_partition() {
   up 3
   local begin=${EPOCHREALTIME/./}
   podctl partition "$job.2"
+  until_line 20 "$job.0" "told 0"
+  echo "measured: the other ranks were told $(ms_since "$begin") ms after the partition, --node-timeout 3 s"
   want_code "$job.0" 69
-  echo "measured: the partition ended the job after $(ms_since "$begin") ms, --node-timeout 3 s"
   want_code "$job.1" 69
   want "$job.0" "$job-2\.$job"
   want_code "$job.2" 69 # on its own: no root within --wait

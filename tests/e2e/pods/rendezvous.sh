@@ -174,7 +174,20 @@ case_two_of_one_index() {
   ranks_ran 3
 }
 
+# The command is in a pod of its own, a launcher; the workers only join, and it is no place of the job.
+case_launcher_pod() {
+  local i
+  for i in 0 1; do
+    agent indexed $i 2 -- --root "run.$job"
+  done
+  podctl create "$job.run" --hostname run --subdomain "$job" --env "DSLAUNCH_TOKEN=$token" -- \
+    dslaunch --k8s --transport join --peers "$job-{0..1}.$job" -- sh -c "$say_rank"
+  want_code "$job.run" 0
+  all_end 0 2
+  for i in 0 1; do want "$job.run" "rank $i of 2 on $job-$i\$"; done
+}
+
 all="missing no_root servfail dropped nxdomain records_late workers_first root_first no_worker_records ipv6_alone wrong_job
-     other_job_same_token wrong_token no_token token_file two_of_one_index"
+     other_job_same_token wrong_token no_token token_file two_of_one_index launcher_pod"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"
