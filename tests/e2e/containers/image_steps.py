@@ -2,10 +2,11 @@
 """On demand, as root, where no container engine exists: runs the steps of a Dockerfile in debootstrap trees, and looks at
 what comes out of them: names, users, sshd in the three forms that operators use, a training run, keys, sizes, start-up.
 
-    tests/e2e/containers/image_steps.py cpu|cuda [FOLDER] [--check-only]     default: /var/tmp/dslaunch-image
+    tests/e2e/containers/image_steps.py cpu|cuda [FOLDER] [--check-only] [--ccache]    default: /var/tmp/dslaunch-image
 
 Minutes to tens of minutes. Prints a table, which is kept in image_results.md. NVIDIA's images cannot be had without an
-engine: a Debian tree with this machine's /usr/local/cuda-13.0 stands in for them."""
+engine: a Debian tree with this machine's /usr/local/cuda-13.0 stands in for them.
+--ccache: compilers take what this machine's ccache has. --check-only: looks at the tree of the run before."""
 import os
 import pathlib
 import re
@@ -65,10 +66,18 @@ def inside(tree, script, env=None, user=None, timeout=3000, check=True):
       for f in etc/resolv.conf etc/hosts; do [ -e "$f" ] || touch "$f"; mount --bind "/$f" "$f"; done
       mount --bind /etc/apt/apt.conf.d etc/apt/apt.conf.d
       [ -z "$ALONE" ] || ip link set lo up
+      if [ -n "$CACHE" ]; then
+        mount --bind / mnt; mount -o remount,bind,ro mnt; mkdir dev/objects; mount --bind "$CACHE" dev/objects
+        printf '#!/bin/sh\\nexec /mnt/lib64/ld-linux-x86-64.so.2 --library-path /mnt/lib/x86_64-linux-gnu:/mnt/usr/lib/x86_64-linux-gnu /mnt/usr/bin/ccache "$@"\\n' > dev/ccache
+        chmod +x dev/ccache
+        export CCACHE_DIR=/dev/objects CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 CMAKE_CXX_COMPILER_LAUNCHER=/dev/ccache CMAKE_CUDA_COMPILER_LAUNCHER=/dev/ccache
+      fi
       exec chroot $AS "$0" /bin/sh -ec "$1" """
     net = ["--net", "--uts"] if user is not None else []
     variables["AS"] = "--userspec=1000:1000 --groups=1000" if user == "mpiuser" else ""
     variables["ALONE"] = "yes" if net else ""
+    cache = pathlib.Path("/root/.cache/ccache")
+    variables["CACHE"] = str(cache) if "--ccache" in sys.argv and cache.is_dir() and not net else ""
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", *net,
                            "bash", "-ec", mounts, str(tree), script],
                           env=variables, text=True, capture_output=True, timeout=timeout)
