@@ -56,7 +56,7 @@ def base_tree(folder):
 def inside(tree, script, env=None, user=None, timeout=3000, check=True):
     """Runs a shell script in the tree: own mounts, processes and network names; the network is this machine's for RUN."""
     variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", **(env or {})}
-    variables |= {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_")}
+    variables |= {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith("PIP_") or k == "LANG"}
     mounts = """
       mount --bind "$0" "$0"; cd "$0"
       mount -t proc proc proc; mount --rbind /sys sys; mount -t tmpfs tmpfs dev
