@@ -1,6 +1,7 @@
 // Two small exchanges that live as long as their handle.
 #include "launcher/dns/dns_query.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 
 #include <array>
@@ -19,6 +20,14 @@ std::uint16_t random_id() {
   std::uint16_t id = 0;
   if (::getrandom(&id, sizeof id, 0) != sizeof id) throw_errno("cannot get random bytes", errno);
   return id;
+}
+
+/// Opens it so that no rank inherits it.
+template <class Socket>
+void open_own(Socket& socket, const typename Socket::protocol_type& protocol,
+              asio::error_code& error) {
+  socket.open(protocol, error);
+  if (!error) (void)::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
 }
 
 /// What both ways share: the question, its id, and the one call of an event.
@@ -72,7 +81,7 @@ class UdpExchange final : public Exchange, public std::enable_shared_from_this<U
 
   void start() override {
     asio::error_code error;
-    socket_.open(server_.protocol(), error);
+    open_own(socket_, server_.protocol(), error);
     if (!error) socket_.connect(server_, error);
     if (!error) socket_.non_blocking(true, error);
     if (!error) socket_.send(asio::buffer(packet()), 0, error);
@@ -110,6 +119,8 @@ class TcpExchange final : public Exchange, public std::enable_shared_from_this<T
         server_(server.address(), server.port()) {}
 
   void start() override {
+    asio::error_code ignored;  // connecting opens it otherwise, or fails with the reason
+    open_own(socket_, server_.protocol(), ignored);
     socket_.async_connect(server_, [self = shared_from_this()](const asio::error_code& error) {
       if (self->good(error)) self->write();
     });

@@ -93,7 +93,7 @@ void LookupState::on_trouble(int number, const std::string& why, Clock::time_poi
   const std::size_t at = sent_[static_cast<std::size_t>(number)].cell;
   cell->said = cell->cut.empty() ? Cell::Said::refused : Cell::Said::addresses;
   cell->addresses = std::move(cell->cut);
-  cell->trouble = fmt::format("{}: {}", server_of(at), why);
+  cell->trouble = fmt::format("no answer from name server {}: {}", server_of(at), why);
   settle(now);
 }
 
@@ -154,7 +154,7 @@ void LookupState::conclude(Clock::time_point now) {
   for (std::size_t cell = 0; cell < cells_.size(); ++cell)
     if (cells_[cell].said == Cell::Said::nothing)
       cells_[cell].trouble =
-          fmt::format("no answer from {} within {:.2g} s", server_of(cell),
+          fmt::format("no answer from name server {} within {:.2g} s", server_of(cell),
                       std::chrono::duration<double>(now - candidate_began_).count());
   problems_.push_back(problem());
   const bool silence = problems_.back().kind == DnsProblem::no_answer;

@@ -176,7 +176,7 @@ TEST_CASE("silence: two tries, then the end, without the other candidates") {
   REQUIRE(look.over());
   CHECK(look.queries() == 4);
   CHECK(look.end().problem == DnsProblem::no_answer);
-  CHECK(look.end().text == "no answer from 10.0.0.10 within 3 s");
+  CHECK(look.end().text == "no answer from name server 10.0.0.10 within 3 s");
 }
 
 TEST_CASE("an answer to the first try counts after the second was sent") {
@@ -202,7 +202,7 @@ TEST_CASE("servers that refuse or fail are named with what they said") {
   refused.refuse(RecordType::a, 0);
   refused.refuse(RecordType::aaaa, 0);
   CHECK(refused.end().problem == DnsProblem::no_answer);
-  CHECK(refused.end().text == "10.0.0.10: Connection refused");
+  CHECK(refused.end().text == "no answer from name server 10.0.0.10: Connection refused");
 
   Look failed({"g"}, {"10.0.0.10", "10.0.0.11"});
   failed.both(0, kServFail);
@@ -258,7 +258,8 @@ TEST_CASE("the limit ends a look in the middle of its candidates") {
   look.time(5000ms);
   REQUIRE(look.over());
   CHECK(look.end().problem == DnsProblem::server_failed);
-  CHECK(look.end().text == "SERVFAIL from 10.0.0.10; for b: no answer from 10.0.0.10 within 2.1 s");
+  CHECK(look.end().text ==
+        "SERVFAIL from 10.0.0.10; for b: no answer from name server 10.0.0.10 within 2.1 s");
 }
 
 TEST_CASE("answers for a candidate that is behind us change nothing") {
