@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 
 #include "engine/base/error.h"
@@ -123,6 +124,10 @@ void kill_all_below() {
 int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
   block_all_signals();
   forget_handlers();
+  if (::getenv(kEndsWithStep) != nullptr) {
+    end_with_step();
+    ::unsetenv(kEndsWithStep);
+  }
   ::setsid();  // The terminal's keys are for the launcher alone.
   std::vector<int> kept = {in_fd, out_fd};
   keep_only(kept);

@@ -13,6 +13,11 @@
 #include "engine/base/error.h"
 
 namespace ds::launcher {
+namespace {
+
+bool step_ends_us = false;  // of this process and its forks
+
+}  // namespace
 
 Link::Link(pid_t parent) : parent_(parent), parent_ref_(ProcessRef::of(parent)) {
   block_all_signals();
@@ -55,10 +60,17 @@ Link::Seen Link::read_signals() {
     if (signo == SIGCHLD) seen.child = true;
     if (signo == kResistStops) seen.resist = true;
     if (signo == SIGCONT && info.ssi_code == SI_TIMER) seen.went_on = true;
+    if (signo == SIGTERM && step_ends_us) {
+      seen.step_told = true;
+      continue;
+    }
     if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP) seen.terminate = true;
   }
   return seen;
 }
+
+void end_with_step() { step_ends_us = true; }
+bool ends_with_step() { return step_ends_us; }
 
 bool Link::orphaned() const { return parent_ != 0 && ::getppid() != parent_; }
 

@@ -34,6 +34,7 @@ class Link {
     bool child = false;      // children have changed
     bool terminate = false;  // TERM, INT or HUP for this process
     bool resist = false;     // kResistStops
+    bool step_told = false;  // TERM came to all of a Slurm step, ranks too: see end_with_step()
     bool went_on = false;    // this process did not run for kStopLimit; if it was stopped, no more
   };
   /// From now on the kernel wakes this process by SIGCONT when it has not called read_signals() for
@@ -53,6 +54,13 @@ class Link {
   UniqueFd signal_fd_;
   std::optional<timer_t> wake_up_;
 };
+
+/// In an agent that a step of srun has started: Slurm sends TERM to every process of the step at
+/// once, and the root makes one decision of it. Links that are forked from now on leave it at that.
+/// The variable says so to a guard that is executed instead; it takes it out of the environment.
+void end_with_step();
+bool ends_with_step();
+inline constexpr const char* kEndsWithStep = "DSLAUNCH_ENDS_WITH_STEP";
 
 /// Blocks all signals; to be called before fork, so that a new link is never hit in its parent's
 /// handlers. Returns the old mask.

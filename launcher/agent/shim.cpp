@@ -39,6 +39,7 @@ class Shim {
       wait();
       const Link::Seen seen = link_.read_signals();
       if (link_.orphaned() || look_at_agent()) return leave_without_agent();
+      if (seen.step_told) had_term_ = true;
       if (seen.child) reap();
       if (!read_orders()) return leave_without_agent();
       if (linger_until_ && Clock::now() >= *linger_until_) kill_all();
@@ -128,6 +129,8 @@ class Shim {
   void obey(const ShimOrder& order) {
     switch (order.kind) {
       case ShimOrder::Kind::signal:
+        // Slurm has sent its own to the rank too: once is what it was promised.
+        if (order.signo == SIGTERM && std::exchange(had_term_, false)) break;
         if (main_ != 0) ::kill(main_, order.signo);
         break;
       case ShimOrder::Kind::kill:
@@ -170,6 +173,7 @@ class Shim {
   pid_t main_ = 0;
   bool empty_ = false;
   bool may_leave_ = false;
+  bool had_term_ = false;  // from Slurm, which sends it to the rank as well
 };
 
 }  // namespace

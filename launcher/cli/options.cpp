@@ -122,7 +122,8 @@ OptionTable option_table(Options& options) {
   return table;
 }
 
-Options parse_args(int argc, const char* const* argv) {
+Options parse_args(int argc, const char* const* argv,
+                   std::optional<std::chrono::milliseconds> time_left) {
   const char* const* const begin = argv + std::min(argc, 1);
   const char* const* const end = argv + argc;
   const auto dashes = std::find(begin, end, std::string_view("--"));
@@ -135,6 +136,7 @@ Options parse_args(int argc, const char* const* argv) {
   const bool command_given = dashes != end;
   const std::vector<std::string> words = option_table(options).read(own, Words::mixed);
   options.train = train_form(words, command_given);
+  take_time_left(options.failure, time_left);
   check_failure_options(options.failure);
   check_host_options(options.hosts);
   check_input_readers(options);

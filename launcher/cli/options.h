@@ -41,8 +41,11 @@ struct Options {
 };
 
 /// Reads the command line; `argv[0]` is skipped.
+/// `time_left`: of the allocation that this process is in; the deadline of --pre-signal where
+/// --timeout sets none, less the time that ranks get to stop.
 /// Errors:  Error{usage} naming the word that is wrong, with a hint.
-Options parse_args(int argc, const char* const* argv);
+Options parse_args(int argc, const char* const* argv,
+                   std::optional<std::chrono::milliseconds> time_left = {});
 
 /// Every option of `dslaunch` without a subcommand; `options` must outlive the table.
 OptionTable option_table(Options& options);

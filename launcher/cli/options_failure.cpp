@@ -72,7 +72,8 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
        part.timeout = positive_duration_value(given);
      }},
     {{"--pre-signal", "SIGNAL@SECONDS",
-      "send SIGNAL to all ranks so long before --timeout is over, as in\nUSR1@120s"},
+      "send SIGNAL to all ranks so long before --timeout, or the time of the\n"
+      "Slurm job, is over, as in USR1@120s"},
      set_pre_signal},
     {{"--forward-signals", "LIST",
       "signals that dslaunch passes on to the ranks; none (default:\nUSR1,USR2)"},
@@ -110,10 +111,17 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
 
 std::span<const OptionDef<FailureOptions>> failure_options() { return kOptions; }
 
+void take_time_left(FailureOptions& options, std::optional<std::chrono::milliseconds> time_left) {
+  constexpr std::chrono::milliseconds kLeast{1000};
+  if (time_left && options.pre_signal && !options.timeout)
+    options.timeout = std::max(*time_left - options.grace, kLeast);
+}
+
 void check_failure_options(const FailureOptions& options) {
   if (!options.pre_signal) return;
   if (!options.timeout)
-    usage_error("--pre-signal needs a deadline", "give one with --timeout SECONDS");
+    usage_error("--pre-signal needs a deadline",
+                "give one with --timeout SECONDS; in a Slurm job SLURM_JOB_END_TIME is one");
   if (options.pre_signal->before >= *options.timeout)
     usage_error("--pre-signal would come before the job begins",
                 "its time must be shorter than that of --timeout");

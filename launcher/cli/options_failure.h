@@ -31,6 +31,10 @@ struct FailureOptions {
 
 std::span<const OptionDef<FailureOptions>> failure_options();
 
+/// --pre-signal without --timeout: the deadline is the end of the allocation that this process is
+/// in, less --grace, where `time_left` tells it.
+void take_time_left(FailureOptions& options, std::optional<std::chrono::milliseconds> time_left);
+
 /// Errors:  Error{usage} for options that do not go together.
 void check_failure_options(const FailureOptions& options);
 

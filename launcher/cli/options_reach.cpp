@@ -24,7 +24,8 @@ constexpr OptionDef<ReachOptions> kOptions[] = {
          part.exec_words = parse_exec_template(given.value.substr(kExec.size()));
          return;
        }
-       constexpr std::array<std::string_view, 5> kNames = {"auto", "ssh", "local", "slurm", "exec:CMD"};
+       constexpr std::array<std::string_view, 5> kNames = {"auto", "ssh", "local", "slurm",
+                                                           "exec:CMD"};
        part.transport = choice_value<TransportChoice>(given, kNames);
      }},
     {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},

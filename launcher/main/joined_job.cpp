@@ -196,7 +196,8 @@ class JoinedJob {
     server_.finish({code, report}, [&done] { done = true; });
     while (!done) io_.run_one();
     const Clock::time_point until = Clock::now() + kEndsWithin;
-    while (setup_.still_ending && setup_.still_ending() && Clock::now() < until)
+    const bool all_hear = code != contract::kExitUnreachable;  // a lost node ends nothing
+    while (all_hear && setup_.still_ending && setup_.still_ending() && Clock::now() < until)
       io_.run_one_for(kLook);
     return code;
   }

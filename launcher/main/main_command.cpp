@@ -35,7 +35,7 @@ void take_part(Placement& placement, const PartWish& part) {
 }  // namespace
 
 int run_main_command(int argc, char** argv) {
-  const Options options = parse_args(argc, argv);
+  const Options options = parse_args(argc, argv, slurm_time_left());
   blank_values(argc, argv);
   if (options.action == Options::Action::show_help) return print(help_text(commands()));
   if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "launcher/main/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
+#include "launcher/sources/node_sources.h"
+#include "runner/contract.h"
 #include "runner/slurm_rank.h"
 
 namespace ds::launcher {
@@ -56,9 +59,25 @@ void check_slots(const std::vector<Host>& hosts, const HostSelection& selection)
 
 }  // namespace
 
+std::optional<std::chrono::milliseconds> slurm_time_left() {
+  const auto text = own_variable("SLURM_JOB_END_TIME");
+  if (!text || own_variable(contract::kJobId)) return std::nullopt;
+  std::int64_t end = 0;
+  const auto [stop, error] = std::from_chars(text->data(), text->data() + text->size(), end);
+  if (error != std::errc() || stop != text->data() + text->size()) return std::nullopt;
+  const std::chrono::system_clock::time_point at{std::chrono::seconds(end)};
+  return std::chrono::duration_cast<std::chrono::milliseconds>(at -
+                                                               std::chrono::system_clock::now());
+}
+
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
                   std::vector<Program> programs, JobEnvironment environment) {
   check_slots(hosts, options.hosts.selection);
+  if (!allocation.slots_from.empty())
+    say(describe(
+        {hosts, fmt::format("{} (slots: {})", allocation.nodes_from, allocation.slots_from)}));
+  else
+    say(describe({hosts, allocation.nodes_from}));
   const bool inherit = options.env.policy != EnvPolicy::none;
   auto commands =
       agent_steps(allocation, hosts, options.reach.agent_path.value_or(own_path()), inherit);

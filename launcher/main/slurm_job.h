@@ -1,6 +1,8 @@
 // A job on the nodes of a Slurm allocation: srun starts the agents, which dial this process.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "launcher/cli/options.h"
@@ -8,6 +10,9 @@
 #include "launcher/slurm/allocation.h"
 
 namespace ds::launcher {
+
+/// Until the end of the Slurm job, where Slurm tells it (SLURM_JOB_END_TIME: from 23.02 on).
+std::optional<std::chrono::milliseconds> slurm_time_left();
 
 /// Runs the job on `hosts`, all nodes of `allocation`, and returns dslaunch's exit code.
 /// Errors:  as run_joined_job; Error{config}: a host is no node of the allocation, srun cannot be

@@ -77,7 +77,10 @@ std::vector<Host> find_hosts(const Options& options) {
   std::vector<Host> hosts = named_hosts(options);
   if (!options.hosts.hostfile) selection.picks.clear();  // they are the hosts themselves
   hosts = select_hosts(std::move(hosts), selection);
-  find_auto_slots(hosts, options.reach);
+  // Agents that srun starts say themselves what their nodes have.
+  const bool says_itself =
+      options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
+  if (!says_itself) find_auto_slots(hosts, options.reach);
   return select_slots(std::move(hosts), selection);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "launcher/agent/link.h"
 #include "launcher/join/joiner.h"
 #include "launcher/slurm/step_words.h"
 
@@ -68,6 +69,7 @@ int run_step_agent() {
   setup.say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   setup.on_over = [&](const JoinOver&) { is_over = true; };
   hide_place();
+  ::setenv(kEndsWithStep, "1", 1);
   // Slurm sends signals of the user (--signal) to every process of a step; the ranks have them.
   std::signal(SIGUSR1, SIG_IGN);
   std::signal(SIGUSR2, SIG_IGN);

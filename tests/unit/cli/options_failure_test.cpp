@@ -75,7 +75,8 @@ TEST_CASE("wrong values of failure options: the whole message") {
       {{"--pre-signal", "USR1@0"},
        "--pre-signal needs a signal and a time, not 'USR1@0'\n  hint: as in USR1@120s"},
       {{"--pre-signal", "USR1@1s"},
-       "--pre-signal needs a deadline\n  hint: give one with --timeout SECONDS"},
+       "--pre-signal needs a deadline\n  hint: give one with --timeout SECONDS; in a Slurm job "
+       "SLURM_JOB_END_TIME is one"},
       {{"--pre-signal", "USR1@10s", "--timeout", "10s"},
        "--pre-signal would come before the job begins\n"
        "  hint: its time must be shorter than that of --timeout"},
@@ -99,4 +100,17 @@ TEST_CASE("wrong values of failure options: the whole message") {
       {{"--verdict", ""}, "--verdict is empty\n  hint: see dslaunch --help"},
   };
   for (const Row& row : rows) CHECK(error_of(row.args) == row.message);
+}
+
+TEST_CASE("the end of an allocation is the deadline of --pre-signal, where --timeout sets none") {
+  const auto timeout = [](std::vector<const char*> args) {
+    args.insert(args.begin(), "dslaunch");
+    args.insert(args.end(), {"--", "x"});
+    return parse_args(static_cast<int>(args.size()), args.data(), 600s).failure.timeout;
+  };
+  CHECK(timeout({"--pre-signal", "USR1@120s"}) == 590s);
+  CHECK(timeout({"--pre-signal", "USR1@120s", "--grace", "60"}) == 540s);
+  CHECK(timeout({"--pre-signal", "USR1@120s", "--timeout", "900"}) == 900s);
+  CHECK_FALSE(timeout({"--grace", "60"}));
+  CHECK_THROWS_AS(timeout({"--pre-signal", "USR1@590s"}), ds::Error);
 }

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Pre-emption and the end of the time, on a real Slurm: a job that saves its state when it is told to (engine checkpoints do
+# not exist yet, so a program with a state file of its own stands in) goes on after each requeue without losing a step.
+set -u
+source "$(dirname "$0")/cluster.sh"
+CPUS=1 start_cluster
+export DSLAUNCH=$dslaunch OUT=$work/steps
+
+# Ten steps a second, each once in the log; USR1 or TERM: save and leave with 143.
+cat > rank.sh << 'RANK'
+step=$(cat "state.$RANK" 2> /dev/null || echo 0)
+echo "start $RANK epoch $DSLAUNCH_EPOCH restart $TORCHELASTIC_RESTART_COUNT from $step" >> "$OUT"
+trap 'leave=USR1' USR1
+trap 'leave=TERM' TERM
+leave=
+while [ $step -lt 60 ]; do
+  sleep 0.1
+  step=$((step + 1))
+  echo "step $RANK $step" >> "$OUT"
+  if [ -n "$leave" ]; then
+    echo $step > "state.$RANK"
+    echo "saved $RANK $step $leave" >> "$OUT"
+    exit 143
+  fi
+done
+RANK
+lines() { [ -e "$OUT" ] && [ "$(grep -c "$1" "$OUT")" -ge "$2" ]; }
+restarts() { scontrol show job "$job" | grep -q "Restarts=$1 "; }
+# Slurm holds a job that was queued again back for two minutes; we do not wait for it.
+again() {
+  until_true 30 restarts "$1" || { cat "$OUT"; scontrol show job "$job"; die "not queued again $2"; }
+  scontrol update JobId="$job" StartTime=now || die "scontrol update"
+}
+gone() { [ -z "$(squeue -h -t PD,R,CG,S -j "$1" 2> /dev/null)" ]; }
+
+job=$(sbatch --parsable -N4 --ntasks-per-node=1 -o "$work/out" "$DS_SOURCE/containers/slurm/requeue.sbatch" bash "$work/rank.sh") ||
+  die "sbatch"
+until_true 20 lines '^step 3 3$' 1 || die "the job does not start"
+
+# A job of the partition high needs the nodes: TERM, state saved within GraceTime, queued again, resumed.
+high=$(sbatch --parsable -p high -N4 -o /dev/null --wrap 'sleep 0.5') || die "sbatch -p high"
+again 1 "after pre-emption"
+until_true 30 lines 'start . epoch 1000000' 4 || { cat "$OUT"; scontrol show job "$job"; die "not resumed after pre-emption"; }
+[ "$(grep -c '^saved . .* TERM' "$OUT")" = 4 ] || { cat "$OUT"; die "not all ranks have saved their state"; }
+gone "$high" || die "the job of high has not run first"
+
+# The end of the time is near: --signal=B:USR1@120 tells the script, and so dslaunch, and so all ranks.
+until_true 20 lines '^step 3 20$' 1 || die "the second run does not get on"
+scancel --batch --signal=USR1 "$job"
+again 2 "after USR1"
+until_true 30 lines 'start . epoch 2000000' 4 || { cat "$OUT"; scontrol show job "$job"; die "not resumed after USR1"; }
+until_true 30 gone "$job" || die "the job does not end"
+for rank in 0 1 2 3; do
+  [ "$(grep "^step $rank " "$OUT" | cut -d ' ' -f 3 | tr '\n' ' ')" = "$(seq -s ' ' 60) " ] || { cat "$OUT"; die "steps of rank $rank"; }
+done
+grep '^start' "$OUT" | grep -v 'restart 0 ' && die "a requeue counts as a restart inside of the job"
+scontrol show job "$job" | grep -q 'JobState=COMPLETED.*' || die "state of the job"
+echo "ok: 60 steps of 4 ranks, each once, in three runs: $(grep '^start 0' "$OUT" | sed 's/.*from/from/' | tr '\n' ' ')"
