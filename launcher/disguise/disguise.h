@@ -27,9 +27,10 @@ struct SecretPlace {
 };
 
 struct Disguised {
-  std::vector<std::string> words{};    // as they would stand behind `dslaunch`
-  std::vector<std::string> notes{};    // for people: what has no effect, and why
-  std::vector<SecretPlace> secrets{};  // in the foreign words
+  std::vector<std::string> words{};     // as they would stand behind `dslaunch`
+  std::vector<std::string> notes{};     // for people: what has no effect, and why
+  std::vector<SecretPlace> secrets{};   // in the foreign words
+  std::vector<std::string> programs{};  // that may want an MPI, which is not here
 };
 
 struct Disguise {

@@ -73,7 +73,10 @@ class Translator {
     if (is_train_form(program) && several)
       usage_error(fmt::format("{}: {} cannot run beside other programs", kName, program.front()),
                   "a job of dslaunch's own engine is alone");
-    if (!is_train_form(program)) out_.words.emplace_back("--");
+    if (!is_train_form(program)) {
+      out_.words.emplace_back("--");
+      out_.programs.push_back(program.front());
+    }
     out_.words.insert(out_.words.end(), program.begin(), program.end());
   }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
@@ -13,6 +14,7 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/redact.h"
 #include "launcher/disguise/disguise.h"
+#include "launcher/disguise/mpi_library.h"
 #include "launcher/main/main_command.h"
 
 namespace ds::launcher {
@@ -41,8 +43,19 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+/// Started by us, each rank of an MPI program would be alone in a world of one.
+void refuse_mpi(const Disguise& disguise, const std::vector<std::string>& programs) {
+  for (const std::string& program : programs)
+    if (const auto library = mpi_library_of_program(program, own_variable("PATH").value_or("")))
+      throw Error(ErrorKind::config,
+                  fmt::format("{}: {} is linked with {}, whose messages dslaunch does not carry",
+                              disguise.name, program, *library),
+                  "run it by the mpirun of that library; dslaunch starts programs that meet at "
+                  "MASTER_ADDR");
+}
+
 /// argv[0] is the name of `disguise`.
-int run(const Disguise& disguise, int argc, char** argv, bool print_only) {
+int run_as_launcher(const Disguise& disguise, int argc, char** argv, bool print_only) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h"))
     return print(disguise_help(disguise));
@@ -56,6 +69,7 @@ int run(const Disguise& disguise, int argc, char** argv, bool print_only) {
     for (const std::string& word : meant.words) line += " " + quoted(word);
     return print(line + "\n");
   }
+  refuse_mpi(disguise, meant.programs);
   std::vector<std::string> own = meant.words;
   own.insert(own.begin(), "dslaunch");
   std::vector<char*> pointers;
@@ -84,7 +98,7 @@ int run_as(int argc, char** argv) {
   if (print_only) ++at;
   const Disguise* disguise = at < argc ? find_disguise(argv[at]) : nullptr;
   if (disguise == nullptr) fail_name(at < argc ? argv[at] : "");
-  return run(*disguise, argc - at, argv + at, print_only);
+  return run_as_launcher(*disguise, argc - at, argv + at, print_only);
 }
 
 }  // namespace
@@ -99,6 +113,8 @@ bool is_disguised(const char* program) {
   return program != nullptr && find_disguise(program) != nullptr;
 }
 
-int run_disguised(int argc, char** argv) { return run(*find_disguise(argv[0]), argc, argv, false); }
+int run_disguised(int argc, char** argv) {
+  return run_as_launcher(*find_disguise(argv[0]), argc, argv, false);
+}
 
 }  // namespace ds::launcher

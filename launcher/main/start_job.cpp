@@ -1,13 +1,32 @@
 // Hosts known, ranks placed: the routes to the hosts, then the job.
 #include "launcher/main/start_job.h"
 
+#include <fmt/format.h>
+
 #include <asio/io_context.hpp>
 
 #include "launcher/agent/limits.h"
+#include "launcher/dns/dns_lookup.h"
+#include "launcher/main/job_parts.h"
 #include "launcher/main/job_request.h"
 #include "launcher/routes/routes.h"
 
 namespace ds::launcher {
+
+namespace {
+
+/// The ranks of a part dial the first node by its name, and wait for it themselves.
+void tell_of_master(DnsLookup& lookup, const Options& options) {
+  const std::string& name = options.master.address;
+  if (!options.hosts.part || options.hosts.part->nodes == 1 || name.empty()) return;
+  lookup.look_up(name, [name](const DnsResult& result) {
+    if (result.addresses.empty())
+      say_warning(fmt::format("{} is not known yet ({}): the ranks wait for it as long as they do",
+                              name, result.text));
+  });
+}
+
+}  // namespace
 
 int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
               JobEnvironment environment) {
@@ -22,6 +41,8 @@ int start_job(const Options& options, PlacedJob placed, std::vector<Program> pro
                                      std::move(environment), background);
     request.routes = routes.by_host;
     request.policy.start_timeout = start_timeout(options.reach);
+    DnsLookup lookup(io);
+    tell_of_master(lookup, options);
     return run_job(io, std::move(request));
   });
 }

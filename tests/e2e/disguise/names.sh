@@ -20,6 +20,16 @@ for words in 'as' 'as torchrum x' 'as torchrun --nope x' 'as mpirun -np' 'as dee
   [ "$(wc -l <err)" = 2 ] || die "$words: not one line and a hint"
 done
 
+# A program of an MPI is not started as if it were alone.
+library=$(ls /usr/lib/*/libmpi_cxx.so.* /usr/lib/*/libmpichcxx.so.* 2>/dev/null | head -n 1)
+if [ -n "$library" ]; then
+  bin/mpirun -np 2 "$library" >out 2>err
+  [ $? = 65 ] || die 'a program that needs libmpi'
+  grep -q 'is linked with libmpi' err || die 'its message'
+fi
+PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=nowhere.invalid PET_MASTER_PORT=1 bin/torchrun --no-python sleep 2 >out 2>err
+grep -q '^dslaunch: warning: nowhere.invalid is not known yet' err || die 'a master without an address'
+
 # Nobody sees what is given to ranks.
 bin/mpirun -np 1 -x PLAIN=geheim-1 -genv OTHER geheim-2 sh -c 'echo "$PLAIN $OTHER"; exec sleep 60' >out 2>err </dev/null &
 launcher=$!

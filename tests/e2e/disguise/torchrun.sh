@@ -32,7 +32,7 @@ done
 
 # The same words to both launchers, on one node and as the second of two.
 place="$DS_SOURCE/tests/e2e/disguise/place.py"
-words=(--nproc_per_node 2 --master_port "$port" --rdzv_id abc --role trainer --max_restarts 3)
+words=(--nproc_per_node 2 --master_port "$port" --rdzv_id abc --role trainer --max_restarts 3 --monitor_interval 0.2)
 ./torchrun "${words[@]}" "$place" ours a 'b c' >out 2>err || die 'our torchrun'
 # torchrun 1.13 fails on Python 3.11 without -r and -t.
 PYTHONPATH= /usr/bin/torchrun -r 1 -t 1 --log_dir logs "${words[@]}" "$place" theirs a 'b c' >out 2>err || die "PyTorch's torchrun"

@@ -1,4 +1,8 @@
 // Command lines of mpirun, mpiexec and mpiexec.hydra as manuals, operators and people write them.
+#include <cstdint>
+#include <span>
+
+#include "launcher/disguise/mpi_library.h"
 #include "unit/disguise/disguise_helpers.h"
 
 using ds::launcher::SecretPlace;
@@ -105,4 +109,44 @@ TEST_CASE("mpirun: what cannot be") {
         "mpirun: -rf cannot be had here\n  hint: -hostfile gives hosts their slots");
   CHECK(refused("mpirun --enable-recovery a").find("the first failure ends the job") !=
         std::string::npos);
+}
+
+TEST_CASE("programs of an MPI are known by their libraries, and no bytes are too wrong") {
+  const auto bytes_of = [](const std::string& text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
+  };
+  CHECK_FALSE(ds::launcher::mpi_library(bytes_of("")));
+  CHECK_FALSE(ds::launcher::mpi_library(bytes_of("#!/bin/sh\n")));
+  // Header, two program headers, the dynamic section at 0xb0, names at 0xf0; loaded at 0x1000.
+  std::string file(0x100, '\0');
+  const auto put = [&](std::size_t at, std::uint64_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) file[at + i] = static_cast<char>(value >> (8 * i));
+  };
+  file.replace(0, 6,
+               "\x7f"
+               "ELF\x02\x01");
+  put(0x20, 0x40, 8);  // e_phoff
+  put(0x38, 2, 2);     // e_phnum
+  put(0x40, 1, 4);     // PT_LOAD: offset 0, address 0x1000, 0x100 bytes
+  put(0x50, 0x1000, 8);
+  put(0x60, 0x100, 8);
+  put(0x78, 2, 4);  // PT_DYNAMIC
+  put(0x80, 0xb0, 8);
+  put(0x98, 0x30, 8);
+  put(0xb0, 5, 8);  // DT_STRTAB
+  put(0xb8, 0x10f0, 8);
+  put(0xc0, 1, 8);  // DT_NEEDED
+  put(0xc8, 1, 8);
+  file.replace(0xf1, 12, "libmpi.so.40");
+  CHECK(ds::launcher::mpi_library(bytes_of(file)) == "libmpi.so.40");
+  std::string other = file;
+  other.replace(0xf1, 12, "libm.so.6\0\0\0", 12);
+  CHECK_FALSE(ds::launcher::mpi_library(bytes_of(other)));
+  for (std::size_t size = 0; size < file.size(); ++size)
+    ds::launcher::mpi_library(bytes_of(file.substr(0, size)));
+  for (std::size_t at = 0; at < file.size(); ++at) {
+    std::string wrong = file;
+    wrong[at] = static_cast<char>(0xff);
+    ds::launcher::mpi_library(bytes_of(wrong));
+  }
 }
