@@ -17,6 +17,8 @@ struct Command {
   std::string_view synopsis{};         // what may follow the name: "JOB [options]"
   std::string_view details{};          // lines of at most 100 columns
   OptionTable (*options)() = nullptr;  // to be shown, not to be read with
+  // Where more may be given than is shown, as others describe it: to be completed.
+  OptionTable (*all_options)() = nullptr;
 };
 
 /// Reads the words of a subcommand by `table`, to which --help is added. When help is asked for, it

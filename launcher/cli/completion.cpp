@@ -34,7 +34,8 @@ std::vector<std::string_view> split(std::string_view list) {
 
 OptionTable options_of(const Command& command) {
   static int unused = 0;
-  OptionTable table = command.options == nullptr ? OptionTable() : command.options();
+  const auto options = command.all_options != nullptr ? command.all_options : command.options;
+  OptionTable table = options == nullptr ? OptionTable() : options();
   table.add("Options", std::span<const OptionDef<int>>(kHelpOption), unused);
   return table;
 }

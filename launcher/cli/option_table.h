@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ds::launcher {
@@ -50,6 +51,8 @@ class OptionTable {
       entries_.push_back({section, def.shape,
                           [&part, apply = def.apply](const GivenOption& g) { apply(part, g); }});
   }
+
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
 
   /// Applies what is given, in the order of the table, equal options in the order of `args`.
   /// Long options may be written with underscores. Returns the words that are no options.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "launcher/cli/option_values.h"
 
@@ -98,8 +99,9 @@ void check_program_sizes(const Options& options) {
 }
 
 /// --help and --version win over anything else on the line, and cost nothing.
-std::optional<Options::Action> shortcut(const std::vector<std::string>& args) {
-  for (const std::string& arg : args) {
+std::optional<Options::Action> shortcut(std::span<const char* const> args) {
+  for (const std::string_view arg : args) {
+    if (arg == "--") break;
     if (arg == "--help" || arg == "-h") return Options::Action::show_help;
     if (arg == "--help=all") return Options::Action::show_full_help;
     if (arg == "--version") return Options::Action::show_version;
@@ -107,11 +109,89 @@ std::optional<Options::Action> shortcut(const std::vector<std::string>& args) {
   return std::nullopt;
 }
 
+/// Reads all words; what one option alone cannot tell is checked.
+void read_job(Options& options, const OptionTable& table, std::span<const char* const> args,
+              std::optional<std::chrono::milliseconds> time_left = {}) {
+  const auto dashes = std::find(args.begin(), args.end(), std::string_view("--"));
+  const bool command_given = dashes != args.end();
+  const std::vector<std::string> words = table.read({args.begin(), dashes}, Words::mixed);
+  options.train = train_form(words, command_given);
+  take_time_left(options.failure, time_left);
+  check_failure_options(options.failure);
+  check_host_options(options.hosts);
+  check_input_readers(options);
+  if (command_given) options.command.assign(dashes + 1, args.end());
+  if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
+  check_program_sizes(options);
+  check_part(options);
+  if (command_given && (options.command.empty() || options.command.front().empty())) {
+    usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");
+  }
+}
+
+/// Of the main command.
+void check_pod_options(const Options& options) {
+  const PodOptions& pods = options.pods;
+  if (options.reach.transport == TransportChoice::join && options.hosts.dry_run != DryRun::off)
+    usage_error("--dry-run cannot be given with --transport join",
+                "what nodes have is known when they have joined");
+  if (!pods.k8s) {
+    if (pods.peers || pods.nodes)
+      usage_error(fmt::format("{} needs --k8s", pods.peers ? "--peers" : "--nnodes"),
+                  "hosts without Kubernetes are given with --hostfile or --host");
+    return;
+  }
+  if (options.hosts.hostfile || !options.hosts.selection.picks.empty())
+    usage_error(fmt::format("--k8s and {} both say where the ranks run",
+                            options.hosts.hostfile ? "--hostfile" : "--host"),
+                "give one of them");
+}
+
+constexpr std::string_view kNotOfAgents[] = {
+    "--k8s",        "--part",        "--hostfile",        "--host",
+    "--include",    "--exclude",     "--num-nodes",       "--dry-run",
+    "--transport",  "--agent-path",  "--connect-timeout", "--window",
+    "--ssh-config", "--known-hosts", "--detach"};
+
+/// What `dslaunch` has and a joining agent has not is named, with the reason.
+void check_agent_words(std::span<const char* const> args) {
+  Options unused;
+  const OptionTable all = option_table(unused);
+  for (const std::string_view arg : args) {
+    if (arg == "--") return;
+    const std::string_view typed = arg.substr(0, arg.find('='));
+    for (const OptionTable::Entry& entry : all.entries()) {
+      const std::vector<std::string_view> names = split_names(entry.shape.names);
+      const bool meant = std::find(names.begin(), names.end(), typed) != names.end();
+      if (meant && std::find(std::begin(kNotOfAgents), std::end(kNotOfAgents), names.front()) !=
+                       std::end(kNotOfAgents))
+        usage_error(fmt::format("{} makes no sense with dslaunch agent --join", typed),
+                    "its nodes are its peers: --peers, or what Kubernetes tells; they dial in");
+    }
+  }
+}
+
+void check_agent_options(const Options& options) {
+  const PodOptions& pods = options.pods;
+  const bool runs = !options.command.empty() || options.train;
+  if (!pods.join)
+    usage_error("dslaunch agent takes options only with --join",
+                "without words dslaunch itself starts it on nodes");
+  if (pods.root && runs)
+    usage_error("with --root there is no command: the root has it", "leave one of them out");
+  if (!pods.root && !runs)
+    usage_error("nothing to run", "dslaunch agent --join [options] -- COMMAND; or --root HOST");
+  if (pods.nodes && pods.node_rank && *pods.node_rank >= *pods.nodes)
+    usage_error(fmt::format("--node-rank {} is none of --nnodes {}", *pods.node_rank, *pods.nodes),
+                "indexes begin with 0");
+}
+
 }  // namespace
 
 OptionTable option_table(Options& options) {
   OptionTable table;
   table.add("Where", host_options(), options.hosts);
+  table.add("Pods and joining nodes", pod_options(), options.pods);
   table.add("What each rank gets", env_options(), options.env);
   table.add("How it ends", failure_options(), options.failure);
   table.add("Output", log_options(), options.logs);
@@ -122,32 +202,49 @@ OptionTable option_table(Options& options) {
   return table;
 }
 
+OptionTable own_agent_table(Options& options) {
+  OptionTable table;
+  table.add("Joining", joining_options(), options.pods);
+  return table;
+}
+
+OptionTable agent_table(Options& options) {
+  OptionTable table = own_agent_table(options);
+  const OptionTable all = option_table(options);
+  for (const OptionTable::Entry& entry : all.entries()) {
+    const std::string_view name = split_names(entry.shape.names).front();
+    const bool about = name == "--help" || name == "--version";
+    if (!about &&
+        std::find(std::begin(kNotOfAgents), std::end(kNotOfAgents), name) == std::end(kNotOfAgents))
+      table.add(entry);
+  }
+  return table;
+}
+
 Options parse_args(int argc, const char* const* argv,
                    std::optional<std::chrono::milliseconds> time_left) {
-  const char* const* const begin = argv + std::min(argc, 1);
-  const char* const* const end = argv + argc;
-  const auto dashes = std::find(begin, end, std::string_view("--"));
-  const std::vector<std::string> own(begin, dashes);
+  const std::span<const char* const> args(argv + std::min(argc, 1), argv + argc);
   Options options;
-  if (const std::optional<Options::Action> action = shortcut(own)) {
+  if (const auto action = shortcut(args)) {
     options.action = *action;
     return options;
   }
-  const bool command_given = dashes != end;
-  const std::vector<std::string> words = option_table(options).read(own, Words::mixed);
-  options.train = train_form(words, command_given);
-  take_time_left(options.failure, time_left);
-  check_failure_options(options.failure);
-  check_host_options(options.hosts);
-  check_input_readers(options);
-  if (command_given) options.command.assign(dashes + 1, end);
-  if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
-  check_program_sizes(options);
-  check_part(options);
-  if (command_given && (options.command.empty() || options.command.front().empty())) {
-    usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");
+  read_job(options, option_table(options), args, time_left);
+  check_pod_options(options);
+  if (options.command.empty() && !options.train) usage_error("nothing to run", kForms);
+  return options;
+}
+
+Options parse_agent_args(int argc, const char* const* argv) {
+  const std::span<const char* const> args(argv + std::min(argc, 1), argv + argc);
+  Options options;
+  if (const auto action = shortcut(args)) {
+    options.action = *action;
+    return options;
   }
-  if (!command_given && !options.train) usage_error("nothing to run", kForms);
+  check_agent_words(args);
+  read_job(options, agent_table(options), args);
+  check_agent_options(options);
   return options;
 }
 

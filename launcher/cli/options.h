@@ -11,6 +11,7 @@
 #include "launcher/cli/options_hosts.h"
 #include "launcher/cli/options_logs.h"
 #include "launcher/cli/options_master.h"
+#include "launcher/cli/options_pods.h"
 #include "launcher/cli/options_reach.h"
 #include "launcher/cli/programs.h"
 
@@ -32,6 +33,7 @@ struct Options {
   LogOptions logs;
   ReachOptions reach;
   MasterWish master;
+  PodOptions pods;
   ControlOptions control;
 
   // Exactly one of the two when action is run.
@@ -49,5 +51,12 @@ Options parse_args(int argc, const char* const* argv,
 
 /// Every option of `dslaunch` without a subcommand; `options` must outlive the table.
 OptionTable option_table(Options& options);
+
+/// The same for `dslaunch agent --join`, argv[0] being `agent`: the other options of a job, and
+/// those that choose hosts or ways to them are refused. With --root there is no command.
+Options parse_agent_args(int argc, const char* const* argv);
+OptionTable agent_table(Options& options);
+/// Of these the ones that `dslaunch` itself has not.
+OptionTable own_agent_table(Options& options);
 
 }  // namespace ds::launcher

@@ -11,12 +11,13 @@ namespace {
 constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kOptions[] = {
-    {{"--transport", "auto|ssh|local|slurm|exec:CMD",
+    {{"--transport", "auto|ssh|local|slurm|join|exec:CMD",
       "auto (default): this machine directly, others by ssh; nodes of a Slurm\n"
       "allocation by srun; ssh: all by ssh; local: start every node's ranks\n"
       "on this machine; slurm: one step of srun, which takes no keys;\n"
       "exec:'ssh {host}': all by a program that runs a command there\n"
-      "(also {addr}, {user}, {port}, {command})"},
+      "(also {addr}, {user}, {port}, {command}); join: with --k8s, wait for\n"
+      "pods that run dslaunch agent --join --root"},
      [](ReachOptions& part, const GivenOption& given) {
        constexpr std::string_view kExec = "exec:";
        if (given.value.starts_with(kExec)) {
@@ -24,8 +25,8 @@ constexpr OptionDef<ReachOptions> kOptions[] = {
          part.exec_words = parse_exec_template(given.value.substr(kExec.size()));
          return;
        }
-       constexpr std::array<std::string_view, 5> kNames = {"auto", "ssh", "local", "slurm",
-                                                           "exec:CMD"};
+       constexpr std::array<std::string_view, 6> kNames = {"auto",  "ssh",      "local",
+                                                           "slurm", "exec:CMD", "join"};
        part.transport = choice_value<TransportChoice>(given, kNames);
      }},
     {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},

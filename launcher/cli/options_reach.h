@@ -11,7 +11,7 @@
 
 namespace ds::launcher {
 
-enum class TransportChoice { automatic, ssh, local, slurm, exec };
+enum class TransportChoice { automatic, ssh, local, slurm, exec, join };
 
 struct ReachOptions {
   TransportChoice transport = TransportChoice::automatic;

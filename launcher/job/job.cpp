@@ -91,6 +91,7 @@ int Job::run() {
   std::signal(SIGTTOU, SIG_IGN);  // started with `&`: what it writes must not stop it
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
+  if (request_.on_begin) request_.on_begin([this](int signo) { feed(SignalReceived{signo}); });
   feed(Start{});
   io_.run();
   DS_ASSERT(code_);
@@ -117,6 +118,7 @@ void Job::wait_for_signal() {
     wait_for_signal();
     if (signo == SIGWINCH) return send_window();
     const bool ends = signo == SIGHUP || signo == SIGINT || signo == SIGTERM;
+    if (ends && request_.heeds_signal && !request_.heeds_signal()) return;
     const bool leaves = ends && state_.only_writes();  // only unread output holds us: leave it
     feed(SignalReceived{signo});
     if (leaves) io_.stop();

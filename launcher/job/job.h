@@ -54,6 +54,9 @@ struct JobRequest {
   std::string log_file;                          // where the output of a detached job goes
   std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd
   std::function<void()> on_running;              // every rank has begun
+  /// Gets, for as long as the job runs, what counts as HUP, INT or TERM to this process.
+  std::function<void(std::function<void(int signo)>)> on_begin;
+  std::function<bool()> heeds_signal;  // asked when one of them comes; false: no news
   std::function<void(const std::string& json)> on_verdict;  // as --verdict has it; before the end
 };
 

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdio>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/exit_status.h"
 #include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/hosts/spares.h"
@@ -20,6 +19,7 @@
 #include "launcher/main/gather.h"
 #include "launcher/main/job_request.h"
 #include "launcher/main/missing_stages.h"
+#include "launcher/pods/stop_wishes.h"
 #include "launcher/routes/find_hosts.h"
 #include "launcher/transport/local_transport.h"
 #include "runner/contract.h"
@@ -30,8 +30,6 @@ namespace {
 
 constexpr std::chrono::seconds kEndsWithin{2};
 constexpr std::chrono::milliseconds kLook{20};
-/// When all nodes are told to end, so is this process, soon before or after: that is one wish.
-constexpr std::chrono::milliseconds kOneWish{500};
 
 void print_line(const std::string& text) {
   std::fputs(("dslaunch: " + text + "\n").c_str(), stderr);
@@ -46,13 +44,7 @@ class JoinedJob {
         background_(background),
         io_(1),
         local_(make_local_transport(io_)),
-        server_(io_, server_options(), server_events()),
-        told_(io_, SIGHUP, SIGINT, SIGTERM),
-        wish_(io_) {
-    told_.async_wait([this](const asio::error_code& error, int) {
-      if (!error) was_told_ = true;
-    });
-  }
+        server_(io_, server_options(), server_events()) {}
   ~JoinedJob() {
     if (setup_.on_end) setup_.on_end();
   }
@@ -66,12 +58,12 @@ class JoinedJob {
     stages_.reset();
     if (gathered.code) {
       say(gathered.reason);
-      return finish(*gathered.code, {});
+      return finish(*gathered.code, gathered.reason);
     }
     try {
       return run_placed(std::move(programs), std::move(environment));
     } catch (const Error& error) {
-      finish(contract::exit_code(error.kind()), {});
+      finish(contract::exit_code(error.kind()), error.what());
       throw;
     }
   }
@@ -103,20 +95,17 @@ class JoinedJob {
                 [this](const std::string& place, const std::string& why) {
                   say(fmt::format("{} has left: {}", place, why));
                 },
-            // A wish of one is a decision of all.
-            .on_leaving = [this](const std::string& place, int signo) { on_leaving(place, signo); },
+            .on_leaving = [this](const std::string& place, int signo) { leave(place, signo); },
             .on_say = [this](const std::string& text) { say(text); }};
   }
 
-  void on_leaving(const std::string& place, int signo) {
-    if (std::exchange(leaving_, true)) return;
-    wish_.expires_after(kOneWish);
-    wish_.async_wait([this, place, signo](const asio::error_code& error) {
-      if (error || was_told_) return;
-      say(fmt::format("{} was told to end (signal {}): so the job ends", place, signo));
-      const bool ends = signo == SIGHUP || signo == SIGINT;
-      ::kill(::getpid(), ends ? signo : SIGTERM);
-    });
+  /// A wish of one is a decision of all; the same wish of another one is no news.
+  void leave(const std::string& place, int signo) {
+    if (!stop_wishes_.counts(place)) return;
+    say(fmt::format("{} was told to end ({}): so the job ends", place, signal_name(signo)));
+    const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
+    if (signal_job_) return signal_job_(own);
+    ::kill(::getpid(), own);
   }
 
   [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
@@ -168,7 +157,8 @@ class JoinedJob {
       const int code =
           check_config(programs.front().argv, programs.front().working_directory, placed.placement,
                        is_own(placed.placement.nodes.front().host.name));
-      if (code != 0) return finish(code, {});
+      if (code != 0)
+        return finish(code, "the configuration cannot be used: the root's output says why");
     }
     std::vector<NodeRoute> routes;
     const auto add_route = [&](const Host& host) {
@@ -181,10 +171,13 @@ class JoinedJob {
                                      std::move(environment), background_);
     request.routes = std::move(routes);
     request.policy.start_timeout = setup_.wait;
+    request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
+    request.heeds_signal = [this] { return stop_wishes_.counts({}); };
     std::string verdict;
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     io_.restart();
     const int code = run_job(io_, std::move(request));
+    signal_job_ = nullptr;
     return finish(code, verdict);
   }
 
@@ -208,11 +201,9 @@ class JoinedJob {
   asio::io_context io_;
   std::unique_ptr<Transport> local_;
   std::optional<MissingStages> stages_;  // while nodes are waited for
+  StopWishes stop_wishes_;
+  std::function<void(int)> signal_job_;  // while it runs
   JoinServer server_;
-  asio::signal_set told_;
-  asio::steady_timer wish_;
-  bool was_told_ = false;  // by a signal to this process
-  bool leaving_ = false;   // a node was told
 };
 
 }  // namespace

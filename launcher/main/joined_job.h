@@ -35,7 +35,8 @@ struct JoinedJobSetup {
   std::function<std::string(const std::string& place)> dial_of;
   /// Asked once a second while nodes are missing: a reason to give up at once. May be empty.
   std::function<std::optional<std::string>()> given_up;
-  /// The verdict (JSON of --verdict) and the exit code -> what every node gets as JoinOver::report.
+  /// The verdict (JSON of --verdict; if no job began, why, in words) and the exit code -> what
+  /// every node gets as JoinOver::report.
   std::function<std::string(const std::string& verdict, int code)> report;
   /// Asked after the nodes have heard the end: whether others of its parts are still ending, which
   /// is waited for, 2 s at most. May be empty.
@@ -47,7 +48,8 @@ struct JoinedJobSetup {
 };
 
 /// Returns dslaunch's exit code: 69 when a node is missing at the end of `wait`, with a line for
-/// each. A signal to any node (JoinLeaving) counts as one to this process.
+/// each. A signal to any node (JoinLeaving) counts as one to this process, one that several
+/// nodes get as one.
 /// Errors:  as start_job; Error{config} for hosts with too few slots; Error{system}: the port.
 int run_joined_job(const Options& options, const JoinedJobSetup& setup,
                    std::vector<Program> programs, JobEnvironment environment);

@@ -15,6 +15,7 @@
 #include "launcher/main/check_config.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/job_parts.h"
+#include "launcher/main/pod_job.h"
 #include "launcher/main/slurm_job.h"
 #include "launcher/main/start_job.h"
 #include "launcher/main/step_rank.h"
@@ -47,6 +48,8 @@ int run_main_command(int argc, char** argv) {
   const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
   JobEnvironment environment = job_environment(options.env, given, own);
   std::vector<Program> programs = programs_of(options, own);
+  if (options.pods.k8s && options.reach.transport == TransportChoice::join)
+    return run_k8s_job(options, std::move(programs), std::move(environment));
   std::vector<Host> hosts = find_hosts(options);
   const bool runs = options.hosts.dry_run == DryRun::off;
   if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
@@ -68,7 +71,7 @@ int run_main_command(int argc, char** argv) {
     const int code = check_config(program.argv, program.working_directory, placed.placement, here);
     if (code != 0) return code;
   }
-  if (in_pod()) await_nodes(placed.placement, options.reach, kAwaitLimit);
+  if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
   return start_job(options, std::move(placed), std::move(programs), std::move(environment));
 }
 

@@ -45,7 +45,10 @@ TerminationReport termination_report(const std::string& verdict, int code) {
   TerminationReport report;
   report.exit_code = code;
   const Json json = Json::parse(verdict, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return report;
+  if (!json.is_object()) {
+    report.reason = verdict;
+    return report;
+  }
   report.reason = value_of<std::string>(json, "text").value_or("");
   if (report.reason.empty() && code == 0) report.reason = "all ranks ended with 0";
   report.job = value_of<std::string>(json, "job").value_or("");

@@ -22,7 +22,7 @@ struct TerminationReport {
   std::vector<std::string> last_lines{};  // of that rank
 };
 
-/// `verdict`: as --verdict has it (docs/failure.md); of another text only `code` is used.
+/// `verdict`: as --verdict has it (docs/failure.md); any other text is the reason itself.
 TerminationReport termination_report(const std::string& verdict, int code);
 
 /// One JSON object and a newline, at most kMaxTerminationReport bytes: what does not fit is left

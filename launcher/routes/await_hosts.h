@@ -10,8 +10,6 @@
 
 namespace ds::launcher {
 
-inline constexpr std::chrono::minutes kAwaitLimit{10};
-
 /// Waits until every host that is reached directly by ssh has an address and takes connections at
 /// its port, as ssh_config has them; Host::address then is the one that did. A line to standard
 /// error every 10 s. Hosts behind jump hosts, this machine, and those of another transport are left

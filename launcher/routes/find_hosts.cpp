@@ -1,17 +1,22 @@
 // Which hosts there are, whom to ask, and what is left of them.
 #include "launcher/routes/find_hosts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <cstddef>
+#include <cstdio>
 
 #include "launcher/agent/node_facts.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/job/node_probe.h"
+#include "launcher/pods/pod_words.h"
 #include "launcher/routes/await_hosts.h"
 #include "launcher/routes/routes.h"
 #include "launcher/routes/slurm_hosts.h"
+#include "launcher/sources/world.h"
 
 namespace ds::launcher {
 
@@ -37,12 +42,18 @@ std::vector<Host> named_hosts(const Options& options) {
   if (options.hosts.part && options.hosts.part->nodes > 0) return {this_machine(options)};
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
+  if (options.pods.k8s) {
+    const Peers peers = peers_of_launcher(options.pods, this_world());
+    fmt::print(stderr, "{}", "dslaunch: " + peers.line + "\n");
+    return peer_hosts(options.pods, peers);
+  }
   if (auto allocation = allocation_as_hosts(options)) return std::move(allocation->hosts);
   return {this_machine(options)};
 }
 
 /// Gives hosts with kAutoSlots a number: this machine is looked at, others are asked.
-void find_auto_slots(std::vector<Host>& hosts, const ReachOptions& reach) {
+void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
+  const ReachOptions& reach = options.reach;
   std::vector<Host> unknown;
   for (const Host& host : hosts)
     if (host.slots == kAutoSlots) unknown.push_back(host);
@@ -56,7 +67,7 @@ void find_auto_slots(std::vector<Host>& hosts, const ReachOptions& reach) {
     others.push_back(unknown[i]);
     ways.push_back(routes.by_host[i]);
   }
-  if (in_pod()) await_hosts(others, reach, kAwaitLimit);
+  if (in_pod() || options.pods.k8s) await_hosts(others, reach, options.pods.wait);
   std::vector<Hello> hellos;
   if (!others.empty()) hellos = probe_hosts(io, others, ways, start_timeout(reach));
   std::size_t asked = 0;
@@ -64,7 +75,9 @@ void find_auto_slots(std::vector<Host>& hosts, const ReachOptions& reach) {
   for (Host& host : hosts) {
     if (host.slots != kAutoSlots) continue;
     const bool local = routes.by_host[asked++].local;
-    host.slots = auto_slots(local ? describe_node() : hellos[next_other++]);
+    const Hello facts = local ? describe_node() : hellos[next_other++];
+    // A pod has as many cores as somebody thought that its rank needs.
+    host.slots = options.pods.k8s && facts.devices.empty() ? 1 : auto_slots(facts);
     if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
   }
 }
@@ -80,7 +93,7 @@ std::vector<Host> find_hosts(const Options& options) {
   // Agents that srun starts say themselves what their nodes have.
   const bool says_itself =
       options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
-  if (!says_itself) find_auto_slots(hosts, options.reach);
+  if (!says_itself) find_auto_slots(hosts, options);
   return select_slots(std::move(hosts), selection);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/cli/option_values.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/sources/own_names.h"
 #include "launcher/transport/ask_pass.h"
@@ -78,6 +79,8 @@ std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions&
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
                    const ReachOptions& options, std::chrono::milliseconds node_timeout) {
   const TransportChoice choice = options.transport;
+  if (choice == TransportChoice::join)
+    usage_error("--transport join needs --k8s", "nodes that dial in are named by --k8s");
   const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
   Routes routes;
   std::vector<Host> remote;

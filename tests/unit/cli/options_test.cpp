@@ -192,7 +192,7 @@ TEST_CASE("wrong use: the whole message") {
       {{"--dry-run=xml", "--", "a"},
        "--dry-run cannot be 'xml'\n  hint: one of: off, table, json, env"},
       {{"--transport", "rsh", "--", "a"},
-       "--transport cannot be 'rsh'\n  hint: one of: auto, ssh, local, slurm, exec:CMD"},
+       "--transport cannot be 'rsh'\n  hint: one of: auto, ssh, local, slurm, exec:CMD, join"},
       {{"--log-level", "loud", "--", "a"},
        "--log-level cannot be 'loud'\n  hint: one of: error, warn, info, debug"},
       {{"-x", "1A=2", "--", "a"},

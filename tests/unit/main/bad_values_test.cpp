@@ -39,7 +39,7 @@ Values nonsense_for(std::string_view argument) {
       {"SIZE", {"big", "-1", "10Q", "64 M", "99999999999G"}},
       {"NAME[=value]", {"=x", "A B=x", "1A=x", "RANK=3", "*"}},
       {"none|all|RANK", {"some", "-1", "0,1"}},
-      {"auto|ssh|local|exec:CMD", {"rsh", "exec:", "exec:ssh {nothing}", "exec:'ssh"}},
+      {"auto|ssh|local|join|exec:CMD", {"rsh", "exec:", "exec:ssh {nothing}", "exec:'ssh"}},
       {"WHAT", {"nothing-like-it"}},
       {"WHOSE", {"mine"}},
       {"MODE", {"maybe"}},
@@ -51,6 +51,9 @@ Values nonsense_for(std::string_view argument) {
       {"NAME:PATH", {"data", "data:", "data:data", "Da:/x", ":/x"}},
       {"NAME=VALUE", {"A", "=1", "1A=1", "A-B=1"}},
       {"RESOURCE", {"gpu", "a/b/c", "/gpu", "a b/c"}},
+      {"PORT", {"0", "65536", "-1", "x", "1.5"}},
+      {"INDEX", {"-1", "one", "65536", "1.5"}},
+      {"HOST[:PORT]", {":1", "a:", "a:0", "a b", "http://a", "[::1]x", "x:2:3"}},
       {"NAME|NETWORK", {"10.0.0.1", "10.0.0.0/33", "10.0.0.0/", "eth0,eth1", "a b"}},
   };
   for (const auto& [name, values] : known)
@@ -74,6 +77,7 @@ Values nonsense_for_name(std::string_view name) {
       {"--name", {"My_Job", "a.b", "7b", "-a", "a-"}},
       {"--namespace", {"Kube", "a.b", "a-"}},
       {"--token-secret", {"A", "a..b", "-a"}},
+      {"--job-id", {"a b", "a\tb"}},
       {"--master-addr", {"node1:29500", "http://node1", "a b", "-x"}},
       {"--master-port", {"0", "65536", "29500x", "-1"}},
   };
@@ -85,8 +89,8 @@ Values nonsense_for_name(std::string_view name) {
 /// The kinds of argument that are any text: only an empty one makes no sense. RATES and PASS are
 /// checked by dsrunner, which knows them (tests/e2e/plan.sh).
 bool is_any_text(std::string_view argument) {
-  constexpr std::string_view kKinds[] = {"FILE",  "DIR",     "PATH", "USER",  "HOSTS",
-                                         "GROUP", "PATTERN", "TEXT", "RATES", "PASS"};
+  constexpr std::string_view kKinds[] = {"FILE",    "DIR",   "PATH", "USER",  "HOSTS", "GROUP",
+                                         "PATTERN", "NAMES", "TEXT", "RATES", "PASS"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 

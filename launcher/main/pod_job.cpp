@@ -1,0 +1,57 @@
+// Peers become places of a joined job.
+#include "launcher/main/pod_job.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "engine/base/error.h"
+#include "launcher/cli/forward_env.h"
+#include "launcher/join/join_key.h"
+#include "launcher/pods/pod_words.h"
+#include "launcher/pods/termination_log.h"
+#include "launcher/pods/termination_report.h"
+#include "launcher/sources/world.h"
+#include "launcher/transport/ssh_files.h"
+
+namespace ds::launcher {
+
+namespace {
+
+void say(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
+
+}  // namespace
+
+JoinedJobSetup joined_setup(const Options& options, const Peers& peers) {
+  JoinedJobSetup setup;
+  setup.job = options.pods.job_id.value_or(peers.job);
+  setup.places = peer_hosts(options.pods, peers);
+  setup.port = root_of(options.pods, peers).port;
+  setup.wait = options.pods.wait;
+  setup.dial_of = [peers](const std::string& place) {
+    const auto found = std::find(peers.names.begin(), peers.names.end(), place);
+    return peers.dial[static_cast<std::size_t>(found - peers.names.begin())];
+  };
+  setup.report = [job = setup.job](const std::string& verdict, int code) {
+    TerminationReport report = termination_report(verdict, code);
+    report.job = job;
+    return termination_json(report);
+  };
+  return setup;
+}
+
+int run_k8s_job(const Options& options, std::vector<Program> programs, JobEnvironment environment) {
+  const Peers peers = peers_of_launcher(options.pods, this_world());
+  say(peers.line);
+  TerminationLog log(options.pods.termination_log);
+  JoinedJobSetup setup = joined_setup(options, peers);
+  const FoundJoinKey found = find_join_key(options.pods.key_file, local_user().home, own_variable);
+  hide_join_token();
+  setup.key = found.key;
+  setup.on_report = [&log](const std::string& report) {
+    if (const auto problem = log.write(report)) say(*problem);
+  };
+  return run_joined_job(options, setup, std::move(programs), std::move(environment));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# With --max-restarts a node that is killed and started again takes its own place; ranks keep their numbers.
+set -u
+. "$DS_SOURCE/tests/support/join_nodes.sh"
+peers_of 3
+cat >job.sh <<'END'
+echo "rank $RANK node $NODE_RANK epoch $DSLAUNCH_EPOCH restart $TORCHELASTIC_RESTART_COUNT"
+: >up.$RANK.$DSLAUNCH_EPOCH
+[ "$DSLAUNCH_EPOCH" -ge "$LAST" ] && exit 0
+exec sleep 60
+END
+job=(--slots 2 --max-restarts 2 --wait 20s -- env)
+
+for i in 0 1 2; do node $i "${job[@]}" LAST=1 sh "$work/job.sh"; done
+for r in 0 1 2 3 4 5; do wait_for files_there up.$r.0; done
+kill -9 "${pids[1]}"
+end_of 1 2>/dev/null
+as=again node 1 "${job[@]}" LAST=1 sh "$work/job.sh"
+ends 0 0 2 again
+for r in 0 1 2 3 4 5; do must_say 0 "[$r] rank $r node $((r / 2)) epoch 1 restart 1"; done
+must_say again "$net.12 has joined the root"
+nothing_left || die "left: $(job_processes)"
+
+# Started again before the root has heard that the old one is gone: a stopped process, as on a node that lost its network.
+rm -f up.*
+for i in 0 1 2; do node $i --node-timeout 30s "${job[@]}" LAST=1 sh "$work/job.sh"; done
+for r in 0 1 2 3 4 5; do wait_for files_there up.$r.0; done
+kill -STOP "${pids[2]}"
+as=again node 2 --node-timeout 30s "${job[@]}" LAST=1 sh "$work/job.sh"
+ends 0 0 1 again
+must_say 0 "two nodes say that they are $net.13"
+kill -CONT "${pids[2]}"
+ends 69 2
+must_say 2 "two nodes say that they are $net.13"
+nothing_left || die "left: $(job_processes)"
+
+# The restarted one says another job: it is refused, and the others wait for the right one no longer than --wait.
+rm -f up.*
+for i in 0 1 2; do node $i --max-restarts 1 --job-id ours --wait 3s -- env LAST=1 sh "$work/job.sh"; done
+for r in 0 1 2; do wait_for files_there up.$r.0; done
+kill -9 "${pids[1]}"
+end_of 1 2>/dev/null
+as=other node 1 --job-id theirs --wait 2s -- true
+ends 69 other 0 2
+must_say 0 "theirs"
+echo OK
