@@ -27,7 +27,7 @@ export DSLAUNCH_TOKEN=$token
 refused 64 "nothing to run"
 refused 64 "--hostfile makes no sense with dslaunch agent --join" --hostfile x -- true
 refused 64 "with --root there is no command" --root a -- true
-refused 64 "--nnodes says 3, --peers has 4" --nnodes 3 -- true
+refused 64 "--nnodes says 3, but there are 4" --nnodes 3 -- true
 peers_of 2
 as=bad node 2 -- true
 ends 64 bad
