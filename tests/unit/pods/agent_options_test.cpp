@@ -13,13 +13,15 @@ namespace {
 
 using Parse = Options (*)(int, const char* const*);
 
+Options parse_main(int argc, const char* const* argv) { return parse_args(argc, argv); }
+
 Options parsed(Parse parse, std::vector<const char*> words) {
   words.insert(words.begin(), "name");
   return parse(static_cast<int>(words.size()), words.data());
 }
 Options agent(std::vector<const char*> words) { return parsed(parse_agent_args, std::move(words)); }
 Options main_command(std::vector<const char*> words) {
-  return parsed(parse_args, std::move(words));
+  return parsed(parse_main, std::move(words));
 }
 
 std::string refusal(Parse parse, std::vector<const char*> words) {
@@ -99,13 +101,13 @@ TEST_CASE("where a root is") {
 TEST_CASE("the main command finds pods with --k8s") {
   const Options options = main_command({"--k8s", "--peers=a,b", "--", "true"});
   CHECK(options.pods.k8s);
-  CHECK(refusal(parse_args, {"--peers=a,b", "--", "true"}) == "--peers needs --k8s");
-  CHECK(refusal(parse_args, {"--nnodes=2", "--", "true"}) == "--nnodes needs --k8s");
-  CHECK(refusal(parse_args, {"--k8s", "--hostfile=x", "--", "true"}) ==
+  CHECK(refusal(parse_main, {"--peers=a,b", "--", "true"}) == "--peers needs --k8s");
+  CHECK(refusal(parse_main, {"--nnodes=2", "--", "true"}) == "--nnodes needs --k8s");
+  CHECK(refusal(parse_main, {"--k8s", "--hostfile=x", "--", "true"}) ==
         "--k8s and --hostfile both say where the ranks run");
-  CHECK(refusal(parse_args, {"--k8s", "-H", "a", "--", "true"}) ==
+  CHECK(refusal(parse_main, {"--k8s", "-H", "a", "--", "true"}) ==
         "--k8s and --host both say where the ranks run");
-  CHECK(refusal(parse_args, {"--join", "--", "true"}).starts_with("unknown option --join"));
+  CHECK(refusal(parse_main, {"--join", "--", "true"}).starts_with("unknown option --join"));
 }
 
 TEST_CASE("an agent's table is that of dslaunch without hosts, with its own") {
