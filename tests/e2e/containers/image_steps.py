@@ -132,7 +132,8 @@ def run_steps(name, folder):
                 env |= dict(word.split("=", 1) for word in step.words())
             elif step.name == "RUN":
                 inside(tree, f"cd {place}; {step.text}", env)
-            shown = step.text if len(step.text) < 90 else step.text[:87] + "..."
+            given = "".join(f"--{k}={v} " for k, v in step.flags.items()) + step.text
+            shown = given if len(given) < 90 else given[:87] + "..."
             row(f"{step.name} {shown.replace('|', chr(92) + '|')}", "run" if step.name in ("RUN", "COPY", "WORKDIR") else "read",
                 f"{time.monotonic() - start:.1f} s")
     return base, tree
@@ -155,20 +156,23 @@ WAIT = "for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.2/{0}) 2>/dev/null && 
 def over_ssh(tree, keys, server, port, user):
     """dslaunch to 127.0.0.2 over ssh, which proves the host key by the Secret's, with nothing in known_hosts."""
     wait = f"bash -c '{WAIT.format(port).replace(chr(39), chr(34))}'; "
-    words = f"dslaunch -H 127.0.0.2:2 --transport ssh {'--ssh-port 2222 ' if port == 2222 else ''}-- sh -c 'echo $(id -un) $RANK'"
+    words = f"dslaunch -H 127.0.0.2:2 --transport ssh -- sh -c 'echo $(id -un) $RANK'"
     launch = f"cd; {words}" if user == "root" else f"exec setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/mpiuser {words}"
-    script = f"{keys} {server} {wait} cd /home/mpiuser; ({launch}); code=$?; {CLEAN}; exit $code"
+    script = f"{keys} {server} {wait} cd /home/mpiuser; code=0; ({launch}) || code=$?; {CLEAN}; exit $code"
     done = inside(tree, script, {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, user="root", timeout=60, check=False)
     good = done.returncode == 0 and sorted(re.findall(r"(root|mpiuser) (\d)", done.stdout)) == [(user, "0"), (user, "1")]
     return "2 ranks, no key asked" if good else f"FAILED: {done.returncode} {done.stdout[-300:]} {done.stderr[-600:]}"
 
 
 def look(name, base, tree):
+    found = subprocess.run(["grep", "-rlsI", "PRIVATE KEY-----", *(tree / d for d in ("etc", "root", "home", "opt", "run", "tmp"))],
+                           capture_output=True, text=True).stdout.split()
+    row("private keys in the image", "looked for", "none" if not found else f"FOUND: {found}")
     links = inside(tree, "for n in dslaunch dsrunner torchrun mpirun mpiexec mpiexec.hydra deepspeed; do command -v $n; "
                          "readlink -f $(command -v $n); done").stdout.split()
     row("names on PATH", "run", f"{len(links) // 2} found, {len(set(links[1::2]))} programs")
     for user in ("root", "mpiuser"):
-        done = inside(tree, "cd /home/mpiuser; dslaunch -n 2 /opt/dslaunch/configs/quickstart.toml train.steps=4 batch.micro=2 "
+        done = inside(tree, "cd /home/mpiuser; dslaunch -n 2 /opt/dslaunch/configs/quickstart.toml train.steps=4 schedule.warmup=1 batch.micro=2 "
                       "data.seq_len=32 log.dir=/tmp/run sample.tokens=0 > /tmp/out 2>&1 || { cat /tmp/out; exit 1; }; tail -n 1 /tmp/out; "
                       "rm -rf /tmp/run /tmp/out", {"HOME": "/root" if user == "root" else "/home/mpiuser"}, user=user, check=False)
         last = done.stdout.strip().split("\n")[-1]
@@ -178,9 +182,6 @@ def look(name, base, tree):
     as_user = "setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/home/mpiuser "
     row("Trainer: `sshd -De -f ~/.sshd_config`, uid 1000, key root:1000 0640", "run",
         over_ssh(tree, USER_KEYS, as_user + "/usr/sbin/sshd -De -f /home/mpiuser/.sshd_config & ", 2222, "mpiuser"))
-    found = subprocess.run(["grep", "-rlsI", "PRIVATE KEY-----", *(tree / d for d in ("etc", "root", "home", "opt", "run", "tmp"))],
-                           capture_output=True, text=True).stdout.split()
-    row("private keys in the image", "looked for", "none" if not found else f"FOUND: {found}")
     programs = {p.name: p.stat().st_size for p in (tree / "opt/dslaunch/bin").iterdir()}
     row("programs, stripped", "measured", ", ".join(f"{n} {s / 1e6:.1f} MB" for n, s in sorted(programs.items())))
     row("content of the image beyond Debian's", "measured", f"{mib(tree) - mib(base)} MiB, of it /opt/dslaunch {mib(tree / 'opt/dslaunch')} MiB")

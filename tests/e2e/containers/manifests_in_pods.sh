@@ -78,7 +78,7 @@ if [ "${1:-}" = --train ]; then
   patience=300
   mounts=(--mount-ro "/opt/dslaunch/data=$DS_SOURCE/data")
   for kind in $kinds; do
-    start $kind $kind-gpt "$DS_SOURCE/configs/quickstart.toml" train.steps=20 log.dir=/tmp/run
+    start $kind $kind-gpt "$DS_SOURCE/configs/quickstart.toml" train.steps=20 schedule.warmup=2 train.validate_every=20 log.dir=/tmp/run
     ended $kind-gpt
     podctl logs "$kind-gpt.0" | grep -F "done after 20 steps" || die "$kind: no training"
   done
