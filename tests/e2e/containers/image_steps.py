@@ -65,6 +65,10 @@ def inside(tree, script, env=None, user=None, timeout=3000, check=True):
       ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd; n=0; for f in stdin stdout stderr; do ln -s fd/$n dev/$f; n=$((n + 1)); done
       for f in etc/resolv.conf etc/hosts; do [ -e "$f" ] || touch "$f"; mount --bind "/$f" "$f"; done
       mount --bind /etc/apt/apt.conf.d etc/apt/apt.conf.d
+      # pip asks whom this machine's asks.
+      if [ -f /etc/pip.conf ]; then cp /etc/pip.conf dev/pip.conf; export PIP_CONFIG_FILE=/dev/pip.conf; fi
+      if [ -f "$PIP_CERT" ]; then cp "$PIP_CERT" dev/ca.crt; export PIP_CERT=/dev/ca.crt; fi
+      if [ -d "$PIP_FIND_LINKS" ]; then mkdir dev/wheels; mount --bind "$PIP_FIND_LINKS" dev/wheels; export PIP_FIND_LINKS=/dev/wheels; fi
       [ -z "$ALONE" ] || ip link set lo up
       if [ -n "$CACHE" ]; then
         mount --bind / mnt; mount -o remount,bind,ro mnt; mkdir dev/objects; mount --bind "$CACHE" dev/objects
@@ -122,7 +126,7 @@ def run_steps(name, folder):
         tree = trees[stage.name] = stage_tree(folder, stage, number, base)
         place, env = "/", {}
         for step in stage.steps:
-            start = time.monotonic()
+            start, said = time.monotonic(), []
             if step.name == "WORKDIR":
                 place = step.text
                 (tree / place.lstrip("/")).mkdir(parents=True, exist_ok=True)
@@ -131,11 +135,12 @@ def run_steps(name, folder):
             elif step.name == "ENV":
                 env |= dict(word.split("=", 1) for word in step.words())
             elif step.name == "RUN":
-                inside(tree, f"cd {place}; {step.text}", env)
+                done = inside(tree, f"cd {place}; {step.text}", env)
+                said = re.findall(r"^cudnn-frontend: .*|^build: done.*", done.stdout, re.M)
             given = "".join(f"--{k}={v} " for k, v in step.flags.items()) + step.text
             shown = given if len(given) < 90 else given[:87] + "..."
             row(f"{step.name} {shown.replace('|', chr(92) + '|')}", "run" if step.name in ("RUN", "COPY", "WORKDIR") else "read",
-                f"{time.monotonic() - start:.1f} s")
+                "; ".join([f"{time.monotonic() - start:.1f} s", *said]))
     return base, tree
 
 
