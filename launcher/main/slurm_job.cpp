@@ -73,10 +73,11 @@ std::optional<std::chrono::milliseconds> slurm_time_left() {
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
                   std::vector<Program> programs, JobEnvironment environment) {
   check_slots(hosts, options.hosts.selection);
-  if (!allocation.slots_from.empty())
+  const bool named = options.hosts.hostfile || !options.hosts.selection.picks.empty();
+  if (!named && !allocation.slots_from.empty())
     say(describe(
         {hosts, fmt::format("{} (slots: {})", allocation.nodes_from, allocation.slots_from)}));
-  else
+  else if (!named)
     say(describe({hosts, allocation.nodes_from}));
   const bool inherit = options.env.policy != EnvPolicy::none;
   auto commands =

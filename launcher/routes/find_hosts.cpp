@@ -93,7 +93,10 @@ std::vector<Host> find_hosts(const Options& options) {
   // Agents that srun starts say themselves what their nodes have.
   const bool says_itself =
       options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
-  if (!says_itself) find_auto_slots(hosts, options);
+  const bool unknown =
+      std::ranges::any_of(hosts, [](const Host& host) { return host.slots == kAutoSlots; });
+  if (says_itself && unknown) return hosts;
+  find_auto_slots(hosts, options);
   return select_slots(std::move(hosts), selection);
 }
 

@@ -8,9 +8,11 @@
 namespace ds::launcher {
 
 std::optional<Allocation> allocation_as_hosts(const Options& options) {
-  const bool named =
-      options.hosts.part || options.hosts.hostfile || !options.hosts.selection.picks.empty();
-  if (named || options.reach.transport == TransportChoice::local) return std::nullopt;
+  const bool named = options.hosts.part || options.hosts.hostfile || options.pods.k8s ||
+                     !options.hosts.selection.picks.empty();
+  const TransportChoice choice = options.reach.transport;
+  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
+    return std::nullopt;
   if (own_variable(contract::kJobId)) return std::nullopt;
   return find_allocation(own_variable);
 }

@@ -30,6 +30,21 @@ grep -q 'srun' err && die "srun has said something"
 in_allocation -N3 --gpus-per-node=2 "$dslaunch" --num-nodes 2 -- bash -c 'echo $RANK $CUDA_VISIBLE_DEVICES $SLURMD_NODENAME'
 expect 0 "GPUs"
 [ "$(sort out | tr '\n' ';')" = "[0] 0 0,1 n1;[1] 1 0,1 n1;[2] 2 0,1 n2;[3] 3 0,1 n2;" ] || die "ranks by GPUs"
+in_allocation -N2 --gpus=3 "$dslaunch" -- bash -c 'echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES'
+expect 0 "GPUs that differ from node to node"
+grep -q 'hosts: 2 x auto from SLURM_JOB_NODELIST (slots: SLURM_GPUS)' err || die "slots that the nodes say"
+
+# A spare stands in for a lost node; the end of the job's time is the deadline of --pre-signal.
+in_allocation -N3 "$dslaunch" --spares 1 --max-restarts 1 -- bash -c '
+  echo $RANK $DSLAUNCH_EPOCH $SLURMD_NODENAME
+  [ $TORCHELASTIC_RESTART_COUNT = 1 ] || [ $RANK = 0 ] || kill -9 $PPID
+  sleep 1'
+expect 0 "a spare"
+grep -q '^\[1\] 1 1 n3$' out || die "the spare n3 does not stand in"
+SLURM_JOB_END_TIME=$(($(date +%s) + 6)) in_allocation -N2 "$dslaunch" --grace 1s --pre-signal USR1@3s -- \
+  bash -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.1; done'
+expect 0 "--pre-signal"
+[ "$(sort out | tr '\n' ';')" = "[0] USR1;[1] USR1;" ] || die "USR1 before the end of the time"
 in_allocation -N2 "$dslaunch" -- bash -c '[ $RANK = 0 ] && sleep 30; exit 7'
 expect 7 "a failing rank"
 grep -q '^dslaunch: rank 1 on n2: exited 7' err || die "the verdict does not name rank 1 on n2"
