@@ -89,13 +89,21 @@ SSL_CTX* shared_context(TlsSession::Side side) {
   return side == TlsSession::Side::root ? of_root.get() : of_joiner.get();
 }
 
-std::string describe_failure(bool established) {
+/// OpenSSL's reason without the version it puts in front of alerts ("sslv3 alert ...").
+std::string openssl_reason() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
-  const char* reason = error != 0 ? ERR_reason_error_string(error) : nullptr;
-  if (established) return fmt::format("the TLS stream broke ({})", reason ? reason : "no reason");
-  return fmt::format("the other side does not have this job's key, or is no dslaunch ({})",
-                     reason ? reason : "no reason given");
+  const char* text = error != 0 ? ERR_reason_error_string(error) : nullptr;
+  const std::string_view reason = text != nullptr ? text : "no reason given";
+  const std::size_t alert = reason.find("alert ");
+  return std::string(alert == std::string_view::npos ? reason : reason.substr(alert));
+}
+
+std::string describe_failure(bool established) {
+  const std::string reason = openssl_reason();
+  if (established) return fmt::format("the TLS stream broke ({})", reason);
+  return fmt::format("the other side does not have this job's key, or is no dslaunch (TLS: {})",
+                     reason);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "launcher/main/job_request.h"
 #include "launcher/main/missing_stages.h"
 #include "launcher/pods/stop_wishes.h"
+#include "launcher/pods/termination_report.h"
 #include "launcher/routes/find_hosts.h"
 #include "launcher/transport/local_transport.h"
 #include "runner/contract.h"
@@ -182,6 +183,8 @@ class JoinedJob {
   }
 
   int finish(int code, const std::string& verdict) {
+    const std::string reason = termination_report(verdict, code).reason;
+    if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
     const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
     if (setup_.on_report) setup_.on_report(report);
     io_.restart();
