@@ -174,6 +174,16 @@ case_two_of_one_index() {
   ranks_ran 3
 }
 
+# 100 ms each way, and of a hundred packets three are lost.
+case_slow_network() {
+  command -v python3 > /dev/null || { echo "note: not run, there is no python3 for the relay"; return; }
+  agent indexed 1 2 --not-ready -- -- sh -c "$say_rank"
+  podctl slow "$job.1" 100 3
+  agent indexed 0 2 -- -- sh -c "$say_rank"
+  all_end 0 2
+  ranks_ran 2
+  podctl slow "$job.1" 0
+}
 # The command is in a pod of its own, a launcher; the workers only join, and it is no place of the job.
 case_launcher_pod() {
   local i
@@ -188,6 +198,6 @@ case_launcher_pod() {
 }
 
 all="missing no_root servfail dropped nxdomain records_late workers_first root_first no_worker_records ipv6_alone wrong_job
-     other_job_same_token wrong_token no_token token_file two_of_one_index launcher_pod"
+     other_job_same_token wrong_token no_token token_file two_of_one_index launcher_pod slow_network"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"

@@ -72,6 +72,14 @@ if command -v ping > /dev/null; then
   podctl heal gpt-1
   same "after it" "$(reach)" yes
 fi
+if command -v ping > /dev/null && command -v python3 > /dev/null; then
+  podctl slow gpt-1 150
+  for ((i = 0; i < 20; i++)); do [ "$(reach)" = no ] || break; done # until the relay runs
+  ms=$(podctl exec gpt-2 ping -c 1 -W 3 "$(podctl ip gpt-1)" | sed -nE 's/.*time=([0-9]+).*/\1/p')
+  [ "${ms:-0}" -ge 300 ] || fail "a slow pod answers after ${ms:-no} ms"
+  podctl slow gpt-1 0
+  same "no longer slow" "$(reach)" yes
+fi
 podctl freeze gpt-1
 same "a frozen pod" "$(awk '{ print $3 }' "/proc/$(podctl pid gpt-1)/stat")" T
 podctl thaw gpt-1

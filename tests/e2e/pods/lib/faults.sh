@@ -31,17 +31,27 @@ pod_thaw() {
   [ -z "$pids" ] || kill -CONT $pids
 }
 
-# slow NAME MILLISECONDS [LOSS%]: what comes to the pod comes late, and some of it never; 77 where the kernel has no netem.
-# `slow NAME 0` ends it.
+# slow NAME MILLISECONDS [LOSS%]: each frame to the pod and from it comes so much later, and some of them never; a relay
+# between its leg and the bridge, as kernels without netem are common. `slow NAME 0` ends it.
 pod_slow() {
-  local leg net
-  leg=$(< "$PODS/pods/$1/leg")
+  local number net leg far
+  number=$(< "$PODS/pods/$1/number")
   net=$(pods_net)
+  leg=leg$number
+  far=far$number
+  if [ -e "$PODS/pods/$1/relay" ]; then
+    kill "$(< "$PODS/pods/$1/relay")" 2> /dev/null
+    rm "$PODS/pods/$1/relay"
+    ip -n "$net" link delete "$far" 2> /dev/null # and its other end
+  fi
   if [ "$2" = 0 ]; then
-    tc -n "$net" qdisc del dev "$leg" root
+    ip -n "$net" link set "$leg" master br0
     return
   fi
-  tc -n "$net" qdisc replace dev "$leg" root netem delay "$2ms" loss "${3:-0}%" 2> /dev/null && return
-  echo "podctl: slow: this kernel has no netem" >&2
-  return 77
+  ip -n "$net" link set "$leg" nomaster
+  ip -n "$net" link add "$far" type veth peer name "near$number" || return 1
+  ip -n "$net" link set "near$number" up
+  ip -n "$net" link set "$far" master br0 up
+  nsenter --net="/run/netns/$net" python3 "$pods_home/lib/slow_leg.py" "$leg" "near$number" "$2" "${3:-0}" < /dev/null > "$PODS/pods/$1/relay.log" 2>&1 &
+  echo $! > "$PODS/pods/$1/relay"
 }
