@@ -21,7 +21,7 @@ class MissingStages {
   MissingStages(asio::io_context& io, std::function<std::string(const std::string&)> dial_of);
   /// Looks the places up, the first kMost of them; what is found replaces what was known.
   void look(const std::vector<std::string>& places);
-  /// "no DNS record (NXDOMAIN from 10.96.0.10)", "has a DNS record, but has not dialled"; empty:
+  /// "no DNS record (NXDOMAIN from 10.96.0.10)", "has a DNS record, but has not joined"; empty:
   /// not known yet.
   [[nodiscard]] std::string stage_of(const std::string& place) const;
 
