@@ -13,8 +13,8 @@ MissingStages::MissingStages(asio::io_context& io,
 void MissingStages::look(const std::vector<std::string>& places) {
   for (std::size_t i = 0; i < std::min(places.size(), kMost); ++i)
     dns_.look_up(dial_of_(places[i]), [this, place = places[i]](const DnsResult& result) {
-      stages_[place] = result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
-                                                          : result.text;
+      stages_[place] =
+          result.problem == DnsProblem::none ? "has a DNS record, but has not joined" : result.text;
     });
 }
 

@@ -98,7 +98,7 @@ case_kill_root() {
 }
 # The network of a worker's node is gone: noticed by heartbeats, within --node-timeout.
 case_partition() {
-  agents indexed 3 -- --node-timeout 3s --wait 6s -- sh -c "$work"
+  agents indexed 3 -- --node-timeout 3s --wait 3s -- sh -c "$work"
   up 3
   local begin=${EPOCHREALTIME/./}
   podctl partition "$job.2"

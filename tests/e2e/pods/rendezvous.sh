@@ -82,7 +82,7 @@ case_ipv6_alone() {
 }
 # At the deadline nobody starts: all say who is missing, and why.
 case_missing() {
-  agent indexed 0 3 -- --wait 13s -- sh -c "$say_rank"
+  agent indexed 0 3 -- --wait 11s -- sh -c "$say_rank"
   agent indexed 1 3 -- --wait 60s -- sh -c "$say_rank"
   want_code "$job.0" 69
   want_code "$job.1" 69
@@ -188,10 +188,10 @@ case_slow_network() {
 case_launcher_pod() {
   local i
   for i in 0 1; do
-    agent indexed $i 2 -- --root "run.$job"
+    agent indexed $i 2 -- --wait 30s --root "run.$job"
   done
   podctl create "$job.run" --hostname run --subdomain "$job" --env "DSLAUNCH_TOKEN=$token" -- \
-    dslaunch --k8s --transport join --peers "$job-{0..1}.$job" -- sh -c "$say_rank"
+    dslaunch --k8s --transport join --wait 30s --peers "$job-{0..1}.$job" -- sh -c "$say_rank"
   want_code "$job.run" 0
   all_end 0 2
   for i in 0 1; do want "$job.run" "rank $i of 2 on $job-$i\$"; done

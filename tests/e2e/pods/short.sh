@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The short form for every day: the verbs, training in each substrate, and the cases that say most, beside each other, each
+# script in a cluster of its own. The long form is results.sh.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/podctl.sh"
+pods_need
+dir=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2> /dev/null; wait; rm -rf "$dir"' EXIT # each of them ends its own cluster
+part() {
+  "$here/$1.sh" "${@:2}" > "$dir/$1" 2>&1 &
+  pids+=($!)
+  parts+=("$1")
+}
+parts=()
+part self_test
+part training
+part rendezvous missing records_late servfail wrong_job two_of_one_index token_file launcher_pod ipv6_alone
+part ends partition kill_root_replaced kill_worker_replaced term_worker term_waiting rank_fails restart_in_place idle
+status=0
+for i in "${!parts[@]}"; do
+  wait "${pids[$i]}" || status=1
+  sed "s/^/${parts[$i]}: /" "$dir/${parts[$i]}"
+done
+pids=()
+exit $status
