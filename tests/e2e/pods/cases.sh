@@ -18,7 +18,7 @@ cases_begin() {
 fail() { echo "FAIL: $job: $*"; failures=$((failures + 1)); }
 show() { sed "s/^/    $1: /" "$PODS/pods/$1/log" | tail -n 12; }
 want_code() {
-  podctl wait "${3:-40}" "$1" || { fail "pod $1 has not ended"; show "$1"; return; }
+  podctl wait "${3:-90}" "$1" || { fail "pod $1 has not ended"; show "$1"; return; }
   [ "$(podctl code "$1")" = "$2" ] || { fail "pod $1 exits $(podctl code "$1"), expected $2"; show "$1"; }
 }
 want() { grep -qE -- "$2" "$PODS/pods/$1/log" || { fail "the log of $1 has no line like: $2"; show "$1"; }; }

@@ -11,7 +11,7 @@ all_end() { # CODE COUNT
 }
 up() { # COUNT: all ranks run
   local i
-  for ((i = 0; i < $1; i++)); do until_line 20 "$job.0" "up $i on"; done
+  for ((i = 0; i < $1; i++)); do until_line 60 "$job.0" "up $i on"; done
 }
 no_ranks() { # POD: its ranks end within 8 s: TERM, after 3 s KILL
   local i
@@ -40,7 +40,7 @@ case_term_root() { term_to 0; }
 case_term_waiting() {
   agent indexed 0 3 -- -- true
   agent indexed 1 3 -- -- true
-  until_line 20 "$job.1" 'has joined'
+  until_line 60 "$job.1" 'has joined'
   podctl term "$job.1"
   all_end 143 2
 }
@@ -57,7 +57,7 @@ case_kill_worker() {
   up 3
   local begin=${EPOCHREALTIME/./}
   podctl kill9 "$job.1"
-  until_line 20 "$job.0" "told 0"
+  until_line 60 "$job.0" "told 0"
   echo "measured: the other ranks were told $(ms_since "$begin") ms after the kill"
   want_code "$job.0" 69
   want_code "$job.2" 69
@@ -78,13 +78,13 @@ case_kill_root_replaced() {
   up 3
   podctl replace "$job.0"
   up 3
-  until_line 20 "$job.1" 'is lost'
+  until_line 60 "$job.1" 'is lost'
   podctl term "$job.2"
   all_end 143 3
 }
 # Its root is gone for good: the workers' ranks end at once, the workers at the deadline.
 case_kill_root() {
-  agents indexed 3 -- --wait 6s -- sh -c "$work"
+  agents indexed 3 -- --wait 10s -- sh -c "$work"
   up 3
   podctl kill9 "$job.0"
   podctl delete "$job.0" 0
@@ -98,11 +98,13 @@ case_kill_root() {
 }
 # The network of a worker's node is gone: noticed by heartbeats, within --node-timeout.
 case_partition() {
-  agents indexed 3 -- --node-timeout 3s --wait 3s -- sh -c "$work"
+  agent indexed 0 3 -- --node-timeout 3s -- sh -c "$work"
+  agent indexed 1 3 -- --node-timeout 3s -- sh -c "$work"
+  agent indexed 2 3 -- --node-timeout 3s --wait 8s -- sh -c "$work"
   up 3
   local begin=${EPOCHREALTIME/./}
   podctl partition "$job.2"
-  until_line 20 "$job.0" "told 0"
+  until_line 60 "$job.0" "told 0"
   echo "measured: the other ranks were told $(ms_since "$begin") ms after the partition, --node-timeout 3 s"
   want_code "$job.0" 69
   want_code "$job.1" 69
@@ -123,7 +125,7 @@ case_restart_in_place() {
   agents statefulset 2 -- --max-restarts 3 -- sh -c 'echo up $RANK time $TORCHELASTIC_RESTART_COUNT; [ "$TORCHELASTIC_RESTART_COUNT" = 3 ] || sleep 300'
   local time
   for time in 0 1 2; do
-    until_line 20 "$job.0" "up 1 time $time"
+    until_line 60 "$job.0" "up 1 time $time"
     podctl restart "$job.1"
   done
   all_end 0 2
@@ -132,8 +134,8 @@ case_restart_in_place() {
 # A StatefulSet starts what has ended again: after success its pods stay until TERM.
 case_idle() {
   agents statefulset 2 -- --on-success idle -- true
-  until_line 20 "$job.0" 'stays until TERM'
-  until_line 20 "$job.1" 'stays until TERM'
+  until_line 60 "$job.0" 'stays until TERM'
+  until_line 60 "$job.1" 'stays until TERM'
   podctl running "$job.0" && podctl running "$job.1" || fail "a pod has ended"
   podctl term "$job.0"
   podctl term "$job.1"

@@ -113,7 +113,7 @@ case_wrong_job() {
     dslaunch agent --join --nnodes 2 -- sh -c 'echo wrong job'
   cp "$dir/$job.record" "$PODS/dns/records/$job.0" # stale
   podctl replace "$job.1"
-  until_line 20 "$other.0" 'a connection from .* was refused'
+  until_line 60 "$other.0" 'a connection from .* was refused'
   want_not "$job.1" "has joined"
   rm "$PODS/dns/records/$job.0"
   podctl replace "$job.0"
@@ -162,7 +162,7 @@ case_token_file() {
 case_two_of_one_index() {
   agent indexed 0 3 -- -- sh -c "$say_rank"
   agent indexed 1 3 -- -- sh -c "$say_rank"
-  until_line 20 "$job.1" 'has joined'
+  until_line 60 "$job.1" 'has joined'
   podctl create "$job.1b" --hostname "$job-1" --subdomain "$job" --not-ready --env JOB_COMPLETION_INDEX=1 \
     --env "DSLAUNCH_TOKEN=$token" -- dslaunch agent --join --nnodes 3 -- sh -c "$say_rank"
   want_code "$job.1" 69
