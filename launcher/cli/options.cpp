@@ -135,10 +135,21 @@ void check_pod_options(const Options& options) {
   if (options.reach.transport == TransportChoice::join && options.hosts.dry_run != DryRun::off)
     usage_error("--dry-run cannot be given with --transport join",
                 "what nodes have is known when they have joined");
-  if (!pods.k8s) {
-    if (pods.peers || pods.nodes)
-      usage_error(fmt::format("{} needs --k8s", pods.peers ? "--peers" : "--nnodes"),
+  const auto needs = [](bool given, std::string_view option, std::string_view what) {
+    if (given)
+      usage_error(fmt::format("{} needs {}", option, what),
                   "hosts without Kubernetes are given with --hostfile or --host");
+  };
+  if (options.reach.transport != TransportChoice::join || !pods.k8s) {
+    constexpr std::string_view kJoins = "--k8s --transport join";
+    needs(pods.job_id.has_value(), "--job-id", kJoins);
+    needs(pods.join_port.has_value(), "--join-port", kJoins);
+    needs(pods.key_file.has_value(), "--key-file", kJoins);
+  }
+  if (!pods.k8s) {
+    needs(pods.peers.has_value(), "--peers", "--k8s");
+    needs(pods.nodes.has_value(), "--nnodes", "--k8s");
+    needs(pods.slots != kAutoSlots, "--slots", "--k8s");
     return;
   }
   if (options.hosts.hostfile || !options.hosts.selection.picks.empty())

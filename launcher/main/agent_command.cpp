@@ -134,10 +134,22 @@ int run_joined(const Options& options) {
   }
 }
 
+/// What cannot be understood is left in the pod as well.
+Options read_words(int argc, char** argv) {
+  try {
+    return parse_agent_args(argc, argv);
+  } catch (const Error& error) {
+    TerminationLog log(std::nullopt);
+    leave_report(log, termination_json({.exit_code = contract::exit_code(error.kind()),
+                                        .reason = error.what()}));
+    throw;
+  }
+}
+
 int run_agent(int argc, char** argv) {
   if (argc == 1) return run_guard(STDIN_FILENO, STDOUT_FILENO);
   if (argc == 2 && argv[1] == std::string_view("--join=stdin")) return run_step_agent();
-  const Options options = parse_agent_args(argc, argv);
+  const Options options = read_words(argc, argv);
   blank_values(argc, argv);
   if (options.action != Options::Action::run) return print(command_help(kAgentCommand));
   if (const auto code = go_on_below_first_process()) return *code;

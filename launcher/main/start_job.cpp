@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <asio/io_context.hpp>
+#include <optional>
+#include <string>
 
 #include "launcher/agent/limits.h"
 #include "launcher/dns/dns_lookup.h"
 #include "launcher/main/job_parts.h"
 #include "launcher/main/job_request.h"
+#include "launcher/pods/termination_log.h"
+#include "launcher/pods/termination_report.h"
 #include "launcher/routes/routes.h"
 
 namespace ds::launcher {
@@ -41,9 +45,19 @@ int start_job(const Options& options, PlacedJob placed, std::vector<Program> pro
                                      std::move(environment), background);
     request.routes = routes.by_host;
     request.policy.start_timeout = start_timeout(options.reach);
+    const bool in_log = options.pods.k8s || options.pods.termination_log;
+    std::optional<TerminationLog> log;
+    if (in_log) log.emplace(options.pods.termination_log);
+    std::string verdict;
+    if (in_log) request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     DnsLookup lookup(io);
     tell_of_master(lookup, options);
-    return run_job(io, std::move(request));
+    const int code = run_job(io, std::move(request));
+    if (in_log) {
+      const auto problem = log->write(termination_json(termination_report(verdict, code)));
+      if (problem) say_warning(*problem);
+    }
+    return code;
   });
 }
 

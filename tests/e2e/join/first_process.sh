@@ -42,9 +42,11 @@ files_there saved.0 saved.1 || die "TERM to the first process did not let the ra
 
 # What goes on below it is killed: so ends the first process, and all else in the container.
 start
-init=$(init_of 1)
+init=$(init_of 0)
 kill -9 $(cat /proc/${init% }/task/${init% }/children)
-ends 137 1
-ends 69 0
+ends 137 0
+wait_for said 1 "is lost"
+kill -TERM "$(init_of 1 | tr -d ' ')"
+ends 143 1
 nothing_left || die "left: $(job_processes)"
 echo OK

@@ -34,13 +34,4 @@ ends 69 2
 must_say 2 "two nodes say that they are $net.13"
 nothing_left || die "left: $(job_processes)"
 
-# The restarted one says another job: it is refused, and the others wait for the right one no longer than --wait.
-rm -f up.*
-for i in 0 1 2; do node $i --max-restarts 1 --job-id ours --wait 3s -- env LAST=1 sh "$work/job.sh"; done
-for r in 0 1 2; do wait_for files_there up.$r.0; done
-kill -9 "${pids[1]}"
-end_of 1 2>/dev/null
-as=other node 1 --job-id theirs --wait 2s -- true
-ends 69 other 0 2
-must_say 0 "theirs"
 echo OK

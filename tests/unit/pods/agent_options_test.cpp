@@ -103,6 +103,13 @@ TEST_CASE("the main command finds pods with --k8s") {
   CHECK(options.pods.k8s);
   CHECK(refusal(parse_main, {"--peers=a,b", "--", "true"}) == "--peers needs --k8s");
   CHECK(refusal(parse_main, {"--nnodes=2", "--", "true"}) == "--nnodes needs --k8s");
+  CHECK(refusal(parse_main, {"--slots=2", "--", "true"}) == "--slots needs --k8s");
+  for (const std::string word : {"--job-id=a", "--join-port=1", "--key-file=a"})
+    CHECK(refusal(parse_main, {"--k8s", word.c_str(), "--", "true"}) ==
+          word.substr(0, word.find('=')) + " needs --k8s --transport join");
+  CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--dry-run", "--", "true"}) ==
+        "--dry-run cannot be given with --transport join");
+  CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--job-id=a", "--", "true"}) == "taken");
   CHECK(refusal(parse_main, {"--k8s", "--hostfile=x", "--", "true"}) ==
         "--k8s and --hostfile both say where the ranks run");
   CHECK(refusal(parse_main, {"--k8s", "-H", "a", "--", "true"}) ==
