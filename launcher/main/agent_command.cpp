@@ -152,7 +152,7 @@ int run_agent(int argc, char** argv) {
   const Options options = read_words(argc, argv);
   blank_values(argc, argv);
   if (options.action != Options::Action::run) return print(command_help(kAgentCommand));
-  if (const auto code = go_on_below_first_process()) return *code;
+  if (const auto code = go_on_below_first_process(hide_join_token)) return *code;
   return run_joined(options);
 }
 

@@ -12,6 +12,7 @@
 #include "launcher/cli/redact.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/hosts/spares.h"
+#include "launcher/join/join_key.h"
 #include "launcher/main/check_config.h"
 #include "launcher/main/commands.h"
 #include "launcher/main/job_parts.h"
@@ -43,7 +44,7 @@ int run_main_command(int argc, char** argv) {
   if (options.action == Options::Action::show_version) return print(version_text());
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
-  if (const std::optional<int> code = go_on_below_first_process()) return *code;
+  if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
   const EnvList own = own_variables();
   const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
   JobEnvironment environment = job_environment(options.env, given, own);

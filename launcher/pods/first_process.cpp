@@ -37,7 +37,7 @@ int serve(pid_t child, const sigset_t& all) {
 
 }  // namespace
 
-std::optional<int> go_on_below_first_process() {
+std::optional<int> go_on_below_first_process(void (*in_first)()) {
   if (::getpid() != 1) return std::nullopt;
   sigset_t all;
   sigset_t before;
@@ -47,7 +47,10 @@ std::optional<int> go_on_below_first_process() {
   ::sigprocmask(SIG_BLOCK, &all, &before);
   const pid_t child = ::fork();
   if (child < 0) throw_errno("cannot start a process", errno, "see the pod's limit of pids");
-  if (child > 0) return serve(child, all);
+  if (child > 0) {
+    in_first();
+    return serve(child, all);
+  }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return std::nullopt;
 }

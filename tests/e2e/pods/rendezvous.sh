@@ -145,6 +145,13 @@ case_no_token() {
   want "$job.0" 'DSLAUNCH_TOKEN'
   want_report "$job.0" '"exit_code":65'
 }
+# No process of a pod shows the secret in its environment or its command line, nor does a rank get it.
+case_token_hidden() {
+  agents indexed 2 -- -- sh -c 'echo rank $RANK sees $(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr "\0" "\n" | grep -c "DSLAUNCH_TOKE[N]=.")'
+  all_end 0 2
+  local i
+  for i in 0 1; do want "$job.0" "rank $i sees 0\$"; done
+}
 # The secret as a mounted file with the kubelet's links, read by a user that owns nothing.
 case_token_file() {
   mkdir "$dir/token"
@@ -198,6 +205,6 @@ case_launcher_pod() {
 }
 
 all="missing no_root servfail dropped nxdomain records_late workers_first root_first no_worker_records ipv6_alone wrong_job
-     other_job_same_token wrong_token no_token token_file two_of_one_index launcher_pod slow_network"
+     other_job_same_token wrong_token no_token token_hidden token_file two_of_one_index launcher_pod slow_network"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"
