@@ -62,7 +62,8 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
     if (forward.name.ends_with('*')) {
       const std::string prefix = forward.name.substr(0, forward.name.size() - 1);
       for (const auto& [name, value] : own)
-        if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name))
+        if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name) &&
+            !is_device_choice(name))
           add(variables, {name, value, "-x " + forward.name});
       continue;
     }

@@ -22,37 +22,42 @@ bool matches(std::string_view name, const std::array<std::string_view, N>& entri
 
 // What jobs of this kind are configured by. Paths count as such: without them the same command
 // finds other programs there.
-constexpr std::array<std::string_view, 23> kAllowed = {"PATH",
-                                                       "LD_LIBRARY_PATH",
-                                                       "VIRTUAL_ENV",
-                                                       "CONDA_PREFIX",
-                                                       "CONDA_DEFAULT_ENV",
-                                                       "PYTHON*",
-                                                       "CUDA_*",
-                                                       "NCCL_*",
-                                                       "UCX_*",
-                                                       "GLOO_*",
-                                                       "TORCH_*",
-                                                       "OMP_*",
-                                                       "KMP_*",
-                                                       "MKL_*",
-                                                       "DNNL_*",
-                                                       "ONEDNN_*",
-                                                       "HF_*",
-                                                       "MLFLOW_*",
-                                                       "MV2_*",
-                                                       "WANDB_*",
-                                                       "TRITON_*",
-                                                       "TRANSFORMERS_*",
-                                                       "TOKENIZERS_*"};
+constexpr std::array<std::string_view, 24> kAllowed = {
+    "PATH",    "LD_LIBRARY_PATH", "VIRTUAL_ENV",    "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+    "PYTHON*", "CUDA_*",          "NCCL_*",         "UCX_*",        "FI_*",
+    "GLOO_*",  "TORCH_*",         "OMP_*",          "KMP_*",        "MKL_*",
+    "DNNL_*",  "ONEDNN_*",        "HF_*",           "MLFLOW_*",     "MV2_*",
+    "WANDB_*", "TRITON_*",        "TRANSFORMERS_*", "TOKENIZERS_*"};
 
-// Devices of this machine, not of the others.
-constexpr std::array<std::string_view, 5> kDevices = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                                                      "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
-                                                      "NVIDIA_VISIBLE_DEVICES"};
+// Devices of this machine, not of the others. Operators blank NVIDIA's two on a launcher, so that
+// it takes no device.
+constexpr std::array<std::string_view, 6> kDevices = {
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"};
+
+// Places and lists that orchestrators and other launchers give to one pod or process: its number,
+// its peers, where its own launcher's files lie.
+constexpr std::array<std::string_view, 27> kPlaces = {
+    "K_MPI_JOB_ROLE", "POD_*",      "KUBERNETES_*",  "JOB_COMPLETION_INDEX",
+    "JOBSET_*",       "LWS_*",      "VC_*",          "VK_*",
+    "PET_*",          "KUBEFLOW_*", "MPI_HOST",      "DLTS_HOSTFILE",
+    "NODE_NUM",       "DLROVER_*",  "SLURM*",        "SRUN_*",
+    "SBATCH_*",       "SALLOC_*",   "PMI*",          "PALS_*",
+    "OMPI_*",         "PRTE_*",     "ORTE_*",        "I_MPI_HYDRA_*",
+    "I_MPI_PERHOST",  "HYDRA_*",    "TORCHELASTIC_*"};
+
+/// A Service's variables, as Kubernetes sets them in every pod: GPT_SERVICE_HOST, GPT_PORT,
+/// GPT_PORT_29400_TCP_ADDR.
+bool is_service_link(std::string_view name) {
+  return name.ends_with("_SERVICE_HOST") || name.ends_with("_SERVICE_PORT") ||
+         name.find("_SERVICE_PORT_") != std::string_view::npos ||
+         (name.find("_PORT_") != std::string_view::npos &&
+          (name.find("_TCP") != std::string_view::npos ||
+           name.find("_UDP") != std::string_view::npos));
+}
 
 // What is true here alone: this machine, this session, this login, the job of another launcher.
-constexpr std::array<std::string_view, 34> kHereOnly = {"HOSTNAME",
+constexpr std::array<std::string_view, 29> kHereOnly = {"HOSTNAME",
                                                         "HOST",
                                                         "HOSTTYPE",
                                                         "PWD",
@@ -80,12 +85,7 @@ constexpr std::array<std::string_view, 34> kHereOnly = {"HOSTNAME",
                                                         "LINES",
                                                         "INVOCATION_ID",
                                                         "JOURNAL_STREAM",
-                                                        "SLURM*",
-                                                        "PMI_*",
-                                                        "PMIX_*",
-                                                        "OMPI_*",
-                                                        "FLUX_*",
-                                                        "TORCHELASTIC_*"};
+                                                        "FLUX_*"};
 
 // What a login gives.
 constexpr std::array<std::string_view, 10> kLogin = {"PATH", "HOME", "USER",   "LOGNAME", "SHELL",
@@ -93,10 +93,13 @@ constexpr std::array<std::string_view, 10> kLogin = {"PATH", "HOME", "USER",   "
 
 }  // namespace
 
+bool is_device_choice(std::string_view name) { return matches(name, kDevices); }
+
 bool travels(std::string_view name, EnvPolicy policy) {
-  if (policy == EnvPolicy::none || matches(name, kDevices) || is_reserved_variable(name))
+  if (policy == EnvPolicy::none || matches(name, kDevices) || matches(name, kPlaces) ||
+      is_reserved_variable(name))
     return false;
-  if (policy == EnvPolicy::all) return !matches(name, kHereOnly);
+  if (policy == EnvPolicy::all) return !matches(name, kHereOnly) && !is_service_link(name);
   return matches(name, kAllowed) || is_runner_setting(name);
 }
 

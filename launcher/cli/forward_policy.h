@@ -19,6 +19,10 @@ enum class EnvPolicy {
 /// Whether a variable goes to other nodes without being named.
 bool travels(std::string_view name, EnvPolicy policy);
 
+/// Names devices of this machine, or is blanked by operators on a launcher: even a pattern
+/// (`-x 'NVIDIA_*'`) does not take it along, only its own name does.
+bool is_device_choice(std::string_view name);
+
 /// Those of `own` that travel.
 EnvList travelling(const EnvList& own, EnvPolicy policy);
 

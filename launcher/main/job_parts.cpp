@@ -41,8 +41,8 @@ JobEnvironment job_environment(const EnvOptions& options, const std::vector<Name
   return environment;
 }
 
-void say_warning(const std::string& text) {
-  std::fputs(("dslaunch: warning: " + text + "\n").c_str(), stderr);
-}
+void say_line(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
+
+void say_warning(const std::string& text) { say_line("warning: " + text); }
 
 }  // namespace ds::launcher

@@ -18,7 +18,8 @@ std::vector<Program> programs_of(const Options& options, const EnvList& own);
 JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
                                const EnvList& own);
 
-/// A line on standard error.
+/// Lines on standard error.
+void say_line(const std::string& text);
 void say_warning(const std::string& text);
 
 }  // namespace ds::launcher

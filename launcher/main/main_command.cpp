@@ -51,7 +51,7 @@ int run_main_command(int argc, char** argv) {
   std::vector<Program> programs = programs_of(options, own);
   if (options.pods.k8s && options.reach.transport == TransportChoice::join)
     return run_k8s_job(options, std::move(programs), std::move(environment));
-  std::vector<Host> hosts = find_hosts(options);
+  std::vector<Host> hosts = find_hosts(options, say_line);
   const bool runs = options.hosts.dry_run == DryRun::off;
   if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
     return run_slurm_job(options, *allocation, std::move(hosts), std::move(programs),

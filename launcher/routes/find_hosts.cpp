@@ -1,8 +1,6 @@
 // Which hosts there are, whom to ask, and what is left of them.
 #include "launcher/routes/find_hosts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "launcher/routes/routes.h"
 #include "launcher/routes/slurm_hosts.h"
 #include "launcher/sources/world.h"
+#include "runner/contract.h"
 
 namespace ds::launcher {
 
@@ -38,17 +37,20 @@ Host this_machine(const Options& options) {
   return host;
 }
 
-std::vector<Host> named_hosts(const Options& options) {
+std::vector<Host> named_hosts(const Options& options,
+                              const std::function<void(const std::string&)>& say) {
   if (options.hosts.part && options.hosts.part->nodes > 0) return {this_machine(options)};
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
   if (options.pods.k8s) {
     const Peers peers = peers_of_launcher(options.pods, this_world());
-    fmt::print(stderr, "{}", "dslaunch: " + peers.line + "\n");
+    say(peers.line);
     return peer_hosts(options.pods, peers);
   }
-  if (auto allocation = allocation_as_hosts(options)) return std::move(allocation->hosts);
-  return {this_machine(options)};
+  std::optional<NodeList> list = found_list(options);
+  if (!list) return {this_machine(options)};
+  say(describe(*list));
+  return std::move(list->hosts);
 }
 
 /// Gives hosts with kAutoSlots a number: this machine is looked at, others are asked.
@@ -84,10 +86,23 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
 
 }  // namespace
 
-std::vector<Host> find_hosts(const Options& options) {
+std::optional<NodeList> found_list(const Options& options) {
+  const bool part = options.hosts.part && options.hosts.part->nodes > 0;
+  const bool named =
+      part || options.hosts.hostfile || options.pods.k8s || !options.hosts.selection.picks.empty();
+  const TransportChoice choice = options.reach.transport;
+  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
+    return std::nullopt;
+  const World world = this_world();
+  if (world.variable(contract::kJobId)) return std::nullopt;
+  return find_node_list(world);
+}
+
+std::vector<Host> find_hosts(const Options& options,
+                             const std::function<void(const std::string&)>& say) {
   HostSelection selection = options.hosts.selection;
   selection.spares = options.failure.spares;
-  std::vector<Host> hosts = named_hosts(options);
+  std::vector<Host> hosts = named_hosts(options, say);
   if (!options.hosts.hostfile) selection.picks.clear();  // they are the hosts themselves
   hosts = select_hosts(std::move(hosts), selection);
   // Agents that srun starts say themselves what their nodes have.

@@ -3,17 +3,14 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
-#include "runner/contract.h"
+#include "launcher/routes/find_hosts.h"
 
 namespace ds::launcher {
 
 std::optional<Allocation> allocation_as_hosts(const Options& options) {
-  const bool named = options.hosts.part || options.hosts.hostfile || options.pods.k8s ||
-                     !options.hosts.selection.picks.empty();
-  const TransportChoice choice = options.reach.transport;
-  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
-    return std::nullopt;
-  if (own_variable(contract::kJobId)) return std::nullopt;
+  if (options.hosts.part) return std::nullopt;
+  const std::optional<NodeList> list = found_list(options);
+  if (!list || !list->slurm) return std::nullopt;
   return find_allocation(own_variable);
 }
 

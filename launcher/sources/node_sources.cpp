@@ -132,7 +132,8 @@ std::optional<NodeList> from_slurm(const World& world) {
   const std::string slots =
       allocation->slots_from.empty() ? "" : fmt::format(", slots of {}", allocation->slots_from);
   return NodeList{allocation->hosts, fmt::format("Slurm's job {} ({}{})", allocation->job,
-                                                 allocation->nodes_from, slots)};
+                                                 allocation->nodes_from, slots),
+                  true};
 }
 
 /// torchrun's variables say that this is one of several pods that all run the same command.

@@ -14,6 +14,7 @@ namespace ds::launcher {
 struct NodeList {
   std::vector<Host> hosts;
   std::string source;  // "/etc/mpi/hostfile (OMPI_MCA_orte_default_hostfile)"
+  bool slurm = false;  // they are the nodes of the allocation that this process is in
 };
 
 /// The first of: the files that OMPI_MCA_orte_default_hostfile, PRTE_MCA_prte_default_hostfile,

@@ -45,6 +45,14 @@ TEST_CASE("a pattern gives all that begin so, and what is named wins over it") {
   CHECK(pairs({{"R*", std::nullopt}, {"ZZZ*", std::nullopt}}).empty());
 }
 
+TEST_CASE("a pattern leaves out devices of this machine and what operators blank") {
+  const EnvList own = {{"NVIDIA_VISIBLE_DEVICES", ""}, {"NVIDIA_X", "1"}};
+  const auto given = resolve_forwards({{"NVIDIA_*", std::nullopt}}, own);
+  CHECK(without_sources(given) == EnvList{{"NVIDIA_X", "1"}});
+  const auto named = resolve_forwards({{"NVIDIA_VISIBLE_DEVICES", std::nullopt}}, own);
+  CHECK(without_sources(named) == EnvList{{"NVIDIA_VISIBLE_DEVICES", ""}});
+}
+
 TEST_CASE("what travels to other nodes") {
   for (const char* name : {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN",
                            "DSLAUNCH_CUDNN", "DSLAUNCH_CUDA_PLUGIN"})
@@ -58,6 +66,46 @@ TEST_CASE("what travels to other nodes") {
                            "RANK", "MASTER_ADDR", "DSLAUNCH_JOB_KEY", "OMPI_COMM_WORLD_RANK",
                            "SLURM_PROCID", "TORCHELASTIC_RUN_ID", "TMUX", "XDG_RUNTIME_DIR"})
     CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::all), name);
+  // What operators, schedulers and other launchers give to one pod or process, or blank there.
+  for (const char* name : {"NVIDIA_VISIBLE_DEVICES",
+                           "NVIDIA_DRIVER_CAPABILITIES",
+                           "K_MPI_JOB_ROLE",
+                           "HOSTNAME",
+                           "POD_NAME",
+                           "POD_IP",
+                           "KUBERNETES_SERVICE_HOST",
+                           "KUBERNETES_PORT_443_TCP_ADDR",
+                           "GPT_SERVICE_HOST",
+                           "GPT_SERVICE_PORT",
+                           "GPT_SERVICE_PORT_SSH",
+                           "GPT_PORT_2222_TCP",
+                           "JOB_COMPLETION_INDEX",
+                           "JOBSET_NAME",
+                           "LWS_WORKER_INDEX",
+                           "VC_TASK_INDEX",
+                           "VC_WORKER_HOSTS",
+                           "VK_TASK_INDEX",
+                           "PET_NODE_RANK",
+                           "MPI_HOST",
+                           "DLTS_HOSTFILE",
+                           "OMPI_MCA_orte_default_hostfile",
+                           "PRTE_MCA_prte_default_hostfile",
+                           "HYDRA_HOST_FILE",
+                           "I_MPI_HYDRA_HOST_FILE",
+                           "PMI_RANK",
+                           "PMIX_NAMESPACE",
+                           "SLURM_PROCID",
+                           "SLURMD_NODENAME",
+                           "SRUN_CPUS_PER_TASK",
+                           "DSLAUNCH_TOKEN",
+                           "DSLAUNCH_TOKEN_FILE"}) {
+    CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::allow), name);
+    CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::all), name);
+  }
+  for (const char* name : {"FI_PROVIDER", "UCX_TLS", "HF_TOKEN", "MLFLOW_TRACKING_URI"})
+    CHECK_MESSAGE(travels(name, EnvPolicy::allow), name);
+  for (const char* name : {"MY_PORT", "SERVICE_HOST_LIST", "PODS", "LWSX", "I_MPI_FABRICS"})
+    CHECK_MESSAGE(travels(name, EnvPolicy::all), name);
   CHECK_FALSE(travels("NCCL_DEBUG", EnvPolicy::none));
   CHECK(travelling({{"A", "1"}, {"NCCL_A", "2"}}, EnvPolicy::allow) == EnvList{{"NCCL_A", "2"}});
   CHECK(login_variables({{"HOME", "/h"}, {"A", "1"}, {"LC_ALL", "C"}, {"PATH", "/b"}}) ==
