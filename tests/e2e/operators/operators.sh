@@ -22,6 +22,7 @@ op_up() {
     ln -s /opt/dslaunch/bin/dslaunch "$op_dir/names/$name"
   done
   cp "$DS_SOURCE/configs/tiny.toml" "$op_dir/data/configs/"
+  cp "$DS_SOURCE/configs/tiny.toml" "$op_dir/data/configs/quickstart.toml" # what manifests name, made small
   cp "$DS_SOURCE/README.md" "$op_dir/data/"
   # The image, as containers/docker/prepare.sh makes it; OpenSSH's sshd lies elsewhere, since /usr is this machine's.
   local ssh=$DS_SOURCE/containers/docker/ssh
@@ -35,8 +36,28 @@ op_up() {
   cp "$ssh/ssh_config" "$PODS/image/etc/ssh/ssh_config.d/dslaunch.conf"
   echo 'Include /etc/ssh/ssh_config.d/*.conf' > "$PODS/image/etc/ssh/ssh_config" # as Debian's
   op_image=(--mount-ro /usr/local/bin="$op_dir/names" --mount-ro /opt/openssh="$op_dir/openssh"
-    --mount-ro /usr/sbin/sshd="$op_dir/openssh/sshd" --mount-ro /data="$op_dir/data" --mount-ro /run/sshd="$op_dir/empty" --workdir /tmp
+    --mount-ro /usr/sbin/sshd="$op_dir/openssh/sshd" --mount-ro /data="$op_dir/data" --mount-ro /opt/dslaunch/configs="$op_dir/data/configs" --mount-ro /opt/dslaunch/README.md="$op_dir/data/README.md" --mount-ro /run/sshd="$op_dir/empty" --workdir /tmp
     --file /home/mpiuser/.sshd_config="$ssh/mpiuser.sshd_config" 0644:1000:1000)
+}
+
+# manifest_command KIND: the launcher's command of containers/k8s/KIND.yaml, into the array `command`.
+manifest_command() {
+  mapfile -d '' command < <(python3 - "$DS_SOURCE/containers/k8s/$1.yaml" << 'END'
+import sys, yaml
+for part in yaml.safe_load_all(open(sys.argv[1])):
+    spec = part["spec"]
+    if part["kind"] == "MPIJob":
+        words = spec["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    elif part["kind"] == "TrainJob":
+        words = spec["trainer"]["command"]
+    elif part["kind"] == "TrainingJob":
+        words = spec["etReplicaSpecs"]["launcher"]["template"]["spec"]["containers"][0]["command"]
+    else:
+        continue
+    sys.stdout.write("".join(word + "\0" for word in words))
+END
+  )
+  [ ${#command[@]} -gt 0 ]
 }
 
 # op_key KIND: the Secret of a job, as id_rsa, id_rsa.pub, authorized_keys in its folder `secret`.
@@ -139,7 +160,7 @@ torch_node() {
   shift
   podctl create "$job-node-0-$index" "${op_image[@]}" --subdomain "$job" --env PET_NNODES="$torch_nodes" \
     --env PET_NPROC_PER_NODE="$torch_slots" --env PET_NODE_RANK="$index" --env JOB_COMPLETION_INDEX="$index" \
-    --env PET_MASTER_ADDR="$job-node-0-0.$job" --env PET_MASTER_PORT=29500 -- "$@"
+    --env PET_MASTER_ADDR="$job-node-0-0.$job" --env PET_MASTER_PORT=29500 --env DSLAUNCH_JOB_KEY="$(sha256sum <<< "$job" | cut -c1-64)" -- "$@"
 }
 
 et_operator() {

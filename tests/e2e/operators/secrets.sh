@@ -10,7 +10,7 @@ if [ -z "${DS_INSIDE:-}" ]; then
 fi
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need
-command -v setpriv >/dev/null || { echo "SKIP: setpriv is not installed"; exit 77; }
+for tool in ip setpriv; do command -v $tool >/dev/null || { echo "SKIP: $tool is not installed"; exit 77; }; done
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/e2e/operators/volumes.sh"
 servers=()

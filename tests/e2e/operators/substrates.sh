@@ -41,7 +41,7 @@ ran() {
   local world=$1 rank=0 host
   shift
   for host in "$@"; do
-    said "^\[$rank\] rank $rank of $world on $host as ${user:-0}\$"
+    said "^(\[$rank\] )?rank $rank of $world on $host as ${user:-0}\$"
     rank=$((rank + 1))
   done
   [ "$rank" = "$world" ] || die "the test itself: $rank hosts for $world ranks"
@@ -55,44 +55,46 @@ blanked='env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_|I_MPI_|HYDRA_|VC_|VK_|KUBERNETES_
 FSGROUP=1337
 mpi_operator bert OpenMPI 2 1
 FSGROUP=
-launch dslaunch --hostfile "$hostfile" -x GIVEN=1 -- sh -c "$show"
+launch mpirun -np 2 --allow-run-as-root -x GIVEN=1 --bind-to none --mca btl_tcp_if_include eth0 sh -c "$show"
 op_workers
 ready
 # One whose workers never come, and whose launcher is told to stop: it is the first process of its pod.
 mpi_operator never OpenMPI 2 1
-launch dslaunch --hostfile "$hostfile" -- true
-# Intel's form of the list, two ranks a worker.
+launch dslaunch -- true
+# Intel's form of the list, two ranks a worker; its mpiexec takes all variables along, but none that is the launcher's pod's.
 mpi_operator intel Intel 1 2
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
-# MPICH's form, and runLauncherAsWorker: the launcher is the first host of the list, and takes no ssh to itself.
+launch mpiexec.hydra -n 2 sh -c "$show"
+# MPICH's form, and runLauncherAsWorker: the launcher is the first host of the list, and takes no ssh to itself; records are
+# published before pods are ready, here before sshd runs.
 AS_WORKER=1
 mpi_operator mpich MPICH 1 1
 AS_WORKER=
+worker_command=(sh -c 'sleep 2; exec /usr/sbin/sshd -De')
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+launch mpiexec -n 2 sh -c "$show"
 # Kubeflow Trainer: uid 1000, a key of mode 0640, port 2222; numNodes 1 is two pods all the same; the list has short names,
 # which the pod's own /etc/hosts does not have.
 trainer_mpi t1 1 1
 op_workers
-launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+launch mpirun sh -c "$show"
 # etjob: a service for each worker, RSA of 1024 bits below a subPath; workers first.
 et_operator et 2 1
 op_workers
 ready
-launch sh -c "dslaunch --hostfile $hostfile -- sh -c '$show'"
+launch sh -c "dslaunch -- sh -c '$show'"
 # Volcano: the launcher is the task master, and the list has no newline at its end.
 volcano vc 2 1
 op_workers
-launch dslaunch --hostfile "$hostfile" -- sh -c "$show"
+launcher+=(--env SHOW="$show")
+launch sh -c 'mpiexec --allow-run-as-root --host $MPI_HOST -np 2 sh -c "$SHOW"' # as its examples do
 ready
 # Trainer's torch runtime: torchrun in every pod, the last one first.
 trainer_torch tt 2 1
-for index in 1 0; do
-  torch_node $index torchrun /data/configs/tiny.toml train.steps=6
-done
+manifest_command trainjob-torch || die "the command of trainjob-torch.yaml"
+for index in 1 0; do torch_node $index "${command[@]}" train.steps=6; done
 
 ended bert 0 "an MPIJob"
 ran 2 bert-worker-0 bert-worker-1
@@ -119,6 +121,7 @@ podctl wait 60 tt-node-0-0 tt-node-0-1 || die "a TrainJob of the torch runtime g
 for index in 0 1; do
   [ "$(podctl code tt-node-0-$index)" = 0 ] || die "torchrun in pod $index: exit code $(podctl code tt-node-0-$index)"
 done
+! podctl logs tt-node-0-0 | grep -a 'no DSLAUNCH_JOB_KEY' || die "the ranks of torchrun have no key"
 [ -n "$all" ] || { echo "operators: all passed"; exit 0; }
 
 # The long form. One substrate after the other, each with new pods.
@@ -146,7 +149,7 @@ trained() {
 }
 trainer_torch torch 4 1
 launcher_name=
-for index in 3 2 1 0; do torch_node $index torchrun /data/configs/tiny.toml train.steps=$steps; done
+for index in 3 2 1 0; do torch_node $index "${command[@]}" train.steps=$steps; done
 launchers[torch]=torch-node-0-0
 trained torch "TrainJob, torch runtime, torchrun in every pod" 4
 podctl wait 20 "${workers[@]}" || die "torchrun goes on"
@@ -154,7 +157,7 @@ for pod in "${workers[@]}"; do [ "$(podctl code "$pod")" = 0 ] || die "torchrun 
 train="/data/configs/tiny.toml train.steps=$steps"
 for form in OpenMPI Intel MPICH; do
   mpi_operator "mpi-${form,,}" $form 2 1
-  launch dslaunch --hostfile "$hostfile" $train
+  launch dslaunch $train
   op_workers
   ready
   trained "$job" "MPIJob, $form, launcher first" 2
@@ -162,19 +165,19 @@ for form in OpenMPI Intel MPICH; do
 done
 trainer_mpi t4 4 1
 op_workers
-launch dslaunch --hostfile "$hostfile" $train
+launch dslaunch $train
 trained t4 "TrainJob, MPI runtime, numNodes 4, uid 1000" 4
 finish
 et_operator et-train 2 1
 op_workers
 ready
-launch sh -c "dslaunch --hostfile $hostfile $train"
+launch sh -c "dslaunch $train"
 trained et-train "etjob, ssh, workers first" 2
 finish
 volcano vc-train 3 1
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" $train
+launch dslaunch $train
 trained vc-train "Volcano, plugins svc and ssh" 3
 finish
 
@@ -208,14 +211,14 @@ finish
 mpi_operator code OpenMPI 2 1
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" -- sh -c '[ $RANK != 1 ] || exit 7; sleep 60'
+launch dslaunch -- sh -c '[ $RANK != 1 ] || exit 7; sleep 60'
 ended code 7 "an exit code"
 row "MPIJob" "a rank exits 7" "the launcher's exit code is 7"
 finish
 mpi_operator evict OpenMPI 2 1
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" -- sh -c 'echo up; sleep 600'
+launch dslaunch -- sh -c 'echo up; sleep 600'
 podctl until 20 "$launcher_name" '\[1\] up' || die "evict: no start"
 podctl until 20 "$launcher_name" '\[0\] up' || die "evict: no start"
 began=$SECONDS
@@ -229,7 +232,7 @@ finish
 mpi_operator term OpenMPI 2 1
 op_workers
 ready
-launch dslaunch --hostfile "$hostfile" -- sh -c 'echo up; sleep 600'
+launch dslaunch -- sh -c 'echo up; sleep 600'
 podctl until 20 "$launcher_name" '\[1\] up' || die "term: no start"
 podctl until 20 "$launcher_name" '\[0\] up' || die "term: no start"
 podctl term "$launcher_name"
