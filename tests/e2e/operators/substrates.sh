@@ -143,8 +143,8 @@ echo "|---|---|---|"
 # trained JOB SUBSTRATE RANKS: the training is through, with the losses of all
 trained() {
   ended "$1" 0 "$2"
-  said "^\\[0\\] job +$3 ranks"
-  said "^\\[0\\] done after $steps steps"
+  said "^(\\[0\\] )?job +$3 ranks"
+  said "^(\\[0\\] )?done after $steps steps"
   row "$2" "the tiny training, $3 ranks" "$(podctl logs "${launchers[$1]}" | grep -o "step $steps/$steps  loss [0-9.]*" | head -n 1)"
 }
 trainer_torch torch 4 1
@@ -155,29 +155,44 @@ trained torch "TrainJob, torch runtime, torchrun in every pod" 4
 podctl wait 20 "${workers[@]}" || die "torchrun goes on"
 for pod in "${workers[@]}"; do [ "$(podctl code "$pod")" = 0 ] || die "torchrun in $pod"; done
 train="/data/configs/tiny.toml train.steps=$steps"
-for form in OpenMPI Intel MPICH; do
-  mpi_operator "mpi-${form,,}" $form 2 1
-  launch dslaunch $train
+manifest_command mpijob || die "the command of mpijob.yaml"
+mpi_operator mpi-manifest OpenMPI 4 1
+launch "${command[@]}"
+op_workers
+ready
+trained "$job" "MPIJob, the words of containers/k8s, launcher first" 4
+finish
+for form in OpenMPI:mpirun Intel:mpiexec.hydra MPICH:mpiexec; do
+  mpi_operator "mpi-${form#*:}" ${form%:*} 2 1
+  launch ${form#*:} -n 2 $train
   op_workers
   ready
-  trained "$job" "MPIJob, $form, launcher first" 2
+  trained "$job" "MPIJob, ${form/:/, }, launcher first" 2
   finish
 done
+manifest_command trainjob || die "the command of trainjob.yaml"
 trainer_mpi t4 4 1
 op_workers
-launch dslaunch $train
-trained t4 "TrainJob, MPI runtime, numNodes 4, uid 1000" 4
+launch "${command[@]}"
+trained t4 "TrainJob, MPI runtime, the words of containers/k8s, uid 1000" 4
 finish
 et_operator et-train 2 1
 op_workers
 ready
-launch sh -c "dslaunch $train"
-trained et-train "etjob, ssh, workers first" 2
+manifest_command etjob || die "the command of etjob.yaml"
+launch "${command[@]}"
+trained et-train "etjob, ssh, the words of containers/k8s" 2
+finish
+et_operator et-deepspeed 2 1
+op_workers
+ready
+launch sh -c "deepspeed $train"
+trained et-deepspeed "etjob, ssh, deepspeed" 2
 finish
 volcano vc-train 3 1
 op_workers
 ready
-launch dslaunch $train
+launch sh -c "mpiexec --allow-run-as-root --host \$MPI_HOST -np 3 $train"
 trained vc-train "Volcano, plugins svc and ssh" 3
 finish
 
