@@ -31,7 +31,7 @@ ready() {
 # ended JOB CODE WHAT: its launcher's end; then `said` and `said_not` are of its log
 ended() {
   job=$1
-  podctl wait "${patience:-30}" "${launchers[$job]}" || die "$3: the launcher goes on"
+  podctl wait "${patience:-90}" "${launchers[$job]}" || die "$3: the launcher goes on"
   [ "$(podctl code "${launchers[$job]}")" = "$2" ] || die "$3: exit code $(podctl code "${launchers[$job]}"), not $2"
 }
 said() { podctl logs "${launchers[$job]}" | grep -qE -- "$1" || die "$job: no line like: $1"; }
@@ -136,7 +136,6 @@ finish() { # the pods of the job go
   done
 }
 row() { echo "| $1 | $2 | $3 |"; }
-patience=90
 steps=20
 echo "| substrate | what | how it went |"
 echo "|---|---|---|"
