@@ -43,7 +43,7 @@ loss() { grep -o 'loss [0-9.]*' "$1" | tail -n 1; }
 run srun -N4 -n4 "$DS_BIN/dsrunner" "${tiny[@]}" "log.dir=$work/step"
 expect 0 "srun dsrunner"
 cp "$work/out" "$work/step.out"
-run "$dslaunch" -n 4 "${tiny[@]}" "log.dir=$work/here"
+run env -u SLURM_JOB_ID "$dslaunch" -n 4 "${tiny[@]}" "log.dir=$work/here"
 expect 0 "dslaunch -n 4"
 [ -n "$(loss "$work/out")" ] && [ "$(loss "$work/out")" = "$(loss "$work/step.out")" ] || die "loss: $(loss "$work/step.out"), not $(loss "$work/out")"
 echo "ok: ranks of a step; $(loss "$work/out")"
