@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -103,6 +104,14 @@ class JoinedJob {
   /// A wish of one is a decision of all; the same wish of another one is no news.
   void leave(const std::string& place, int signo) {
     if (!stop_wishes_.counts(place)) return;
+    if (setup_.decide_after.count() == 0) return decide(place, signo);
+    wish_.expires_after(setup_.decide_after);
+    wish_.async_wait([this, place, signo](const asio::error_code& error) {
+      if (!error) decide(place, signo);
+    });
+  }
+
+  void decide(const std::string& place, int signo) {
     say(fmt::format("{} was told to end ({}): so the job ends", place, signal_name(signo)));
     const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
     if (signal_job_) return signal_job_(own);
@@ -205,6 +214,7 @@ class JoinedJob {
   std::unique_ptr<Transport> local_;
   std::optional<MissingStages> stages_;  // while nodes are waited for
   StopWishes stop_wishes_;
+  asio::steady_timer wish_{io_};
   std::function<void(int)> signal_job_;  // while it runs
   JoinServer server_;
 };

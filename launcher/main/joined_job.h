@@ -38,6 +38,9 @@ struct JoinedJobSetup {
   /// The verdict (JSON of --verdict; if no job began, why, in words) and the exit code -> what
   /// every node gets as JoinOver::report.
   std::function<std::string(const std::string& verdict, int code)> report;
+  /// A node's wish to end becomes the job's so much later: where the same signal is on its way to
+  /// all ranks, ours comes behind it.
+  std::chrono::milliseconds decide_after{0};
   /// Asked after the nodes have heard the end: whether others of its parts are still ending, which
   /// is waited for, 2 s at most. May be empty.
   std::function<bool()> still_ending;

@@ -25,6 +25,8 @@ namespace {
 
 /// A root that is lost does not come back: the agents give up soon, and so free the nodes.
 constexpr std::chrono::milliseconds kAgentsWait{60'000};
+/// Between Slurm's signal to the first node of a step and that to the last.
+constexpr std::chrono::milliseconds kSlurmTellsAll{1'000};
 
 void say(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
 
@@ -99,6 +101,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
         io, AgentStepsSetup{.commands = commands, .input = join_lines(join), .say = say});
   };
   setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
+  setup.decide_after = kSlurmTellsAll;
   setup.given_up = [&] { return steps->ended(); };
   setup.still_ending = [&] { return steps->running() > 0; };
   // Before the io_context that they live on.

