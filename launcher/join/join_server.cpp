@@ -90,6 +90,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
       link->refuse(fmt::format("{}: is no place of this job", name));
       return link;
     }
+    forget_if_silent(found->second);
     found->second.link = link;
     if (found->second.connection)
       link->begin(found->second.connection, ++last_session_, found->second.node->address);
@@ -200,6 +201,19 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     }
     const std::string why = judgement.fence ? "a newer node took its place" : "it dialled again";
     if (const auto link = place.link.lock()) link->lose(place.node->hello.place + ": " + why);
+  }
+
+  /// A node whose agent was given up for its silence: what is sent to it leads nowhere. It dials
+  /// again when it can.
+  void forget_if_silent(Place& place) {
+    if (!place.connection) return;
+    const auto limit = std::min<Clock::duration>(
+        options_.silence, std::max<Clock::duration>(options_.silence / 2, 2 * kPingPeriod));
+    if (Clock::now() - place.connection->last_heard() < limit) return;
+    by_connection_.erase(place.connection.get());
+    place.connection->abandon();
+    place.connection.reset();
+    place.node.reset();
   }
 
   static void refuse(const Connection& connection, const JoinRefused& refusal) {

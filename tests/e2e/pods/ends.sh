@@ -111,6 +111,42 @@ case_partition() {
   want "$job.0" "$job-2\.$job"
   want_code "$job.2" 69 # on its own: no root within --wait
 }
+# It comes back before --wait is over: the node takes its place again, and the job begins anew.
+case_partition_healed() {
+  agents indexed 3 -- --node-timeout 2s --max-restarts 2 -- sh -c 'echo up $RANK time $TORCHELASTIC_RESTART_COUNT; [ "$TORCHELASTIC_RESTART_COUNT" != 0 ] || sleep 300'
+  local i
+  for i in 0 1 2; do until_line 60 "$job.0" "up $i time 0"; done
+  podctl partition "$job.2"
+  until_line 60 "$job.0" "$job-2\.$job is lost"
+  sleep 2
+  podctl heal "$job.2"
+  all_end 0 3
+  want "$job.0" 'up 2 time [12]'
+  want "$job.2" 'the root .* is lost'
+}
+# All pods of a JobSet are made anew at once, as its failure policy does; what the first ones left does not matter.
+case_recreate() {
+  agents jobset 3 -- -- sh -c "$work"
+  up 3
+  local i
+  for i in 2 0 1; do podctl replace "$job.$i" & done
+  wait
+  up 3
+  podctl term "$job.1"
+  all_end 143 3
+}
+# Training is told to end by one pod: whole steps, a summary, and the step in every termination log.
+case_train_term() {
+  mkdir -p "$dir/$job/configs"
+  cp "$DS_SOURCE/README.md" "$dir/$job/"
+  cp "$DS_SOURCE/configs/tiny.toml" "$dir/$job/configs/"
+  agents indexed 2 --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/$job" -- /data/configs/tiny.toml log.dir=/data/run train.steps=1000000
+  until_line 60 "$job.0" 'step +5/'
+  podctl term "$job.1"
+  all_end 143 2
+  grep -q '"steps": [1-9]' "$dir/$job/run/summary.json" || fail "no summary"
+  for i in 0 1; do want_report "$job.$i" '"exit_code":143,.*"step":[1-9]'; done
+}
 # A node that hangs.
 case_frozen() {
   agents indexed 2 -- --node-timeout 3s -- sh -c "$work"
@@ -148,6 +184,6 @@ case_orphans() {
   want_not "$job.0" '\[[01]\] [1-9]'
 }
 
-all="partition kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting rank_fails orphans restart_in_place idle"
+all="partition partition_healed recreate train_term kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting rank_fails orphans restart_in_place idle"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"
