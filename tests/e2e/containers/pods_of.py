@@ -2,6 +2,8 @@
 """What a cluster's controllers make of a manifest, as command lines of podctl (tests/e2e/pods): one a pod.
 
     pods_of.py FILE TOKEN FOLDER [OPTION...]      OPTIONs go to every `podctl create`; FOLDER takes ConfigMaps
+    pods_of.py --launcher FILE FOLDER             for kinds whose operator makes the pods (tests/e2e/operators): options of
+                                                  both, of the launcher, and its command, as three arrays of bash
 
 Fields of the downward API, secrets, ConfigMaps, users and Kubernetes' expansion of words are evaluated; what the
 controllers add (names, subdomains, variables of the index) stands here, kind by kind."""
@@ -102,4 +104,25 @@ def main(path, token, folder, *options):
         print(shlex.join(words))
 
 
-main(*sys.argv[1:])
+def launcher(path, folder):
+    docs = rules.load(pathlib.Path(path).read_text())
+    job = docs[-1]
+    if job["kind"] == "TrainJob":
+        patch = job["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+        spec, trainer = patch[1]["template"]["spec"]["template"]["spec"], job["spec"]["trainer"]
+        container = {**spec["containers"][0], "command": trainer["command"], "env": trainer.get("env", [])}
+    else:
+        replicas = job["spec"].get("mpiReplicaSpecs") or job["spec"]["etReplicaSpecs"]
+        spec = next(v for k, v in replicas.items() if k.lower() == "launcher")["template"]["spec"]
+        container = spec["containers"][0]
+    env = variables(container, {}, "", "")
+    given = [w for name, value in env.items() for w in ("--env", f"{name}={value}")]
+    words = [rules.kubelet_word(w, env) for w in container["command"]]
+    print(f"both=({shlex.join(mounted(spec, container, docs, pathlib.Path(folder)))})")
+    print(f"its_own=({shlex.join(given)})\nwords=({shlex.join(words)})")
+
+
+if sys.argv[1] == "--launcher":
+    launcher(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])
