@@ -176,6 +176,9 @@ def look(name, base, tree):
     links = inside(tree, "for n in dslaunch dsrunner torchrun mpirun mpiexec mpiexec.hydra deepspeed; do command -v $n; "
                          "readlink -f $(command -v $n); done").stdout.split()
     row("names on PATH", "run", f"{len(links) // 2} found, {len(set(links[1::2]))} programs")
+    if name == "cuda":
+        devices = re.findall(r"(?:cuBLASLt|cuDNN|NCCL): \S+ at \S+", inside(tree, "dsrunner --devices || true").stdout)
+        row("`dsrunner --devices`, no GPU here", "run", "; ".join(devices) if len(devices) == 3 else f"FAILED: {devices}")
     for user in ("root", "mpiuser"):
         done = inside(tree, "cd /home/mpiuser; dslaunch -n 2 /opt/dslaunch/configs/quickstart.toml train.steps=4 schedule.warmup=1 batch.micro=2 "
                       "data.seq_len=32 log.dir=/tmp/run sample.tokens=0 > /tmp/out 2>&1 || { cat /tmp/out; exit 1; }; tail -n 1 /tmp/out; "
