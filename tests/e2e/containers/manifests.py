@@ -184,7 +184,7 @@ def a_new_token_is_random_and_whole():
 
 
 def main():
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 180
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 90
     with tempfile.TemporaryDirectory() as folder:
         names = committed_is_generated(folder)
         print(f"{len(names)} committed manifests are what dslaunch writes, and keep the rules")
