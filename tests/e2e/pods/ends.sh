@@ -44,6 +44,15 @@ case_term_waiting() {
   podctl term "$job.1"
   all_end 143 2
 }
+# And where there is no root yet.
+case_term_alone() {
+  agent indexed 1 3 -- -- true
+  sleep 1
+  local begin=${EPOCHREALTIME/./}
+  podctl term "$job.1"
+  want_code "$job.1" 143
+  echo "measured: ended $(ms_since "$begin") ms after the signal"
+}
 # A rank fails: all pods end with its code, and say whose it was.
 case_rank_fails() {
   agents jobset 3 -- -- sh -c 'echo up $RANK on $(hostname); [ $RANK != 2 ] || { echo the reason; exit 93; }; sleep 300'
@@ -184,6 +193,6 @@ case_orphans() {
   want_not "$job.0" '\[[01]\] [1-9]'
 }
 
-all="partition partition_healed recreate train_term kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting rank_fails orphans restart_in_place idle"
+all="partition partition_healed recreate train_term kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting term_alone rank_fails orphans restart_in_place idle"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"

@@ -76,9 +76,10 @@ case_servfail() { dns_fault servfail; }
 case_nxdomain() { dns_fault nxdomain; }
 case_dropped() { dns_fault drop; }
 case_ipv6_alone() {
-  agents statefulset 2 --families 6 -- -- sh -c "$say_rank"
+  agents statefulset 2 --families 6 -- -- sh -c "$say_rank; echo at \$MASTER_ADDR"
   all_end 0 2
   ranks_ran 2
+  want "$job.0" "at $(podctl ip "$job.0")\$"
 }
 # At the deadline nobody starts: all say who is missing, and why.
 case_missing() {
@@ -181,6 +182,12 @@ case_two_of_one_index() {
   ranks_ran 3
 }
 
+# As clusters with the restricted pod security standard run it, with nothing writable but /dev/shm.
+case_restricted() {
+  agents indexed 2 --restricted --uid 1000 -- -- sh -c "$say_rank"
+  all_end 0 2
+  ranks_ran 2
+}
 # 100 ms each way, and of a hundred packets three are lost.
 case_slow_network() {
   command -v python3 > /dev/null || { echo "note: not run, there is no python3 for the relay"; return; }
@@ -205,6 +212,6 @@ case_launcher_pod() {
 }
 
 all="missing no_root servfail dropped nxdomain records_late workers_first root_first no_worker_records ipv6_alone wrong_job
-     other_job_same_token wrong_token no_token token_hidden token_file two_of_one_index launcher_pod slow_network"
+     other_job_same_token wrong_token no_token token_hidden token_file two_of_one_index launcher_pod restricted slow_network"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"

@@ -129,6 +129,11 @@ podctl wait 10 files-0
 same "mounts" "$(podctl logs files-0 | tr '\n' ' ')" "/scratch 444 1000 newer "
 [ -e "$dir/keys/made" ] && [ ! -e /etc/mine ] || fail "what a pod writes goes to its mounts, and nowhere else"
 
+podctl create strict-0 --restricted --uid 1000 --tmpfs /scratch -- sh -c 'grep -E "CapBnd|NoNewPrivs" /proc/self/status | tr -d "\t\n"
+  touch /tmp/x 2> /dev/null && echo written; touch /scratch/x && echo " scratch"'
+podctl wait 10 strict-0
+same "a restricted pod" "$(podctl logs strict-0)" "CapBnd:0000000000000000NoNewPrivs:1 scratch"
+
 # Another cluster beside this one, with a pod of the same name and address; then its end.
 one=$PODS
 pods_up "$dir/two" || exit 1

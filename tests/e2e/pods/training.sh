@@ -17,9 +17,9 @@ facts() { sed -nE 's/^ *("(train_loss|weights_hash|world_size|steps)": .*[^,]),?
 
 train_in() {
   local i
-  mkdir "$dir/run.$job"
+  mkdir -m 777 "$dir/run.$job"
   for ((i = count - 1; i >= 0; i--)); do # the root comes last
-    agent "$1" "$i" "$count" --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/work" --mount /runs="$dir/run.$job" -- \
+    agent "$1" "$i" "$count" "${@:2}" --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/work" --mount /runs="$dir/run.$job" -- \
       /data/configs/tiny.toml log.dir=/runs/run
   done
   for ((i = 0; i < count; i++)); do want_code "$job.$i" 0 100; done
@@ -29,4 +29,6 @@ train_in() {
   for ((i = 0; i < count; i++)); do want_report "$job.$i" '"exit_code": ?0'; done
 }
 for kind in $substrates; do eval "case_$kind() { train_in $kind; }"; done
-cases_run 4 $substrates
+case_ipv6() { train_in statefulset --families 6; }
+case_restricted() { train_in indexed --restricted --uid 1000; }
+cases_run 4 $substrates ipv6 restricted

@@ -37,13 +37,13 @@ EOF
 pods_id() { cat "$PODS/id"; }
 pods_net() { echo "$(pods_id)-net"; }
 
-# pods_leg NAMESPACE LEG ADDRESS [ADDRESS6]: a leg of that namespace to the bridge.
+# pods_leg NAMESPACE LEG ADDRESS ADDRESS6, one of which may be empty: a leg of that namespace to the bridge.
 pods_leg() {
   ip netns add "$1" || return 1
   ip -n "$1" -batch - << EOF || return 1
 link set lo up
 link add eth0 type veth peer name $2 netns $(pods_net)
-address add $3/16 dev eth0
+${3:+address add $3/16 dev eth0}
 ${4:+address add $4/64 dev eth0 nodad}
 link set eth0 up
 EOF

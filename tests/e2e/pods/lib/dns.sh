@@ -2,15 +2,16 @@
 # One file per pod under $PODS/dns/records; what is asked is in unbound.log (by pod) and dnsmasq.log (past the cache).
 
 pods_dns_address=10.77.0.10
+pods_dns_address6=fd77::a
 pods_ttl=${PODS_TTL:-3} # seconds that an answer and a denial are kept; `cache 30` in clusters
 
 pods_dns_up() {
   local ns=$cluster_id-dns dir=$PODS/dns i
-  pods_leg "$ns" legdns $pods_dns_address fd77::a || return 1
+  pods_leg "$ns" legdns $pods_dns_address $pods_dns_address6 || return 1
   cat > "$dir/unbound.conf" << EOF
 server:
   interface: $pods_dns_address
-  interface: fd77::a
+  interface: $pods_dns_address6
   access-control: 0.0.0.0/0 allow
   access-control: ::/0 allow
   directory: "$dir"
@@ -127,7 +128,7 @@ pod_queries() {
     END { for (q in n) print n[q], q }' "$PODS/dns/unbound.log" | sort -k2
 }
 
-# ask NAME QUESTION [A|AAAA]: what DNS answers pod NAME, past its hosts file and search list: "NOERROR 1" (answers), "NXDOMAIN
+# ask NAME QUESTION [A|AAAA]: what DNS answers pod NAME (one with IPv4), past its hosts file and search list: "NOERROR 1" (answers), "NXDOMAIN
 # 0", "SERVFAIL 0" or "nothing", after 1 s.
 pod_ask() {
   local label labels type=1 packet answer names=(NOERROR FORMERR SERVFAIL NXDOMAIN NOTIMP REFUSED)

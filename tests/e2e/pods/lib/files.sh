@@ -2,16 +2,17 @@
 
 # The kubelet's form of resolv.conf and hosts for pod NAME.
 pods_network_files() {
-  local pod=$PODS/pods/$1 namespace full
+  local pod=$PODS/pods/$1 namespace full server=$pods_dns_address
+  [ "$(< "$pod/families")" != 6 ] || server=$pods_dns_address6
   namespace=$(< "$pod/namespace")
   full=$(< "$pod/hostname")
   [ ! -s "$pod/subdomain" ] || full="$full.$(< "$pod/subdomain").$namespace.svc.cluster.local"$'\t'$full
   printf 'search %s.svc.cluster.local svc.cluster.local cluster.local\nnameserver %s\noptions ndots:5\n' \
-    "$namespace" $pods_dns_address > "$pod/resolv.conf"
+    "$namespace" "$server" > "$pod/resolv.conf"
   {
     printf '# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n'
     printf 'fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n'
-    printf '%s\t%s\n' "$(< "$pod/ip")" "$full"
+    printf '%s\t%s\n' "$(pod_ip "$1")" "$full"
   } > "$pod/hosts"
   cat "$pod/hostname" > "$pod/hostname_file"
 }

@@ -13,26 +13,30 @@ pods_variables() {
     KUBERNETES_PORT=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP_PROTO=tcp
     KUBERNETES_PORT_443_TCP_PORT=443 KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1)
   mapfile -d '' given < "$1/variables"
-  [ "${given[*]}" = "" ] || variables+=("${given[@]//@POD_IP@/$(< "$1/ip")}")
+  [ "${given[*]}" = "" ] || variables+=("${given[@]//@POD_IP@/$(pod_ip "$(basename "$1")")}")
 }
 
-# pods_privileges UID GID [FSGROUP]: sets `privileges`, the options of setpriv.
+# pods_privileges POD_FOLDER: sets `privileges`, the options of setpriv.
 pods_privileges() {
+  local user
+  read -r -a user < "$1/user"
+  set -- "${user[@]:0:2}" "${user[2]:-}" "$(< "$1/restricted")"
   local kept=chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,net_raw,sys_chroot,mknod,audit_write,setfcap
   kept=-all,+${kept//,/,+}
+  [ -z "$4" ] || kept=-all
   privileges=(--reuid "$1" --regid "$2" --bounding-set "$kept" --inh-caps=-all)
-  if [ -n "${3:-}" ]; then privileges+=(--groups "$3"); else privileges+=(--clear-groups); fi
+  if [ -n "$3" ]; then privileges+=(--groups "$3"); else privileges+=(--clear-groups); fi
+  [ -z "$4" ] || privileges+=(--no-new-privs)
 }
 
 # exec NAME COMMAND...: as `kubectl exec`: in its namespaces, with its variables, user and limits; its output is the caller's.
 pod_exec() {
-  local pod=$PODS/pods/$1 pid variables privileges user
+  local pod=$PODS/pods/$1 pid variables privileges
   pid=$(pod_pid "$1") || { echo "podctl: pod $1 does not run" >&2; return 1; }
   shift
   [ "$1" != -- ] || shift
   pods_variables "$pod"
-  read -r -a user < "$pod/user"
-  pods_privileges "${user[@]}"
+  pods_privileges "$pod"
   nsenter -t "$pid" --mount --uts --ipc --net --pid -- setpriv "${privileges[@]}" env -i "${variables[@]}" \
     sh -c 'cd "$1" && shift && exec "$@"' sh "$(< "$pod/workdir")" "$@"
 }

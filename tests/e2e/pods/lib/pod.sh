@@ -14,7 +14,7 @@ pod_create() {
 # Puts what the options say into files of the pod's folder.
 pods_options() {
   local name=$1 pod=$PODS/pods/$1 ready=1 group= hostname=$1 subdomain= uid=0 gid=0 namespace=default
-  local ip= families=4 workdir=/ extra=() variables=() mounts=()
+  local ip= families=4 workdir=/ restricted= extra=() variables=() mounts=()
   shift
   while [ $# -gt 0 ]; do
     case $1 in
@@ -28,6 +28,7 @@ pods_options() {
       --ip) ip=$2; shift 2 ;;
       --families) families=$2; shift 2 ;;
       --not-ready) ready=0; shift ;;
+      --restricted) restricted=yes; shift ;;
       --workdir) workdir=$2; shift 2 ;;
       --env) variables+=("$2"); shift 2 ;;
       --mount) mounts+=("bind"$'\t'"${2%%=*}"$'\t'"${2#*=}"); shift 2 ;;
@@ -47,6 +48,7 @@ pods_options() {
   echo "${subdomain:+$hostname.$subdomain $subdomain} ${extra[*]}" > "$pod/names"
   echo "$uid $gid ${group:-}" > "$pod/user"
   echo "$workdir" > "$pod/workdir"
+  echo "$restricted" > "$pod/restricted"
   echo $ready > "$pod/ready"
   echo "$group" > "$pod/group"
   printf '%s\n' ${mounts[@]+"${mounts[@]}"} > "$pod/mounts"
@@ -69,8 +71,8 @@ pods_start() {
   local name=$1 pod=$PODS/pods/$1
   echo "$(pods_id)-p$(< "$pod/number")" > "$pod/ns"
   echo "leg$(< "$pod/number")" > "$pod/leg"
-  pods_leg "$(< "$pod/ns")" "$(< "$pod/leg")" "$(< "$pod/ip")" "$(pods_ip6 "$name")" || return 1
-  ip -n "$(< "$pod/ns")" route add default via 10.77.0.1
+  pods_leg "$(< "$pod/ns")" "$(< "$pod/leg")" "$(pods_ip4 "$name")" "$(pods_ip6 "$name")" || return 1
+  [ -z "$(pods_ip4 "$name")" ] || ip -n "$(< "$pod/ns")" route add default via 10.77.0.1
   pods_network_files "$name"
   [ "$(< "$pod/ready")" = 0 ] || pod_ready "$name" || return 1
   pods_container "$name"
@@ -103,9 +105,10 @@ pods_preparing() {
 # pid NAME: of its PID 1, as this machine numbers it.
 pod_pid() { pod_running "$1" && cat "$PODS/pods/$1/pid"; }
 
-# Nothing where the pod has IPv4 alone, as in most clusters.
+# Nothing where the pod has IPv6 alone; nothing where it has IPv4 alone, as in most clusters.
+pods_ip4() { case $(< "$PODS/pods/$1/families") in *4*) echo "$(< "$PODS/pods/$1/ip")" ;; esac; }
 pods_ip6() { case $(< "$PODS/pods/$1/families") in *6*) cat "$PODS/pods/$1/ip6" ;; esac; }
-pod_ip() { cat "$PODS/pods/$1/ip"; }
+pod_ip() { if [ "$(< "$PODS/pods/$1/families")" = 6 ]; then pods_ip6 "$1"; else pods_ip4 "$1"; fi; }
 pod_logs() { cat "$PODS/pods/$1/log"; }
 pod_termination() { cat "$PODS/pods/$1/termination-log"; }
 pod_list() { ls "$PODS/pods"; }

@@ -79,20 +79,22 @@ main() {
   root=$pod/root
   . "$(dirname "$0")/files.sh"
   . "$(dirname "$0")/inside.sh"
+  . "$(dirname "$0")/pod.sh"
   mkdir -p "$root"
   hostname "$(< "$pod/hostname")"
   make_root
   make_mounts
-  local command variables user workdir
+  local command variables restricted workdir
   mapfile -d '' command < "$pod/command"
   pods_variables "$pod" # sets variables
-  read -r -a user < "$pod/user"
-  pods_privileges "${user[@]}" # sets privileges
+  pods_privileges "$pod" # sets privileges
+  restricted=$(< "$pod/restricted")
   workdir=$(< "$pod/workdir")
   exec 3> "$pod/running"
   cd "$root"
   pivot_root . .
   umount -l .
+  [ -z "$restricted" ] || mount -o remount,ro pod /
   cd "$workdir"
   exec 3>&-
   # A restart policy, a probe or a person may signal at once: from here on the command is PID 1.
