@@ -16,7 +16,6 @@
 #include "launcher/main/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
-#include "launcher/sources/node_sources.h"
 #include "runner/contract.h"
 #include "runner/slurm_rank.h"
 
@@ -75,12 +74,6 @@ std::optional<std::chrono::milliseconds> slurm_time_left() {
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
                   std::vector<Program> programs, JobEnvironment environment) {
   check_slots(hosts, options.hosts.selection);
-  const bool named = options.hosts.hostfile || !options.hosts.selection.picks.empty();
-  if (!named && !allocation.slots_from.empty())
-    say(describe(
-        {hosts, fmt::format("{} (slots: {})", allocation.nodes_from, allocation.slots_from)}));
-  else if (!named)
-    say(describe({hosts, allocation.nodes_from}));
   const bool inherit = options.env.policy != EnvPolicy::none;
   auto commands =
       agent_steps(allocation, hosts, options.reach.agent_path.value_or(own_path()), inherit);
