@@ -35,5 +35,7 @@ function(ds_script_test name script)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "DS_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};DS_SOURCE=${PROJECT_SOURCE_DIR};DS_TESTS=${PROJECT_BINARY_DIR}/tests")
+    ENVIRONMENT "DS_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};DS_SOURCE=${PROJECT_SOURCE_DIR};DS_TESTS=${PROJECT_BINARY_DIR}/tests"
+    # A pod that runs the tests is no launcher's pod, in which hosts that do not answer are waited for.
+    ENVIRONMENT_MODIFICATION "KUBERNETES_SERVICE_HOST=unset:")
 endfunction()
