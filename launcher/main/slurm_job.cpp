@@ -83,6 +83,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
   setup.key = JoinKey::random();
   setup.job = fmt::format("slurm-{}-{}", allocation.job, JoinKey::random().hex().substr(0, 8));
   setup.places = std::move(hosts);
+  setup.wait = options.pods.wait;
   setup.first_epoch = slurm_epoch(allocation.restarts);
   setup.on_listening = [&](JoinServer& server, asio::io_context& io) {
     const StepJoin join{.key = setup.key,

@@ -136,15 +136,11 @@ start_slurmd() {
   printf -v "slurmd_$1" %s $!
 }
 
+# Whatever else runs in our namespace of processes ends with this script, its first process.
 stop_cluster() {
-  local status=$? pid
-  scancel --quiet -u root 2> /dev/null
-  for pid in $(jobs -p); do kill "$pid" 2> /dev/null; done
-  for pid in "${cluster_pids[@]}"; do kill "$pid" 2> /dev/null; done
-  for pid in "${cluster_pids[@]}"; do
-    until_true 3 not_running "$pid" || kill -9 "$pid" 2> /dev/null
-  done
+  local status=$?
+  [ ${#cluster_pids[@]} -eq 0 ] || kill -9 "${cluster_pids[@]}" 2> /dev/null
+  [ ${#cluster_pids[@]} -eq 0 ] || wait "${cluster_pids[@]}" 2> /dev/null
   [ -n "${KEEP_CLUSTER:-}" ] || rm -rf "$cluster"
   exit $status
 }
-not_running() { ! kill -0 "$1" 2> /dev/null; }

@@ -41,8 +41,12 @@ pgrep -f "$work/rank.sh" > /dev/null && die "ranks are left after scancel"
 # A node dies, daemon and all (its processes stop answering): our heartbeat finds it, and the verdict is 69.
 export SLURMD_N2=$slurmd_n2
 in_allocation -N3 bash -c '
-  "$DSLAUNCH" --node-timeout 2s -- bash -c "echo up; sleep 60" & job=$!
-  sleep 1.5
+  "$DSLAUNCH" --node-timeout 2s -- bash -c "echo up \$RANK >> $OUT.up; sleep 60" & job=$!
+  for try in {1..200}; do
+    [ ! -e "$OUT.up" ] || [ "$(wc -l < "$OUT.up")" -lt 3 ] || break
+    sleep 0.1
+  done
+  sleep 0.5
   kill -9 $SLURMD_N2
   for pid in $(ps -eo pid,args | sed -n "s/^ *\([0-9]*\) slurmstepd.*/\1/p"); do
     tr "\0" "\n" < /proc/$pid/environ 2> /dev/null | grep -qx SLURMD_NODENAME=n2 && kill -STOP $pid
