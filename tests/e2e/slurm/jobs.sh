@@ -58,6 +58,8 @@ submit "$scripts/het.sbatch"
 het=$job
 submit -N2 --ntasks-per-node=2 "$scripts/ranks_by_srun.sbatch" bash -c 'echo $RANK of $WORLD_SIZE'
 ranks=$job
+submit -N3 "$scripts/exec.sbatch" uname -s
+exec=$job
 cd "$work" || exit 1
 finished $train
 loss() { grep -o 'loss [0-9.]*' "$work/out" | tail -n 1; }
@@ -67,6 +69,8 @@ finished $het
 [ "$(grep -v '^dslaunch' out | sort | tr '\n' ';')" = "[0] learner 0 of 2: rank 0 of 4 on n1;[1] learner 1 of 2: rank 1 of 4 on n1;[2] actor 0 of 2: rank 2 of 4 on n2;[3] actor 1 of 2: rank 3 of 4 on n3;" ] || die "het.sbatch"
 finished $ranks
 [ "$(sort out | tr '\n' ';')" = "0 of 4;1 of 4;2 of 4;3 of 4;" ] || die "ranks_by_srun.sbatch"
+finished $exec
+grep -qx '\[0-2\] Linux' out || die "exec.sbatch"
 run env -C "$DS_SOURCE" "$dslaunch" -n 4 configs/tiny.toml "log.dir=$work/here"
 expect 0 "the training on one machine"
 [ "$(loss)" = "$by_slurm" ] || die "final $(loss) on one machine, $by_slurm on four nodes"
