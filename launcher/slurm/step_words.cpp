@@ -147,12 +147,13 @@ std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
 
 bool is_step_option(std::string_view name) {
   constexpr std::string_view kNames[] = {
-      "SLURM_NTASKS",       "SLURM_NPROCS",        "SLURM_NNODES",        "SLURM_CPU_BIND",
-      "SLURM_DISTRIBUTION", "SLURM_HINT",          "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
-      "SLURM_ARBITRARY",    "SLURM_EXACT",         "SLURM_EXCLUSIVE",     "SLURM_STDIN",
-      "SLURM_STDOUT",       "SLURM_STDERR",        "SLURM_LABELIO",       "SLURM_KILL_BAD_EXIT",
-      "SLURM_THREADS",      "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",  "SLURM_EXPORT_ENV",
-      "SLURM_OPEN_MODE",    "SLURM_WAIT",          "SLURM_NODELIST",      "SLURM_MPI_TYPE"};
+      "SLURM_NTASKS",        "SLURM_NPROCS",        "SLURM_NNODES",        "SLURM_CPU_BIND",
+      "SLURM_DISTRIBUTION",  "SLURM_TRES_PER_TASK", "SLURM_HINT",          "SLURM_GPUS_PER_TASK",
+      "SLURM_GPU_BIND",      "SLURM_ARBITRARY",     "SLURM_EXACT",         "SLURM_EXCLUSIVE",
+      "SLURM_STDIN",         "SLURM_STDOUT",        "SLURM_STDERR",        "SLURM_LABELIO",
+      "SLURM_KILL_BAD_EXIT", "SLURM_THREADS",       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
+      "SLURM_EXPORT_ENV",    "SLURM_OPEN_MODE",     "SLURM_WAIT",          "SLURM_NODELIST",
+      "SLURM_MPI_TYPE"};
   return std::ranges::any_of(kNames, [&](std::string_view known) {
     return name == known || (known == "SLURM_NTASKS" && name.starts_with("SLURM_NTASKS_PER_")) ||
            (known == "SLURM_CPU_BIND" && name.starts_with("SLURM_CPU_BIND_"));

@@ -130,8 +130,9 @@ TEST_CASE("what is wrong with the lines is named, and the key is not shown") {
 }
 
 TEST_CASE("variables that srun or a rank would take for theirs") {
-  for (const char* name : {"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_GPUS_PER_TASK",
-                           "SLURM_CPU_BIND", "SLURM_CPU_BIND_TYPE", "SLURM_DISTRIBUTION"})
+  for (const char* name :
+       {"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_CPU_BIND",
+        "SLURM_CPU_BIND_TYPE", "SLURM_DISTRIBUTION", "SLURM_TRES_PER_TASK"})
     CHECK_MESSAGE(is_step_option(name), name);
   for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_GPUS_PER_NODE", "PATH"})
     CHECK_FALSE_MESSAGE(is_step_option(name), name);
