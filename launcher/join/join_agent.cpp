@@ -18,6 +18,7 @@ JoinAgent::JoinAgent(asio::io_context& io, std::string place, JoinAgentEvents ev
 void JoinAgent::start(std::uint32_t session) {
   if (channel_) {
     next_session_ = session;
+    next_input_.clear();
     return;
   }
   session_ = session;
@@ -38,7 +39,11 @@ void JoinAgent::start(std::uint32_t session) {
 }
 
 void JoinAgent::pass(std::uint32_t session, std::span<const std::byte> bytes) {
-  if (!channel_ || session != session_) return;
+  if (next_session_ == session) {
+    next_input_.insert(next_input_.end(), bytes.begin(), bytes.end());
+    return;
+  }
+  if (!channel_ || abandoned_ || session != session_) return;
   channel_->send(Bytes(bytes.begin(), bytes.end()));
   frames_.feed(bytes);
   while (const auto frame = frames_.next())
@@ -46,8 +51,12 @@ void JoinAgent::pass(std::uint32_t session, std::span<const std::byte> bytes) {
 }
 
 void JoinAgent::end_input(std::uint32_t session) {
-  if (channel_ && session == session_) channel_->close();
-  if (next_session_ == session) next_session_.reset();
+  if (next_session_ == session) {  // it never was; sessions of two roots may have one number
+    next_session_.reset();
+    asio::post(io_, [this, session] { events_.on_closed(session, {}); });
+  } else if (channel_ && session == session_) {
+    channel_->close();
+  }
 }
 
 void JoinAgent::abandon() {
@@ -65,7 +74,10 @@ void JoinAgent::pause(bool pause) {
 void JoinAgent::on_end(const std::string& problem) {
   channel_.reset();
   if (!std::exchange(abandoned_, false)) events_.on_closed(session_, problem);
-  if (const auto next = std::exchange(next_session_, std::nullopt)) start(*next);
+  const auto next = std::exchange(next_session_, std::nullopt);
+  if (!next) return;
+  start(*next);
+  pass(*next, std::exchange(next_input_, {}));
 }
 
 }  // namespace ds::launcher

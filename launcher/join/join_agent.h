@@ -35,6 +35,8 @@ class JoinAgent {
   void abandon();
   void pause(bool pause);
   [[nodiscard]] bool running() const { return channel_ != nullptr; }
+  /// One runs for this root, and its heartbeats say that this node lives.
+  [[nodiscard]] bool speaks() const { return running() && !abandoned_; }
   /// All epochs below it have run here.
   [[nodiscard]] std::uint32_t next_epoch() const { return next_epoch_; }
 
@@ -48,7 +50,8 @@ class JoinAgent {
   std::unique_ptr<Channel> channel_;
   std::uint32_t session_ = 0;
   std::optional<std::uint32_t> next_session_;
-  Decoder frames_;  // of this session, to the agent
+  Bytes next_input_;  // what that one is to get
+  Decoder frames_;    // of this session, to the agent
   std::uint32_t next_epoch_ = 0;
   bool abandoned_ = false;
 };

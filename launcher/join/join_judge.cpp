@@ -53,10 +53,12 @@ JoinJudgement judge_join(const JoinHello& hello, const std::string& address, con
   }
   if (!present || present->hello.uid == hello.uid) return judgement;
   const std::string text = two_nodes(hello, address, *present);
-  const bool newer = hello.started >= present->hello.started;
+  const bool newer = terms.present_is_silent || hello.started >= present->hello.started;
+  const char* who =
+      terms.present_is_silent ? "; the old one is silent and gives way" : "; the newer one stays";
   (newer ? judgement.fence : judgement.refusal) =
-      final_refusal(contract::kExitUnreachable, text + "; the newer one stays");
-  judgement.say = text + "; the newer one stays";
+      final_refusal(contract::kExitUnreachable, text + who);
+  judgement.say = text + who;
   return judgement;
 }
 

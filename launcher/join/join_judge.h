@@ -18,10 +18,12 @@ struct JoinJudgement {
 struct JoinTerms {
   const std::string& job;
   const std::vector<std::string>& places;
+  bool present_is_silent = false;  // who fills the place has not been heard for a while
 };
 
 /// `present` fills the place that the newcomer names, if anybody does. Of two the newer one stays
-/// (JoinHello::started); one that has only dialled again (equal uid) replaces itself.
+/// (JoinHello::started); clocks of nodes differ, so one that is silent gives way to any; one that
+/// has only dialled again (equal uid) replaces itself.
 JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
                          const std::optional<JoinedNode>& present);
 

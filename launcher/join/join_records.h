@@ -1,6 +1,7 @@
 // What a joiner and the root say to each other inside TLS, around the frames of the agent. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -78,6 +79,11 @@ struct AgentClosed {
 struct JoinPing {
   friend bool operator==(const JoinPing&, const JoinPing&) = default;
 };
+
+/// How often a node that has nothing else to say is heard. Silence that means less than three of
+/// them means nothing.
+inline constexpr std::chrono::seconds kJoinPingPeriod{1};
+inline constexpr std::chrono::milliseconds kShortestJoinSilence = 3 * kJoinPingPeriod;
 
 using JoinRecord = std::variant<JoinHello, JoinLeaving, JoinWelcome, JoinRefused, StartAgent,
                                 JoinNews, JoinOver, AgentBytes, AgentClosed, JoinPing>;

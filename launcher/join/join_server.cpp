@@ -24,7 +24,6 @@ namespace {
 using asio::ip::tcp;
 using Connection = std::shared_ptr<JoinConnection>;
 
-constexpr std::chrono::seconds kPingPeriod{1};
 constexpr std::chrono::seconds kLeaveLimit{2};
 /// Connections that have proven nothing yet; of more the oldest goes.
 constexpr std::size_t kMaxStrangers = 4096;
@@ -34,6 +33,11 @@ std::string own_host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   ::gethostname(name, sizeof name - 1);
   return name;
+}
+
+JoinServerOptions with_silence(JoinServerOptions options) {
+  options.silence = std::max(options.silence, kShortestJoinSilence);
+  return options;
 }
 
 /// One place of the job.
@@ -49,7 +53,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
  public:
   Impl(asio::io_context& io, JoinServerOptions options, JoinServerEvents events)
       : io_(io),
-        options_(std::move(options)),
+        options_(with_silence(std::move(options))),
         events_(std::move(events)),
         listener_(std::in_place, io, options_.port, options_.bind_address, options_.silence,
                   [this](tcp::socket socket) { take(std::move(socket)); }),
@@ -171,7 +175,8 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     const auto found = places_.find(hello.place);
     const auto& present = found == places_.end() ? std::nullopt : found->second.node;
     JoinJudgement judgement =
-        judge_join(hello, connection->peer_address(), {options_.job, options_.places}, present);
+        judge_join(hello, connection->peer_address(),
+                   {options_.job, options_.places, present && is_silent(found->second)}, present);
     if (!judgement.say.empty()) say_once(judgement.say);
     if (judgement.refusal) return refuse(connection, *judgement.refusal);
     strangers_.erase(stranger);
@@ -188,6 +193,11 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     const auto link = place.link.lock();
     if (link && link->waits()) link->begin(connection, ++last_session_, place.node->address);
     if (events_.on_joined) events_.on_joined(*place.node);
+  }
+
+  /// Pings and heartbeats come far more often.
+  [[nodiscard]] bool is_silent(const Place& place) const {
+    return Clock::now() - place.connection->last_heard() > options_.silence / 2;
   }
 
   /// Its own older connection, or that of a node which a newer one replaces.
@@ -228,9 +238,9 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
       if (!proven)
         say_once(
             fmt::format("a connection from {} was refused: {}", connection->peer_address(), why));
-      return;
+    } else if (Place* place = place_of(connection)) {
+      lose(*place, why);
     }
-    if (Place* place = place_of(connection)) lose(*place, why);
     leave_when_alone();
   }
 
@@ -254,7 +264,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void leave_when_alone() {
-    if (!finished_) return;
+    if (!finished_ || !strangers_.empty()) return;  // a node may be dialling again just now
     for (const auto& [name, place] : places_)
       if (place.connection) return;
     leave_.cancel();
@@ -262,7 +272,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void arm() {
-    timer_.expires_after(kPingPeriod);
+    timer_.expires_after(kJoinPingPeriod);
     timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
       const auto self = weak.lock();
       if (error || !self || self->stopped_) return;
@@ -278,9 +288,10 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     looked_ = now;
     for (auto& [name, place] : places_) {
       if (!place.connection) continue;
+      if (now - place.connection->last_sent() >= kJoinPingPeriod)
+        place.connection->send(JoinPing{});
       const auto link = place.link.lock();
       if (link && link->begun()) continue;
-      if (now - place.connection->last_sent() >= kPingPeriod) place.connection->send(JoinPing{});
       if (stood_still || now - place.connection->last_heard() < options_.silence) continue;
       place.connection->abandon();
       lose(place, fmt::format("silent for {} s",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
@@ -25,7 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kSignalBase = 128;
-constexpr auto kPingPeriod = 1s;
 /// After a connection that came to nothing: a wrong key, another job, a root that has just ended.
 constexpr std::chrono::milliseconds kRetry = 500ms;
 /// More output than this waiting for the wire: the agent waits too.
@@ -48,7 +48,8 @@ class Joiner {
         timer_(io_),
         ping_(io_),
         agent_(io_, setup.place, agent_events()),
-        dial_(io_, setup.roots, setup.silence),
+        dial_(io_, setup.roots, std::max(setup.silence, kShortestJoinSilence)),
+        silence_(std::max(setup.silence, kShortestJoinSilence)),
         started_(wall_clock()),
         wait_until_(Clock::now() + setup.wait) {
     uid_ = setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid;
@@ -175,14 +176,15 @@ class Joiner {
   /// Once a second: pings, silence, the deadline, and a line every ten seconds.
   void look() {
     const Clock::time_point now = Clock::now();
-    const bool stood_still = now - looked_ > setup_.silence / 2;
+    const bool stood_still = now - looked_ > silence_ / 2;
     looked_ = now;
-    if (joined_ && !agent_.running()) {
-      if (now - connection_->last_sent() >= kPingPeriod) connection_->send(JoinPing{});
-      if (!stood_still && now - connection_->last_heard() > setup_.silence) on_lost("it is silent");
+    if (connection_ && connection_->established() && !agent_.speaks()) {
+      if (joined_ && now - connection_->last_sent() >= kJoinPingPeriod)
+        connection_->send(JoinPing{});
+      if (!stood_still && now - connection_->last_heard() > silence_) on_lost("it is silent");
     }
     if (!joined_ && !code_) wait_for_root(now);
-    ping_.expires_after(kPingPeriod);
+    ping_.expires_after(kJoinPingPeriod);
     ping_.async_wait([this](const asio::error_code& error) {
       if (!error) look();
     });
@@ -256,6 +258,7 @@ class Joiner {
   JoinAgent agent_;
   RootDial dial_;
   std::string uid_;
+  std::chrono::milliseconds silence_;
   std::uint64_t started_;
   std::string root_;  // as it was dialled
   std::shared_ptr<JoinConnection> connection_;

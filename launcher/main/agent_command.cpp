@@ -13,6 +13,7 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/redact.h"
+#include "launcher/job/verdict.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
 #include "launcher/main/job_parts.h"
@@ -50,7 +51,7 @@ also reaps what its ranks leave behind. The options of dslaunch about what ranks
 ends, output and MASTER_ADDR may be given too, and count at the root.)";
 
 void say(std::string_view text) {
-  std::fputs(("dslaunch: " + std::string(text) + "\n").c_str(), stderr);
+  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
 }
 
 /// Remembers the last line: why a node that heard no verdict ended.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/hosts/spares.h"
+#include "launcher/job/verdict.h"
 #include "launcher/main/check_config.h"
 #include "launcher/main/gather.h"
 #include "launcher/main/job_request.h"
@@ -32,6 +34,7 @@ namespace {
 
 constexpr std::chrono::seconds kEndsWithin{2};
 constexpr std::chrono::milliseconds kLook{20};
+constexpr int kSignalBase = 128;
 
 void print_line(const std::string& text) {
   std::fputs(("dslaunch: " + text + "\n").c_str(), stderr);
@@ -46,7 +49,12 @@ class JoinedJob {
         background_(background),
         io_(1),
         local_(make_local_transport(io_)),
-        server_(io_, server_options(), server_events()) {}
+        server_(io_, server_options(), server_events()),
+        signals_(io_, SIGHUP, SIGINT, SIGTERM) {
+    signals_.async_wait([this](const asio::error_code& error, int signo) {
+      if (!error) told_ = signo;
+    });
+  }
   ~JoinedJob() {
     if (setup_.on_end) setup_.on_end();
   }
@@ -67,26 +75,28 @@ class JoinedJob {
     } catch (const Error& error) {
       finish(contract::exit_code(error.kind()), error.what());
       throw;
+    } catch (...) {  // the nodes must not wait for a root that has gone
+      finish(contract::kExitBug, "the root has failed: its output says why");
+      throw;
     }
   }
 
  private:
   void say(const std::string& text) const {
     if (background_ != nullptr && background_->terminal.on_say) {
-      background_->terminal.on_say("dslaunch: " + text);
+      background_->terminal.on_say("dslaunch: " + printable(text));
     } else {
-      print_line(text);
+      print_line(printable(text));  // nodes have said parts of it
     }
   }
 
   JoinServerOptions server_options() const {
-    JoinServerOptions server{
-        .key = setup_.key,
-        .job = setup_.job,
-        .places = {},
-        .port = setup_.port,
-        .bind_address = setup_.bind_address,
-        .silence = std::max(options_.failure.node_timeout, std::chrono::milliseconds(1000))};
+    JoinServerOptions server{.key = setup_.key,
+                             .job = setup_.job,
+                             .places = {},
+                             .port = setup_.port,
+                             .bind_address = setup_.bind_address,
+                             .silence = options_.failure.node_timeout};
     for (const Host& place : setup_.places) server.places.push_back(place.name);
     return server;
   }
@@ -115,6 +125,7 @@ class JoinedJob {
     say(fmt::format("{} was told to end ({}): so the job ends", place, signal_name(signo)));
     const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
     if (signal_job_) return signal_job_(own);
+    told_ = own;
     ::kill(::getpid(), own);
   }
 
@@ -186,12 +197,14 @@ class JoinedJob {
     std::string verdict;
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     io_.restart();
+    io_.poll();
+    if (told_) return finish(kSignalBase + *told_, fmt::format("stopped by signal {}", *told_));
     const int code = run_job(io_, std::move(request));
-    signal_job_ = nullptr;
     return finish(code, verdict);
   }
 
   int finish(int code, const std::string& verdict) {
+    signal_job_ = nullptr;
     const std::string reason = termination_report(verdict, code).reason;
     if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
     const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
@@ -217,6 +230,9 @@ class JoinedJob {
   asio::steady_timer wish_{io_};
   std::function<void(int)> signal_job_;  // while it runs
   JoinServer server_;
+  // From the first to the last: a root that a signal ends between two steps tells nobody.
+  asio::signal_set signals_;
+  std::optional<int> told_;  // before the job began
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Whole lines are left out until it fits.
 #include "launcher/pods/termination_report.h"
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -69,7 +71,8 @@ std::string termination_json(const TerminationReport& report) {
       shorter.last_lines.erase(shorter.last_lines.begin());
     } else {  // names and reasons come from elsewhere
       std::string& longest =
-          shorter.reason.size() >= shorter.node.size() ? shorter.reason : shorter.node;
+          std::max({std::ref(shorter.reason), std::ref(shorter.node), std::ref(shorter.job)},
+                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
       longest.resize(longest.size() * 3 / 4);
     }
     text = text_of(shorter);

@@ -34,4 +34,19 @@ ends 69 2
 must_say 2 "two nodes say that they are $net.13"
 nothing_left || die "left: $(job_processes)"
 
+# A root that is started again finds nodes whose ranks of before take their time to end, and is told to end before
+# its own agents could begin there.
+rm -f up.*
+for i in 0 1 2; do
+  node $i --grace 3s --wait 15s -- sh -c "trap '' TERM; : >'$work'/up.\$RANK.0; while :; do sleep 1; done"
+done
+for r in 0 1 2; do wait_for files_there up.$r.0; done
+kill -9 "${pids[0]}"
+end_of 0 2>/dev/null
+as=again node 0 --grace 3s --wait 15s -- true
+joined_twice() { [ "$(grep -c "has joined" "$1.out")" = 2 ]; }
+for i in 1 2; do wait_for joined_twice $i; done
+kill -TERM "${pids[again]}"
+ends 143 again 1 2
+nothing_left || die "left: $(job_processes)"
 echo OK

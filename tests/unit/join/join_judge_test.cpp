@@ -41,6 +41,16 @@ TEST_CASE("of two the newer one stays, whoever came first") {
   CHECK_FALSE(older.fence);
 }
 
+TEST_CASE("a silent one gives way, whatever the clocks of the nodes say") {
+  const JoinedNode old{hello(5, "a"), "10.0.0.1"};
+  const JoinJudgement judgement =
+      judge_join(hello(1, "b"), "10.0.0.2", {kJob, kPlaces, /*present_is_silent=*/true}, old);
+  CHECK_FALSE(judgement.refusal);
+  REQUIRE(judgement.fence);
+  CHECK(judgement.fence->final);
+  CHECK(judgement.say.find("the old one is silent") != std::string::npos);
+}
+
 TEST_CASE("who dials again replaces itself") {
   const JoinedNode same{hello(1, "a"), "10.0.0.1"};
   const JoinJudgement judgement = judge(hello(1, "a"), same);

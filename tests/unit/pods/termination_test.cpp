@@ -96,6 +96,7 @@ TEST_CASE("a report is never longer than Kubernetes keeps") {
   CHECK(seen["last_lines"].back() == report.last_lines.back());  // the newest stay
   report.reason.assign(10'000, '\xff');                          // each becomes three bytes
   report.node.assign(9'000, '"');                                // each becomes two
+  report.job.assign(9'000, 'j');
   report.last_lines.assign(100, std::string(5000, '\x01'));
   CHECK(parsed(report)["last_lines"].empty());
 }
