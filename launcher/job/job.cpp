@@ -113,7 +113,7 @@ void Job::arm_timer() {
 }
 
 void Job::wait_for_signal() {
-  signals_.async_wait([this](const asio::error_code& error, int signo) {
+  signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
     if (error) return;
     wait_for_signal();
     if (signo == SIGWINCH) return send_window();
@@ -122,7 +122,7 @@ void Job::wait_for_signal() {
     const bool leaves = ends && state_.only_writes();  // only unread output holds us: leave it
     feed(SignalReceived{signo});
     if (leaves) io_.stop();
-  });
+  }));
 }
 
 void Job::on_message(int agent, Message& message) {

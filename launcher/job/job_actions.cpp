@@ -113,7 +113,7 @@ void Job::perform(const SuspendSelf&) {
   const Clock::time_point until = Clock::now() + 500ms;
   // The ranks first: once we stand still, nothing of ours is sent.
   auto check = std::make_shared<std::function<void()>>();
-  *check = [this, until, weak = std::weak_ptr(check)] {
+  *check = life_.guard([this, until, weak = std::weak_ptr(check)] {
     bool sent = true;
     for (const auto& link : links_) sent = sent && link->unsent() == 0;
     if (!sent && Clock::now() < until) {
@@ -125,7 +125,7 @@ void Job::perform(const SuspendSelf&) {
     }
     ::kill(::getpid(), SIGSTOP);
     feed(Continued{});
-  };
+  });
   asio::post(io_, [check] { (*check)(); });
 }
 
@@ -180,10 +180,10 @@ void Job::perform(const Conclude& action) {
   if (request_.on_verdict)
     request_.on_verdict(verdict_json(verdict, words, job_id_text(identity_.id)));
   code_ = exit_code(verdict.cause);
-  control_.finish(*code_, [this] {
+  control_.finish(*code_, life_.guard([this] {
     drained_ = true;
     leave_when_over();
-  });
+  }));
   output_.finish();
 }
 

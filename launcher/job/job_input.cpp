@@ -15,7 +15,7 @@ void JobInput::start(const std::vector<int>& agents, int node) {
   if (ended_) return pass({}, true);
   if (!reader_) {
     reader_ = std::make_unique<InputReader>(fd_, [this](std::vector<std::byte> bytes, bool last) {
-      asio::post(io_, [this, bytes = std::move(bytes), last] { pass(bytes, last); });
+      asio::post(io_, life_.guard([this, bytes = std::move(bytes), last] { pass(bytes, last); }));
     });
   }
   allow();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "launcher/job/life.h"
 #include "launcher/logs/input_reader.h"
 #include "launcher/logs/input_window.h"
 #include "launcher/logs/log_policy.h"
@@ -38,6 +39,7 @@ class JobInput {
   Send send_;
   std::vector<int> agents_;  // that get it
   InputWindow window_;
+  Life life_;
   bool ended_ = false;
   std::unique_ptr<InputReader> reader_;
 };

@@ -11,6 +11,7 @@
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_input.h"
+#include "launcher/job/life.h"
 #include "launcher/job/master_finder.h"
 #include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
@@ -88,6 +89,7 @@ class Job {
   WakeTimer timer_;
   asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
+  Life life_;
   Redactor redactor_;
   std::string redacted_;  // of the Output that is being looked at
   OutputHub output_;

@@ -54,9 +54,9 @@ void MasterFinder::look() {
   const MasterSearch::State state = search_->look(Clock::now());
   if (state == MasterSearch::State::searching) {
     timer_.expires_at(search_->wake_at());
-    timer_.async_wait([this](const asio::error_code& error) {
+    timer_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (!error && search_) look();
-    });
+    }));
     return;
   }
   timer_.cancel();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/job/life.h"
 #include "launcher/job/master_search.h"
 #include "launcher/wire/messages.h"
 
@@ -49,6 +50,7 @@ class MasterFinder {
   void forget();
 
   asio::steady_timer timer_;
+  Life life_;
   Events events_;
   std::string question_, answer_;
   std::uint32_t number_ = 0;

@@ -45,7 +45,8 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
       book_(setup.placement.nodes.size()),
       waiting_(UINT64_MAX, false, SIZE_MAX),
       patience_(io),
-      queue_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }) {
+      queue_(setup.out_fd, setup.err_fd,
+             [this] { asio::post(io_, life_.guard([this] { on_change(); })); }) {
   if (policy_.fold && setup.placement.world_size() > 1) {
     for (const int stream : {1, 2})
       folds_[stream - 1].emplace(
@@ -53,8 +54,9 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
   }
   if (plan_.files_on_nodes || plan_.files.empty()) return;
   make_log_folders(plan_.files);
-  files_ = std::make_unique<RankFiles>(plan_.files, RankFiles::Begin::empty,
-                                       [this] { asio::post(io_, [this] { on_change(); }); });
+  files_ = std::make_unique<RankFiles>(plan_.files, RankFiles::Begin::empty, [this] {
+    asio::post(io_, life_.guard([this] { on_change(); }));
+  });
 }
 
 // Agents, names and times.
@@ -219,13 +221,13 @@ void OutputHub::arm_fold_timer() {
   if (!due) return;
   fold_armed_ = true;
   fold_timer_.expires_at(*due);
-  fold_timer_.async_wait([this](const asio::error_code& error) {
+  fold_timer_.async_wait(life_.guard([this](const asio::error_code& error) {
     if (error) return;
     fold_armed_ = false;
     for (auto& fold : folds_) fold->tick(Clock::now());
     push();
     arm_fold_timer();
-  });
+  }));
 }
 
 void OutputHub::say(std::string_view line) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/job/life.h"
 #include "launcher/job/output_plan.h"
 #include "launcher/logs/credit_book.h"
 #include "launcher/logs/last_lines.h"
@@ -130,6 +131,7 @@ class OutputHub {
   RelayOutput screens() { return {out_, err_}; }
 
   asio::io_context& io_;
+  Life life_;
   Events events_;
   LogPolicy policy_;
   std::string job_id_;

@@ -77,7 +77,7 @@ void OutputHub::leave_slow_reader() {
     for (std::size_t agent = 0; agent < agents_.size(); ++agent)
       events_.on_credit(static_cast<int>(agent), {0, true});
   }
-  asio::post(io_, [this] { on_change(); });
+  asio::post(io_, life_.guard([this] { on_change(); }));
 }
 
 void OutputHub::finish() {
@@ -85,12 +85,12 @@ void OutputHub::finish() {
   flush_last();
   if (files_ && first) {
     patience_.expires_after(kFilePatience);
-    patience_.async_wait([this](const asio::error_code& error) {
+    patience_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (error) return;
       out_of_patience_ = true;
       say("dslaunch: log files are incomplete: the disk does not answer");
       on_change();
-    });
+    }));
   }
   on_change();
 }

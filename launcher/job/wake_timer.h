@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/deadline.h"
+#include "launcher/job/life.h"
 
 namespace ds::launcher {
 
@@ -22,15 +23,16 @@ class WakeTimer {
     if (at == at_) return;
     at_ = at;
     timer_.expires_at(at);
-    timer_.async_wait([this](const asio::error_code& error) {
+    timer_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (error) return;
       at_.reset();
       on_due_();
-    });
+    }));
   }
   void cancel() { timer_.cancel(); }
 
  private:
+  Life life_;
   asio::steady_timer timer_;
   std::optional<Clock::time_point> at_;
   std::function<void()> on_due_;

@@ -197,7 +197,8 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
 
   /// Pings and heartbeats come far more often.
   [[nodiscard]] bool is_silent(const Place& place) const {
-    return Clock::now() - place.connection->last_heard() > options_.silence / 2;
+    const auto limit = std::max<Clock::duration>(options_.silence / 2, 2 * kJoinPingPeriod);
+    return Clock::now() - place.connection->last_heard() >= limit;
   }
 
   /// Its own older connection, or that of a node which a newer one replaces.
@@ -216,10 +217,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   /// A node whose agent was given up for its silence: what is sent to it leads nowhere. It dials
   /// again when it can.
   void forget_if_silent(Place& place) {
-    if (!place.connection) return;
-    const auto limit = std::min<Clock::duration>(
-        options_.silence, std::max<Clock::duration>(options_.silence / 2, 2 * kPingPeriod));
-    if (Clock::now() - place.connection->last_heard() < limit) return;
+    if (!place.connection || !is_silent(place)) return;
     by_connection_.erase(place.connection.get());
     place.connection->abandon();
     place.connection.reset();

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "launcher/hosts/fold_names.h"
+#include "launcher/job/life.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -30,9 +31,9 @@ class Gathering {
       : io_(io), server_(server), wish_(wish), timer_(io), signals_(io, SIGHUP, SIGINT, SIGTERM) {}
 
   Gathered run() {
-    signals_.async_wait([this](const asio::error_code& error, int signo) {
+    signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
       if (!error) end(kSignalBase + signo, fmt::format("stopped by signal {}", signo));
-    });
+    }));
     look();
     io_.restart();
     while (!done_) io_.run_one();
@@ -79,9 +80,9 @@ class Gathering {
       server_.tell(line);
     }
     timer_.expires_after(kLook);
-    timer_.async_wait([this](const asio::error_code& error) {
+    timer_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (!error) look();
-    });
+    }));
   }
 
   void end(int code, std::string reason) {
@@ -94,6 +95,7 @@ class Gathering {
   const GatherWish& wish_;
   asio::steady_timer timer_;
   asio::signal_set signals_;
+  Life life_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;
   Clock::time_point asked_ = started_;
