@@ -10,7 +10,7 @@
 cases_begin() {
   pods_need
   dir=$(mktemp -d)
-  trap 'pods_down; rm -rf "$dir"' EXIT
+  trap 'kill $(jobs -p) 2> /dev/null; wait; pods_down; rm -rf "$dir"' EXIT # no case goes on making pods
   pods_up "$dir/cluster" || exit 1
   token=$(printf '5e%.0s' $(seq 32))
 }
