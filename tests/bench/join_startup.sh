@@ -44,7 +44,7 @@ one_run() {
   done
   unshare --uts --mount sh ./pod 0 "$bin/dslaunch" "$nodes" &
   root=$!
-  sleep 6 # all of them look and find nothing
+  sleep 4 # all of them look and find nothing
   local start=${EPOCHREALTIME/./}
   echo "127.0.0.1 gpt-0.gpt.ns.svc.cluster.local" >records/gpt-0
   wait $root || { echo "FAILED: $(tail -n 5 0.out)"; exit 1; }

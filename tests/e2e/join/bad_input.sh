@@ -35,7 +35,7 @@ must_say bad "number 2"
 log=/nowhere/log refused 65 "/nowhere/log" -- true
 
 # A wrong secret: neither side goes on, each says why; the right one still joins.
-as=stranger DSLAUNCH_TOKEN=wrong node 1 --wait 3s -- true
+as=stranger DSLAUNCH_TOKEN=wrong node 1 --wait 1500ms -- true
 node 0 -- true
 wait_for said 0 "key"
 ends 69 stranger
@@ -46,7 +46,7 @@ node 1 -- true
 ends 0 0 1
 
 # Another job behind the same address is refused, and dials on: it may be ours in a moment.
-as=other node 1 --job-id theirs --wait 2s -- true
+as=other node 1 --job-id theirs --wait 1500ms -- true
 node 0 --job-id ours --wait 20s -- true
 wait_for said 0 "theirs"
 ends 69 other
@@ -68,7 +68,7 @@ node 2 -- true
 ends 0 0 new 2
 
 # A node is missing at the deadline: the root names it, and all end with 69.
-node 0 --wait 2s -- true
+node 0 --wait 1500ms -- true
 node 1 -- true
 ends 69 0 1
 must_say 0 "missing: $net.13"

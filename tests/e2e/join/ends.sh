@@ -60,12 +60,12 @@ ends 0 0 1 2
 for r in 0 1 2; do must_say 0 "[$r] rank $r epoch 1"; done
 
 # A root that never comes back: the joiners give up after --wait, and say why.
-start 2 --wait 2s
+start 2 --wait 1s
 kill -9 "${pids[0]}"
 end_of 0
 ends 69 1
-must_say 1 "no root within 2 s"
-has_report 1 '"exit_code":69' "no root within 2 s"
+must_say 1 "no root within 1 s"
+has_report 1 '"exit_code":69' "no root within 1 s"
 
 peers_of 2
 # 93 means "do not restart", everywhere.
