@@ -6,6 +6,26 @@
 
 namespace ds::launcher {
 
+namespace {
+
+class JoinChannel final : public Channel {
+ public:
+  explicit JoinChannel(std::shared_ptr<JoinLink> link) : link_(std::move(link)) {}
+  ~JoinChannel() override { link_->abandon(); }
+  JoinChannel(const JoinChannel&) = delete;
+  JoinChannel& operator=(const JoinChannel&) = delete;
+  void send(Bytes bytes) override { link_->send(std::move(bytes)); }
+  [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
+  void pause_reading(bool pause) override { link_->pause(pause); }
+  [[nodiscard]] std::string peer_address() const override { return link_->peer_address(); }
+  void close() override { link_->close(); }
+
+ private:
+  std::shared_ptr<JoinLink> link_;
+};
+
+}  // namespace
+
 void JoinLink::begin(std::shared_ptr<JoinConnection> connection, std::uint32_t session,
                      std::string address) {
   connection_ = std::move(connection);
@@ -73,6 +93,10 @@ void JoinLink::end(ChannelEnd how) {
   if (std::exchange(state_, State::ended) == State::ended) return;
   if (connection_) connection_->pause_reading(false);
   if (events_.on_end) events_.on_end(std::move(how));
+}
+
+std::unique_ptr<Channel> make_join_channel(std::shared_ptr<JoinLink> link) {
+  return std::make_unique<JoinChannel>(std::move(link));
 }
 
 }  // namespace ds::launcher

@@ -50,4 +50,7 @@ class JoinLink : public std::enable_shared_from_this<JoinLink> {
   bool closing_ = false;
 };
 
+/// Destroying it abandons the link.
+std::unique_ptr<Channel> make_join_channel(std::shared_ptr<JoinLink> link);
+
 }  // namespace ds::launcher

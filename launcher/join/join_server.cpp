@@ -2,6 +2,7 @@
 #include "launcher/join/join_server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "launcher/join/join_judge.h"
 #include "launcher/join/join_link.h"
 #include "launcher/join/join_listener.h"
+#include "launcher/join/join_strangers.h"
 
 namespace ds::launcher {
 
@@ -25,9 +27,14 @@ using asio::ip::tcp;
 using Connection = std::shared_ptr<JoinConnection>;
 
 constexpr std::chrono::seconds kLeaveLimit{2};
-/// Connections that have proven nothing yet; of more the oldest goes.
-constexpr std::size_t kMaxStrangers = 4096;
 constexpr std::size_t kMaxTold = 100;  // lines about refused ones
+
+/// A quarter of the descriptors: strangers must not take those that agents and files need.
+std::size_t max_strangers() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
+  return std::min<std::size_t>(limit.rlim_cur / 4, 4096);
+}
 
 std::string own_host_name() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -69,8 +76,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     listener_.reset();
     timer_.cancel();
     leave_.cancel();
-    for (const Connection& stranger : strangers_) stranger->abandon();
-    strangers_.clear();
+    strangers_.abandon();
     for (auto& [name, place] : places_)
       if (place.connection) place.connection->abandon();
   }
@@ -142,11 +148,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
                                    if (server && mine) server->on_end(mine, why, proven);
                                  }});
     *holder = connection;
-    if (strangers_.size() >= kMaxStrangers) {
-      strangers_.front()->abandon();
-      strangers_.erase(strangers_.begin());
-    }
-    strangers_.push_back(connection);
+    strangers_.add(connection);
     connection->start();
   }
 
@@ -170,8 +172,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void on_hello(const Connection& connection, JoinHello& hello) {
-    const auto stranger = std::find(strangers_.begin(), strangers_.end(), connection);
-    if (stranger == strangers_.end()) return;  // said twice
+    if (!strangers_.has(connection)) return;  // said twice
     const auto found = places_.find(hello.place);
     const auto& present = found == places_.end() ? std::nullopt : found->second.node;
     JoinJudgement judgement =
@@ -179,7 +180,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
                    {options_.job, options_.places, present && is_silent(found->second)}, present);
     if (!judgement.say.empty()) say_once(judgement.say);
     if (judgement.refusal) return refuse(connection, *judgement.refusal);
-    strangers_.erase(stranger);
+    strangers_.remove(connection);
     if (over_) {
       connection->send(*over_);
       return connection->close();
@@ -230,9 +231,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void on_end(const Connection& connection, const std::string& why, bool proven) {
-    const auto stranger = std::find(strangers_.begin(), strangers_.end(), connection);
-    if (stranger != strangers_.end()) {
-      strangers_.erase(stranger);
+    if (strangers_.remove(connection)) {
       if (!proven)
         say_once(
             fmt::format("a connection from {} was refused: {}", connection->peer_address(), why));
@@ -262,7 +261,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void leave_when_alone() {
-    if (!finished_ || !strangers_.empty()) return;  // a node may be dialling again just now
+    if (!finished_ || !strangers_.all().empty()) return;  // a node may be dialling again just now
     for (const auto& [name, place] : places_)
       if (place.connection) return;
     leave_.cancel();
@@ -305,7 +304,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   asio::steady_timer leave_;
   std::map<std::string, Place> places_;
   std::map<const JoinConnection*, Place*> by_connection_;
-  std::vector<Connection> strangers_;  // have not said who they are
+  JoinStrangers strangers_{max_strangers()};
   std::set<std::string> told_;
   std::optional<JoinOver> over_;
   std::function<void()> finished_;
@@ -314,31 +313,11 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   bool stopped_ = false;
 };
 
-namespace {
-
-class JoinChannel final : public Channel {
- public:
-  explicit JoinChannel(std::shared_ptr<JoinLink> link) : link_(std::move(link)) {}
-  ~JoinChannel() override { link_->abandon(); }
-  JoinChannel(const JoinChannel&) = delete;
-  JoinChannel& operator=(const JoinChannel&) = delete;
-  void send(Bytes bytes) override { link_->send(std::move(bytes)); }
-  [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
-  void pause_reading(bool pause) override { link_->pause(pause); }
-  [[nodiscard]] std::string peer_address() const override { return link_->peer_address(); }
-  void close() override { link_->close(); }
-
- private:
-  std::shared_ptr<JoinLink> link_;
-};
-
-}  // namespace
-
 class JoinServer::Joins final : public Transport {
  public:
   explicit Joins(JoinServer::Impl& impl) : impl_(impl) {}
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override {
-    return std::make_unique<JoinChannel>(impl_.open(host.name, std::move(events)));
+    return make_join_channel(impl_.open(host.name, std::move(events)));
   }
 
  private:
