@@ -13,6 +13,7 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/train_command.h"
+#include "launcher/job/verdict.h"
 #include "launcher/main/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
@@ -27,7 +28,9 @@ constexpr std::chrono::milliseconds kAgentsWait{60'000};
 /// Between Slurm's signal to the first node of a step and that to the last.
 constexpr std::chrono::milliseconds kSlurmTellsAll{1'000};
 
-void say(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
+void say(const std::string& text) {
+  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
+}
 
 /// All addresses of this machine; that by which Slurm reaches it, the agents know themselves.
 std::vector<RootAddress> root_addresses(std::uint16_t port) {

@@ -7,7 +7,8 @@ theirs=/usr/bin/mpirun.openmpi
 mkdir bin
 for name in mpirun mpiexec.hydra; do ln -s "$dslaunch" "bin/$name"; done
 hosts=(-host localhost:3)
-show='env | grep -E "^(OMPI_COMM_WORLD_|OMPI_UNIVERSE_SIZE|A=|B=)" | sort | tr "\n" " "; echo'
+# One write a line: Open MPI's own output cuts lines that come in pieces into each other.
+show='echo $(env | grep -E "^(OMPI_COMM_WORLD_|OMPI_UNIVERSE_SIZE|A=|B=)" | sort)'
 words=(-x A=1 -x 'B=two words' --mca pml ob1)
 
 both() { # both WHAT WORDS...: sorted standard output and the exit code are equal

@@ -32,7 +32,7 @@ offers "--hostfile = my_" "my_hosts "
 offers "--hostfile =" "*my_hosts *"
 offers "--wdir f" "folder "
 offers "--transport = l" "local "
-offers "--transport s" "ssh "
+offers "--transport ss" "ssh "
 offers "--detach = my_" "my_hosts "
 offers "--detach my." "my.toml "
 offers "-n 2 m" "my.toml my_hosts "
@@ -49,7 +49,7 @@ if command -v fish >/dev/null; then
   dslaunch completion fish >script.fish
   of_fish() { fish -N -c "source script.fish; complete -C 'dslaunch $1'" 2>&1 | cut -f 1 | tr '\n' ' '; }
   [ "$(of_fish 'att')" = "attach " ] || die "fish: att: $(of_fish att)"
-  [ "$(of_fish '--transport s')" = "ssh " ] || die "fish: --transport s: $(of_fish '--transport s')"
+  [ "$(of_fish '--transport ss')" = "ssh " ] || die "fish: --transport ss: $(of_fish '--transport ss')"
   [ "$(of_fish 'kill --signal US')" = "USR1 USR2 " ] || die "fish: kill --signal"
   [ "$(of_fish 'completion ')" = "bash fish zsh " ] || die "fish: completion"
 else
