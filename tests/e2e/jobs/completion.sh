@@ -38,7 +38,7 @@ offers "--detach my." "my.toml "
 offers "-n 2 m" "my.toml my_hosts "
 offers "completion " "bash fish zsh "
 offers "kill --signal US" "USR1 USR2 "
-offers "help k" "kill "
+offers "help ki" "kill "
 offers "-- tru" "*true *"
 detached -n 1 -- sleep 1000
 offers "kill ${id:0:3}" "$id "
