@@ -51,6 +51,7 @@ inline constexpr int kExitDoNotRestart = 93;
 inline constexpr int kExitDeadline = 124;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitSignalBase = 128;
 inline constexpr int kExitHungUp = 129;
 inline constexpr int kExitInterrupted = 130;
 inline constexpr int kExitTerminated = 143;

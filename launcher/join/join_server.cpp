@@ -86,12 +86,6 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     const auto found = places_.find(name);
     return found != places_.end() && found->second.node ? &*found->second.node : nullptr;
   }
-  [[nodiscard]] std::vector<std::string> missing() const {
-    std::vector<std::string> names;
-    for (const std::string& name : options_.places)
-      if (!places_.at(name).node) names.push_back(name);
-    return names;
-  }
 
   std::shared_ptr<JoinLink> open(const std::string& name, ChannelEvents events) {
     auto link = std::make_shared<JoinLink>(io_, name, std::move(events));
@@ -332,7 +326,6 @@ JoinServer::JoinServer(asio::io_context& io, JoinServerOptions options, JoinServ
 JoinServer::~JoinServer() { impl_->stop(); }
 std::uint16_t JoinServer::port() const { return impl_->port(); }
 const JoinedNode* JoinServer::node(const std::string& place) const { return impl_->node(place); }
-std::vector<std::string> JoinServer::missing() const { return impl_->missing(); }
 Transport& JoinServer::transport() { return *transport_; }
 void JoinServer::tell(const std::string& news) { impl_->tell(news); }
 void JoinServer::finish(const JoinOver& over, std::function<void()> done) {

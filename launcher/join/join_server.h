@@ -54,7 +54,6 @@ class JoinServer {
   [[nodiscard]] std::uint16_t port() const;
   /// Null while nobody fills that place.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
-  [[nodiscard]] std::vector<std::string> missing() const;
   /// A channel to host H begins when the place H.name is filled. Lives no longer than the server.
   [[nodiscard]] Transport& transport();
   /// To every node that waits: how far we are.

@@ -25,7 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSignalBase = 128;
 /// After a connection that came to nothing: a wrong key, another job, a root that has just ended.
 constexpr std::chrono::milliseconds kRetry = 500ms;
 /// More output than this waiting for the wire: the agent waits too.
@@ -122,7 +121,7 @@ class Joiner {
   void retry(std::string problem, std::chrono::milliseconds pause) {
     problem_ = std::move(problem);
     if (code_) return;
-    if (leaving_) return finish(kSignalBase + *leaving_);
+    if (leaving_) return finish(contract::kExitSignalBase + *leaving_);
     timer_.expires_after(pause);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error) dial();
@@ -232,7 +231,7 @@ class Joiner {
 
   void leave() {
     agent_.abandon();
-    finish(kSignalBase + *leaving_);
+    finish(contract::kExitSignalBase + *leaving_);
   }
 
   void finish(int code) {

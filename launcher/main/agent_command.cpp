@@ -5,15 +5,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "engine/base/error.h"
 #include "launcher/agent/guard.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/cli/redact.h"
-#include "launcher/job/verdict.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
 #include "launcher/main/job_parts.h"
@@ -22,10 +19,10 @@
 #include "launcher/pods/pod_words.h"
 #include "launcher/pods/termination_log.h"
 #include "launcher/pods/termination_report.h"
+#include "launcher/routes/await_hosts.h"
 #include "launcher/slurm/step_agent.h"
 #include "launcher/sources/peers.h"
 #include "launcher/sources/world.h"
-#include "launcher/transport/ssh_files.h"
 #include "runner/contract.h"
 
 namespace ds::launcher {
@@ -50,16 +47,12 @@ TERM to any node ends the job on all of them. Where this is the first process of
 also reaps what its ranks leave behind. The options of dslaunch about what ranks get, how a job
 ends, output and MASTER_ADDR may be given too, and count at the root.)";
 
-void say(std::string_view text) {
-  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
-}
-
 /// Remembers the last line: why a node that heard no verdict ended.
 class Speaker {
  public:
   void operator()(std::string_view text) {
     last_ = text;
-    say(text);
+    say_line(text);
   }
   [[nodiscard]] const std::string& last() const { return last_; }
 
@@ -68,20 +61,14 @@ class Speaker {
 };
 
 void leave_report(TerminationLog& log, const std::string& report) {
-  if (const auto problem = log.write(report)) say(*problem);
-}
-
-FoundJoinKey key_of_job(const PodOptions& pods) {
-  FoundJoinKey found = find_join_key(pods.key_file, local_user().home, own_variable);
-  hide_join_token();
-  return found;
+  if (const auto problem = log.write(report)) say_line(*problem);
 }
 
 int run_joining(const Options& options, const Peers& peers, TerminationLog& log) {
   const PodOptions& pods = options.pods;
   Speaker speaker;
   JoinerSetup setup;
-  setup.key = key_of_job(pods).key;
+  setup.key = key_of_job(pods);
   setup.job = pods.job_id.value_or(peers.job);
   setup.place = peers.names[static_cast<std::size_t>(peers.index)];
   const RootWord root = root_of(pods, peers);
@@ -104,7 +91,7 @@ int run_root(const Options& options, const Peers& peers, TerminationLog& log) {
   JobEnvironment environment = job_environment(options.env, given, own);
   std::vector<Program> programs = programs_of(options, own);
   JoinedJobSetup setup = joined_setup(options, peers);
-  setup.key = key_of_job(options.pods).key;
+  setup.key = key_of_job(options.pods);
   setup.bind_address = listening_address(peers);
   setup.own_place = peers.names.front();
   setup.on_report = [&log](const std::string& report) { leave_report(log, report); };
@@ -113,9 +100,9 @@ int run_root(const Options& options, const Peers& peers, TerminationLog& log) {
 
 int run_node(const Options& options, TerminationLog& log) {
   const Peers peers = find_peers(this_world(), peer_wish(options.pods));
-  say(peers.line);
-  if (own_variable("KUBERNETES_SERVICE_HOST"))
-    if (const auto advice = grace_advice(options.failure.grace)) say(*advice);
+  say_line(peers.line);
+  if (in_pod())
+    if (const auto advice = grace_advice(options.failure.grace)) say_line(*advice);
   const bool is_root = peers.index == 0 && !options.pods.root;
   return is_root ? run_root(options, peers, log) : run_joining(options, peers, log);
 }
@@ -125,7 +112,7 @@ int run_joined(const Options& options) {
   try {
     const int code = run_node(options, log);
     if (code != 0 || options.pods.on_success == AfterSuccess::exit) return code;
-    say("the job has ended well; this node stays until TERM (--on-success idle)");
+    say_line("the job has ended well; this node stays until TERM (--on-success idle)");
     wait_for_end_signal();
     return 0;
   } catch (const Error& error) {

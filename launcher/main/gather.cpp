@@ -23,7 +23,6 @@ constexpr auto kLook = 50ms;  // between two looks at who is here
 constexpr auto kAsk = 1s;     // between two questions whether to give up
 constexpr auto kSayEvery = 10s;
 constexpr auto kLookAhead = 5s;  // of a line, to find out what it says: a look-up takes as long
-constexpr int kSignalBase = 128;
 
 class Gathering {
  public:
@@ -32,7 +31,8 @@ class Gathering {
 
   Gathered run() {
     signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
-      if (!error) end(kSignalBase + signo, fmt::format("stopped by signal {}", signo));
+      if (!error)
+        end(contract::kExitSignalBase + signo, fmt::format("stopped by signal {}", signo));
     }));
     look();
     io_.restart();

@@ -6,6 +6,7 @@
 
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/train_command.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
@@ -41,7 +42,9 @@ JobEnvironment job_environment(const EnvOptions& options, const std::vector<Name
   return environment;
 }
 
-void say_line(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
+void say_line(std::string_view text) {
+  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
+}
 
 void say_warning(const std::string& text) { say_line("warning: " + text); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/cli/env_file.h"
@@ -18,8 +19,8 @@ std::vector<Program> programs_of(const Options& options, const EnvList& own);
 JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
                                const EnvList& own);
 
-/// Lines on standard error.
-void say_line(const std::string& text);
+/// Lines on standard error, printable: nodes and other programs have said parts of them.
+void say_line(std::string_view text);
 void say_warning(const std::string& text);
 
 }  // namespace ds::launcher

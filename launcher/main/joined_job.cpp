@@ -9,7 +9,6 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <csignal>
-#include <cstdio>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -20,6 +19,7 @@
 #include "launcher/job/verdict.h"
 #include "launcher/main/check_config.h"
 #include "launcher/main/gather.h"
+#include "launcher/main/job_parts.h"
 #include "launcher/main/job_request.h"
 #include "launcher/main/missing_stages.h"
 #include "launcher/pods/stop_wishes.h"
@@ -34,11 +34,6 @@ namespace {
 
 constexpr std::chrono::seconds kEndsWithin{2};
 constexpr std::chrono::milliseconds kLook{20};
-constexpr int kSignalBase = 128;
-
-void print_line(const std::string& text) {
-  std::fputs(("dslaunch: " + text + "\n").c_str(), stderr);
-}
 
 /// One job over joins, from listening to the last word.
 class JoinedJob {
@@ -86,7 +81,7 @@ class JoinedJob {
     if (background_ != nullptr && background_->terminal.on_say) {
       background_->terminal.on_say("dslaunch: " + printable(text));
     } else {
-      print_line(printable(text));  // nodes have said parts of it
+      say_line(text);
     }
   }
 
@@ -198,7 +193,9 @@ class JoinedJob {
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     io_.restart();
     io_.poll();
-    if (told_) return finish(kSignalBase + *told_, fmt::format("stopped by signal {}", *told_));
+    if (told_)
+      return finish(contract::kExitSignalBase + *told_,
+                    fmt::format("stopped by signal {}", *told_));
     const int code = run_job(io_, std::move(request));
     return finish(code, verdict);
   }

@@ -2,12 +2,12 @@
 #include "launcher/main/pod_job.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/join/join_key.h"
+#include "launcher/main/job_parts.h"
 #include "launcher/pods/pod_words.h"
 #include "launcher/pods/termination_log.h"
 #include "launcher/pods/termination_report.h"
@@ -16,11 +16,11 @@
 
 namespace ds::launcher {
 
-namespace {
-
-void say(const std::string& text) { std::fputs(("dslaunch: " + text + "\n").c_str(), stderr); }
-
-}  // namespace
+JoinKey key_of_job(const PodOptions& pods) {
+  const FoundJoinKey found = find_join_key(pods.key_file, local_user().home, own_variable);
+  hide_join_token();
+  return found.key;
+}
 
 JoinedJobSetup joined_setup(const Options& options, const Peers& peers) {
   JoinedJobSetup setup;
@@ -42,14 +42,12 @@ JoinedJobSetup joined_setup(const Options& options, const Peers& peers) {
 
 int run_k8s_job(const Options& options, std::vector<Program> programs, JobEnvironment environment) {
   const Peers peers = peers_of_launcher(options.pods, this_world());
-  say(peers.line);
+  say_line(peers.line);
   TerminationLog log(options.pods.termination_log);
   JoinedJobSetup setup = joined_setup(options, peers);
-  const FoundJoinKey found = find_join_key(options.pods.key_file, local_user().home, own_variable);
-  hide_join_token();
-  setup.key = found.key;
+  setup.key = key_of_job(options.pods);
   setup.on_report = [&log](const std::string& report) {
-    if (const auto problem = log.write(report)) say(*problem);
+    if (const auto problem = log.write(report)) say_line(*problem);
   };
   return run_joined_job(options, setup, std::move(programs), std::move(environment));
 }

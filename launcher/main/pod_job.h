@@ -10,6 +10,11 @@
 
 namespace ds::launcher {
 
+/// What the options, the environment or a mounted file have (find_join_key); the token then is gone
+/// from this process's environment.
+/// Errors:  Error{config}.
+JoinKey key_of_job(const PodOptions& pods);
+
 /// All but the key and what belongs to this process alone.
 JoinedJobSetup joined_setup(const Options& options, const Peers& peers);
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -13,7 +12,7 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/train_command.h"
-#include "launcher/job/verdict.h"
+#include "launcher/main/job_parts.h"
 #include "launcher/main/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
@@ -27,10 +26,6 @@ namespace {
 constexpr std::chrono::milliseconds kAgentsWait{60'000};
 /// Between Slurm's signal to the first node of a step and that to the last.
 constexpr std::chrono::milliseconds kSlurmTellsAll{1'000};
-
-void say(const std::string& text) {
-  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
-}
 
 /// All addresses of this machine; that by which Slurm reaches it, the agents know themselves.
 std::vector<RootAddress> root_addresses(std::uint16_t port) {
@@ -95,7 +90,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
                         .wait = kAgentsWait,
                         .silence = options.failure.node_timeout};
     steps = std::make_unique<AgentSteps>(
-        io, AgentStepsSetup{.commands = commands, .input = join_lines(join), .say = say});
+        io, AgentStepsSetup{.commands = commands, .input = join_lines(join), .say = say_line});
   };
   setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
   setup.decide_after = kSlurmTellsAll;

@@ -8,7 +8,8 @@
 namespace ds::launcher {
 
 std::optional<Allocation> allocation_as_hosts(const Options& options) {
-  if (options.hosts.part) return std::nullopt;
+  // Looked at first: elsewhere the lists need not be read again.
+  if (options.hosts.part || !in_allocation(own_variable)) return std::nullopt;
   const std::optional<NodeList> list = found_list(options);
   if (!list || !list->slurm) return std::nullopt;
   return find_allocation(own_variable);

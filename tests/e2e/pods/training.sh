@@ -6,11 +6,11 @@ set -u
 count=${1:-2}
 cases_begin
 export DSLAUNCH_CUDA_PLUGIN=none
-mkdir "$dir/work"
-cp "$DS_SOURCE/README.md" "$dir/work/"
-mkdir "$dir/work/configs"
-cp "$DS_SOURCE/configs/tiny.toml" "$dir/work/configs/"
-"$DS_BIN/dslaunch" --host "localhost:$count" "$dir/work/configs/tiny.toml" "log.dir=$dir/one_machine" > "$dir/one_machine.out" 2>&1 ||
+mkdir "$dir/data"
+cp "$DS_SOURCE/README.md" "$dir/data/"
+mkdir "$dir/data/configs"
+cp "$DS_SOURCE/configs/tiny.toml" "$dir/data/configs/"
+"$DS_BIN/dslaunch" --host "localhost:$count" "$dir/data/configs/tiny.toml" "log.dir=$dir/one_machine" > "$dir/one_machine.out" 2>&1 ||
   { echo "FAIL: on one machine: $(cat "$dir/one_machine.out")"; exit 1; }
 facts() { sed -nE 's/^ *("(train_loss|weights_hash|world_size|steps)": .*[^,]),?$/\1/p' "$1/summary.json" 2> /dev/null; }
 [ "$(facts "$dir/one_machine" | wc -l)" = 4 ] || { echo "FAIL: the run on one machine has no results"; exit 1; }
@@ -19,7 +19,7 @@ train_in() {
   local i
   mkdir -m 777 "$dir/run.$job"
   for ((i = count - 1; i >= 0; i--)); do # the root comes last
-    agent "$1" "$i" "$count" "${@:2}" --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/work" --mount /runs="$dir/run.$job" -- \
+    agent "$1" "$i" "$count" "${@:2}" --env DSLAUNCH_CUDA_PLUGIN=none --mount /data="$dir/data" --mount /runs="$dir/run.$job" -- \
       /data/configs/tiny.toml log.dir=/runs/run
   done
   for ((i = 0; i < count; i++)); do want_code "$job.$i" 0 100; done

@@ -4,10 +4,9 @@
 set -u
 steps=${1:-20}
 source "$(dirname "$0")/cluster.sh"
+source "$(dirname "$0")/in_allocations.sh"
 start_cluster
-export DSLAUNCH=$dslaunch
 words=(configs/quickstart.toml train.steps="$steps" schedule.warmup=5 log.every=1)
-job_is_gone() { [ -z "$(squeue -h -t PD,R,CG,S -j "$1" 2> /dev/null)" ]; }
 losses() { grep -o '"loss":[0-9.e-]*' "$1/metrics.jsonl"; }
 
 cd "$DS_SOURCE" || exit 1
