@@ -2,7 +2,7 @@
 # What goes wrong with jobs inside of real allocations: scancel, a node that is lost, bad input.
 set -u
 source "$(dirname "$0")/cluster.sh"
-source "$(dirname "$0")/in_allocations.sh"
+source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
 start_cluster
 
 # scancel is one decision: every rank gets TERM and may finish what it does; nothing is left.

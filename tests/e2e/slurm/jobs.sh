@@ -3,7 +3,7 @@
 # heterogeneous job, spares, the end of the time, the training.
 set -u
 source "$(dirname "$0")/cluster.sh"
-source "$(dirname "$0")/in_allocations.sh"
+source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
 start_cluster
 
 # salloc from a machine that is no node: unequal tasks are the slots.

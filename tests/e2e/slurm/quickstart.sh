@@ -4,7 +4,7 @@
 set -u
 steps=${1:-20}
 source "$(dirname "$0")/cluster.sh"
-source "$(dirname "$0")/in_allocations.sh"
+source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
 start_cluster
 words=(configs/quickstart.toml train.steps="$steps" schedule.warmup=5 log.every=1)
 losses() { grep -o '"loss":[0-9.e-]*' "$1/metrics.jsonl"; }
