@@ -164,6 +164,7 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
       return entry.value;
     case KeyKind::path:
       if (text == nullptr) wrong(key, entry, "put the path in quotes");
+      if (is_choice(key, entry.value)) return entry.value;
       return {absolute_path(*text, entry.base_dir)};
     case KeyKind::globs:
     case KeyKind::folders:
@@ -202,7 +203,7 @@ std::string describe_range(const Key& key) {
     case KeyKind::text:
       return "a string";
     case KeyKind::path:
-      return "a path";
+      return "a path" + or_words(key);
     case KeyKind::globs:
       return "file patterns";
     case KeyKind::validation:

@@ -51,13 +51,13 @@ ConfigValue give_word(E field, std::string_view words) {
   return {std::string(split_words(words)[static_cast<std::size_t>(field)])};
 }
 
-/// A number, or the word "auto" for the value `automatic`.
+/// A number, or a word (most often "auto") for the value `automatic`.
 inline void take_or_auto(std::int64_t& field, std::int64_t automatic, const ConfigValue& value) {
   const auto* number = std::get_if<std::int64_t>(&value.held);
   field = number == nullptr ? automatic : *number;
 }
-inline ConfigValue give_or_auto(std::int64_t field, std::int64_t automatic) {
-  return field == automatic ? ConfigValue{std::string("auto")} : ConfigValue{field};
+inline ConfigValue give_or_word(std::int64_t field, std::int64_t special, const char* word) {
+  return field == special ? ConfigValue{std::string(word)} : ConfigValue{field};
 }
 
 }  // namespace ds::key_access
@@ -71,8 +71,11 @@ inline ConfigValue give_or_auto(std::int64_t field, std::int64_t automatic) {
     key_access::take_word(config.path, words, value); \
   },                                                  \
       [](const TrainConfig& config) { return key_access::give_word(config.path, words); }
-#define DS_OR_AUTO(path, automatic)                          \
-  [](TrainConfig& config, const ConfigValue& value) {        \
-    key_access::take_or_auto(config.path, automatic, value); \
-  },                                                         \
-      [](const TrainConfig& config) { return key_access::give_or_auto(config.path, automatic); }
+#define DS_OR_WORD(path, special, word)                              \
+  [](TrainConfig& config, const ConfigValue& value) {                \
+    key_access::take_or_auto(config.path, special, value);           \
+  },                                                                 \
+      [](const TrainConfig& config) {                                \
+        return key_access::give_or_word(config.path, special, word); \
+      }
+#define DS_OR_AUTO(path, automatic) DS_OR_WORD(path, automatic, "auto")

@@ -10,13 +10,13 @@ namespace {
 
 std::vector<Key> joined_tables() {
   std::vector<Key> keys;
-  for (const std::span<const Key> table : {model_keys(), optim_keys(), memory_keys(), run_keys()}) {
+  for (const std::span<const Key> table : {model_keys(), optim_keys(), memory_keys(), checkpoint_keys(), run_keys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;
 }
 
-constexpr std::array<std::string_view, 19> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 18> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.no_decay",
                                                      "optimizer.bias_correction",
@@ -25,7 +25,6 @@ constexpr std::array<std::string_view, 19> kReserved{"model.rope_scaling",
                                                      "optimizer.onebit_lamb",
                                                      "optimizer.muon",
                                                      "precision.moments",
-                                                     "checkpoint",
                                                      "log.tensorboard",
                                                      "log.csv",
                                                      "log.jsonl",

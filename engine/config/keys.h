@@ -18,7 +18,7 @@ enum class KeyKind : std::uint8_t {
   number,
   choice,  // one word of `choices`
   text,
-  path,        // relative to the TOML file's folder
+  path,        // relative to the TOML file's folder; or a word of `choices`
   globs,       // one pattern or a list of them, relative as a path
   validation,  // globs, or a fraction
   betas,       // two numbers
@@ -43,10 +43,11 @@ struct Key {
 };
 
 std::span<const Key> all_keys();
-/// Its four parts.
+/// Its parts.
 std::span<const Key> model_keys();
 std::span<const Key> optim_keys();
 std::span<const Key> memory_keys();
+std::span<const Key> checkpoint_keys();
 std::span<const Key> run_keys();
 /// The key of that name, or null.
 const Key* find_key(std::string_view name);

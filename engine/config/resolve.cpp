@@ -154,6 +154,23 @@ void resolve_virtual_ranks(DeterminismConfig& determinism, const GivenKeys& give
   }
 }
 
+void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& given) {
+  const auto refuse = [&](std::string_view key, std::string_view why, std::string hint) {
+    return given.error({key}, fmt::format("{} {}", key, why), std::move(hint));
+  };
+  for (const auto& [key, is_set] : {std::pair{"checkpoint.every", checkpoint.every > 0},
+                                    std::pair{"checkpoint.minutes", checkpoint.minutes > 0}}) {
+    if (is_set && !checkpoint.saves())
+      throw refuse(key, "has no folder to save to",
+                   "write dir = \"checkpoints\" under [checkpoint]");
+  }
+  const bool names_path = checkpoint.resume != "auto" && checkpoint.resume != "never";
+  if (checkpoint.load == LoadWhat::weights && !names_path) {
+    throw refuse("checkpoint.load", "= \"weights\" does not say of which checkpoint",
+                 "name it: checkpoint.resume=PATH");
+  }
+}
+
 }  // namespace
 
 Error GivenKeys::error(std::initializer_list<std::string_view> keys, std::string_view what,
@@ -176,6 +193,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
   resolve_optim(config, given);
   resolve_memory(config, given);
+  resolve_checkpoint(config.checkpoint, given);
   if (!parse_planted_fault(config.debug.non_finite)) {
     throw given.error({"debug.non_finite"},
                       fmt::format("debug.non_finite = \"{}\" is neither steps nor steps:operation",

@@ -64,6 +64,28 @@ struct RunConfig {
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
 
+/// What resume = a path takes.
+enum class LoadWhat : std::uint8_t { all, weights };
+
+struct CheckpointConfig {
+  std::string dir;         // Empty: nothing is saved.
+  std::int64_t every = 0;  // Steps; 0 = not by steps.
+  double minutes = 0;      // 0 = not by time.
+  bool at_end = true;
+  bool on_signal = true;
+  std::int64_t keep = 3;         // 0 = all.
+  std::int64_t major_every = 0;  // 0 = none.
+  bool async = true;
+  std::int64_t rate = 0;  // Bytes a second of one rank; 0 = unlimited.
+  std::string resume = "auto";
+  LoadWhat load = LoadWhat::all;
+  friend bool operator==(const CheckpointConfig&, const CheckpointConfig&) = default;
+
+  [[nodiscard]] bool saves() const { return !dir.empty(); }
+  /// Whether saves come while training goes on.
+  [[nodiscard]] bool is_periodic() const { return saves() && (every > 0 || minutes > 0); }
+};
+
 struct SampleConfig {
   std::string prompt;
   std::int64_t tokens = 0;  // 0 = no sample.
@@ -120,6 +142,7 @@ struct TrainConfig {
   OffloadConfig offload;
   RecomputeConfig recompute;
   DeterminismConfig determinism;
+  CheckpointConfig checkpoint;
   RunConfig train;
   SampleConfig sample;
   LogConfig log;

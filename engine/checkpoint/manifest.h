@@ -1,0 +1,111 @@
+// What a checkpoint holds, as its manifest.json says it (docs/checkpoint.md). Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/optim/loss_scale.h"
+#include "engine/tensor/tensor.h"
+
+namespace ds {
+
+/// Grows when older readers would misread a checkpoint; they refuse newer ones.
+inline constexpr int kCheckpointVersion = 1;
+
+/// Names of a tensor's states. Readers leave out what they do not know.
+inline constexpr std::string_view kMaster = "master";    // fp32 weights; others are roundings of it
+inline constexpr std::string_view kMoment1 = "moment1";  // of Adam: m; of SGD: momentum
+inline constexpr std::string_view kMoment2 = "moment2";  // of Adam: v
+
+/// Bytes of a piece at most: readers take whole pieces, so that they verify all that they use.
+inline constexpr std::int64_t kPieceBytes = 8 << 20;
+
+/// A part of a logical tensor: by dimension, where it begins and how many it takes.
+struct Box {
+  std::vector<std::int64_t> offset{}, extent{};
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+/// Elements [first, first + elements) of a box, in its row-major order, dense and little-endian at
+/// byte `at` of a chunk file.
+struct Piece {
+  Box box{};
+  std::int64_t first = 0, elements = 0;
+  int chunk = 0;  // of Manifest::chunks
+  std::int64_t at = 0;
+  std::uint64_t checksum = 0;  // XXH3-64 of those bytes
+  int rank = -1;               // of StateClass::per_rank: whose; else -1
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// Who had it. sharded, replicated: the pieces cover the tensor once, whoever wrote them. per_rank:
+/// each rank has one of its own, which only the same rank of as large a world takes back.
+enum class StateClass : std::uint8_t { sharded, replicated, per_rank };
+
+struct StateEntry {
+  std::string name{};  // kMaster, ...
+  DType dtype = DType::f32;
+  StateClass held = StateClass::sharded;
+  std::vector<Piece> pieces{};  // by rank, box offset, first
+  friend bool operator==(const StateEntry&, const StateEntry&) = default;
+};
+
+struct TensorEntry {
+  std::string name{};                 // as ParamTensor::name
+  std::vector<std::int64_t> shape{};  // logical, unpadded
+  std::vector<StateEntry> states{};
+  friend bool operator==(const TensorEntry&, const TensorEntry&) = default;
+};
+
+struct ChunkFile {
+  std::string name{};      // in the checkpoint's folder
+  std::int64_t bytes = 0;  // of the file
+  friend bool operator==(const ChunkFile&, const ChunkFile&) = default;
+};
+
+/// Everything beside tensors that the next step depends on. Random numbers are keyed by seed, step
+/// and sample, so these are their whole state.
+struct TrainingState {
+  std::int64_t step = 0;         // finished steps
+  std::int64_t next_sample = 0;  // the first that no step has taken
+  std::int64_t seed = 0;
+  std::int64_t updates = 0, skipped = 0;  // where the schedule is; steps left out
+  double lr = 0;                          // of the last update; for people
+  LossScaleState loss_scale{};
+  friend bool operator==(const TrainingState&, const TrainingState&) = default;
+};
+
+/// What a run began from; empty path: from new weights.
+struct Origin {
+  std::string path{};
+  std::string load{};  // "all" or "weights"
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+struct Manifest {
+  int version = kCheckpointVersion;
+  TrainingState state{};
+  std::int64_t saved_ms = 0;  // since 1970
+  std::string program{};      // "dslaunch 0.1.0"
+  std::string build{};        // build_id()
+  int world_size = 1;         // of the ranks that saved
+  Origin origin{};
+  std::string arithmetic{};  // arithmetic_list(): lines "name = value"
+  std::string config{};      // the resolved config, as TOML
+  std::vector<ChunkFile> chunks{};
+  std::vector<TensorEntry> tensors{};  // in the model's order
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+
+/// One rank's chunk and its pieces, before rank 0 puts all parts together. `tensors` has only what
+/// this rank wrote, with Piece::chunk = 0.
+struct ChunkPart {
+  int rank = 0;
+  ChunkFile chunk{};
+  std::vector<TensorEntry> tensors{};
+  friend bool operator==(const ChunkPart&, const ChunkPart&) = default;
+};
+
+}  // namespace ds

@@ -1,0 +1,33 @@
+// Manifests and parts as text, and back. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/checkpoint/manifest.h"
+
+namespace ds {
+
+/// JSON, one line a piece; its last member, "checksum", is XXH3-128 of all bytes before that line.
+std::string manifest_text(const Manifest& manifest);
+
+/// Everything is checked: checksum, version, types, numbers in range, names without '/', no piece
+/// outside its box, its box outside its tensor, or its bytes outside its chunk.
+/// Errors: Error{config}: what is wrong, without the file's name (the caller adds it); a newer
+/// version says both versions and what to do.
+Manifest parse_manifest(std::string_view text);
+
+/// The same for one rank's part, which only the ranks of one save read.
+std::string part_text(const ChunkPart& part);
+ChunkPart parse_part(std::string_view text);
+
+/// `head` has tensors with states and without pieces. Gives it the chunks and the pieces of all
+/// parts. Errors: Error{system}: a tensor that the head does not know, a state that is not covered
+/// once (naming tensor, state and the first element that is missing or double).
+Manifest join_parts(Manifest head, const std::vector<ChunkPart>& parts);
+
+/// The first element of `state` that no piece covers, or that two cover, as text; empty: covered
+/// once. Of per_rank states: for each rank that has any.
+std::string uncovered(const TensorEntry& tensor, const StateEntry& state);
+
+}  // namespace ds
