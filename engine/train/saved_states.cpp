@@ -1,0 +1,72 @@
+// Tiles cut down to what the rank saves.
+#include "engine/train/saved_states.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/program/pack.h"
+
+namespace ds {
+namespace {
+
+SavedRange even_cut(const ParamGroup& group, const ShardSpec& spec) {
+  const std::int64_t leaves = group.elements / kLeaf;
+  const auto cut = [&](std::int64_t rank) { return leaves * rank / spec.world_size * kLeaf; };
+  return {cut(spec.rank), cut(spec.rank + 1)};
+}
+
+/// The upper halves of a master in two, for the tile that `saved` is of.
+void add_upper_halves(const ParamGroup& group, SavedTile& saved) {
+  const bool is_whole = group.weights != kNoValue;
+  saved.high = is_whole ? group.weights : group.slice;
+  saved.high_offset = is_whole ? saved.first : saved.first - group.state_first;
+}
+
+}  // namespace
+
+std::vector<SavedRange> saved_ranges(const Program& step, const ShardSpec& spec) {
+  std::vector<SavedRange> ranges;
+  for (const ParamGroup& group : step.groups) {
+    ranges.push_back(spec.stage == 0
+                         ? even_cut(group, spec)
+                         : SavedRange{group.state_first, group.state_first + group.state_elements});
+  }
+  return ranges;
+}
+
+std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec) {
+  const std::vector<SavedRange> ranges = saved_ranges(step, spec);
+  std::vector<SavedTile> saved;
+  std::int64_t at = 0;
+  for (std::size_t g = 0; g < step.groups.size(); ++g) {
+    const ParamGroup& group = step.groups[g];
+    for (const StateTile& tile : group.states) {
+      const std::int64_t first = std::max(tile.first, ranges[g].first);
+      const std::int64_t last = std::min(tile.first + tile.elements, ranges[g].last);
+      const std::array<ValueId, 3> states{tile.master, tile.moment1, tile.moment2};
+      for (int s = 0; first < last && s < std::ssize(states); ++s) {
+        const ValueId value = states[static_cast<std::size_t>(s)];
+        if (value == kNoValue) continue;
+        SavedTile& part = saved.emplace_back(SavedTile{.group = static_cast<int>(g),
+                                                       .state = s,
+                                                       .first = first,
+                                                       .elements = last - first,
+                                                       .value = value,
+                                                       .offset = first - tile.first});
+        if (step.value(value).dtype == DType::i16) add_upper_halves(group, part);
+        part.in_files = step.value(value).tier == Tier::nvme;
+        part.snapshot_at = at;
+        part.snapshot_bytes =
+            part.in_files ? 0 : round_up(part.elements * size_of(DType::f32), kPage);
+        at += part.snapshot_bytes;
+      }
+    }
+  }
+  return saved;
+}
+
+std::int64_t snapshot_bytes_of(const std::vector<SavedTile>& tiles) {
+  return tiles.empty() ? 0 : tiles.back().snapshot_at + tiles.back().snapshot_bytes;
+}
+
+}  // namespace ds

@@ -1,0 +1,178 @@
+// What the ranks of a job save: every element of every state once, and where it lies.
+#include "engine/train/saved_states.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <tuple>
+
+#include "engine/program/offload.h"
+#include "engine/program/slices.h"
+#include "unit/program/tiny.h"
+
+using namespace ds;        // NOLINT: the tests of one folder
+using namespace ds::test;  // NOLINT
+
+namespace {
+
+struct Form {
+  int stage = 0;
+  bool whole_tensors = false;
+  bool split_master = false;
+  Tier states = Tier::device;
+  bool odd = false;
+};
+
+ShardSpec spec_for(const Form& form, int rank, int world) {
+  ShardSpec spec = spec_of(rank, world, 4, 1,
+                           form.stage >= 2 ? ShardSpec::Order::step : ShardSpec::Order::boundary);
+  spec.stage = form.stage;
+  spec.whole_tensors = form.whole_tensors;
+  spec.update.split_master = form.split_master;
+  return spec;
+}
+
+Program step_of(const Form& form, const ShardSpec& spec) {
+  const DType act = form.split_master ? DType::bf16 : DType::f32;
+  Program step = shard(differentiate(tiny_forward(act)), spec);
+  return offload_states(std::move(step),
+                        {.states = form.states,
+                         .tile = 2 * kLeaf,
+                         .time = form.odd ? UpdateMoment::backward : UpdateMoment::after,
+                         .odd = form.odd});
+}
+
+std::vector<Form> forms() {
+  std::vector<Form> all;
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const bool tensors : {false, true}) {
+      for (const bool split : {false, true}) all.push_back({stage, tensors, split});
+      all.push_back({stage, tensors, false, Tier::host});
+      all.push_back({stage, tensors, false, Tier::nvme});
+      all.push_back({stage, tensors, false, Tier::host, true});
+    }
+  }
+  return all;
+}
+
+/// Adds [first, first + elements) to what was seen, which must be new.
+void see(std::set<std::int64_t>& seen, std::int64_t first, std::int64_t elements) {
+  for (std::int64_t leaf = first; leaf < first + elements; leaf += kLeaf)
+    CHECK(seen.insert(leaf).second);
+}
+
+}  // namespace
+
+TEST_CASE("the ranks' ranges cover every element of every group once") {
+  for (const Form& form : forms()) {
+    for (const int world : {1, 2, 3, 4}) {
+      CAPTURE(form.stage);
+      CAPTURE(world);
+      CAPTURE(form.whole_tensors);
+      std::vector<std::int64_t> ends;
+      std::vector<std::int64_t> lengths;
+      for (int rank = 0; rank < world; ++rank) {
+        const ShardSpec spec = spec_for(form, rank, world);
+        const Program step = step_of(form, spec);
+        const std::vector<SavedRange> ranges = saved_ranges(step, spec);
+        REQUIRE(ranges.size() == step.groups.size());
+        ends.resize(ranges.size(), 0);
+        for (std::size_t g = 0; g < ranges.size(); ++g) {
+          CHECK(ranges[g].first == ends[g]);
+          CHECK(ranges[g].last >= ranges[g].first);
+          CHECK(ranges[g].first % kLeaf == 0);
+          ends[g] = ranges[g].last;
+          if (rank + 1 == world) CHECK(ends[g] == step.groups[g].elements);
+          if (form.stage == 0) continue;
+          const std::vector<std::int64_t> cuts = cuts_of(step.groups[g], spec);
+          CHECK(ranges[g].first == cuts[static_cast<std::size_t>(rank)]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the ranks' tiles have every leaf of every state once") {
+  for (const Form& form : forms()) {
+    for (const int world : {1, 2, 3}) {
+      std::set<std::int64_t> seen[3];
+      std::int64_t all = 0;
+      for (int rank = 0; rank < world; ++rank) {
+        const ShardSpec spec = spec_for(form, rank, world);
+        const Program step = step_of(form, spec);
+        std::int64_t start = 0;  // of the group, one behind the other
+        std::vector<std::int64_t> starts;
+        for (const ParamGroup& group : step.groups) {
+          starts.push_back(start);
+          start += group.elements;
+        }
+        all = start;
+        for (const SavedTile& tile : saved_tiles(step, spec))
+          see(seen[tile.state], starts[static_cast<std::size_t>(tile.group)] + tile.first,
+              tile.elements);
+      }
+      for (const std::set<std::int64_t>& state : seen) CHECK(std::ssize(state) * kLeaf == all);
+    }
+  }
+}
+
+TEST_CASE("a tile lies inside its value, at the elements that it says") {
+  for (const Form& form : forms()) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const ShardSpec spec = spec_for(form, rank, 2);
+      const Program step = step_of(form, spec);
+      for (const SavedTile& tile : saved_tiles(step, spec)) {
+        const Value& value = step.value(tile.value);
+        CHECK(tile.in_files == (form.states == Tier::nvme));
+        CHECK(tile.offset >= 0);
+        CHECK(tile.offset + tile.elements <= value.shape.elements());
+        const bool halved = form.split_master && tile.state == 0;
+        CHECK((tile.high != kNoValue) == halved);
+        CHECK((value.dtype == DType::i16) == halved);
+        if (!halved) continue;
+        const Value& high = step.value(tile.high);
+        CHECK(high.dtype == DType::bf16);
+        CHECK(tile.high_offset + tile.elements <= high.shape.elements());
+        const ParamGroup& group = step.groups[static_cast<std::size_t>(tile.group)];
+        // The whole weights begin at element 0, a slice at the first that the rank has.
+        CHECK(tile.high_offset == tile.first - (group.weights != kNoValue ? 0 : group.state_first));
+      }
+    }
+  }
+}
+
+TEST_CASE("tiles lie in the snapshot one behind the other, in whole pages; those in files do not") {
+  for (const Form& form : forms()) {
+    const ShardSpec spec = spec_for(form, 1, 2);
+    const Program step = step_of(form, spec);
+    const std::vector<SavedTile> tiles = saved_tiles(step, spec);
+    std::int64_t at = 0;
+    for (const SavedTile& tile : tiles) {
+      CHECK(tile.snapshot_at == at);
+      CHECK(tile.snapshot_bytes % 4096 == 0);
+      CHECK(tile.snapshot_bytes == (tile.in_files ? 0 : tile.elements * 4));
+      at += tile.snapshot_bytes;
+    }
+    CHECK(snapshot_bytes_of(tiles) == at);
+    CHECK((at == 0) == (form.states == Tier::nvme));
+  }
+}
+
+TEST_CASE("two programs that take turns have the same tiles in different memory") {
+  Form form{.stage = 1, .states = Tier::host, .odd = true};
+  const ShardSpec spec = spec_for(form, 0, 2);
+  const Program odd = step_of(form, spec);
+  const Program even =
+      offload_states(shard(differentiate(tiny_forward()), spec),
+                     {.states = Tier::host, .tile = 2 * kLeaf, .time = UpdateMoment::backward});
+  const std::vector<SavedTile> a = saved_tiles(even, spec), b = saved_tiles(odd, spec);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto place = [](const SavedTile& t) {
+      return std::tuple(t.group, t.state, t.first, t.elements, t.offset, t.snapshot_at);
+    };
+    CHECK(place(a[i]) == place(b[i]));
+    CHECK(even.value(even.value(a[i].value).base).name !=
+          odd.value(odd.value(b[i].value).base).name);
+  }
+}
