@@ -41,6 +41,8 @@ const Key kRunKeys[] = {
      "The folder of the run.", DS_FIELD(log.dir)},
     {"log.every", K::integer, false, 1, kAny, "", "", "10",
      "Steps between lines of metrics.jsonl.", DS_FIELD(log.every)},
+    {"log.samples", K::flag, false, 0, 0, "", "", "false",
+     "Every rank writes samples-rankN.jsonl into the run's folder: which sequences of the data each step took (docs/run_folder.md).", DS_FIELD(log.samples)},
 
     {"device.backend", K::choice, false, 0, 0, "auto|cpu|cuda", "", "\"auto\"",
      "Where the arithmetic runs; auto: cuda where the plugin is there and sees a device.", DS_FIELD(device.backend)},

@@ -24,6 +24,7 @@ bool is_unset(const Key& key, const ConfigValue& value) {
 /// Of a key that is not arithmetic: whether ranks that differ in it issue different collectives.
 bool orders_messages(const Key& key) {
   if (key.arithmetic) return false;
+  if (key.name == "log.samples") return true;  // all ranks learn rank 0's folder
   constexpr std::string_view kSections[] = {"zero", "train", "sample", "recompute", "checkpoint"};
   constexpr std::string_view kOfOffload[] = {"device", "update", "tile"};
   if (std::ranges::find(kSections, section_of(key)) != std::end(kSections)) return true;

@@ -98,6 +98,7 @@ struct SampleConfig {
 struct LogConfig {
   std::string dir;          // Empty: a new folder runs/NAME-DATE-N in the working directory.
   std::int64_t every = 10;  // Steps.
+  bool samples = false;     // Each rank says which samples a step took.
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 

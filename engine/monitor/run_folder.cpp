@@ -5,15 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <vector>
 
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
 #include "engine/config/print.h"
+#include "engine/monitor/sample_ledger.h"
 
 namespace ds {
 namespace {
@@ -21,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxTries = 10000;
-constexpr std::array<const char*, 4> kOurFiles{"config.toml", "metrics.jsonl", "summary.json",
-                                               "sample.txt"};
+constexpr std::array<std::string_view, 4> kOurFiles{"config.toml", "metrics.jsonl", "summary.json",
+                                                    "sample.txt"};
 
 [[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("run folder {} cannot be made: {}", path, why),
@@ -54,12 +57,23 @@ std::string make_numbered(const std::string& prefix) {
   cannot_make(prefix, fmt::format("{} of them exist", kMaxTries));
 }
 
-/// Moves our files of an earlier run out of the way; returns where to, or nothing.
+/// Our files of an earlier run.
+std::vector<std::string> our_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code status;
+  for (const auto& entry : fs::directory_iterator(folder, status)) {
+    const std::string name = entry.path().filename();
+    if (std::ranges::find(kOurFiles, name) != kOurFiles.end() || is_ledger_name(name))
+      names.push_back(name);
+  }
+  return names;
+}
+
+/// Moves them out of the way; returns where to, or nothing.
 std::string move_earlier_run(const fs::path& folder) {
   std::string moved;
-  for (const char* name : kOurFiles) {
+  for (const std::string& name : our_files(folder)) {
     std::error_code status;
-    if (!fs::exists(folder / name, status)) continue;
     if (moved.empty()) moved = make_numbered(folder / "previous-");
     fs::rename(folder / name, fs::path(moved) / name, status);
     if (status) cannot_make(moved, status.message());

@@ -19,6 +19,7 @@
 #include "engine/plugin/choose_backend.h"
 #include "engine/plugin/plugin.h"
 #include "engine/train/build_id.h"
+#include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
 #include "engine/train/trainer.h"
@@ -92,10 +93,12 @@ double matrix_peak(Group& world, Backend& backend, Precision precision) {
 
 /// Runs the steps; returns whether all were run.
 bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               Trainer& trainer, Reporter* reporter) {
+               Trainer& trainer, Reporter* reporter, SampleLedger* ledger) {
   for (std::int64_t step = 1; step <= config.train.steps; ++step) {
     const bool wish_stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
     const StepReport report = trainer.step(wish_stop);
+    // Before anything of this step is saved: what a checkpoint counts is in the ledger.
+    if (ledger != nullptr) ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
     if (report.stop) return false;
     if (step == 2 && reporter != nullptr)
@@ -179,7 +182,11 @@ bool run_training(const JobRequest& request) {
                      world->size());
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
-  const bool complete = run_steps(config, request, backend, *world, trainer, reports);
+  const std::unique_ptr<SampleLedger> ledger =
+      config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(),
+                                       *world, Deadline::after(kGroupTimeout))
+                         : nullptr;
+  const bool complete = run_steps(config, request, backend, *world, trainer, reports, ledger.get());
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);

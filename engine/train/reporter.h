@@ -22,6 +22,8 @@ class Reporter {
   /// Makes the run folder. `started` is when the process began, for elapsed_s.
   Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started);
 
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
+
   void header(const Trainer& trainer, const DataSet& data, const std::string& device,
               int world_size);
   /// The matrix peak of all ranks together, FLOP/s. Call it after a logged step.

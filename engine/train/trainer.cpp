@@ -49,6 +49,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
                      static_cast<std::uint64_t>(config.train.seed), host_kernels_of(backend),
                      memory_->stream());
+  taken_.reserve(programs_.step.micro_batches.size() * offsets_.size());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
 
@@ -118,6 +119,7 @@ StepReport Trainer::step(bool wish_stop) {
 }
 
 void Trainer::load_batches() {
+  taken_.clear();
   for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
     const MicroBatch& place = program_->micro_batches[micro];
     auto* samples = place.samples == kNoValue
@@ -128,6 +130,7 @@ void Trainer::load_batches() {
           batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b));
       offsets_[b] = sampler_.offset(sample);
       if (samples != nullptr) samples[b] = sample;
+      taken_.push_back({place.virtual_rank, place.micro_step, sample, offsets_[b]});
     }
     load_batch(*executor_, *program_, micro, data_.train);
   }

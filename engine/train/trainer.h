@@ -15,6 +15,7 @@
 #include "engine/config/train_config.h"
 #include "engine/data/corpus.h"
 #include "engine/data/sampler.h"
+#include "engine/monitor/sample_ledger.h"
 #include "engine/optim/update_control.h"
 #include "engine/train/executor.h"
 #include "engine/train/programs.h"
@@ -48,6 +49,9 @@ class Trainer {
   /// Errors: Error{comm} when a rank is gone; Error{system} naming the first operation that made
   /// such numbers, and what it made.
   StepReport step(bool wish_stop);
+
+  /// What this rank took in the last step, micro-batch by micro-batch.
+  [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }
 
   /// Mean loss over fixed windows of the held-out data, the same bits at any world size; nothing
   /// without such data. Collective.
@@ -117,6 +121,7 @@ class Trainer {
   std::vector<std::byte> looked_at_;               // by host_copy()
   bool is_refused_ = false;                        // the step is not finite, and the job is to end
   std::vector<std::int64_t> offsets_;              // of one micro-batch's samples
+  std::vector<TakenSample> taken_;                 // in the last step
   std::vector<std::byte> words_;                   // all ranks' encoded control words
   std::vector<std::span<std::byte>> word_pieces_;  // of words_
   std::vector<ControlWord> decoded_;

@@ -1,0 +1,25 @@
+// One broadcast of a path.
+#include "engine/train/open_ledger.h"
+
+#include <limits.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "engine/base/error.h"
+
+namespace ds {
+
+std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, Group& world,
+                                          Deadline deadline) {
+  std::array<char, PATH_MAX> path{};
+  // Rank 0 has files in it: the name is no longer than the system allows.
+  DS_ASSERT(folder.size() < path.size());
+  std::ranges::copy(folder, path.begin());
+  world.about("folder of the run");
+  world.broadcast(std::as_writable_bytes(std::span(path)), 0, deadline);
+  return std::make_unique<SampleLedger>(path.data(), world.rank());
+}
+
+}  // namespace ds
