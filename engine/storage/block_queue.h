@@ -14,6 +14,9 @@ namespace ds {
 
 enum class Direction { read, write };
 
+/// low: where the disk's queue knows priorities, behind what others of the process want.
+enum class Urgency { normal, low };
+
 /// The files of one TileFiles, kept open by whoever may still use them.
 struct OpenFiles {
   std::vector<UniqueFd> files;

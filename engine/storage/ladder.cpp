@@ -12,7 +12,8 @@ namespace ds {
 
 Ladder::Ladder(const TileFilesSpec& spec, std::shared_ptr<const OpenFiles> files,
                const UringCalls& calls)
-    : spec_(spec), files_(std::move(files)) {
+    : spec_(spec), beside_spec_(spec), files_(std::move(files)) {
+  beside_spec_.depth = spec.beside_depth;
   if (spec_.engine == TileEngine::threads) {
     stay_with_threads();
     step_ = "threads with pread and pwrite, as configured";
@@ -37,9 +38,15 @@ bool Ladder::climb_to_uring(const UringCalls& calls, std::string& why_not) {
   if (!reads) return false;
   auto writes = make_uring_queue(files_, Direction::write, spec_.requests(), calls, why_not);
   if (!writes) return false;
+  std::unique_ptr<UringQueue> beside;
+  if (beside_spec_.depth > 0) {
+    beside = make_uring_queue(files_, Direction::read, beside_spec_.requests(), calls, why_not,
+                              Urgency::low);
+    if (!beside) return false;
+  }
   read_ring_ = reads.get();
   write_ring_ = writes.get();
-  make_lanes(std::move(reads), std::move(writes));
+  make_lanes(std::move(reads), std::move(writes), std::move(beside));
   try {
     try_page();
   } catch (const Error& error) {
@@ -52,12 +59,17 @@ bool Ladder::climb_to_uring(const UringCalls& calls, std::string& why_not) {
 }
 
 void Ladder::stay_with_threads() {
+  std::unique_ptr<BlockQueue> beside;
+  if (beside_spec_.depth > 0)
+    beside = make_thread_queue(files_, Direction::read, beside_spec_.requests(), Urgency::low);
   make_lanes(make_thread_queue(files_, Direction::read, spec_.requests()),
-             make_thread_queue(files_, Direction::write, spec_.requests()));
+             make_thread_queue(files_, Direction::write, spec_.requests()), std::move(beside));
 }
 
-void Ladder::make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes) {
-  const auto lane = [&](Direction direction, std::unique_ptr<BlockQueue> queue) {
+void Ladder::make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes,
+                        std::unique_ptr<BlockQueue> beside) {
+  const auto lane = [&](Direction direction, std::unique_ptr<BlockQueue> queue,
+                        const TileFilesSpec& spec) {
     const Stripes stripes{.files = static_cast<int>(spec_.folders.size()), .block = spec_.block};
     return std::make_unique<BlockLane>(
         BlockLane::Parts{.direction = direction,
@@ -65,10 +77,11 @@ void Ladder::make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<Block
                          .files = files_,
                          .queue = std::move(queue),
                          .checksums = spec_.checksum ? &checksums_ : nullptr},
-        spec_);
+        spec);
   };
-  reader_ = lane(Direction::read, std::move(reads));
-  writer_ = lane(Direction::write, std::move(writes));
+  reader_ = lane(Direction::read, std::move(reads), spec_);
+  writer_ = lane(Direction::write, std::move(writes), spec_);
+  beside_ = beside ? lane(Direction::read, std::move(beside), beside_spec_) : nullptr;
 }
 
 void Ladder::try_page() {
@@ -76,6 +89,7 @@ void Ladder::try_page() {
   alignas(kTileAlignment) std::array<std::byte, kTileAlignment> page{};
   writer_->run(0, page.data(), kTileAlignment);
   reader_->run(0, page.data(), kTileAlignment);
+  if (beside_) beside_->run(0, page.data(), kTileAlignment);
   checksums_.clear();
 }
 

@@ -8,8 +8,8 @@
 
 namespace ds {
 
-/// Two queues, one a direction, of one kind. The highest step that works is taken, and tried with
-/// one page each before it counts.
+/// Two queues, one a direction, and maybe one to read beside them, of one kind. The highest step
+/// that works is taken, and tried with one page each before it counts.
 class Ladder {
  public:
   /// Errors: Error{config} if `spec.engine` asks for io_uring and it cannot be had.
@@ -18,6 +18,8 @@ class Ladder {
 
   [[nodiscard]] BlockLane& reader() { return *reader_; }
   [[nodiscard]] BlockLane& writer() { return *writer_; }
+  /// Null without spec.beside_depth.
+  [[nodiscard]] BlockLane* beside() { return beside_.get(); }
   [[nodiscard]] Checksums& checksums() { return checksums_; }
   void register_memory(std::span<const std::span<std::byte>> arenas);
   /// "io_uring with registered buffers", or a lower step and why no higher one.
@@ -26,13 +28,14 @@ class Ladder {
  private:
   bool climb_to_uring(const UringCalls& calls, std::string& why_not);
   void stay_with_threads();
-  void make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes);
+  void make_lanes(std::unique_ptr<BlockQueue> reads, std::unique_ptr<BlockQueue> writes,
+                  std::unique_ptr<BlockQueue> beside);
   void try_page();
 
-  TileFilesSpec spec_;
+  TileFilesSpec spec_, beside_spec_;
   std::shared_ptr<const OpenFiles> files_;
   Checksums checksums_;
-  std::unique_ptr<BlockLane> reader_, writer_;
+  std::unique_ptr<BlockLane> reader_, writer_, beside_;
   UringQueue* read_ring_ = nullptr;  // owned by the lanes; null: threads
   UringQueue* write_ring_ = nullptr;
   std::string step_;

@@ -1,6 +1,8 @@
 // Workers and two bounded rings, what to do and what is done, under one lock.
 #include "engine/storage/thread_queue.h"
 
+#include <linux/ioprio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +43,7 @@ struct Order {
 struct Shared {
   std::shared_ptr<const OpenFiles> files;
   Direction direction;
+  Urgency urgency;
   Ring<Order> orders;
   Ring<BlockEnd> ends;
   int working = 0;
@@ -58,7 +61,14 @@ std::int64_t move_block(const Shared& shared, const Block& block) {
   return moved < 0 ? -errno : moved;
 }
 
+// Of this thread; where it is refused, a small depth alone keeps the others' way free.
+void lower_priority() {
+  constexpr int kLow = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7);
+  ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, kLow);
+}
+
 void work(const std::shared_ptr<Shared>& shared) {
+  if (shared->urgency == Urgency::low) lower_priority();
   std::unique_lock lock(shared->mutex);
   while (true) {
     shared->ordered.wait(lock, [&] { return shared->stop || !shared->orders.empty(); });
@@ -76,8 +86,9 @@ void work(const std::shared_ptr<Shared>& shared) {
 
 class ThreadQueue final : public BlockQueue {
  public:
-  ThreadQueue(std::shared_ptr<const OpenFiles> files, Direction direction, int depth)
-      : shared_(std::make_shared<Shared>(std::move(files), direction, Ring<Order>(depth),
+  ThreadQueue(std::shared_ptr<const OpenFiles> files, Direction direction, int depth,
+              Urgency urgency)
+      : shared_(std::make_shared<Shared>(std::move(files), direction, urgency, Ring<Order>(depth),
                                          Ring<BlockEnd>(depth))) {
     const std::size_t threads =
         std::min(static_cast<std::size_t>(depth), kThreadsAFolder * shared_->files->files.size());
@@ -124,8 +135,8 @@ class ThreadQueue final : public BlockQueue {
 }  // namespace
 
 std::unique_ptr<BlockQueue> make_thread_queue(std::shared_ptr<const OpenFiles> files,
-                                              Direction direction, int depth) {
-  return std::make_unique<ThreadQueue>(std::move(files), direction, depth);
+                                              Direction direction, int depth, Urgency urgency) {
+  return std::make_unique<ThreadQueue>(std::move(files), direction, depth, urgency);
 }
 
 }  // namespace ds

@@ -9,6 +9,7 @@ namespace ds {
 
 /// At most 8 threads a folder, so no more blocks are with the system at once.
 std::unique_ptr<BlockQueue> make_thread_queue(std::shared_ptr<const OpenFiles> files,
-                                              Direction direction, int depth);
+                                              Direction direction, int depth,
+                                              Urgency urgency = Urgency::normal);
 
 }  // namespace ds

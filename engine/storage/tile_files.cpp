@@ -17,7 +17,7 @@ bool is_aligned(std::int64_t number) { return number % kTileAlignment == 0; }
 void check_spec(const TileFilesSpec& spec) {
   DS_ASSERT(spec.bytes >= 0 && is_aligned(spec.bytes));
   DS_ASSERT(spec.block > 0 && is_aligned(spec.block));
-  DS_ASSERT(spec.depth > 0);
+  DS_ASSERT(spec.depth > 0 && spec.beside_depth >= 0);
   if (spec.folders.empty()) {
     throw Error(ErrorKind::config, "no folder for files is given", "name one on a fast local disk");
   }
@@ -39,6 +39,11 @@ class StripedFiles final : public TileFiles {
   void write(std::int64_t offset, std::span<const std::byte> from) override {
     // Blocks are of one kind for both directions; the writing lane only reads the memory.
     move(ladder_.writer(), offset, const_cast<std::byte*>(from.data()), from.size());
+  }
+
+  void read_beside(std::int64_t offset, std::span<std::byte> into) override {
+    DS_ASSERT(ladder_.beside() != nullptr, "opened without a beside_depth");
+    move(*ladder_.beside(), offset, into.data(), into.size());
   }
 
   void register_memory(std::span<std::byte> arena) override {

@@ -26,6 +26,7 @@ struct TileFilesSpec {
   TileEngine engine = TileEngine::automatic;
   std::int64_t block = 1 << 20;  // one request to the system; a multiple of kTileAlignment
   int depth = 32;                // requests under way at once, a folder and direction
+  int beside_depth = 0;          // the same, of read_beside(); 0: there is none
   bool checksum = true;
   int rank = 0;                                // for people
   std::string label;                           // what lies there, for people: "optimizer state"
@@ -45,7 +46,8 @@ struct DiskRates {
 
 /// Space on disks, all of it reserved, in files without a name: they vanish with the process,
 /// however it ends.
-/// Threads: one that reads and one that writes may work at the same time, on different bytes.
+/// Threads: one that reads, one that writes and one that reads beside may work at the same time, on
+///          different bytes.
 /// Memory:  nothing is allocated by a transfer of bytes that were transferred before.
 /// Errors:  Error{config} from `open`; later Error{system} (an I/O error, a tile that reads other
 ///          than it was written) and Error{deadline}. After one the object is only good to be
@@ -61,6 +63,10 @@ class TileFiles {
   virtual void read(std::int64_t offset, std::span<std::byte> into) = 0;
   /// Returns when the system has the bytes (a cache of the disk's own may still hold them).
   virtual void write(std::int64_t offset, std::span<const std::byte> from) = 0;
+  /// A third lane, for a thread that reads beside the other two, behind them in the disk's queue.
+  /// Its errors leave those as they are; after Error{deadline} it is not to be used again. Only
+  /// with a beside_depth.
+  virtual void read_beside(std::int64_t offset, std::span<std::byte> into) = 0;
 
   /// Offers memory that transfers will use; io_uring then registers it. Optional, before the first
   /// transfer, several times; the memory outlives the object. Refused registration is no error:

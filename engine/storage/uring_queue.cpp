@@ -2,6 +2,7 @@
 // while it is under way.
 #include "engine/storage/uring_queue.h"
 
+#include <linux/ioprio.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -18,11 +19,16 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kMaxRegistered = std::size_t{1} << 30;  // the kernel's limit a buffer
+constexpr std::uint16_t kLowPriority = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7);  // no right needed
 
 class KernelQueue final : public UringQueue {
  public:
-  KernelQueue(std::shared_ptr<const OpenFiles> files, Direction direction, const UringCalls& calls)
-      : files_(std::move(files)), direction_(direction), calls_(calls) {}
+  KernelQueue(std::shared_ptr<const OpenFiles> files, Direction direction, const UringCalls& calls,
+              Urgency urgency)
+      : files_(std::move(files)),
+        direction_(direction),
+        calls_(calls),
+        priority_(urgency == Urgency::low ? kLowPriority : std::uint16_t{0}) {}
 
   bool open(int depth) {
     if (!ring_.open(static_cast<unsigned>(depth), calls_)) return false;
@@ -64,6 +70,7 @@ class KernelQueue final : public UringQueue {
       order.flags = IOSQE_FIXED_FILE;
       order.fd = block.file;
     }
+    order.ioprio = priority_;
     order.off = static_cast<std::uint64_t>(block.offset);
     order.addr = reinterpret_cast<std::uint64_t>(block.memory);
     order.len = static_cast<std::uint32_t>(block.size);
@@ -126,6 +133,7 @@ class KernelQueue final : public UringQueue {
   std::shared_ptr<const OpenFiles> files_;
   Direction direction_;
   UringCalls calls_;
+  std::uint16_t priority_;
   UringRing ring_;
   bool files_registered_ = false;
   std::vector<iovec> buffers_;
@@ -135,8 +143,9 @@ class KernelQueue final : public UringQueue {
 
 std::unique_ptr<UringQueue> make_uring_queue(std::shared_ptr<const OpenFiles> files,
                                              Direction direction, int depth,
-                                             const UringCalls& calls, std::string& why_not) {
-  auto queue = std::make_unique<KernelQueue>(std::move(files), direction, calls);
+                                             const UringCalls& calls, std::string& why_not,
+                                             Urgency urgency) {
+  auto queue = std::make_unique<KernelQueue>(std::move(files), direction, calls, urgency);
   if (queue->open(depth)) return queue;
   const int error = errno;
   why_not = fmt::format("io_uring is refused: {}{}", std::generic_category().message(error),

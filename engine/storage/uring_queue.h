@@ -17,6 +17,7 @@ class UringQueue : public BlockQueue {
 /// Null, and `why_not` says why, where io_uring cannot be had.
 std::unique_ptr<UringQueue> make_uring_queue(std::shared_ptr<const OpenFiles> files,
                                              Direction direction, int depth,
-                                             const UringCalls& calls, std::string& why_not);
+                                             const UringCalls& calls, std::string& why_not,
+                                             Urgency urgency = Urgency::normal);
 
 }  // namespace ds
