@@ -1,6 +1,7 @@
 // The control word: explicit little-endian encoding, and the merge.
 #include "engine/comm/control_word.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -67,9 +68,12 @@ EncodedControlWord encode(const ControlWord& word) {
   out.put(word.tokens);
   out.put(word.wish_save ? 1U : 0U, 1);
   out.put(word.wish_stop ? 1U : 0U, 1);
+  out.put(word.save_written);
+  out.put(word.save_failed);
   out.put(word.lr);
   out.put(word.bias_correction1);
   out.put(word.bias_correction2);
+  out.put(word.save_over);
   out.done();
   return bytes;
 }
@@ -87,9 +91,12 @@ ControlWord decode_control_word(std::span<const std::byte, kControlWordBytes> by
                    .tokens = in.take_signed(),
                    .wish_save = in.take(1) != 0,
                    .wish_stop = in.take(1) != 0,
+                   .save_written = in.take_signed(),
+                   .save_failed = in.take_signed(),
                    .lr = in.take_double(),
                    .bias_correction1 = in.take_double(),
-                   .bias_correction2 = in.take_double()};
+                   .bias_correction2 = in.take_double(),
+                   .save_over = in.take_signed()};
   in.done();
   return word;
 }
@@ -97,8 +104,10 @@ ControlWord decode_control_word(std::span<const std::byte, kControlWordBytes> by
 StepDecision merge(std::span<const ControlWord> words) {
   DS_ASSERT(!words.empty());
   const ControlWord& first = words.front();
-  StepDecision decision{
-      .step = first.step, .lagging_rank = first.rank, .lowest_progress = first.progress};
+  StepDecision decision{.step = first.step,
+                        .save_written = first.save_written,
+                        .lagging_rank = first.rank,
+                        .lowest_progress = first.progress};
   ExactSum norm_squared, loss;
   for (const ControlWord& word : words) {
     if (word.step != first.step || word.epoch != first.epoch) {
@@ -114,6 +123,8 @@ StepDecision merge(std::span<const ControlWord> words) {
     decision.tokens += word.tokens;
     decision.save = decision.save || word.wish_save;
     decision.stop = decision.stop || word.wish_stop;
+    decision.save_written = std::min(decision.save_written, word.save_written);
+    decision.save_failed = std::max(decision.save_failed, word.save_failed);
     if (word.progress < decision.lowest_progress) {
       decision.lowest_progress = word.progress;
       decision.lagging_rank = word.rank;
@@ -122,6 +133,7 @@ StepDecision merge(std::span<const ControlWord> words) {
       decision.lr = word.lr;
       decision.bias_correction1 = word.bias_correction1;
       decision.bias_correction2 = word.bias_correction2;
+      decision.save_over = word.save_over;
     }
   }
   decision.norm = std::sqrt(norm_squared.rounded());

@@ -24,14 +24,18 @@ struct ControlWord {
   std::int64_t tokens = 0;      // target tokens
   bool wish_save = false;
   bool wish_stop = false;
+  // Numbers of saves, counted from 1 in one run: of the newest that this rank has written to its
+  // end, and of the newest that it could not write.
+  std::int64_t save_written = 0, save_failed = 0;
   // Of rank 0; the others' are ignored.
   double lr = 0;
   double bias_correction1 = 1;
   double bias_correction2 = 1;
+  std::int64_t save_over = 0;  // the newest save that is committed or given up
   friend bool operator==(const ControlWord&, const ControlWord&) = default;
 };
 
-inline constexpr std::size_t kControlWordBytes = 2 * (ExactSum::kWords * 8 + 1) + 4 + 8 * 8 + 2;
+inline constexpr std::size_t kControlWordBytes = 2 * (ExactSum::kWords * 8 + 1) + 4 + 11 * 8 + 2;
 using EncodedControlWord = std::array<std::byte, kControlWordBytes>;
 
 /// Little-endian, the same on every machine.
@@ -47,6 +51,9 @@ struct StepDecision {
   std::int64_t non_finite = 0;
   bool save = false;
   bool stop = false;
+  std::int64_t save_written = 0;  // every rank has written it
+  std::int64_t save_failed = 0;   // some rank could not write it
+  std::int64_t save_over = 0;
   double lr = 0;
   double bias_correction1 = 1;
   double bias_correction2 = 1;

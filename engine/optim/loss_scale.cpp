@@ -37,6 +37,11 @@ LossScaleState first_loss_scale(const PrecisionConfig& precision) {
           .hysteresis = config.hysteresis};
 }
 
+// A scale that never moved, of another precision or fixed, has no hysteresis.
+LossScaleState resumed_loss_scale(const PrecisionConfig& precision, const LossScaleState& saved) {
+  return is_dynamic(precision) && saved.hysteresis > 0 ? saved : first_loss_scale(precision);
+}
+
 LossScaleState next_loss_scale(const PrecisionConfig& precision, LossScaleState state,
                                bool overflow) {
   if (!is_dynamic(precision)) return state;

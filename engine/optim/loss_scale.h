@@ -20,6 +20,10 @@ struct LossScaleState {
 /// fp32 and bf16: 1, always. fp16: the fixed scale, or two to the init_power.
 LossScaleState first_loss_scale(const PrecisionConfig& precision);
 
+/// That of a run that goes on where `saved` was: a dynamic scale that was saved, else the first
+/// one.
+LossScaleState resumed_loss_scale(const PrecisionConfig& precision, const LossScaleState& saved);
+
 /// After a step whose gradients did (`overflow`) or did not overflow; an overflowed step is to be
 /// skipped. Dynamic: `hysteresis` overflows halve the scale, and every one after them, until
 /// `window` steps without overflow double it and restore the hysteresis.

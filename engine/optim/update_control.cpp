@@ -34,6 +34,12 @@ ScheduledNumbers UpdateControl::scheduled() const {
           .bias_correction2 = 1.0 - std::pow(now.beta2, t)};
 }
 
+void UpdateControl::resume(const State& state) {
+  scale_ = resumed_loss_scale(config_.precision, state.scale);
+  updates_ = state.updates;
+  skipped_ = state.skipped;
+}
+
 UpdateNumbers UpdateControl::finish_step(const GradientFacts& facts,
                                          const ScheduledNumbers& rank0) {
   const double whole = static_cast<double>(std::max<std::int64_t>(facts.tokens, 1)) * scale_.scale;

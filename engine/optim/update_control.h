@@ -57,6 +57,15 @@ class UpdateControl {
   /// abort the caller has refused facts that are not finite.
   UpdateNumbers finish_step(const GradientFacts& facts, const ScheduledNumbers& rank0);
 
+  /// Everything that steps change.
+  struct State {
+    LossScaleState scale{};
+    std::int64_t updates = 0, skipped = 0;
+  };
+  [[nodiscard]] State state() const { return {scale_, updates_, skipped_}; }
+  /// Goes on from there; the loss scale as resumed_loss_scale().
+  void resume(const State& state);
+
   [[nodiscard]] std::int64_t updates() const { return updates_; }
   [[nodiscard]] std::int64_t skipped() const { return skipped_; }
 

@@ -96,7 +96,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
                Trainer& trainer, Reporter* reporter, SampleLedger* ledger) {
   for (std::int64_t step = 1; step <= config.train.steps; ++step) {
     const bool wish_stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
-    const StepReport report = trainer.step(wish_stop);
+    const StepReport report = trainer.step({.stop = wish_stop});
     // Before anything of this step is saved: what a checkpoint counts is in the ledger.
     if (ledger != nullptr) ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
@@ -174,6 +174,7 @@ bool run_training(const JobRequest& request) {
   const JobGroups groups(config, request.rendezvous, backend, world.get(), *collectives);
   Trainer trainer(config, backend, groups.of_rank(), data);
   // Beyond this point all memory is taken.
+  trainer.begin();
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),

@@ -15,10 +15,9 @@ struct LaunchPlace {
   bool is_here = true;      // the rank runs on this machine, whose free memory counts
 };
 
-/// The config with every "auto" chosen for this rank. `device` is the job's, or the CPU where that is
-/// not on this machine.
-/// Errors: Error{config} when the plan of the node's ranks, all as large as this one, is more than
-/// the config or this machine allows; it names what would fit.
+/// The config with every "auto" chosen for this rank. `device` is the job's, or the CPU where that
+/// is not on this machine. Errors: Error{config} when the plan of the node's ranks, all as large as
+/// this one, is more than the config or this machine allows; it names what would fit.
 AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place,
                        const WorkspaceBytes& workspace, const Device& device);
 

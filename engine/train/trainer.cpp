@@ -17,6 +17,17 @@
 #include "engine/train/weights.h"
 
 namespace ds {
+namespace {
+
+std::string arithmetic_of(const TrainConfig& config, const Backend& backend, const DataSet& data) {
+  const std::string chip = backend.kernels->arithmetic();
+  return arithmetic_list(config,
+                         {.kernels = chip.empty() ? backend.device->description() : chip,
+                          .libraries = library_versions(),
+                          .data = data.train.identity() + "/" + data.validation.identity()});
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
                  const DataSet& data)
@@ -24,6 +35,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       backend_(backend),
       world_(*groups.world),
       data_(data),
+      arithmetic_(arithmetic_of(config, backend, data)),
       programs_(make_programs(config, world_.rank(), world_.size())),
       plan_(place_programs(programs_, workspace_of(*backend.kernels))),
       sampler_(data.train.size(), config.data.seq_len,
@@ -46,11 +58,46 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes));
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
-  initialise_weights(programs_.step, programs_.spec, *step_executor_, memory_->files(),
-                     static_cast<std::uint64_t>(config.train.seed), host_kernels_of(backend),
-                     memory_->stream());
   taken_.reserve(programs_.step.micro_batches.size() * offsets_.size());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
+}
+
+void Trainer::begin() {
+  NewWeights source(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
+                    memory_->stream());
+  load(source);
+}
+
+void Trainer::load(StateSource& source) {
+  DS_ASSERT(step_ == 0 && !is_odd_ && !update_is_due_, "states are filled before the first step");
+  fill_states(programs_.step, programs_.spec, *step_executor_, memory_->files(), source,
+              host_kernels_of(backend_), memory_->stream());
+}
+
+void Trainer::resume(const TrainingState& state) {
+  step_ = first_step_ = state.step;
+  first_sample_ = state.next_sample;
+  control_.resume({.scale = state.loss_scale, .updates = state.updates, .skipped = state.skipped});
+}
+
+TrainingState Trainer::state() const {
+  DS_ASSERT(!update_is_due_, "flush() comes first");
+  const UpdateControl::State control = control_.state();
+  return {.step = step_,
+          .next_sample = first_sample_ + (step_ - first_step_) * batch_.global(),
+          .seed = config_.train.seed,
+          .updates = control.updates,
+          .skipped = control.skipped,
+          .lr = decision_.lr,
+          .loss_scale = control.scale};
+}
+
+RankStates Trainer::states() {
+  DS_ASSERT(!update_is_due_, "flush() comes first");
+  return {.program = is_odd_ ? *programs_.odd : programs_.step,
+          .spec = programs_.spec,
+          .executor = is_odd_ ? *odd_executor_ : *step_executor_,
+          .memory = *memory_};
 }
 
 void Trainer::bind_all() {
@@ -81,18 +128,13 @@ void Trainer::bind_all() {
 
 void Trainer::agree() const {
   const Deadline deadline = Deadline::after(context_.comm_timeout);
-  const std::string chip = backend_.kernels->arithmetic();
-  const ArithmeticFacts facts{.kernels = chip.empty() ? backend_.device->description() : chip,
-                              .libraries = library_versions(),
-                              .data = data_.train.identity() + "/" + data_.validation.identity()};
   require_agreement(world_, "build", build_id(), deadline);
-  require_agreement(world_, "settings that decide bits", digest_of(arithmetic_list(config_, facts)),
-                    deadline);
+  require_agreement(world_, "settings that decide bits", digest_of(arithmetic_), deadline);
   require_agreement(world_, "training program", programs_.digest, deadline);
 }
 
-StepReport Trainer::step(bool wish_stop) {
-  wish_stop_ = wish_stop;
+StepReport Trainer::step(const StepWishes& wishes) {
+  wishes_ = wishes;
   choose_program();
   load_batches();
   const double scale = control_.loss_scale();
@@ -115,7 +157,11 @@ StepReport Trainer::step(bool wish_stop) {
           .skipped = control_.skipped(),
           .redone = redone_updates_,
           .tokens = decision_.tokens,
-          .stop = decision_.stop};
+          .stop = decision_.stop,
+          .save = decision_.save,
+          .save_written = decision_.save_written,
+          .save_failed = decision_.save_failed,
+          .save_over = decision_.save_over};
 }
 
 void Trainer::load_batches() {
@@ -127,7 +173,8 @@ void Trainer::load_batches() {
                         : static_cast<std::int64_t*>(executor_->tensor(place.samples).data);
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
       const std::int64_t sample =
-          batch_.sample(step_, place.micro_step, place.virtual_rank, static_cast<std::int64_t>(b));
+          first_sample_ + batch_.sample(step_ - first_step_, place.micro_step, place.virtual_rank,
+                                        static_cast<std::int64_t>(b));
       offsets_[b] = sampler_.offset(sample);
       if (samples != nullptr) samples[b] = sample;
       taken_.push_back({place.virtual_rank, place.micro_step, sample, offsets_[b]});
@@ -152,7 +199,11 @@ ControlWord Trainer::own_word() const {
                    .step = step_,
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress,
-                   .wish_stop = wish_stop_};
+                   .wish_save = wishes_.save,
+                   .wish_stop = wishes_.stop,
+                   .save_written = wishes_.save_written,
+                   .save_failed = wishes_.save_failed,
+                   .save_over = wishes_.save_over};
   for (const MicroBatch& micro : program_->micro_batches) {
     word.loss.add(*static_cast<const double*>(executor_->tensor(micro.loss).data));
     word.tokens += *static_cast<const std::int64_t*>(executor_->tensor(micro.count).data);

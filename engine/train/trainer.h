@@ -20,8 +20,23 @@
 #include "engine/train/executor.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
+#include "engine/train/state_source.h"
 
 namespace ds {
+
+/// What this rank asks of the others in a step.
+struct StepWishes {
+  bool stop = false, save = false;
+  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
+};
+
+/// Where this rank's states lie between two steps.
+struct RankStates {
+  const Program& program;  // whose groups' states they are
+  const ShardSpec& spec;
+  const Executor& executor;
+  RankMemory& memory;
+};
 
 struct StepReport {
   std::int64_t step = 0;  // from 1
@@ -33,22 +48,43 @@ struct StepReport {
   std::int64_t redone = 0;   // updates made again so far, because a guess was wrong
   std::int64_t tokens = 0;   // of this step, all ranks
   bool stop = false;         // some rank wished to stop; all stop now
+  bool save = false;         // some rank wished to save
+  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in StepDecision
 };
 
 class Trainer {
  public:
-  /// Builds the programs, plans memory, compares the plan with the other ranks', takes the memory
-  /// and fills in the weights. Beyond this point nothing more is allocated. All references must
-  /// outlive the trainer. Errors: Error{config}: the model does not fit, ranks disagree;
+  /// Builds the programs, plans memory, compares the plan with the other ranks' and takes the
+  /// memory; then begin() or resume(). Beyond this point nothing more is allocated. All references
+  /// must outlive the trainer. Errors: Error{config}: the model does not fit, ranks disagree;
   /// Error{comm}.
   Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
           const DataSet& data);
+
+  /// New weights at step 0.
+  void begin();
+  /// Weights and states of this rank. Several times, if the first source turns out broken: before
+  /// the first step. Errors: those of the source.
+  void load(StateSource& source);
+  /// Goes on after `state.step` steps.
+  void resume(const TrainingState& state);
 
   /// One optimizer step: batch, forward and backward, reduction, decision, update. Collective.
   /// Numbers that are not finite leave the step out or end the job (precision.on_nonfinite).
   /// Errors: Error{comm} when a rank is gone; Error{system} naming the first operation that made
   /// such numbers, and what it made.
-  StepReport step(bool wish_stop);
+  StepReport step(const StepWishes& wishes);
+
+  /// Everything is at "updated(step)": runs an update that is still due. Collective.
+  void flush();
+  /// After flush(), as next step finds it.
+  [[nodiscard]] TrainingState state() const;
+  [[nodiscard]] RankStates states();
+  [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
+  [[nodiscard]] const Program& step_program() const { return programs_.step; }
+  /// arithmetic_list() of this job.
+  [[nodiscard]] const std::string& arithmetic() const { return arithmetic_; }
+  [[nodiscard]] std::int64_t finished_steps() const { return step_; }
 
   /// What this rank took in the last step, micro-batch by micro-batch.
   [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }
@@ -71,8 +107,6 @@ class Trainer {
  private:
   void agree() const;
   void load_batches();
-  /// Runs an update that is still due. Collective.
-  void flush();
   void bind_all();
   void choose_program();
   /// Updates during the backward pass: their numbers, if nothing will be clipped or left out.
@@ -97,6 +131,7 @@ class Trainer {
   Backend& backend_;
   Group& world_;
   const DataSet& data_;
+  std::string arithmetic_;
   TrainPrograms programs_;
   PlacementPlan plan_;
   std::int64_t anonymous_before_ = 0;
@@ -111,8 +146,9 @@ class Trainer {
   Sampler sampler_;
   BatchPlan batch_;
   StepContext context_;
-  std::int64_t step_ = 0;  // finished steps
-  bool wish_stop_ = false;
+  std::int64_t step_ = 0;                           // finished steps
+  std::int64_t first_step_ = 0, first_sample_ = 0;  // of this run: samples go on from there
+  StepWishes wishes_;
   StepDecision decision_;
   UpdateNumbers update_;  // as decided
   std::int64_t redone_updates_ = 0;

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "engine/program/liveness.h"
@@ -23,78 +24,93 @@ std::byte* aligned(std::byte* data) {
   return data + (kTileAlignment - address % kTileAlignment) % kTileAlignment;
 }
 
+/// Fills what this rank holds of one group, from a source.
 class FirstValues {
  public:
   FirstValues(const Program& step, const ShardSpec& spec, const Executor& executor,
-              TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream)
+              TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream)
       : step_(step),
         spec_(spec),
         executor_(executor),
         files_(files),
-        seed_(seed),
+        source_(source),
         kernels_(kernels),
         stream_(stream) {}
 
   void fill(const ParamGroup& group) {
-    for (const StateTile& tile : group.states) fill_state(group, tile);
+    for (const StateTile& tile : group.states) fill_tile(group, tile);
     const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
     if (is_master(group, weights)) return;
     if (step_.value(weights).tier == Tier::nvme) return fill_files(group, weights);
-    fill_weights(group, weights, group.weights != kNoValue ? 0 : group.state_first);
+    fill_memory(group, kMaster, weights, group.weights != kNoValue ? 0 : group.state_first);
   }
 
  private:
+  struct NamedValue {
+    std::string_view state;
+    ValueId value;
+  };
+  static std::array<NamedValue, 3> states_of(const StateTile& tile) {
+    return {{{kMaster, tile.master}, {kMoment1, tile.moment1}, {kMoment2, tile.moment2}}};
+  }
+
   // An fp32 master may be the weights, or a view of them.
   [[nodiscard]] bool is_master(const ParamGroup& group, ValueId weights) const {
     return group.states.size() == 1 && group.states[0].master == weights;
   }
 
-  void fill_state(const ParamGroup& group, const StateTile& tile) {
-    const Value& master = step_.value(tile.master);
-    if (master.dtype == DType::i16) return fill_weights(group, tile.master, tile.first);
-    // Moments: memory starts as zeros.
-    if (master.tier != Tier::nvme) return fill_weights(group, tile.master, tile.first);
-    const Value& home = step_.value(master.base);
-    const auto bytes = static_cast<std::size_t>(bytes_of(home));
-    std::vector<std::byte> whole(bytes + kTileAlignment);
-    std::byte* const data = aligned(whole.data());
-    fill_range(group, tile.first, {data, DType::f32, {tile.elements}});
-    stream_.synchronize();
-    files_->write(executor_.offset(master.base), {data, bytes});
+  void fill_tile(const ParamGroup& group, const StateTile& tile) {
+    if (step_.value(tile.master).tier == Tier::nvme) return fill_tile_in_files(group, tile);
+    for (const auto& [state, value] : states_of(tile)) {
+      if (value != kNoValue && source_.has(state)) fill_memory(group, state, value, tile.first);
+    }
   }
 
-  void fill_weights(const ParamGroup& group, ValueId id, std::int64_t first) {
-    const Tensor weights = executor_.tensor(id);
-    for (std::int64_t at = 0; at < weights.elements(); at += kChunk) {
-      const std::int64_t count = std::min(kChunk, weights.elements() - at);
-      const Tensor chunk{static_cast<std::byte*>(weights.data) + at * size_of(weights.dtype),
-                         weights.dtype,
-                         {count}};
-      if (weights.dtype == DType::f32 && executor_.host_reaches(id)) {
-        fill_range(group, first + at, chunk);
+  // A tile's states lie side by side, and are written as one.
+  void fill_tile_in_files(const ParamGroup& group, const StateTile& tile) {
+    const ValueId home = step_.value(tile.master).base;
+    const auto bytes = static_cast<std::size_t>(bytes_of(step_.value(home)));
+    std::vector<std::byte> whole(bytes + kTileAlignment);
+    std::byte* const data = aligned(whole.data());
+    for (const auto& [state, value] : states_of(tile)) {
+      if (value == kNoValue) continue;
+      auto* const first = reinterpret_cast<float*>(data) + step_.value(value).offset;
+      fill_range(group, state, tile.first, {first, static_cast<std::size_t>(tile.elements)});
+    }
+    files_->write(executor_.offset(home), {data, bytes});
+  }
+
+  void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
+                   std::int64_t first) {
+    const Tensor values = executor_.tensor(id);
+    for (std::int64_t at = 0; at < values.elements(); at += kChunk) {
+      const std::int64_t count = std::min(kChunk, values.elements() - at);
+      const Tensor chunk{
+          static_cast<std::byte*>(values.data) + at * size_of(values.dtype), values.dtype, {count}};
+      const auto size = static_cast<std::size_t>(count);
+      if (values.dtype == DType::f32 && executor_.host_reaches(id)) {
+        fill_range(group, state, first + at, {static_cast<float*>(chunk.data), size});
         continue;
       }
-      buffer_.resize(static_cast<std::size_t>(count));
-      const Tensor exact{buffer_.data(), DType::f32, {count}};
-      fill_range(group, first + at, exact);
-      stream_.synchronize();
+      buffer_.resize(size);
+      fill_range(group, state, first + at, buffer_);
       if (executor_.host_reaches(id)) {
-        convert(exact, chunk);
+        convert(chunk);
       } else {
         staging_.resize(static_cast<std::size_t>(chunk.bytes()));
-        convert(exact, {staging_.data(), chunk.dtype, chunk.shape});
+        convert({staging_.data(), chunk.dtype, chunk.shape});
         executor_.copy_in(staging_, chunk.data);
       }
     }
   }
 
-  void convert(const Tensor& exact, const Tensor& to) {
+  void convert(const Tensor& to) {
     if (to.dtype == DType::f32) {
       std::ranges::copy(buffer_, static_cast<float*>(to.data));
     } else if (to.dtype == DType::i16) {
       std::ranges::transform(buffer_, static_cast<std::int16_t*>(to.data), low_half);
     } else {
-      kernels_.run(Cast{.in = exact, .out = to}, stream_);
+      kernels_.run(Cast{.in = {buffer_.data(), DType::f32, to.shape}, .out = to}, stream_);
       stream_.synchronize();
     }
   }
@@ -104,8 +120,8 @@ class FirstValues {
     const DType dtype = step_.value(id).dtype;
     for (const TileRange& tile : tiles_of(0, group.state_elements, spec_.state_tile)) {
       buffer_.assign(static_cast<std::size_t>(padded(tile.elements)), 0.0F);
-      fill_range(group, group.state_first + tile.first,
-                 {buffer_.data(), DType::f32, {tile.elements}});
+      fill_range(group, kMaster, group.state_first + tile.first,
+                 std::span(buffer_).first(static_cast<std::size_t>(tile.elements)));
       const std::int64_t bytes = padded(tile.elements) * size_of(dtype);
       std::vector<std::byte> cast(static_cast<std::size_t>(bytes) + kTileAlignment);
       std::byte* const data = aligned(cast.data());
@@ -118,34 +134,27 @@ class FirstValues {
     }
   }
 
-  /// Elements [first, first + out) of the group's flat memory; gaps are zero.
-  void fill_range(const ParamGroup& group, std::int64_t first, const Tensor& out) {
-    auto* const data = static_cast<float*>(out.data);
-    std::fill_n(data, out.elements(), 0.0F);
+  /// Elements [first, first + out.size()) of the group's flat memory; gaps are zero.
+  void fill_range(const ParamGroup& group, std::string_view state, std::int64_t first,
+                  std::span<float> out) {
+    std::ranges::fill(out, 0.0F);
+    if (!source_.has(state)) return;
     for (const ParamTensor& tensor : group.tensors) {
       const std::int64_t from = std::max(first, tensor.offset);
       const std::int64_t to =
-          std::min(first + out.elements(), tensor.offset + tensor.shape.elements());
-      if (from < to) fill_part(tensor, from - tensor.offset, data + (from - first), to - from);
+          std::min(first + std::ssize(out), tensor.offset + tensor.shape.elements());
+      if (from >= to) continue;
+      source_.read(
+          tensor, state, from - tensor.offset,
+          out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from)));
     }
-  }
-
-  void fill_part(const ParamTensor& tensor, std::int64_t first, float* data, std::int64_t count) {
-    if (tensor.init.kind == ParamInit::Kind::ones) std::fill_n(data, count, 1.0F);
-    if (tensor.init.kind != ParamInit::Kind::normal) return;
-    kernels_.run(FillNormal{.out = {data, DType::f32, {count}},
-                            .standard_deviation = tensor.init.standard_deviation,
-                            .seed = seed_,
-                            .key = XXH3_64bits(tensor.name.data(), tensor.name.size()),
-                            .first_element = first},
-                 stream_);
   }
 
   const Program& step_;
   const ShardSpec& spec_;
   const Executor& executor_;
   TileFiles* const files_;
-  const std::uint64_t seed_;
+  StateSource& source_;
   Kernels& kernels_;
   Stream& stream_;
   std::vector<float> buffer_;
@@ -222,9 +231,9 @@ std::span<const float> master_of(const Program& step, const ParamGroup& group,
 
 }  // namespace
 
-void initialise_weights(const Program& step, const ShardSpec& spec, const Executor& executor,
-                        TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream) {
-  FirstValues values(step, spec, executor, files, seed, kernels, stream);
+void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
+                 TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream) {
+  FirstValues values(step, spec, executor, files, source, kernels, stream);
   for (const ParamGroup& group : step.groups) values.fill(group);
   stream.synchronize();
 }

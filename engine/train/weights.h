@@ -1,4 +1,4 @@
-// First values of all weights and states, and the hash of the master weights: the same for every
+// Filling all weights and states of a rank, and the hash of the master weights: the same for every
 // way of splitting and storing them.
 #pragma once
 
@@ -6,13 +6,14 @@
 
 #include "engine/program/passes.h"
 #include "engine/train/executor.h"
+#include "engine/train/state_source.h"
 
 namespace ds {
 
-/// Fills master weights, moments and weights of this rank; random numbers are keyed by tensor and
-/// element.
-void initialise_weights(const Program& step, const ShardSpec& spec, const Executor& executor,
-                        TileFiles* files, std::uint64_t seed, Kernels& kernels, Stream& stream);
+/// Fills master weights, moments and weights of this rank from `source`, once; what it has not
+/// stays zeros.
+void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
+                 TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream);
 
 /// XXH3 (128 bits) over the fp32 master weights in logical order, as 32 hexadecimal digits, on rank
 /// 0; empty on the others. Collective.

@@ -84,7 +84,8 @@ class Rank {
                       : is_apart         ? make_apart_backend(options)
                                          : make_cpu_backend(options);
     Trainer trainer(config, backend, groups, data);
-    for (int step = 0; step < place_.steps; ++step) trainer.step(false);
+    trainer.begin();
+    for (int step = 0; step < place_.steps; ++step) trainer.step({});
     hash_ = trainer.weights_hash();
   }
 

@@ -28,6 +28,9 @@ TEST_CASE("every field survives the wire") {
   word.non_finite = -5;
   word.progress = std::numeric_limits<std::uint64_t>::max();
   word.wish_save = true;
+  word.save_written = 3;
+  word.save_failed = 2;
+  word.save_over = 1;
   word.lr = 3e-4;
   word.bias_correction1 = 0.1;
   word.bias_correction2 = 0.001;
@@ -49,6 +52,12 @@ TEST_CASE(
   words[2].wish_stop = true;
   words[1].non_finite = 4;
   words[1].progress = 90;
+  words[0].save_written = 4;
+  words[1].save_written = 5;
+  words[2].save_written = 5;
+  words[2].save_failed = 5;
+  words[0].save_over = 4;
+  words[1].save_over = 9;
   const auto check = [](const ds::StepDecision& decision) {
     CHECK(decision.step == 7);
     CHECK(decision.tokens == 33);
@@ -57,6 +66,9 @@ TEST_CASE(
     CHECK(decision.non_finite == 4);
     CHECK(decision.stop);
     CHECK_FALSE(decision.save);
+    CHECK(decision.save_written == 4);
+    CHECK(decision.save_failed == 5);
+    CHECK(decision.save_over == 4);
     CHECK(decision.lr == 0.5);
     CHECK(decision.bias_correction1 == 0.25);
     CHECK(decision.lagging_rank == 1);
