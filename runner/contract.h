@@ -39,6 +39,8 @@ inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
 /// "1" when the launcher's standard error is a terminal: rank 0 then draws one live line ended by
 /// '\r'.
 inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
+/// Seconds between TERM and KILL of a rank that is to stop ("10", "0.5"): --grace.
+inline constexpr const char* kGrace = "DSLAUNCH_GRACE";
 // Set by people: collectives sleep as over a network of this speed, for measurements.
 inline constexpr const char* kTestWire = "DSLAUNCH_TEST_WIRE";
 

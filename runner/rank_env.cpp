@@ -15,6 +15,8 @@
 namespace ds {
 namespace {
 
+constexpr double kLongest = 1e9;  // seconds
+
 class Environment {
  public:
   explicit Environment(const Lookup& lookup) : lookup_(lookup) {}
@@ -40,6 +42,17 @@ class Environment {
       throw Error(ErrorKind::config,
                   fmt::format("{}={} is not in {} to {}", name, number, low, high));
     }
+    return number;
+  }
+
+  [[nodiscard]] std::optional<double> seconds(const char* name) const {
+    const std::optional<std::string> value = text(name);
+    if (!value) return std::nullopt;
+    double number = 0;
+    const char* end = value->data() + value->size();
+    const auto [stop, error] = std::from_chars(value->data(), end, number);
+    if (error != std::errc() || stop != end || !(number >= 0 && number <= kLongest))
+      throw Error(ErrorKind::config, fmt::format("{}='{}' is no number of seconds", name, *value));
     return number;
   }
 
@@ -137,6 +150,7 @@ RankEnv parse_rank_env(const Lookup& lookup) {
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
           .value_or(slurm ? static_cast<std::int64_t>(slurm_epoch(slurm->restarts)) : 0));
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
+  env.grace_s = environment.seconds(contract::kGrace);
   if (const auto wire = environment.text(contract::kTestWire)) {
     env.test_wire = parse_wire_speed(*wire);
     if (!env.test_wire)

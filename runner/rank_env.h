@@ -23,6 +23,7 @@ struct RankEnv {
   std::string job_key;  // empty: none
   std::uint64_t epoch = 0;
   bool live_progress = false;
+  std::optional<double> grace_s{};  // from TERM to KILL; none: nobody has told
   std::optional<WireSpeed> test_wire{};
 
   /// How this rank finds the others.

@@ -29,12 +29,18 @@ JobPolicy policy_of(const JobRequest& request) {
   return policy;
 }
 
+JobIdentity identity_of(const JobRequest& request) {
+  JobIdentity identity = new_identity(request.err_fd, request.job_id);
+  identity.grace = request.policy.grace;
+  return identity;
+}
+
 }  // namespace
 
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(new_identity(request_.err_fd, request_.job_id)),
+      identity_(identity_of(request_)),
       state_(request_.placement, policy_of(request_), request_.spares),
       timer_(io,
              [this] {

@@ -1,6 +1,7 @@
 // The environment that every rank gets (ARCHITECTURE.md, "Environment contract"). Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ struct JobIdentity {
   std::uint64_t id = 0;
   std::string key{};  // 64 hexadecimal digits
   bool live_progress = false;
+  std::chrono::milliseconds grace{10'000};  // between TERM and KILL
 };
 
 /// What the launcher knows of a node when it sends the Spec.

@@ -17,7 +17,8 @@ std::map<std::string, std::string> map_of(const EnvList& variables) {
   return map;
 }
 
-const JobIdentity kJob{.id = 0xabc, .key = "k", .live_progress = true};
+const JobIdentity kJob{
+    .id = 0xabc, .key = "k", .live_progress = true, .grace = std::chrono::milliseconds(1500)};
 
 }  // namespace
 
@@ -47,6 +48,9 @@ TEST_CASE("all ranks get the job's own variables, and threads by cores, quota an
   CHECK(seen.at("DSLAUNCH_JOB_KEY") == "k");
   CHECK(seen.at("DSLAUNCH_EPOCH") == "0");
   CHECK(seen.at("DSLAUNCH_LIVE") == "1");
+  CHECK(seen.at("DSLAUNCH_GRACE") == "1.5");
+  const JobIdentity usual{.grace = std::chrono::seconds(600)};
+  CHECK(map_of(node_env(placement_of(1, 1), 0, usual, {}, {})).at("DSLAUNCH_GRACE") == "600");
   CHECK(seen.at("TORCHELASTIC_RUN_ID") == "0000000000000abc");
   CHECK(seen.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
   CHECK(seen.at("OMP_NUM_THREADS") == "4");

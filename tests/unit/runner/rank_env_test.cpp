@@ -112,6 +112,9 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
       {without(two_ranks(), "MASTER_ADDR"), "MASTER_ADDR is not set"},
       {without(two_ranks(), "MASTER_PORT"), "MASTER_PORT is not set"},
       {with(two_ranks(), "RANK", "2"), "RANK=2 is not in 0 to 1"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "10s"), "DSLAUNCH_GRACE='10s' is no number of seconds"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "-1"), "DSLAUNCH_GRACE='-1' is no number of seconds"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "nan"), "DSLAUNCH_GRACE='nan' is no number of seconds"},
       {with(two_ranks(), "RANK", "-1"), "RANK=-1 is not in 0 to 1"},
       {with(two_ranks(), "RANK", "one"), "RANK='one' is not a whole number"},
       {with(two_ranks(), "RANK", "1x"), "RANK='1x' is not a whole number"},
@@ -133,6 +136,13 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
     CHECK_MESSAGE(error.starts_with(row.message), error);
     CHECK(error.find("secret") == std::string::npos);
   }
+}
+
+TEST_CASE("the grace, where a launcher tells it") {
+  CHECK(!parse(two_ranks()).grace_s);
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_GRACE", "120")).grace_s == 120);
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_GRACE", "0.5")).grace_s == 0.5);
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_GRACE", "0")).grace_s == 0);
 }
 
 TEST_CASE("the speed of a test wire") {
