@@ -84,10 +84,11 @@ Program for_accelerator(Program program);
 struct TierPlan {
   std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;
   std::int64_t workspace_offset = 0;
+  std::int64_t snapshot_offset = 0, snapshot_bytes = 0;  // what add_snapshot() added
   std::int64_t total_bytes = 0;
   /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gathered
   /// weights, gradients, activations, inputs and rings as they are at the moment of most bytes
-  /// alive; holes between those). They add up to total_bytes.
+  /// alive; holes between those; snapshot). They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
@@ -108,6 +109,9 @@ struct PlacementPlan {
 /// activation and the groups' gradients until after the last. Alignment: 4096 from 64 KiB on, 512
 /// below. Errors: none; equal names of different size are bugs.
 PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
+
+/// Behind everything else on the tier, once: memory that holds a checkpoint while it is written.
+void add_snapshot(TierPlan& plan, std::int64_t bytes);
 
 /// One line an op and a value: for `plan --print`, golden tests and the hash that ranks compare.
 /// `global` leaves out what differs between ranks of one job.

@@ -6,6 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/train/saved_states.h"
 
 namespace ds {
 namespace {
@@ -197,6 +198,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       *program = for_accelerator(std::move(*program));
     show("accelerator", programs.step);
   }
+  if (config.checkpoint.is_periodic() && config.checkpoint.async)
+    programs.snapshot = is_accelerator(config.device) ? Tier::pinned_host : Tier::host;
   programs.digest = hash_of_global_program(whole, spec);
   for (const Program* program : programs.all()) verify(*program);
   return programs;
@@ -220,7 +223,12 @@ std::vector<Program*> TrainPrograms::all_to_change() { return all_of<Program>(*t
 std::vector<const Program*> TrainPrograms::all() const { return all_of<const Program>(*this); }
 
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
-  return place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
+  PlacementPlan plan =
+      place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
+  if (programs.snapshot)
+    add_snapshot(plan.of(*programs.snapshot),
+                 snapshot_bytes_of(saved_tiles(programs.step, programs.spec)) + kWriterBytes);
+  return plan;
 }
 
 void require_fit(const PlacementPlan& plan, const Device& device, int rank) {

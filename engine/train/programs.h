@@ -25,6 +25,8 @@ struct TrainPrograms {
   Program trunk;       // forward of one sequence without the head, for sampling
   std::string digest;  // of the global program: equal on all ranks
   ShardSpec spec;
+  std::optional<Tier> snapshot;  // where a checkpoint is kept while it is written, where saves come
+                                 // while training goes on
 
   /// step, validation, trunk; then either first and flush, or odd, redo and odd_redo, or none.
   [[nodiscard]] std::vector<const Program*> all() const;
@@ -57,7 +59,8 @@ inline WorkspaceBytes workspace_of(const Kernels& kernels) {
   return [&kernels](const Kernels::Extents& extents) { return kernels.workspace_bytes(extents); };
 }
 
-/// Offsets for all of them, in the order of all().
+/// Offsets for all of them, in the order of all(), and the place of the snapshot: this rank's
+/// saved_tiles() and, behind them, kWriterBytes.
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.

@@ -1,6 +1,8 @@
 // Arenas by tier, streams by use.
 #include "engine/train/rank_memory.h"
 
+#include "engine/train/snapshot.h"
+
 namespace ds {
 namespace {
 
@@ -16,7 +18,7 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
     : files_(std::move(files)) {
   streams_[0] = backend.device->make_stream();
   for (const Tier tier : {Tier::device, Tier::pinned_host, Tier::host})
-    take(*backend.device, tier, static_cast<std::size_t>(plan.of(tier).total_bytes));
+    take(*backend.device, tier, plan.of(tier));
   workplace_.files = files_.get();
   for (std::size_t s = 1; s < kStreams; ++s) {
     if (!is_host_work(s)) streams_[s] = backend.device->make_side_stream(kStreamNames[s]);
@@ -38,7 +40,8 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
 }
 
 // The CPU's pages are zeros when they are first touched.
-void RankMemory::take(Device& device, Tier tier, std::size_t bytes) {
+void RankMemory::take(Device& device, Tier tier, const TierPlan& plan) {
+  const auto bytes = static_cast<std::size_t>(plan.total_bytes);
   if (bytes == 0) return;
   const auto t = static_cast<std::size_t>(tier);
   arenas_[t] = device.allocate(tier, bytes);
@@ -46,6 +49,10 @@ void RankMemory::take(Device& device, Tier tier, std::size_t bytes) {
   if (!device.is_host() && tier == Tier::device)
     device.zero(arenas_[t]->data(), bytes, *streams_[0]);
   if (files_ && tier == Tier::host) files_->register_memory({arenas_[t]->data(), bytes});
+  if (plan.snapshot_bytes == 0) return;
+  snapshot_ = {arenas_[t]->data() + plan.snapshot_offset,
+               static_cast<std::size_t>(plan.snapshot_bytes)};
+  touch_pages(snapshot_);
 }
 
 }  // namespace ds

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 
 #include "engine/program/passes.h"
 #include "engine/train/executor.h"
@@ -28,14 +29,17 @@ class RankMemory {
   /// The stream of the compute ops: the caller's own.
   [[nodiscard]] Stream& stream() { return *streams_[0]; }
   [[nodiscard]] TileFiles* files() { return files_.get(); }
+  /// Host memory, resident from the start; empty without add_snapshot().
+  [[nodiscard]] std::span<std::byte> snapshot() const { return snapshot_; }
 
  private:
-  void take(Device& device, Tier tier, std::size_t bytes);
+  void take(Device& device, Tier tier, const TierPlan& plan);
 
   std::array<std::unique_ptr<Arena>, kTiers> arenas_;
   std::unique_ptr<TileFiles> files_;
   std::array<std::unique_ptr<Stream>, kStreams> streams_;  // last: they end before the memory does
   Workplace workplace_;
+  std::span<std::byte> snapshot_;
 };
 
 }  // namespace ds

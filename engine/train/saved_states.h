@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/checkpoint/manifest.h"
 #include "engine/program/passes.h"
 
 namespace ds {
@@ -38,6 +39,9 @@ struct SavedTile {
 /// Of this rank, by group, first element and state. Where two programs take turns (`odd`), each has
 /// tiles of its own, of the same sizes and at the same places of the snapshot.
 std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec);
+
+/// Of the writer's buffers, which lie behind the tiles in the snapshot's memory.
+inline constexpr std::int64_t kWriterBytes = 2 * kPieceBytes;
 
 /// Bytes of the tiles in the snapshot.
 std::int64_t snapshot_bytes_of(const std::vector<SavedTile>& tiles);

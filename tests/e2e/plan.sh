@@ -38,6 +38,25 @@ awk '/^  device/ {total = $2} /^    / {sum += $(NF - 2)} /^one step/ {exit} END 
   die "the classes add up"
 grep -q 'free on this machine' out || die "this machine's limits for a job of one node"
 
+# Saves while training goes on keep their states in host memory: 12 bytes a parameter, and the writer's buffers.
+saves=(checkpoint.dir=saves checkpoint.every=5)
+run plan train.toml precision.dtype=bf16
+states=$(awk '/^    (master|moments) /{sum += $2} END {print sum}' out)
+run plan train.toml precision.dtype=bf16 "${saves[@]}"
+expect 0 "a job that saves"
+grep -qE "^    snapshot +$((states + (16 << 20))) " out || die "the bytes of a snapshot"
+run plan --json train.toml precision.dtype=bf16 "${saves[@]}"
+[ "$(json snapshot)" = $((states + (16 << 20))) ] || die "the same in JSON"
+run plan --json train.toml precision.dtype=bf16 "${saves[@]}" --slots 4 determinism.virtual_ranks=4
+[ "$(json snapshot)" -lt $((states / 4 + (17 << 20))) ] || die "of states that all ranks have, each saves a part"
+run plan train.toml "${saves[@]}" checkpoint.async=false
+! grep -q snapshot out || die "a save that training waits for takes none"
+run plan train.toml "${saves[@]}" device.host_memory=15M
+expect 65 "host memory without room for a snapshot"
+grep -q '^dsrunner: the plan needs .* of host memory a rank, the limit is 15.0 MiB' err || die "why"
+run plan train.toml "${saves[@]}" checkpoint.async=false device.host_memory=15M
+expect 0 "the same without one"
+
 # Too large: the plan is printed, then what to change.
 run plan train.toml --device-memory 1M
 expect 65 "a device that is too small"

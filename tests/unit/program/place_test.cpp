@@ -156,6 +156,20 @@ TEST_CASE("the total is the sum of the parts, and of the classes") {
   CHECK(bytes_of_class(plan, "moments") == 2 * bytes_of_class(plan, "master"));
 }
 
+TEST_CASE("a snapshot lies behind all else, in whole pages, and is counted") {
+  const Program program =
+      step_of(config_of(2, 64, 4, 256), {.micro = 2, .seq_len = 16, .valid_vocab = 256});
+  PlacementPlan plan = place({&program}, 0);
+  const TierPlan before = plan.device();
+  add_snapshot(plan.of(Tier::device), 5000);
+  CHECK(plan.device().snapshot_offset == before.total_bytes);
+  CHECK(plan.device().snapshot_bytes == 8192);
+  CHECK(plan.device().total_bytes == before.total_bytes + 8192);
+  CHECK(bytes_of_class(plan, "snapshot") == 8192);
+  add_snapshot(plan.of(Tier::host), 4096);
+  CHECK(plan.of(Tier::host).total_bytes == 4096);
+}
+
 TEST_CASE("GPT-2 124 M, B 4, T 256, bf16: memory is what the formulas say") {
   const std::int64_t width = 768, rows = 4 * 256, layers = 12;
   const Program program =
