@@ -2,7 +2,6 @@
 #include "e2e/equality/cells.h"
 
 #include <algorithm>
-#include <random>
 
 #include "engine/base/error.h"
 
@@ -55,6 +54,9 @@ const std::vector<Axis>& axes() {
         {"half", {"offload=cpu ? offload.optimizer.device_share=50"}},
         {"all", {"offload=cpu ? offload.optimizer.device_share=100"}}}},
       {"device", dealt, {{"host", {}}, {"apart", {}}}},
+      {"master",
+       dealt,
+       {{"whole", {}}, {"split", {"dtype=bf16 ? offload=none ? precision.master=split16"}}}},
       {"activations",
        dealt,
        {{"kept", {"offload.activation.device=none"}}, {"host", {"offload.activation.device=cpu"}}}},
@@ -120,9 +122,17 @@ Cell reference_of(const Cell& cell) {
   return reference;
 }
 
+Cell changed(const Cell& cell, std::mt19937& random) {
+  Cell other = cell;
+  for (std::size_t a = 0; a < cell.size(); ++a) {
+    if (axes()[a].kind != Axis::Kind::arithmetic) other[a] = random() % axes()[a].choices.size();
+  }
+  return other;
+}
+
 namespace {
 
-// "stage=3 ? KEY": the key, or nothing where the condition does not hold.
+// "stage=3 ? KEY": the key, or nothing where a condition does not hold.
 std::string_view key_in(std::string_view key, const Cell& cell) {
   const std::size_t mark = key.find(" ? ");
   if (mark == std::string_view::npos) return key;
@@ -131,7 +141,7 @@ std::string_view key_in(std::string_view key, const Cell& cell) {
   const bool unless = condition[equals - 1] == '!';
   const std::string_view axis = condition.substr(0, equals - (unless ? 1 : 0));
   const bool has = choice_of(cell, axis) == condition.substr(equals + 1);
-  return has != unless ? key.substr(mark + 3) : std::string_view();
+  return has != unless ? key_in(key.substr(mark + 3), cell) : std::string_view();
 }
 
 }  // namespace

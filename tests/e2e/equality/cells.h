@@ -1,6 +1,7 @@
 // The axes of the equality matrix, and cells: one choice on every axis.
 #pragma once
 
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +9,8 @@
 namespace ds::test {
 
 /// Keys of train.toml that a choice sets. `{paths}` stands for a folder of fast files;
-/// "stage=3 ? KEY" is set where the cell has that choice, "offload!=none ? KEY" where it has not.
+/// "stage=3 ? KEY" is set where the cell has that choice, "offload!=none ? KEY" where it has not;
+/// all of several such conditions must hold.
 struct Choice {
   std::string_view name;
   std::vector<std::string_view> keys;
@@ -35,6 +37,8 @@ std::string name_of(const Cell& cell);
 Cell cell_of(std::string_view text);
 /// The same arithmetic in the plainest way: the first choice of every other axis.
 Cell reference_of(const Cell& cell);
+/// With other choices by chance on all axes that are not arithmetic.
+Cell changed(const Cell& cell, std::mt19937& random);
 std::vector<std::string> keys_of(const Cell& cell);
 int world_of(const Cell& cell);
 std::string_view choice_of(const Cell& cell, std::string_view axis);
