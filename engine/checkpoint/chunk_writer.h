@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
 #include "engine/checkpoint/manifest.h"
 
@@ -17,6 +18,18 @@ struct ChunkWriterSpec {
   std::int64_t rate = 0;                      // bytes a second; 0: as fast as it goes
   const std::atomic<bool>* cancel = nullptr;  // set: the next write throws; may be null
   const std::atomic<bool>* hurry = nullptr;   // set: the rate no longer counts; may be null
+};
+
+/// When a writer at a rate may go on. It never saves up: after a pause nothing goes faster. Pure.
+class Pace {
+ public:
+  explicit Pace(std::int64_t rate) : rate_(rate) {}
+  /// For `bytes` that were written up to `now`; rate 0: `now`.
+  Clock::time_point after(std::int64_t bytes, Clock::time_point now);
+
+ private:
+  std::int64_t rate_ = 0;
+  Clock::time_point due_{};
 };
 
 /// One thread uses it. Destroyed without finish(): the file is closed and stays as it is.
@@ -37,7 +50,12 @@ class ChunkWriter {
   std::int64_t finish();
 
  private:
+  void write_at(std::span<const std::byte> bytes, std::int64_t at);
+  void wait(std::int64_t bytes);
+  [[noreturn]] void fail(const std::string& what, int error_number) const;
+
   ChunkWriterSpec spec_;
+  Pace pace_;
   UniqueFd file_;
   std::int64_t bytes_ = 0;
 };

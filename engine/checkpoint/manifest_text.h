@@ -12,7 +12,8 @@ namespace ds {
 std::string manifest_text(const Manifest& manifest);
 
 /// Everything is checked: checksum, version, types, numbers in range, names without '/', no piece
-/// outside its box, its box outside its tensor, or its bytes outside its chunk.
+/// outside its box, its box outside its tensor, or its bytes outside its chunk, every state covered
+/// once. Members and states that it does not know are no error. Pieces come in a fixed order.
 /// Errors: Error{config}: what is wrong, without the file's name (the caller adds it); a newer
 /// version says both versions and what to do.
 Manifest parse_manifest(std::string_view text);
@@ -27,7 +28,8 @@ ChunkPart parse_part(std::string_view text);
 Manifest join_parts(Manifest head, const std::vector<ChunkPart>& parts);
 
 /// The first element of `state` that no piece covers, or that two cover, as text; empty: covered
-/// once. Of per_rank states: for each rank that has any.
+/// once. Boxes that differ have no element in common, and each is covered by its own pieces. Of
+/// per_rank states: for each rank that has any.
 std::string uncovered(const TensorEntry& tensor, const StateEntry& state);
 
 }  // namespace ds

@@ -24,13 +24,14 @@ class Checkpoint {
   /// Null: it has no such tensor, or the tensor no such state.
   [[nodiscard]] const TensorEntry* tensor(std::string_view name) const;
   [[nodiscard]] const StateEntry* state(std::string_view tensor, std::string_view state) const;
-  [[nodiscard]] int chunk_file(int chunk) const;  // opened for reading
+  /// A descriptor of its own, for reading. Errors: as open().
+  [[nodiscard]] UniqueFd open_chunk(int chunk) const;
+  [[nodiscard]] std::string chunk_path(int chunk) const;
 
  private:
   Checkpoint() = default;
   std::string folder_;
   Manifest manifest_;
-  std::vector<UniqueFd> chunks_;
   std::vector<std::size_t> by_name_;  // places of manifest_.tensors, sorted by name
 };
 
@@ -57,6 +58,8 @@ class PieceReader {
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::vector<std::byte> buffer_;
   const Piece* held_ = nullptr;  // whose bytes buffer_ has
+  UniqueFd chunk_;               // the last one that was read
+  int chunk_number_ = -1;
   std::int64_t bytes_read_ = 0;
 };
 

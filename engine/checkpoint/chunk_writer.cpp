@@ -1,0 +1,103 @@
+// Writing at a settable rate; every refusal of the disk in plain words.
+#include "engine/checkpoint/chunk_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "engine/base/units.h"
+#include "engine/checkpoint/disk_error.h"
+
+namespace ds {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kSlice = 1 << 20;  // Between two looks at cancel and rate.
+constexpr auto kNap = std::chrono::milliseconds(20);
+
+bool is_set(const std::atomic<bool>* flag) {
+  return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
+
+/// Removes what has the name and makes it anew, so that nobody else's file is written through it.
+int make_anew(const char* path) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const int file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0 || errno != EEXIST || ::unlink(path) != 0) return file;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Clock::time_point Pace::after(std::int64_t bytes, Clock::time_point now) {
+  if (rate_ <= 0) return now;
+  const std::chrono::duration<double> span(static_cast<double>(bytes) / static_cast<double>(rate_));
+  // A time to come that the clock cannot count is as good as a year.
+  const auto capped = std::min<std::chrono::duration<double>>(span, std::chrono::hours(24 * 365));
+  due_ = std::max(due_, now) + std::chrono::ceil<Clock::duration>(capped);
+  return due_;
+}
+
+ChunkWriter::ChunkWriter(const ChunkWriterSpec& spec)
+    : spec_(spec), pace_(spec.rate), file_(make_anew(spec.path.c_str())) {
+  if (!file_) fail("cannot be made", errno);
+}
+
+void ChunkWriter::fail(const std::string& what, int error_number) const {
+  const std::string at =
+      bytes_ > 0 ? fmt::format(" after {} of it", format_bytes(bytes_)) : std::string();
+  throw disk_error(spec_.path, what + at, error_number);
+}
+
+void ChunkWriter::wait(std::int64_t bytes) {
+  const Clock::time_point due = pace_.after(bytes, Clock::now());
+  while (spec_.rate > 0 && !is_set(spec_.hurry) && !is_set(spec_.cancel)) {
+    const auto left = due - Clock::now();
+    if (left <= Clock::duration::zero()) return;
+    std::this_thread::sleep_for(std::min<Clock::duration>(left, kNap));
+  }
+}
+
+void ChunkWriter::write_at(std::span<const std::byte> bytes, std::int64_t at) {
+  while (!bytes.empty()) {
+    if (is_set(spec_.cancel)) {
+      throw Error(ErrorKind::system, spec_.path + " was given up: the save is cancelled");
+    }
+    const std::size_t size = std::min(bytes.size(), static_cast<std::size_t>(kSlice));
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), size, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail("cannot be written", written < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    at += written;
+    bytes_ = at;
+    wait(written);
+  }
+}
+
+ChunkWriter::Place ChunkWriter::append(std::span<const std::byte> bytes) {
+  DS_ASSERT(!bytes.empty() && static_cast<std::int64_t>(bytes.size()) <= kPieceBytes);
+  const Place place{(bytes_ + kAlignment - 1) / kAlignment * kAlignment,
+                    XXH3_64bits(bytes.data(), bytes.size())};
+  write_at(bytes, place.at);  // The few bytes left out before it read as zeros.
+  return place;
+}
+
+std::int64_t ChunkWriter::finish() {
+  if (is_set(spec_.cancel)) {
+    throw Error(ErrorKind::system, spec_.path + " was given up: the save is cancelled");
+  }
+  int result = 0;
+  do {
+    result = ::fsync(file_.get());
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) fail("cannot be brought to the disk", errno);
+  if (::close(file_.release()) != 0 && errno != EINTR) fail("cannot be closed", errno);
+  return bytes_;
+}
+
+}  // namespace ds

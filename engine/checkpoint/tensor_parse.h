@@ -1,0 +1,22 @@
+// Tensors, states and pieces out of JSON, every number checked. Only .cpp files include it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/json_node.h"
+#include "engine/checkpoint/manifest.h"
+
+namespace ds {
+
+/// What the pieces of a text may refer to.
+struct Limits {
+  const std::vector<ChunkFile>& chunks;
+  std::int64_t least_rank = 0, most_rank = 0;
+};
+
+/// Errors of both: Error{config}.
+ChunkFile chunk_in(const Json& json, const std::string& place);
+std::vector<TensorEntry> tensors_in(const Node& node, const Limits& limits);
+
+}  // namespace ds
