@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 #include "engine/device/cpu/bulk_copy.h"
+#include "engine/device/cpu/thread_pool.h"
 #include "engine/program/pack.h"
 
 namespace ds {
@@ -15,6 +17,24 @@ namespace {
 
 // Long enough for stores past the caches, short enough that threads end together.
 constexpr std::size_t kBlock = std::size_t{4} << 20;
+constexpr std::size_t kTouched = std::size_t{64} << 20;
+
+/// Calls body(i) for every i below `count`, by threads that take one after the other.
+template <class Body>
+void share_out(std::size_t count, int threads, const Body& body) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) body(i);
+  };
+  std::vector<std::jthread> others;
+  const std::size_t wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
+  try {
+    while (others.size() + 1 < wanted) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // A limit of threads: fewer do it too.
+  }
+  work();
+}
 
 struct Copy {
   std::byte* to = nullptr;
@@ -36,13 +56,9 @@ class Copies {
   void run() {
     for (const Copy& copy : of_device_)
       with_.device.copy(copy.to, copy.from, copy.bytes, with_.stream);
-    {
-      const auto threads =
-          std::min(static_cast<std::size_t>(std::max(with_.threads, 1)), of_host_.size());
-      std::vector<std::jthread> others;
-      for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
-      work();
-    }
+    share_out(of_host_.size(), with_.threads, [this](std::size_t i) {
+      bulk_copy(of_host_[i].to, of_host_[i].from, of_host_[i].bytes);
+    });
     with_.stream.synchronize();
   }
 
@@ -61,16 +77,20 @@ class Copies {
     return bytes;
   }
 
-  void work() {
-    for (std::size_t i = next_++; i < of_host_.size(); i = next_++)
-      bulk_copy(of_host_[i].to, of_host_[i].from, of_host_[i].bytes);
-  }
-
   const SnapshotCopy& with_;
   std::byte* const to_;
   std::vector<Copy> of_device_, of_host_;
-  std::atomic<std::size_t> next_{0};
 };
+
+void touch(std::span<std::byte> memory) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (std::size_t at = 0; at < memory.size(); at += static_cast<std::size_t>(kPage)) {
+    auto* const byte = reinterpret_cast<volatile std::byte*>(memory.data() + at);
+    *byte = *byte;
+  }
+}
 
 }  // namespace
 
@@ -81,13 +101,10 @@ void copy_snapshot(const SnapshotCopy& with, std::span<const SavedTile> tiles, s
 }
 
 void touch_pages(std::span<std::byte> memory) {
-#ifdef MADV_POPULATE_WRITE
-  if (madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return;
-#endif
-  for (std::size_t at = 0; at < memory.size(); at += static_cast<std::size_t>(kPage)) {
-    auto* const page = reinterpret_cast<volatile std::byte*>(memory.data() + at);
-    *page = *page;
-  }
+  const std::size_t blocks = (memory.size() + kTouched - 1) / kTouched;
+  share_out(blocks, default_thread_count(), [&](std::size_t i) {
+    touch(memory.subspan(i * kTouched, std::min(kTouched, memory.size() - i * kTouched)));
+  });
 }
 
 }  // namespace ds
