@@ -5,36 +5,22 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <tuple>
 
+#include "engine/checkpoint/box_order.h"
 #include "engine/checkpoint/manifest_text.h"
 
 namespace ds {
 namespace {
 
-using Extents = std::span<const std::int64_t>;
 using Point = std::vector<std::int64_t>;
 
 constexpr std::size_t kMaxAxes = 8;
-
-std::int64_t volume(Extents extents) {
-  return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
-}
 
 std::int64_t flat(Extents shape, Extents point) {
   std::int64_t index = 0;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) index = index * shape[axis] + point[axis];
   return index;
-}
-
-/// Of a box's element in the tensor's order.
-std::int64_t flat_in(Extents shape, const Box& box, std::int64_t element) {
-  Point point(box.offset);
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    point[axis] += element % box.extent[axis];
-    element /= box.extent[axis];
-  }
-  return flat(shape, point);
 }
 
 std::string missing(std::int64_t element) {
@@ -49,11 +35,12 @@ std::string holes_of_box(Extents shape, std::span<const Piece* const> pieces) {
   const Box& box = pieces.front()->box;
   std::int64_t next = 0;
   for (const Piece* piece : pieces) {
-    if (piece->first < next) return doubled(flat_in(shape, box, piece->first));
-    if (piece->first > next) return missing(flat_in(shape, box, next));
+    if (piece->first < next) return doubled(element_in_tensor(shape, box, piece->first));
+    if (piece->first > next) return missing(element_in_tensor(shape, box, next));
     next += piece->elements;
   }
-  return next < volume(box.extent) ? missing(flat_in(shape, box, next)) : std::string();
+  return next < box_elements(box.extent) ? missing(element_in_tensor(shape, box, next))
+                                         : std::string();
 }
 
 /// The first element that both have, in the tensor's order.
@@ -97,7 +84,7 @@ std::string gap_between(Extents shape, std::vector<const Box*> boxes) {
   if (shape.empty()) return {};  // One box is all of it.
   Point point;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const std::int64_t full = volume(shape.subspan(axis + 1));
+    const std::int64_t full = box_elements(shape.subspan(axis + 1));
     bool found = false;
     for (const std::int64_t at : edges_along(boxes, axis)) {
       if (at == shape[axis]) break;
@@ -106,7 +93,7 @@ std::string gap_between(Extents shape, std::vector<const Box*> boxes) {
       for (const Box* box : boxes) {
         if (at < box->offset[axis] || at >= box->offset[axis] + box->extent[axis]) continue;
         here.push_back(box);
-        filled += volume(Extents(box->extent).subspan(axis + 1));
+        filled += box_elements(Extents(box->extent).subspan(axis + 1));
       }
       if (filled == full) continue;
       point.push_back(at);

@@ -1,0 +1,100 @@
+// Runs are found by halving: element_in_tensor() grows.
+#include "engine/checkpoint/box_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace ds {
+namespace {
+
+/// Elements of a box that follow one another in the tensor too: the axes that the box has whole,
+/// and one more.
+std::int64_t run_length(Extents shape, const Box& box) {
+  std::int64_t length = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    length *= box.extent[axis];
+    if (box.extent[axis] != shape[axis]) break;
+  }
+  return length;
+}
+
+/// The first element of `box` at or after `element` of the tensor; the box's number of elements if
+/// there is none.
+std::int64_t first_from(Extents shape, const Box& box, std::int64_t element) {
+  std::int64_t low = 0, high = box_elements(box.extent);
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (element_in_tensor(shape, box, middle) < element) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void runs_of_box(Extents shape, std::span<const Piece> pieces, ElementRange range,
+                 FunctionRef<void(const Run&)> action) {
+  const Box& box = pieces.front().box;
+  const std::int64_t length = run_length(shape, box);
+  const std::int64_t end = first_from(shape, box, range.end);
+  std::int64_t next = first_from(shape, box, range.first);
+  const auto ends_after = [](std::int64_t element, const Piece& piece) {
+    return element < piece.first + piece.elements;
+  };
+  for (auto piece = std::upper_bound(pieces.begin(), pieces.end(), next, ends_after); next < end;
+       ++piece) {
+    const std::int64_t last = std::min(end, piece->first + piece->elements);
+    while (next < last) {
+      const std::int64_t elements = std::min(last - next, length - next % length);
+      action({&*piece, next - piece->first, element_in_tensor(shape, box, next), elements});
+      next += elements;
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t box_elements(Extents extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t element_in_tensor(Extents shape, const Box& box, std::int64_t element) {
+  std::int64_t index = 0, stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index += (box.offset[axis] + element % box.extent[axis]) * stride;
+    element /= box.extent[axis];
+    stride *= shape[axis];
+  }
+  return index;
+}
+
+void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, ElementRange range,
+                  FunctionRef<void(const Run&)> action) {
+  const auto of_rank = std::ranges::equal_range(pieces, rank, {}, &Piece::rank);
+  for (auto begin = of_rank.begin(); begin != of_rank.end();) {
+    const Box& box = begin->box;
+    // By halving too: a tensor has few boxes, and many pieces each.
+    const auto end = std::partition_point(
+        begin, of_rank.end(), [&](const Piece& piece) { return piece.box.offset == box.offset; });
+    runs_of_box(shape, {begin, end}, range, action);
+    begin = end;
+  }
+}
+
+std::string described(Extents shape, const Piece& piece) {
+  std::string text =
+      fmt::format("elements {} to {}", piece.first, piece.first + piece.elements - 1);
+  if (std::ranges::equal(piece.box.extent, shape)) return text;
+  text += " of the box [";
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    fmt::format_to(std::back_inserter(text), "{}{}:{}", axis == 0 ? "" : ", ",
+                   piece.box.offset[axis], piece.box.offset[axis] + piece.box.extent[axis]);
+  }
+  return text + "]";
+}
+
+}  // namespace ds
