@@ -77,7 +77,7 @@ void member(std::string& text, std::string_view name, std::string_view value) {
 std::string training_text(const TrainingState& state) {
   const LossScaleState& scale = state.loss_scale;
   return fmt::format(
-      R"({{"step": {}, "next_sample": {}, "seed": {}, "updates": {}, "skipped": {}, "lr": {}, )"
+      R"({{"step": {}, "next_sample": {}, "seed": {}, "updates": {}, "skipped": {}, "lr": {},)"
       "\n"
       R"(    "loss_scale": {{"scale": {}, "hysteresis": {}, "iteration": {}, "last_overflow": {}}}}})",
       state.step, state.next_sample, state.seed, state.updates, state.skipped, real(state.lr),

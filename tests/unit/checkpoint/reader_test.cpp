@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 
 #include "engine/base/error.h"
@@ -90,6 +91,13 @@ TEST_CASE("any range reads as it was written: flat ranges, blocks, per rank") {
     REQUIRE(Checkpoint::open(folder.path())->manifest() == manifest);
     check_values(folder.path(), seed);
   }
+}
+
+TEST_CASE("a checkpoint for readers in other languages") {
+  const Folder own;
+  const char* const folder = std::getenv("DS_CHECKPOINT_FOLDER");  // Of read_example.py.
+  Manifest manifest = small_manifest();
+  write_checkpoint(folder != nullptr ? folder : own.path(), manifest);
 }
 
 TEST_CASE("a reader takes only the pieces that it needs, and each once") {

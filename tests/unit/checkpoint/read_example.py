@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# docs/examples/read_checkpoint.py reads what the C++ code wrote: every value, and damage if xxhash is installed.
+import os
+import subprocess
+import sys
+import tempfile
+
+EXAMPLE = os.path.join(os.environ["DS_SOURCE"], "docs/examples/read_checkpoint.py")
+UNIT = os.path.join(os.environ["DS_TESTS"], "unit_checkpoint")
+LISTING = "step 40, saved by 2 ranks\nwte [6, 4] master\nh.0.w [4, 6] moment1\nerror [3] error\n"
+# tensor, state, its group of values (tests/unit/checkpoint/written.h), elements
+STATES = [("wte", "master", 0, 24), ("h.0.w", "moment1", 32, 24), ("error", "error", 65, 3)]
+
+
+def read(*words):
+    result = subprocess.run([sys.executable, EXAMPLE, *words], capture_output=True, text=True, timeout=60, check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        sys.exit("FAILED: %s: %r instead of %r" % (what, found, wanted))
+
+
+def has_xxhash():
+    try:
+        import xxhash  # noqa: F401
+        return True
+    except ImportError:
+        return False
+
+
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([UNIT, "--test-case=a checkpoint for readers in other languages"], check=True, timeout=60,
+                   env={**os.environ, "DS_CHECKPOINT_FOLDER": folder}, stdout=subprocess.DEVNULL)
+    expect(read(folder), (0, LISTING, ""), "listing")
+    for tensor, state, group, count in STATES:
+        code, out, _ = read(folder, tensor, state, "1000")
+        expect((code, [float(word) for word in out.split()]),
+               (0, [(element + group * 4096) * 0.25 for element in range(count)]), tensor)
+    expect(read(folder, "wte", "master", "2")[1], "0.0 0.25\n", "the first two values")
+    expect(read(folder, "none")[0], 1, "a tensor that is not there")
+    chunk = os.path.join(folder, "rank-00000.chunk")
+    with open(chunk, "r+b") as file:
+        file.write(b"\x01")
+    damaged = read(folder, "wte")
+    if has_xxhash():
+        expect(("not what was written" in damaged[2], damaged[0]), (True, 1), "a damaged piece")
+    os.truncate(chunk, 1)
+    expect(("cut off" in read(folder, "wte")[2]), True, "a chunk that is cut off")
+print("read_checkpoint.py read all values; checksums " + ("verified" if has_xxhash() else "not verified (no xxhash)"))
