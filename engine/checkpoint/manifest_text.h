@@ -23,7 +23,7 @@ std::string part_text(const ChunkPart& part);
 ChunkPart parse_part(std::string_view text);
 
 /// `head` has tensors with states and without pieces. Gives it the chunks and the pieces of all
-/// parts. Errors: Error{system}: a tensor that the head does not know, a state that is not covered
+/// parts; whether a state is sharded or replicated is what the head says. Errors: Error{system}: a tensor that the head does not know, a state that is not covered
 /// once (naming tensor, state and the first element that is missing or double).
 Manifest join_parts(Manifest head, const std::vector<ChunkPart>& parts);
 

@@ -46,7 +46,9 @@ class Joiner {
   static void add_state(TensorEntry& tensor, const StateEntry& state, const ChunkPart& part,
                         int chunk) {
     const auto into = std::ranges::find(tensor.states, state.name, &StateEntry::name);
-    if (into == tensor.states.end() || into->dtype != state.dtype || into->held != state.held) {
+    const auto is_own = [](const StateEntry& entry) { return entry.held == StateClass::per_rank; };
+    if (into == tensor.states.end() || into->dtype != state.dtype ||
+        is_own(*into) != is_own(state)) {
       refuse(fmt::format("rank {} wrote {}, which rank 0 does not have, or as another type",
                          part.rank, state_name(tensor, state)));
     }

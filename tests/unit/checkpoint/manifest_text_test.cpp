@@ -228,6 +228,10 @@ TEST_CASE("parts that do not fit the model or one another") {
   CHECK(has(said([](Parts& p) { p[1].tensors[0].shape = {24}; }), "in another shape"));
   CHECK(has(said([](Parts& p) { p[1].tensors[0].states[0].name = "v"; }), "rank 0 does not have"));
   CHECK(has(said([](Parts& p) { p[0].tensors[0].states[0].dtype = DType::bf16; }), "another type"));
+  const auto own = [](Parts& p) { p[0].tensors[0].states[0].held = StateClass::per_rank; };
+  CHECK(has(said(own), "another type"));
+  const auto other = [](Parts& p) { p[0].tensors[0].states[0].held = StateClass::replicated; };
+  CHECK(said(other).empty());  // A writer of a slice does not know who else has it.
   CHECK(has(said([](Parts& p) { p[1].rank = 0; }), "rank 0 has two"));
   CHECK(has(said([](Parts& p) { p[1].rank = 7; }), "rank 7 is not of this job"));
   CHECK(has(said([](Parts& p) { p.pop_back(); }), "moment1 of h.0.w: element 0 is in no piece"));
