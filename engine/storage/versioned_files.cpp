@@ -8,18 +8,20 @@
 
 namespace ds {
 
-VersionedFiles::VersionedFiles(std::unique_ptr<TileFiles> files, std::span<const Tile> tiles,
-                               std::span<const Tile> spares, std::chrono::milliseconds patience)
-    : files_(std::move(files)), patience_(patience), spares_(spares.begin(), spares.end()) {
-  std::vector<Tile> all(tiles.begin(), tiles.end());
-  all.insert(all.end(), spares.begin(), spares.end());
+VersionedFiles::VersionedFiles(std::unique_ptr<TileFiles> files, Slots slots)
+    : files_(std::move(files)),
+      unit_(std::min(slots.block, kChecksumBytes)),
+      patience_(slots.patience),
+      spares_(std::move(slots.spares)) {
+  std::vector<Tile> all = slots.tiles;
+  all.insert(all.end(), spares_.begin(), spares_.end());
   std::ranges::sort(all, {}, &Tile::offset);
   for (std::size_t i = 0; i < all.size(); ++i) {
     DS_ASSERT(all[i].bytes > 0 && all[i].bytes % kTileAlignment == 0);
     DS_ASSERT(all[i].offset >= 0 && all[i].offset % kTileAlignment == 0);
     DS_ASSERT(i == 0 || all[i - 1].offset + all[i - 1].bytes <= all[i].offset);
   }
-  for (const Tile& tile : tiles)
+  for (const Tile& tile : slots.tiles)
     entries_.push_back({.tile = tile, .slot = tile.offset, .frozen = kNone});
   std::ranges::sort(entries_, {}, [](const Entry& entry) { return entry.tile.offset; });
 }
@@ -35,14 +37,25 @@ void VersionedFiles::freeze(std::span<const Tile> tiles) {
   }
 }
 
-void VersionedFiles::read_frozen(const Tile& tile, std::span<std::byte> into) {
-  DS_ASSERT(std::ssize(into) == tile.bytes);
-  std::int64_t slot = 0;
+std::span<const std::byte> VersionedFiles::read_frozen(std::int64_t offset, std::int64_t bytes,
+                                                       std::span<std::byte> buffer) {
+  std::int64_t from = 0, begin = 0, end = 0;
   {
     const std::scoped_lock lock(mutex_);
-    slot = frozen_entry(tile).frozen;
+    const Entry* const entry = entry_of(offset, static_cast<std::size_t>(bytes));
+    DS_ASSERT(entry != nullptr && entry->frozen != kNone);
+    from = entry->frozen + offset - entry->tile.offset;
+    begin = std::max(from / unit_ * unit_, entry->frozen);
+    end = std::min((from + bytes + unit_ - 1) / unit_ * unit_, entry->frozen + entry->tile.bytes);
   }
-  files_->read_beside(slot, into);
+  DS_ASSERT(end - begin <= std::ssize(buffer));
+  files_->read_beside(begin, buffer.first(static_cast<std::size_t>(end - begin)));
+  return buffer.subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(bytes));
+}
+
+void VersionedFiles::read_frozen(const Tile& tile, std::span<std::byte> into) {
+  DS_ASSERT(std::ssize(into) == tile.bytes);
+  read_frozen(tile.offset, tile.bytes, into);
 }
 
 void VersionedFiles::release(const Tile& tile) {
