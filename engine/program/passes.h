@@ -88,7 +88,7 @@ struct TierPlan {
   std::int64_t total_bytes = 0;
   /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gathered
   /// weights, gradients, activations, inputs and rings as they are at the moment of most bytes
-  /// alive; holes between those; snapshot). They add up to total_bytes.
+  /// alive; holes between those; snapshot, spare slots). They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
@@ -110,8 +110,9 @@ struct PlacementPlan {
 /// below. Errors: none; equal names of different size are bugs.
 PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
 
-/// Behind everything else on the tier, once: memory that holds a checkpoint while it is written.
-void add_snapshot(TierPlan& plan, std::int64_t bytes);
+/// Behind everything else on the tier, once: memory that holds a checkpoint while it is written; in
+/// files, room for what training writes meanwhile. `name`: the class.
+void add_snapshot(TierPlan& plan, std::int64_t bytes, std::string_view name = "snapshot");
 
 /// One line an op and a value: for `plan --print`, golden tests and the hash that ranks compare.
 /// `global` leaves out what differs between ranks of one job.

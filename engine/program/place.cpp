@@ -173,12 +173,12 @@ PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t wo
   return Placement(programs, workspace_bytes).plan();
 }
 
-void add_snapshot(TierPlan& plan, std::int64_t bytes) {
+void add_snapshot(TierPlan& plan, std::int64_t bytes, std::string_view name) {
   DS_ASSERT(plan.snapshot_bytes == 0 && bytes >= 0);
   plan.snapshot_offset = plan.total_bytes;
   plan.snapshot_bytes = round_up(bytes, kPage);
   plan.total_bytes += plan.snapshot_bytes;
-  count(plan, "snapshot", plan.snapshot_bytes);
+  count(plan, name, plan.snapshot_bytes);
 }
 
 }  // namespace ds

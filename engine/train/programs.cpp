@@ -7,6 +7,7 @@
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
 #include "engine/train/saved_states.h"
+#include "engine/train/state_slots.h"
 
 namespace ds {
 namespace {
@@ -225,9 +226,12 @@ std::vector<const Program*> TrainPrograms::all() const { return all_of<const Pro
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
   PlacementPlan plan =
       place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
-  if (programs.snapshot)
+  if (programs.snapshot) {
     add_snapshot(plan.of(*programs.snapshot),
                  snapshot_bytes_of(saved_tiles(programs.step, programs.spec)) + kWriterBytes);
+    add_snapshot(plan.of(Tier::nvme), spare_slot_bytes(programs.step, programs.spec),
+                 "spare slots");
+  }
   return plan;
 }
 

@@ -60,7 +60,7 @@ inline WorkspaceBytes workspace_of(const Kernels& kernels) {
 }
 
 /// Offsets for all of them, in the order of all(), and the place of the snapshot: this rank's
-/// saved_tiles() and, behind them, kWriterBytes.
+/// saved_tiles() and, behind them, kWriterBytes; in files, of state_slots()'s spare ones.
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.

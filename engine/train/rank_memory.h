@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/program/passes.h"
+#include "engine/storage/versioned_files.h"
 #include "engine/train/executor.h"
 
 namespace ds {
@@ -29,6 +30,10 @@ class RankMemory {
   /// The stream of the compute ops: the caller's own.
   [[nodiscard]] Stream& stream() { return *streams_[0]; }
   [[nodiscard]] TileFiles* files() { return files_.get(); }
+  /// The same where a save needs them so: states in files, saved while training goes on; else null.
+  [[nodiscard]] VersionedFiles* versioned_files() {
+    return dynamic_cast<VersionedFiles*>(files_.get());
+  }
   /// Host memory, resident from the start; empty without add_snapshot().
   [[nodiscard]] std::span<std::byte> snapshot() const { return snapshot_; }
 

@@ -1,12 +1,17 @@
 // Settings to TileFilesSpec, rates to text.
 #include "engine/train/state_files.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/base/error.h"
 
 namespace ds {
 namespace {
+
+/// Requests at once of a checkpoint's writer, a folder: they keep it busy, and hold up little.
+constexpr int kSaverDepth = 4;
 
 /// All sections that use files use the same folders (resolve_memory.cpp).
 const std::vector<std::string>& folders_of(const OffloadConfig& config) {
@@ -17,18 +22,24 @@ const std::vector<std::string>& folders_of(const OffloadConfig& config) {
 }  // namespace
 
 std::unique_ptr<TileFiles> open_state_files(const OffloadConfig& config, int rank,
-                                            std::int64_t bytes) {
+                                            std::int64_t bytes, VersionedFiles::Slots slots) {
   if (bytes == 0) return nullptr;
+  const auto depth = static_cast<int>(config.io.depth);
+  const bool is_versioned = !slots.tiles.empty();
   constexpr std::array kEngines{TileEngine::automatic, TileEngine::uring, TileEngine::threads};
   try {
-    return TileFiles::open({.folders = folders_of(config),
-                            .bytes = bytes,
-                            .engine = kEngines[static_cast<std::size_t>(config.io.engine)],
-                            .block = config.io.block,
-                            .depth = static_cast<int>(config.io.depth),
-                            .checksum = config.io.checksum,
-                            .rank = rank,
-                            .label = "offloaded state"});
+    auto files = TileFiles::open({.folders = folders_of(config),
+                                  .bytes = bytes,
+                                  .engine = kEngines[static_cast<std::size_t>(config.io.engine)],
+                                  .block = config.io.block,
+                                  .depth = depth,
+                                  .beside_depth = is_versioned ? std::min(depth, kSaverDepth) : 0,
+                                  .checksum = config.io.checksum,
+                                  .rank = rank,
+                                  .label = "offloaded state"});
+    if (!is_versioned) return files;
+    slots.block = config.io.block;
+    return std::make_unique<VersionedFiles>(std::move(files), std::move(slots));
   } catch (const Error& error) {
     throw error.with_context("offload");
   }

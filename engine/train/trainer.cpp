@@ -14,6 +14,7 @@
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
 #include "engine/train/state_files.h"
+#include "engine/train/state_slots.h"
 #include "engine/train/weights.h"
 
 namespace ds {
@@ -53,9 +54,9 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   // Beyond this point all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
-  memory_.emplace(
-      plan_, groups, backend,
-      open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes));
+  memory_.emplace(plan_, groups, backend,
+                  open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes,
+                                   state_slots(programs_, plan_)));
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
   taken_.reserve(programs_.step.micro_batches.size() * offsets_.size());

@@ -73,6 +73,15 @@ job 2 stage3-all-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stag
 job_with_files 2 stage1-states-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme
 job_with_files 2 stage3-all-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=3 \
   offload.optimizer.device=nvme offload.param.device=nvme
+# Saved while training goes on: spare slots for what it writes meanwhile, once the states at most, also where they are kept twice.
+saves=(checkpoint.every=2 checkpoint.keep=1 checkpoint.rate=4M)
+job_with_files 2 stage1-nvme-saved "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme \
+  "checkpoint.dir=$work/saved1" "${saves[@]}"
+job_with_files 2 nvme-backward-saved "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme \
+  offload.optimizer.update=backward "checkpoint.dir=$work/saved2" "${saves[@]}"
+bytes() { summary_of "$1" planned_file_bytes; }
+[ "$(bytes stage1-nvme-saved)" = $((2 * $(bytes stage1-states-nvme))) ] || fail "stage1-nvme-saved: not twice the states in files"
+[ "$(bytes nvme-backward-saved)" = $((3 * $(bytes stage1-states-nvme))) ] || fail "nvme-backward-saved: not three times the states in files"
 
 # ZeRO's reduction (Rajbhandari et al., section 5): with weights of 2 bytes, gradients of 4 and states of 12 in the sum
 # of 18 psi, N ranks keep 6 + 12/N psi at stage 1, 2 + 16/N at stage 2, 18/N at stage 3. What a rank saves against

@@ -1,0 +1,75 @@
+// Tiles by the values that hold them; spare slots one behind the other, each of one tile's size.
+#include "engine/train/state_slots.h"
+
+#include "engine/program/liveness.h"
+#include "engine/train/programs.h"
+
+namespace ds {
+namespace {
+
+ValueId home_in_files(const Program& program, const SavedTile& saved) {
+  DS_ASSERT(saved.in_files);
+  return home_of(program, saved.value).base;
+}
+
+/// Values that hold saved tiles in files. A tile's states lie side by side in one, and come one
+/// after the other.
+std::vector<ValueId> homes_of(const Program& program, const std::vector<SavedTile>& saved) {
+  std::vector<ValueId> homes;
+  for (const SavedTile& tile : saved) {
+    if (!tile.in_files) continue;
+    const ValueId home = home_in_files(program, tile);
+    if (homes.empty() || homes.back() != home) homes.push_back(home);
+  }
+  return homes;
+}
+
+}  // namespace
+
+VersionedFiles::Tile file_tile(const Program& program, std::span<const std::int64_t> offsets,
+                               const SavedTile& saved) {
+  const ValueId home = home_in_files(program, saved);
+  return {offsets[static_cast<std::size_t>(home)], bytes_of(program.value(home))};
+}
+
+std::int64_t file_offset(std::span<const std::int64_t> offsets, const SavedTile& saved) {
+  return offsets[static_cast<std::size_t>(saved.value)] + saved.offset * size_of(DType::f32);
+}
+
+std::vector<VersionedFiles::Tile> file_tiles(const Program& program,
+                                             std::span<const std::int64_t> offsets,
+                                             const std::vector<SavedTile>& saved) {
+  std::vector<VersionedFiles::Tile> tiles;
+  for (const ValueId home : homes_of(program, saved))
+    tiles.push_back({offsets[static_cast<std::size_t>(home)], bytes_of(program.value(home))});
+  return tiles;
+}
+
+std::int64_t spare_slot_bytes(const Program& step, const ShardSpec& spec) {
+  std::int64_t bytes = 0;
+  for (const ValueId home : homes_of(step, saved_tiles(step, spec)))
+    bytes += bytes_of(step.value(home));
+  return bytes;
+}
+
+VersionedFiles::Slots state_slots(const TrainPrograms& programs, const PlacementPlan& plan) {
+  VersionedFiles::Slots slots;
+  const TierPlan& files = plan.of(Tier::nvme);
+  if (files.snapshot_bytes == 0) return slots;
+  const std::vector<const Program*> all = programs.all();
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (all[p] != &programs.step && !(programs.odd && all[p] == &*programs.odd)) continue;
+    const auto tiles = file_tiles(*all[p], plan.offsets[p], saved_tiles(*all[p], programs.spec));
+    slots.tiles.insert(slots.tiles.end(), tiles.begin(), tiles.end());
+    if (all[p] == &programs.step) slots.spares = tiles;
+  }
+  std::int64_t at = files.snapshot_offset;
+  for (VersionedFiles::Tile& spare : slots.spares) {
+    spare.offset = at;
+    at += spare.bytes;
+  }
+  DS_ASSERT(at == files.snapshot_offset + files.snapshot_bytes);
+  return slots;
+}
+
+}  // namespace ds
