@@ -1,0 +1,135 @@
+// Names decide the order; a manifest that verifies decides what is taken.
+#include "engine/checkpoint/find_checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/latest_name.h"
+#include "engine/checkpoint/near_checkpoints.h"
+#include "engine/checkpoint/save_names.h"
+
+namespace ds {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKey = "checkpoint.resume";
+
+/// What half-written or half-removed folders are called, whatever is in them.
+bool never_taken(const fs::path& folder) {
+  const auto name = parse_save_name(folder.filename().string());
+  return name && (name->kind == SaveKind::unfinished || name->kind == SaveKind::removed);
+}
+
+/// Folders that a path of the user's names, newest first; none: it names no checkpoint.
+std::vector<std::string> folders_at(const std::string& path) {
+  std::error_code failed;
+  fs::path place = fs::weakly_canonical(path, failed);
+  if (failed) return {};
+  if (place.filename() == kManifestName) place = place.parent_path();
+  if (place.filename() == kLatestName && fs::is_regular_file(place, failed)) {
+    const std::string name = latest_name(place.parent_path());
+    return name.empty() ? std::vector<std::string>{}
+                        : std::vector{place.replace_filename(name).string()};
+  }
+  if (!fs::is_directory(place, failed) || never_taken(place)) return {};
+  if (is_there(place / kManifestName)) return {place};
+  return checkpoints_in(place);
+}
+
+std::vector<ResumePlace> places_of(std::vector<std::string> folders, const std::string& load,
+                                   const std::optional<Origin>& only_if) {
+  std::vector<ResumePlace> places;
+  for (std::string& folder : folders) places.push_back({std::move(folder), load, only_if});
+  return places;
+}
+
+/// Pure. A place that asks for an origin is of this run only if it began from the same path.
+bool counts(const ResumePlace& place, const Manifest& manifest) {
+  return !place.only_if || *place.only_if == manifest.origin;
+}
+
+}  // namespace
+
+std::vector<std::string> checkpoints_in(const std::string& folder) {
+  std::vector<std::pair<SaveName, std::string>> found;
+  for (const std::string& name : names_in(folder)) {
+    const auto parsed = parse_save_name(name);
+    if (!parsed) continue;
+    if (parsed->kind != SaveKind::complete && parsed->kind != SaveKind::replaced) continue;
+    found.emplace_back(*parsed, name);
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    if (a.first.step != b.first.step) return a.first.step > b.first.step;
+    return a.first.kind < b.first.kind;
+  });
+  std::vector<std::string> folders;
+  for (const auto& [save, name] : found) folders.push_back(fs::path(folder) / name);
+  return folders;
+}
+
+std::string origin_path(const std::string& path) {
+  std::error_code failed;
+  fs::path place = fs::weakly_canonical(fs::absolute(path, failed), failed);
+  if (failed) return path;
+  if (!place.has_filename()) place = place.parent_path();
+  if (place.filename() == kManifestName) place = place.parent_path();
+  return place;
+}
+
+ResumeSearch::ResumeSearch(ResumeRequest request) : request_(std::move(request)) {
+  if (request_.resume == "never") return;
+  const bool by_path = request_.resume != "auto";
+  if (by_path) origin_ = Origin{origin_path(request_.resume), request_.load};
+  if (!request_.dir.empty()) places_ = places_of(checkpoints_in(request_.dir), "all", origin_);
+  if (!by_path) return;
+  std::vector<ResumePlace> there = places_of(folders_at(request_.resume), request_.load, {});
+  path_has_some_ = !there.empty();
+  places_.insert(places_.end(), there.begin(), there.end());
+}
+
+Error ResumeSearch::none_left() const {
+  if (origin_ && !path_has_some_) return no_checkpoint_error(kKey, request_.resume);
+  const std::string more = broken_ > 1 ? fmt::format(" (and {} more)", broken_ - 1) : "";
+  return {ErrorKind::config,
+          fmt::format("no checkpoint of {} can be used: {}{}",
+                      origin_ ? request_.resume : request_.dir, why_first_, more),
+          "checkpoint.resume = \"never\" begins anew, and sets aside what is in checkpoint.dir"};
+}
+
+Resumed ResumeSearch::next(const std::string& why_not) {
+  Resumed found{nullptr, "all", origin_.value_or(Origin{}), {}};
+  const auto skip = [&](const std::string& why) {
+    found.lines.push_back(fmt::format("checkpoint skipped: {}", why));
+    if (broken_++ == 0) why_first_ = why;
+  };
+  if (!why_not.empty()) skip(why_not);
+  while (!places_.empty()) {
+    const ResumePlace place = std::move(places_.front());
+    places_.erase(places_.begin());
+    try {
+      found.checkpoint = Checkpoint::open(place.folder);
+    } catch (const Error& error) {
+      skip(error.what());
+      continue;
+    }
+    if (!counts(place, found.checkpoint->manifest())) continue;
+    found.load = place.load;
+    if (!origin_) found.origin = found.checkpoint->manifest().origin;
+    if (place.only_if) {
+      found.lines.push_back(
+          fmt::format("training goes on at {}, not at {}: this run began there, and got further "
+                      "(with another checkpoint.dir it begins there again)",
+                      place.folder, request_.resume));
+    }
+    return found;
+  }
+  found.checkpoint = nullptr;
+  if (broken_ > 0 || origin_) throw none_left();
+  return found;
+}
+
+}  // namespace ds

@@ -1,0 +1,65 @@
+// flock, which NFS takes over the network as well; the text is for people alone.
+#include "engine/checkpoint/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include "engine/base/error.h"
+#include "engine/base/text_error.h"
+#include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/save_names.h"
+
+namespace ds {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};
+constexpr std::size_t kShown = 200;
+
+std::string holder_text() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return fmt::format("process {} on {}\n", ::getpid(), host.data());
+}
+
+/// What the holder wrote, as far as it can be read.
+std::string holder_of(int file) {
+  std::array<char, kShown> text{};
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::string holder = printable_text(line.substr(0, line.find('\n')));
+  return holder.empty() ? "another process" : holder;
+}
+
+void write_holder(int file) {
+  const std::string text = holder_text();
+  const bool written = ::ftruncate(file, 0) == 0 && ::pwrite(file, text.data(), text.size(), 0) > 0;
+  (void)written;  // a full disk: the lock counts, its text does not
+}
+
+}  // namespace
+
+UniqueFd lock_folder(const std::string& dir, Deadline deadline) {
+  const std::string path = fmt::format("{}/{}", dir, kLockName);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file) throw folder_error(dir, errno);
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return {};
+    if (deadline.passed()) {
+      throw Error(
+          ErrorKind::config,
+          fmt::format("checkpoint.dir {}: another job saves there: {}", dir, holder_of(file.get())),
+          "give each job a folder of its own, or stop that job");
+    }
+    std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
+  }
+  write_holder(file.get());
+  return file;
+}
+
+}  // namespace ds

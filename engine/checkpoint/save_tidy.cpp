@@ -1,0 +1,113 @@
+// What is taken away: what earlier runs left half-done, old checkpoints, a past that was left.
+#include <unistd.h>
+
+#include "engine/base/error.h"
+#include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/folder_lock.h"
+#include "engine/checkpoint/latest_name.h"
+#include "engine/checkpoint/reader.h"
+#include "engine/checkpoint/save_folder.h"
+#include "engine/checkpoint/save_names.h"
+
+namespace ds {
+namespace {
+
+bool opens(const std::string& folder) {
+  try {
+    return Checkpoint::open(folder) != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The first name of those set aside at this step that is free.
+std::string free_aside_path(const std::string& dir, std::int64_t step) {
+  for (int number = 1;; ++number) {
+    std::string path = fmt::format("{}/{}", dir, set_aside_name(step, number));
+    if (!is_there(path)) return path;
+  }
+}
+
+/// A run ended while one checkpoint took the name of another: whichever is whole has it after this.
+/// Whether the one that was put aside may be removed.
+bool settle_replaced(const std::string& dir, const std::string& name, std::int64_t step) {
+  const std::string replaced = fmt::format("{}/{}", dir, name);
+  const std::string final_path = fmt::format("{}/{}", dir, step_name(step));
+  if (is_there(final_path)) {
+    if (opens(final_path) || !opens(replaced)) return true;
+    rename_in_place(final_path, free_aside_path(dir, step));
+  }
+  rename_in_place(replaced, final_path);
+  sync_names(dir);
+  return false;
+}
+
+/// Names that may go, of runs that ended.
+std::vector<std::string> leftovers(const std::string& dir) {
+  std::vector<std::string> found;
+  for (const std::string& name : names_in(dir)) {
+    const auto parsed = parse_save_name(name);
+    if (!parsed) continue;
+    const bool replaced = parsed->kind == SaveKind::replaced;
+    const bool gone = parsed->kind == SaveKind::unfinished || parsed->kind == SaveKind::removed;
+    if (gone || (replaced && settle_replaced(dir, name, parsed->step))) found.push_back(name);
+  }
+  return found;
+}
+
+}  // namespace
+
+void SaveFolder::own(std::chrono::milliseconds patience) {
+  lock_ = lock_folder(dir_, Deadline::after(patience));
+  // A run that was killed may have renamed without a sync; nothing is removed before that is sure.
+  sync_names(dir_);
+  for (const std::string& name : leftovers(dir_)) remove_all_of(fmt::format("{}/{}", dir_, name));
+  const std::vector<std::string> names = complete();
+  point_latest(dir_, names.empty() ? "" : names.front());
+}
+
+std::vector<std::int64_t> SaveFolder::thin_out(const KeepPolicy& policy) const noexcept {
+  try {
+    std::vector<std::int64_t> steps;
+    for (const std::string& name : complete()) steps.push_back(*step_of(name));
+    std::vector<std::int64_t> removed;
+    std::vector<std::string> paths;
+    for (const std::int64_t step : surplus(steps, policy)) {
+      const std::string from = fmt::format("{}/{}", dir_, step_name(step));
+      const std::string to = fmt::format("{}/{}", dir_, removed_name(step, epoch_));
+      if (::rename(from.c_str(), to.c_str()) != 0) continue;
+      removed.push_back(step);
+      paths.push_back(to);
+    }
+    if (paths.empty()) return removed;
+    sync_names(dir_);  // or a crash could bring a name back to a folder that is half empty
+    for (const std::string& path : paths) remove_all_of(path);
+    return removed;
+  } catch (...) {  // they stay for own(), or for the next time
+    return {};
+  }
+}
+
+std::vector<std::string> SaveFolder::set_aside_after(std::int64_t step) const {
+  std::vector<std::string> left;
+  std::string newest;  // of those that stay
+  for (const std::string& name : complete()) {
+    if (*step_of(name) > step) {
+      left.push_back(name);
+    } else if (newest.empty()) {
+      newest = name;
+    }
+  }
+  if (left.empty()) return left;
+  point_latest(dir_, newest);
+  std::vector<std::string> aside;
+  for (const std::string& name : left) {
+    const std::string path = free_aside_path(dir_, *step_of(name));
+    rename_in_place(fmt::format("{}/{}", dir_, name), path);
+    aside.push_back(path.substr(dir_.size() + 1));
+  }
+  sync_names(dir_);
+  return aside;
+}
+
+}  // namespace ds

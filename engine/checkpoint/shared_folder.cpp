@@ -1,0 +1,156 @@
+// Small files with dots in front, which are gone when training starts.
+#include "engine/checkpoint/shared_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "engine/base/unique_fd.h"
+#include "engine/base/units.h"
+#include "engine/checkpoint/folder_files.h"
+
+namespace ds {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};
+constexpr std::size_t kBlock = 1 << 20;
+constexpr std::int64_t kMostBytes = 16 << 20;
+constexpr std::chrono::milliseconds kMostTime{200};
+
+std::string probe_path(const std::string& dir, const std::string& nonce) {
+  return fmt::format("{}/.probe-{}", dir, nonce);
+}
+
+/// 0, or errno.
+int write_all(int file, const char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t sent = ::write(file, bytes, size);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno;
+    bytes += sent;
+    size -= static_cast<std::size_t>(sent);
+  }
+  return 0;
+}
+
+/// 0, or errno.
+int make_file(const std::string& path, const std::string& text) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) return errno;
+  if (const int error = write_all(file.get(), text.data(), text.size()); error != 0) return error;
+  if (::fsync(file.get()) != 0) return errno;
+  return ::close(file.release()) == 0 ? 0 : errno;
+}
+
+/// A file without a name, or one whose name is removed at once.
+UniqueFd open_nameless(const std::string& dir) {
+  const int file = ::open(dir.c_str(), O_TMPFILE | O_WRONLY | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) return UniqueFd(file);
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return {};
+  std::string path = dir + "/.probe-rate-XXXXXX";
+  UniqueFd named(::mkostemp(path.data(), O_CLOEXEC));
+  if (named) ::unlink(path.c_str());
+  return named;
+}
+
+bool holds(const std::string& path, const std::string& nonce) {
+  try {
+    return read_whole(path) == nonce;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void leave_probe(const std::string& dir, const std::string& nonce) {
+  if (const int error = make_file(probe_path(dir, nonce), nonce); error != 0) {
+    remove_probe(dir, nonce);
+    throw folder_error(dir, error);
+  }
+}
+
+bool sees_probe(const std::string& dir, const std::string& nonce, Deadline deadline) {
+  const std::string path = probe_path(dir, nonce);
+  while (!holds(path, nonce)) {
+    if (deadline.passed()) return false;
+    std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
+    // On NFS, where no file is nameless, this changes the folder: the server is asked anew.
+    const UniqueFd touched = open_nameless(dir);
+    try {
+      (void)names_in(dir);
+    } catch (const Error&) {  // the next look tells
+    }
+  }
+  return true;
+}
+
+void remove_probe(const std::string& dir, const std::string& nonce) noexcept {
+  try {
+    ::unlink(probe_path(dir, nonce).c_str());
+  } catch (...) {  // no memory for the name: a small hidden file stays
+  }
+}
+
+void try_folder(const std::string& dir, int rank) {
+  struct stat facts {};
+  if (::stat(dir.c_str(), &facts) != 0) throw folder_error(dir, errno);
+  if (!S_ISDIR(facts.st_mode)) throw folder_error(dir, ENOTDIR);
+  const std::string path = fmt::format("{}/.probe-rank-{:05}-{}", dir, rank, ::getpid());
+  const std::string renamed = path + "-renamed";
+  int error = make_file(path, "dslaunch looks whether it can write here\n");
+  if (error == 0 && ::rename(path.c_str(), renamed.c_str()) != 0) error = errno;
+  ::unlink(path.c_str());
+  ::unlink(renamed.c_str());
+  if (error != 0) throw folder_error(dir, error);
+}
+
+Error other_folder_error(const std::string& dir, const std::string& host_of_0,
+                         const std::vector<RankPlace>& blind) {
+  std::string hosts;
+  std::string last;
+  for (const RankPlace& place : blind) {
+    if (place.host == last) continue;
+    last = place.host;
+    hosts += fmt::format("{}{} (rank {})", hosts.empty() ? "" : ", ", place.host, place.rank);
+  }
+  return {ErrorKind::config,
+          fmt::format("checkpoint.dir {} is not one folder for all nodes: what rank 0 on {} wrote "
+                      "there is not seen on {}",
+                      dir, host_of_0, hosts),
+          "name a folder on a file system that all nodes mount (NFS, Lustre, ...) at this path"};
+}
+
+void check_room(const std::string& dir, std::int64_t free, std::int64_t needed) {
+  if (free >= needed) return;
+  throw Error(ErrorKind::config,
+              fmt::format("checkpoint.dir {}: a checkpoint takes {}, {} are free", dir,
+                          format_bytes(needed), format_bytes(free)),
+              "free space there (old checkpoints: checkpoint.keep), or name another folder");
+}
+
+std::int64_t measure_write_rate(const std::string& dir) {
+  const UniqueFd file = open_nameless(dir);
+  if (!file) throw folder_error(dir, errno);
+  const std::string block(kBlock, '\x5a');
+  const Clock::time_point start = Clock::now();
+  std::int64_t bytes = 0;
+  // Twice as much a sync each time, so that its fixed cost hides no fast disk.
+  for (int blocks = 1; bytes < kMostBytes / 2 && Clock::now() - start < kMostTime; blocks *= 2) {
+    int error = 0;
+    for (int i = 0; i < blocks && error == 0; ++i) {
+      error = write_all(file.get(), block.data(), block.size());
+    }
+    if (error == 0 && ::fdatasync(file.get()) != 0) error = errno;
+    if (error != 0) throw folder_error(dir, error);
+    bytes += blocks * static_cast<std::int64_t>(kBlock);
+  }
+  const std::chrono::duration<double> took = Clock::now() - start;
+  return static_cast<std::int64_t>(static_cast<double>(bytes) / std::max(took.count(), 1e-6));
+}
+
+}  // namespace ds
