@@ -74,12 +74,15 @@ std::int64_t element_in_tensor(Extents shape, const Box& box, std::int64_t eleme
 
 void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, ElementRange range,
                   FunctionRef<void(const Run&)> action) {
-  const auto of_rank = std::ranges::equal_range(pieces, rank, {}, &Piece::rank);
-  for (auto begin = of_rank.begin(); begin != of_rank.end();) {
+  auto begin = std::partition_point(pieces.begin(), pieces.end(),
+                                    [&](const Piece& piece) { return piece.rank < rank; });
+  const auto last = std::partition_point(begin, pieces.end(),
+                                         [&](const Piece& piece) { return piece.rank == rank; });
+  while (begin != last) {
     const Box& box = begin->box;
     // By halving too: a tensor has few boxes, and many pieces each.
     const auto end = std::partition_point(
-        begin, of_rank.end(), [&](const Piece& piece) { return piece.box.offset == box.offset; });
+        begin, last, [&](const Piece& piece) { return piece.box.offset == box.offset; });
     runs_of_box(shape, {begin, end}, range, action);
     begin = end;
   }

@@ -16,8 +16,9 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// JSON has no numbers that are not finite.
 std::string real(double value) {
-  DS_ASSERT(std::isfinite(value), "JSON has no other numbers");
+  if (!std::isfinite(value)) throw Error(ErrorKind::system, "a number to be saved is not finite");
   return fmt::format("{}", value);
 }
 

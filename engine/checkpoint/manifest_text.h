@@ -9,6 +9,7 @@
 namespace ds {
 
 /// JSON, one line a piece; its last member, "checksum", is XXH3-128 of all bytes before that line.
+/// Errors: Error{system}: a number that is not finite.
 std::string manifest_text(const Manifest& manifest);
 
 /// Everything is checked: checksum, version, types, numbers in range, names without '/', no piece
@@ -23,8 +24,9 @@ std::string part_text(const ChunkPart& part);
 ChunkPart parse_part(std::string_view text);
 
 /// `head` has tensors with states and without pieces. Gives it the chunks and the pieces of all
-/// parts; whether a state is sharded or replicated is what the head says. Errors: Error{system}: a tensor that the head does not know, a state that is not covered
-/// once (naming tensor, state and the first element that is missing or double).
+/// parts; whether a state is sharded or replicated is what the head says. Errors: Error{system}: a
+/// tensor that the head does not know, a state that is not covered once (naming tensor, state and
+/// the first element that is missing or double).
 Manifest join_parts(Manifest head, const std::vector<ChunkPart>& parts);
 
 /// The first element of `state` that no piece covers, or that two cover, as text; empty: covered
