@@ -37,6 +37,10 @@ Keys of train.toml: docs/config.md.
 
 std::atomic<int> stop_signal{0};
 
+std::atomic<int> save_requests{0};
+
+void on_save_signal(int /*signal*/) { save_requests.fetch_add(1); }
+
 void on_stop_signal(int signal) { stop_signal.store(signal); }
 
 struct Arguments {
@@ -76,14 +80,29 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
-// TERM and INT ask for a stop at the end of a step, which all ranks take together. A second one
-// ends at once.
-void install_stop_signals() {
+// TERM and INT ask for a stop at the end of a step, which all ranks take together; a second one
+// ends at once. USR1 asks for a checkpoint.
+void install_signals() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  struct sigaction save {};
+  save.sa_handler = on_save_signal;
+  save.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &save, nullptr);
+}
+
+// Ranks that are asked to stop do not wait for one that is gone: what was saved is saved.
+bool train(const ds::JobRequest& request) {
+  try {
+    return ds::run_training(request);
+  } catch (const ds::Error& error) {
+    if (error.kind() != ds::ErrorKind::comm || stop_signal.load() == 0) throw;
+    fmt::print(stderr, "dsrunner: stopped without a last checkpoint: {}\n", error.what());
+    return false;
+  }
 }
 
 int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point started,
@@ -108,6 +127,8 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .local_ranks = env.local_world_size,
                                .started = started,
                                .stop_signal = &stop_signal,
+                               .save_requests = &save_requests,
+                               .grace_s = env.grace_s,
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);
@@ -117,8 +138,8 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
     ds::check_training(request);
     return 0;
   }
-  install_stop_signals();
-  if (ds::run_training(request)) return 0;
+  install_signals();
+  if (train(request)) return 0;
   return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;
 }
 

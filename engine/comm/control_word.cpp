@@ -74,6 +74,7 @@ EncodedControlWord encode(const ControlWord& word) {
   out.put(word.bias_correction1);
   out.put(word.bias_correction2);
   out.put(word.save_over);
+  out.put(word.time_to_save ? 1U : 0U, 1);
   out.done();
   return bytes;
 }
@@ -96,7 +97,8 @@ ControlWord decode_control_word(std::span<const std::byte, kControlWordBytes> by
                    .lr = in.take_double(),
                    .bias_correction1 = in.take_double(),
                    .bias_correction2 = in.take_double(),
-                   .save_over = in.take_signed()};
+                   .save_over = in.take_signed(),
+                   .time_to_save = in.take(1) != 0};
   in.done();
   return word;
 }
@@ -134,6 +136,7 @@ StepDecision merge(std::span<const ControlWord> words) {
       decision.bias_correction1 = word.bias_correction1;
       decision.bias_correction2 = word.bias_correction2;
       decision.save_over = word.save_over;
+      decision.time_to_save = word.time_to_save;
     }
   }
   decision.norm = std::sqrt(norm_squared.rounded());

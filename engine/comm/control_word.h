@@ -22,7 +22,7 @@ struct ControlWord {
   std::int64_t non_finite = 0;  // elements of it that are not finite
   ExactSum loss{};              // sum over target tokens, in nats
   std::int64_t tokens = 0;      // target tokens
-  bool wish_save = false;
+  bool wish_save = false;     // somebody asked this rank
   bool wish_stop = false;
   // Numbers of saves, counted from 1 in one run: of the newest that this rank has written to its
   // end, and of the newest that it could not write.
@@ -32,10 +32,11 @@ struct ControlWord {
   double bias_correction1 = 1;
   double bias_correction2 = 1;
   std::int64_t save_over = 0;  // the newest save that is committed or given up
+  bool time_to_save = false;   // by rank 0's clock
   friend bool operator==(const ControlWord&, const ControlWord&) = default;
 };
 
-inline constexpr std::size_t kControlWordBytes = 2 * (ExactSum::kWords * 8 + 1) + 4 + 11 * 8 + 2;
+inline constexpr std::size_t kControlWordBytes = 2 * (ExactSum::kWords * 8 + 1) + 4 + 11 * 8 + 3;
 using EncodedControlWord = std::array<std::byte, kControlWordBytes>;
 
 /// Little-endian, the same on every machine.
@@ -49,7 +50,8 @@ struct StepDecision {
   double loss = 0;  // mean over target tokens; 0 when there are none
   double norm = 0;  // of the gradient of the summed loss, before any scaling; NaN when not finite
   std::int64_t non_finite = 0;
-  bool save = false;
+  bool save = false;          // somebody asked some rank
+  bool time_to_save = false;  // by rank 0's clock
   bool stop = false;
   std::int64_t save_written = 0;  // every rank has written it
   std::int64_t save_failed = 0;   // some rank could not write it

@@ -22,6 +22,9 @@
 #include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
+#include "engine/train/resume.h"
+#include "engine/train/run_steps.h"
+#include "engine/train/save_start.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
@@ -41,6 +44,19 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .local_ranks = request.local_ranks,
           .order_given = gives_key(load_request(request), "determinism.order"),
           .is_here = is_here};
+}
+
+/// A job as it goes on: with what it keeps of its first start.
+struct JobStart {
+  JobRequest request;
+  Resume resume;
+};
+/// Errors: Error{config}: of the config; the checkpoint to go on from cannot be used.
+JobStart start_of(const JobRequest& given) {
+  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint)};
+  for (std::string& override : start.resume.kept(load_request(given)))
+    start.request.overrides.push_back(std::move(override));
+  return start;
 }
 
 /// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU. Errors:
@@ -74,45 +90,27 @@ GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
   return spec;
 }
 
-/// Every rank's figure, in rank order. Collective.
-std::vector<double> gather_figures(Group& world, double own) {
-  std::vector<double> all(static_cast<std::size_t>(world.size()));
-  all[static_cast<std::size_t>(world.rank())] = own;
-  world.all_gather(cut_pieces(std::as_writable_bytes(std::span(all)), all.size()),
-                   Deadline::after(kGroupTimeout));
-  return all;
+/// What rank 0 says of a save.
+void tell_save(Reporter& reporter, const SaveTold& told) {
+  reporter.note(told.failed ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
+                            : saved_line(told.saved));
 }
 
-// All ranks measure at the same time, as they train at the same time. 0: a rank had no memory left.
-double matrix_peak(Group& world, Backend& backend, Precision precision) {
-  world.barrier(Deadline::after(kGroupTimeout));
-  const std::vector<double> all =
-      gather_figures(world, backend.kernels->measure_matrix_peak(act_of(precision)));
-  return std::ranges::count(all, 0.0) > 0 ? 0.0 : std::accumulate(all.begin(), all.end(), 0.0);
-}
-
-/// Runs the steps; returns whether all were run.
-bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               Trainer& trainer, Reporter* reporter, SampleLedger* ledger) {
-  for (std::int64_t step = 1; step <= config.train.steps; ++step) {
-    const bool wish_stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
-    const StepReport report = trainer.step({.stop = wish_stop});
-    // Before anything of this step is saved: what a checkpoint counts is in the ledger.
-    if (ledger != nullptr) ledger->write(report.step, trainer.taken());
-    if (reporter != nullptr) reporter->step(report);
-    if (report.stop) return false;
-    if (step == 2 && reporter != nullptr)
-      reporter->memory_after_step2(read_memory_status().anonymous_bytes);
-    if (step == 1) {
-      const double peak = matrix_peak(world, backend, config.precision.dtype);
-      if (reporter != nullptr) reporter->set_matrix_peak(peak);
-    }
-    const bool due = config.train.validate_every > 0 && step % config.train.validate_every == 0;
-    if (!due && step != config.train.steps) continue;
-    const std::optional<double> loss = trainer.validate();
-    if (reporter != nullptr && loss) reporter->validation(step, *loss);
+/// Null: nothing is saved. Collective.
+std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobRequest& request,
+                                         Trainer& trainer, Group& world, Activity& activity,
+                                         const Origin& origin, Reporter* reporter) {
+  if (!config.checkpoint.saves()) return nullptr;
+  SaveStart start = start_saves(config.checkpoint, trainer, world);
+  if (reporter != nullptr) {
+    for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
+      reporter->note(line);
   }
-  return true;
+  return std::make_unique<Checkpointer>(config, trainer, world, &activity, std::move(start.folder),
+                                        SaveFacts{.origin = origin, .config = to_toml(config)},
+                                        [reporter](const SaveTold& told) {
+                                          if (reporter != nullptr) tell_save(*reporter, told);
+                                        });
 }
 
 /// The groups that ranks need beside `world`: on the device's wire where it has one of its own.
@@ -148,8 +146,10 @@ class JobGroups {
 
 }  // namespace
 
-bool run_training(const JobRequest& request) {
+bool run_training(const JobRequest& as_given) {
   std::string reason;
+  JobStart start = start_of(as_given);
+  const JobRequest& request = start.request;
   TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
   const DataSet data = open_data(given.data);
   Backend backend = make_backend(given.device, request.local_rank, request.local_ranks);
@@ -174,7 +174,6 @@ bool run_training(const JobRequest& request) {
   const JobGroups groups(config, request.rendezvous, backend, world.get(), *collectives);
   Trainer trainer(config, backend, groups.of_rank(), data);
   // Beyond this point all memory is taken.
-  trainer.begin();
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
@@ -183,11 +182,18 @@ bool run_training(const JobRequest& request) {
                      world->size());
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
+  start.resume.load(trainer, *world, load_request(request), [&](const std::string& line) {
+    if (reports != nullptr) reports->note(line);
+  });
+  const std::unique_ptr<Checkpointer> saver = open_saver(
+      config, request, trainer, *world, collectives->activity(), start.resume.origin(), reports);
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(),
                                        *world, Deadline::after(kGroupTimeout))
                          : nullptr;
-  const bool complete = run_steps(config, request, backend, *world, trainer, reports, ledger.get());
+  const bool complete = run_steps(
+      config, request, backend, *world,
+      {.trainer = trainer, .reporter = reports, .ledger = ledger.get(), .saver = saver.get()});
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
@@ -200,16 +206,19 @@ bool run_training(const JobRequest& request) {
                     !complete);
   }
   world->barrier(Deadline::after(kGroupTimeout));
+  if (saver) saver->require_end();
   return complete;
 }
 
+// Checkpoints may lie where only the nodes see them.
 void check_configuration(const JobRequest& request) {
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
   plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
 }
 
-void check_training(const JobRequest& request) {
+void check_training(const JobRequest& given) {
+  const JobRequest request = start_of(given).request;
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
   open_data(config.data);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);

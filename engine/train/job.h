@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct JobRequest {
   int local_ranks = 1;                            // on this node, which share its memory
   Clock::time_point started;                      // when the process began
   const std::atomic<int>* stop_signal = nullptr;  // not 0: a signal asked this rank to stop
+  const std::atomic<int>* save_requests =
+      nullptr;                      // counts the signals that asked for a checkpoint
+  std::optional<double> grace_s{};  // from a signal to stop to the end by force; none: not known
   bool* joined = nullptr;  // set once this rank goes to meet the others: errors are its own then
 };
 

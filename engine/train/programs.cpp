@@ -199,8 +199,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       *program = for_accelerator(std::move(*program));
     show("accelerator", programs.step);
   }
-  if (config.checkpoint.is_periodic() && config.checkpoint.async)
-    programs.snapshot = is_accelerator(config.device) ? Tier::pinned_host : Tier::host;
+  if (config.checkpoint.saves())
+    programs.saver = {.tier = is_accelerator(config.device) ? Tier::pinned_host : Tier::host,
+                      .keeps_snapshot = config.checkpoint.is_periodic() && config.checkpoint.async};
   programs.digest = hash_of_global_program(whole, spec);
   for (const Program* program : programs.all()) verify(*program);
   return programs;
@@ -226,11 +227,14 @@ std::vector<const Program*> TrainPrograms::all() const { return all_of<const Pro
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
   PlacementPlan plan =
       place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
-  if (programs.snapshot) {
-    add_snapshot(plan.of(*programs.snapshot),
-                 snapshot_bytes_of(saved_tiles(programs.step, programs.spec)) + kWriterBytes);
-    add_snapshot(plan.of(Tier::nvme), spare_slot_bytes(programs.step, programs.spec),
-                 "spare slots");
+  if (programs.saver) {
+    const std::vector<SavedTile> tiles = saved_tiles(programs.step, programs.spec);
+    add_snapshot(plan.of(programs.saver->tier),
+                 (programs.saver->keeps_snapshot ? snapshot_bytes_of(tiles) : 0) +
+                     writer_bytes_of(programs.step, tiles));
+    if (programs.saver->keeps_snapshot)
+      add_snapshot(plan.of(Tier::nvme), spare_slot_bytes(programs.step, programs.spec),
+                   "spare slots");
   }
   return plan;
 }

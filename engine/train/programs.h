@@ -25,8 +25,12 @@ struct TrainPrograms {
   Program trunk;       // forward of one sequence without the head, for sampling
   std::string digest;  // of the global program: equal on all ranks
   ShardSpec spec;
-  std::optional<Tier> snapshot;  // where a checkpoint is kept while it is written, where saves come
-                                 // while training goes on
+  /// Memory of checkpoints: the writer's, and with asynchronous saves a snapshot before it.
+  struct Saver {
+    Tier tier = Tier::host;
+    bool keeps_snapshot = false;
+  };
+  std::optional<Saver> saver;  // none: nothing is saved
 
   /// step, validation, trunk; then either first and flush, or odd, redo and odd_redo, or none.
   [[nodiscard]] std::vector<const Program*> all() const;
@@ -60,7 +64,7 @@ inline WorkspaceBytes workspace_of(const Kernels& kernels) {
 }
 
 /// Offsets for all of them, in the order of all(), and the place of the snapshot: this rank's
-/// saved_tiles() and, behind them, kWriterBytes; in files, of state_slots()'s spare ones.
+/// saved_tiles() and, behind them, writer_bytes_of(); in files, of state_slots()'s spare ones.
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
 /// Errors: Error{config} with both numbers when the plan needs more than the device has free.

@@ -49,7 +49,8 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences a step; {} planned a rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
                              format_bytes(trainer.plan().device().total_bytes)));
-  const std::int64_t on_host = trainer.plan().of(Tier::host).total_bytes;
+  const TierPlan& host = trainer.plan().of(Tier::host);
+  const std::int64_t on_host = host.total_bytes - host.snapshot_bytes;
   const std::int64_t in_files = trainer.plan().of(Tier::nvme).total_bytes;
   if (on_host > 0)
     progress_.note(fmt::format(
@@ -61,6 +62,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
 
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
+  const bool is_first = summary_.steps == 0;  // of this run
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;
@@ -70,7 +72,7 @@ void Reporter::step(const StepReport& report) {
   tokens_since_log_ += report.tokens;
   rate_.update(report.step, seconds(now - started_));
   const bool last = report.step == config_.train.steps || report.stop;
-  const bool logged = report.step == 1 || report.step % config_.log.every == 0 || last;
+  const bool logged = is_first || report.step % config_.log.every == 0 || last;
   if (!logged && !progress_.live()) return;
 
   const double spent = std::max(seconds(now - logged_at_), 1e-9);
@@ -94,7 +96,7 @@ void Reporter::step(const StepReport& report) {
                                .tokens = summary_.tokens,
                                .tokens_per_s = tokens_per_s,
                                .elapsed_s = elapsed()}));
-  if (report.step > 1) {  // The first step makes primitives and touches memory.
+  if (!is_first) {  // The first step makes primitives and touches memory.
     tokens_per_s_.add(tokens_per_s);
     if (fraction > 0) peak_fraction_.add(fraction);
   }

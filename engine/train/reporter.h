@@ -31,6 +31,8 @@ class Reporter {
     matrix_peak_ = flops;
     logged_at_ = Clock::now();  // Time spent on it is no training time.
   }
+  /// A line for people.
+  void note(const std::string& line) { progress_.note(line); }
   void step(const StepReport& report);
   void validation(std::int64_t step, double loss);
   /// Anonymous resident bytes at the end of a step; the second one goes into the summary.

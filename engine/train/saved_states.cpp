@@ -65,6 +65,19 @@ std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec) {
   return saved;
 }
 
+ValueId home_of_tile(const Program& step, const SavedTile& tile) {
+  const ValueId base = step.value(tile.value).base;
+  return base == kNoValue ? tile.value : base;
+}
+
+std::int64_t writer_bytes_of(const Program& step, const std::vector<SavedTile>& tiles) {
+  std::int64_t largest = 0;
+  for (const SavedTile& tile : tiles) {
+    if (tile.in_files) largest = std::max(largest, bytes_of(step.value(home_of_tile(step, tile))));
+  }
+  return 2 * kPieceBytes + largest;
+}
+
 std::int64_t snapshot_bytes_of(const std::vector<SavedTile>& tiles) {
   return tiles.empty() ? 0 : tiles.back().snapshot_at + tiles.back().snapshot_bytes;
 }

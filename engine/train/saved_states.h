@@ -40,8 +40,12 @@ struct SavedTile {
 /// tiles of its own, of the same sizes and at the same places of the snapshot.
 std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec);
 
-/// Of the writer's buffers, which lie behind the tiles in the snapshot's memory.
-inline constexpr std::int64_t kWriterBytes = 2 * kPieceBytes;
+/// Of the writer's buffers, which lie behind the tiles in the snapshot's memory: pieces of two
+/// kinds, and the largest tile that comes from files.
+std::int64_t writer_bytes_of(const Program& step, const std::vector<SavedTile>& tiles);
+
+/// The value whose files a tile in files is part of.
+ValueId home_of_tile(const Program& step, const SavedTile& tile);
 
 /// Bytes of the tiles in the snapshot.
 std::int64_t snapshot_bytes_of(const std::vector<SavedTile>& tiles);

@@ -9,10 +9,12 @@
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
+#include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
+#include "engine/train/snapshot.h"
 #include "engine/train/state_files.h"
 #include "engine/train/state_slots.h"
 #include "engine/train/weights.h"
@@ -101,6 +103,16 @@ RankStates Trainer::states() {
           .memory = *memory_};
 }
 
+void Trainer::copy_snapshot(std::span<const SavedTile> tiles) {
+  ds::copy_snapshot(
+      {.executor = states().executor,
+       .device = *backend_.device,
+       .stream = memory_->stream(),
+       .threads = static_cast<int>(config_.device.threads > 0 ? config_.device.threads
+                                                              : default_thread_count())},
+      tiles, memory_->snapshot().data());
+}
+
 void Trainer::bind_all() {
   std::size_t index = 0;
   const auto bind = [&](std::optional<Executor>& executor, const Program& program) {
@@ -160,6 +172,7 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .tokens = decision_.tokens,
           .stop = decision_.stop,
           .save = decision_.save,
+          .time_to_save = decision_.time_to_save,
           .save_written = decision_.save_written,
           .save_failed = decision_.save_failed,
           .save_over = decision_.save_over};
@@ -204,7 +217,8 @@ ControlWord Trainer::own_word() const {
                    .wish_stop = wishes_.stop,
                    .save_written = wishes_.save_written,
                    .save_failed = wishes_.save_failed,
-                   .save_over = wishes_.save_over};
+                   .save_over = wishes_.save_over,
+                   .time_to_save = wishes_.time_to_save};
   for (const MicroBatch& micro : program_->micro_batches) {
     word.loss.add(*static_cast<const double*>(executor_->tensor(micro.loss).data));
     word.tokens += *static_cast<const std::int64_t*>(executor_->tensor(micro.count).data);

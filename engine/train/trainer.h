@@ -20,13 +20,14 @@
 #include "engine/train/executor.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
+#include "engine/train/saved_states.h"
 #include "engine/train/state_source.h"
 
 namespace ds {
 
 /// What this rank asks of the others in a step.
 struct StepWishes {
-  bool stop = false, save = false;
+  bool stop = false, save = false, time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
 
@@ -49,6 +50,7 @@ struct StepReport {
   std::int64_t tokens = 0;   // of this step, all ranks
   bool stop = false;         // some rank wished to stop; all stop now
   bool save = false;         // some rank wished to save
+  bool time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in StepDecision
 };
 
@@ -80,6 +82,8 @@ class Trainer {
   /// After flush(), as next step finds it.
   [[nodiscard]] TrainingState state() const;
   [[nodiscard]] RankStates states();
+  /// These tiles of states(), into the snapshot. Training waits for it.
+  void copy_snapshot(std::span<const SavedTile> tiles);
   [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
   [[nodiscard]] const Program& step_program() const { return programs_.step; }
   /// arithmetic_list() of this job.

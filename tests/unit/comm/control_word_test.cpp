@@ -31,6 +31,7 @@ TEST_CASE("every field survives the wire") {
   word.save_written = 3;
   word.save_failed = 2;
   word.save_over = 1;
+  word.time_to_save = true;
   word.lr = 3e-4;
   word.bias_correction1 = 0.1;
   word.bias_correction2 = 0.001;

@@ -26,7 +26,7 @@ TrainPrograms programs_of(const Form& form) {
   TrainPrograms programs;
   programs.spec = spec_of(form.rank, form.world, 4, 1, ShardSpec::Order::boundary);
   programs.spec.stage = form.stage;
-  programs.snapshot = Tier::host;
+  programs.saver = {.tier = Tier::host, .keeps_snapshot = true};
   const Program step = shard(differentiate(tiny_forward()), programs.spec);
   OffloadSpec offload{.states = form.states, .tile = 2 * kLeaf, .time = form.time};
   programs.step = offload_states(step, offload);
@@ -97,7 +97,7 @@ TEST_CASE("the room is in the plan, behind all else in the files") {
   for (const Form& form : forms()) {
     TrainPrograms programs = programs_of(form);
     const TierPlan with = plan_of(programs).of(Tier::nvme);
-    programs.snapshot.reset();
+    programs.saver.reset();
     const PlacementPlan without = plan_of(programs);
     const std::int64_t before = without.of(Tier::nvme).total_bytes;
     CHECK(state_slots(programs, without).tiles.empty());

@@ -1,0 +1,38 @@
+// Weights and states out of a checkpoint, for a rank that holds any part of them.
+#pragma once
+
+#include <memory>
+
+#include "engine/checkpoint/reader.h"
+#include "engine/comm/activity.h"
+#include "engine/config/train_config.h"
+#include "engine/train/state_source.h"
+
+namespace ds {
+
+class CheckpointSource final : public StateSource {
+ public:
+  /// `activity`: tells the other ranks that this one works; may be null.
+  CheckpointSource(std::shared_ptr<const Checkpoint> checkpoint, LoadWhat what, Activity* activity)
+      : reader_(std::move(checkpoint)), what_(what), activity_(activity) {}
+  [[nodiscard]] bool has(std::string_view state) const override {
+    return state == kMaster || what_ == LoadWhat::all;
+  }
+  void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
+            std::span<float> into) override {
+    reader_.read(tensor.name, state, first, into);
+    if (activity_ != nullptr) activity_->tick();
+  }
+
+ private:
+  PieceReader reader_;
+  LoadWhat what_;
+  Activity* activity_;
+};
+
+/// Errors: Error{config} listing the tensors that the checkpoint has not, has of another shape, or
+/// without a state that the optimizer needs, and those that the model has not.
+void require_tensors(const Checkpoint& checkpoint, LoadWhat what, const Program& program,
+                     const UpdateAttrs& update);
+
+}  // namespace ds

@@ -1,0 +1,294 @@
+// The course of a save: snapshot, writing, the ranks' outcomes, commit; and when it comes.
+#include "engine/train/checkpointer.h"
+
+#include <utility>
+
+#include "engine/checkpoint/manifest_text.h"
+#include "engine/program/liveness.h"
+#include "engine/train/build_id.h"
+#include "engine/train/snapshot.h"
+
+namespace ds {
+namespace {
+
+// Ranks that write tell so by their activity; who does not is found long before.
+constexpr auto kTimeout = std::chrono::hours(1);
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string chunk_name(int rank) { return fmt::format("rank-{:05}.chunk", rank); }
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::vector<VersionedFiles::Tile> places_in_files(const RankStates& states,
+                                                  std::span<const SavedTile> tiles) {
+  std::vector<VersionedFiles::Tile> places;
+  for (const SavedTile& tile : tiles) {
+    if (!tile.in_files) continue;
+    const ValueId home = home_of_tile(states.program, tile);
+    const VersionedFiles::Tile place{states.executor.offset(home),
+                                     bytes_of(states.program.value(home))};
+    if (places.empty() || places.back() != place) places.push_back(place);
+  }
+  return places;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const TrainConfig& config, Trainer& trainer, Group& world,
+                           Activity* activity, std::unique_ptr<SaveFolder> folder, SaveFacts facts,
+                           Tell tell)
+    : config_(config),
+      trainer_(trainer),
+      world_(world),
+      activity_(activity),
+      facts_(std::move(facts)),
+      tell_(std::move(tell)),
+      folder_(std::move(folder)) {}
+
+Checkpointer::~Checkpointer() { cancel_.store(true); }
+
+void Checkpointer::wish(StepWishes& wishes) const {
+  const double minutes = config_.checkpoint.minutes;
+  wishes.time_to_save = world_.rank() == 0 && minutes > 0 && !due_ && !under_way_ &&
+                        seconds_since(last_begin_) >= minutes * 60;
+  const std::int64_t before = under_way_ ? number_ - 1 : number_;
+  wishes.save_written = wishes.save_over = before;
+  if (!under_way_) return;
+  const bool has_ended = task_.is_running() && task_.has_ended();
+  if (under_way_->committing) {
+    wishes.save_written = number_;
+    if (has_ended) wishes.save_over = number_;
+  } else if (has_ended) {
+    wishes.save_written = number_;
+    if (!task_.outcome().why().empty()) wishes.save_failed = number_;
+  }
+}
+
+bool Checkpointer::is_due(const StepReport& report) const {
+  const std::int64_t every = config_.checkpoint.every;
+  return report.save || report.time_to_save || (every > 0 && report.step % every == 0);
+}
+
+bool Checkpointer::is_major(std::int64_t step) const {
+  const std::int64_t every = config_.checkpoint.major_every;
+  return every > 0 && step % every == 0;
+}
+
+void Checkpointer::after_step(const StepReport& report, bool is_last) {
+  follow(report);
+  asked_ = asked_ || report.save;
+  due_ = due_ || is_due(report);
+  if (is_last) return last_step(report);
+  if (!due_) return;
+  if (under_way_ && is_major(report.step)) finish();
+  if (under_way_) return;  // It waits for the last one.
+  if (config_.checkpoint.is_periodic() && config_.checkpoint.async) {
+    begin(report.step);
+  } else {
+    save_now(report.step);
+  }
+}
+
+// A save of an older step is not worth the time that a stop may leave.
+void Checkpointer::last_step(const StepReport& report) {
+  const bool wants =
+      due_ || (report.stop ? config_.checkpoint.on_signal : config_.checkpoint.at_end);
+  if (under_way_ && report.stop && wants && under_way_->step != report.step) give_up();
+  if (under_way_) finish();
+  if (!wants || saved_step_ == report.step) return;
+  save_now(report.step);
+  lacks_end_ = saved_step_ != report.step && !report.stop;
+}
+
+void Checkpointer::require_end() const {
+  if (!lacks_end_) return;
+  throw Error(
+      ErrorKind::system, "all steps were run, but the checkpoint of the last one is not there",
+      "the line \"checkpoint: step ... failed\" above says why; the newest checkpoint is older");
+}
+
+Checkpointer::UnderWay& Checkpointer::prepare(std::int64_t step) {
+  const Clock::time_point start = Clock::now();
+  trainer_.flush();
+  UnderWay& save = under_way_.emplace(
+      UnderWay{.number = ++number_, .step = step, .asked = asked_, .began = Clock::now()});
+  save.flush_s = std::chrono::duration<double>(save.began - start).count();
+  due_ = asked_ = false;
+  last_begin_ = save.began;
+  cancel_.store(false);
+  hurry_.store(false);
+  if (world_.rank() == 0) {
+    const RankStates states = trainer_.states();
+    save.head = {.state = trainer_.state(),
+                 .saved_ms = now_ms(),
+                 .program = library_versions(),
+                 .build = build_id(),
+                 .world_size = world_.size(),
+                 .origin = facts_.origin,
+                 .arithmetic = trainer_.arithmetic(),
+                 .config = facts_.config,
+                 .tensors = saved_tensors(states.program, states.spec)};
+  }
+  return save;
+}
+
+// The programs of odd steps have states of their own, of the same sizes in the same order.
+void Checkpointer::begin(std::int64_t step) {
+  UnderWay& save = prepare(step);
+  const RankStates states = trainer_.states();
+  tiles_ = saved_tiles(states.program, states.spec);
+  auto* const frozen = states.memory.versioned_files();
+  trainer_.copy_snapshot(tiles_);
+  if (frozen != nullptr) frozen->freeze(places_in_files(states, tiles_));
+  save.stall_s = seconds_since(save.began);
+  const std::span<std::byte> snapshot = states.memory.snapshot();
+  const StatesToSave source{.program = states.program,
+                            .executor = states.executor,
+                            .held = class_of(states.spec),
+                            .tiles = tiles_,
+                            .snapshot = snapshot.data(),
+                            .frozen = frozen};
+  const auto buffer = snapshot.subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles_)));
+  task_.start([this, source, buffer, step] {
+    const SaveOutcome outcome = write_part(source, buffer, step);
+    if (source.frozen != nullptr) source.frozen->thaw();
+    return outcome;
+  });
+}
+
+void Checkpointer::save_now(std::int64_t step) {
+  UnderWay& save = prepare(step);
+  const RankStates states = trainer_.states();
+  tiles_ = saved_tiles(states.program, states.spec);
+  if (activity_ != nullptr) activity_->begin("checkpoint.write");
+  hurry_.store(true);  // training waits
+  save.own = write_part({.program = states.program,
+                         .executor = states.executor,
+                         .held = class_of(states.spec),
+                         .tiles = tiles_,
+                         .files = states.memory.files()},
+                        states.memory.snapshot(), step);
+  if (activity_ != nullptr) activity_->end();
+  save.own.stall_s = seconds_since(save.began);
+  after_writing(gather_outcomes(world_, save.own, "checkpoint.write"), true);
+}
+
+SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::byte> buffer,
+                                     std::int64_t step) noexcept {
+  const Clock::time_point start = Clock::now();
+  SaveOutcome outcome{.rank = world_.rank()};
+  try {
+    const std::string name = chunk_name(world_.rank());
+    ChunkWriter chunk({.path = folder_->begin(step) + "/" + name,
+                       .rate = config_.checkpoint.rate,
+                       .cancel = &cancel_,
+                       .hurry = &hurry_});
+    ChunkPart part = write_states(states, chunk, buffer, [this] {
+      if (activity_ != nullptr) activity_->tick();
+    });
+    part.rank = world_.rank();
+    part.chunk = {.name = name, .bytes = chunk.finish()};
+    folder_->publish(step, part);
+    outcome.bytes = part.chunk.bytes;
+  } catch (const std::exception& error) {
+    outcome.fail(error.what());
+    outcome.cancelled = cancel_.load();
+  }
+  outcome.seconds = seconds_since(start);
+  return outcome;
+}
+
+// What all ranks know of the save by now: the same on every rank.
+void Checkpointer::follow(const StepReport& report) {
+  if (!under_way_) return;
+  if (under_way_->committing) {
+    if (report.save_over >= under_way_->number) conclude(task_.wait());
+    return;
+  }
+  if (report.save_failed < under_way_->number && report.save_written < under_way_->number) return;
+  if (report.save_failed >= under_way_->number) cancel_.store(true);
+  finish_writing(false);
+}
+
+void Checkpointer::finish_writing(bool wait) {
+  SaveOutcome own = task_.wait();
+  own.stall_s = under_way_->stall_s;
+  after_writing(gather_outcomes(world_, own, "checkpoint.write"), wait);
+}
+
+void Checkpointer::finish() {
+  hurry_.store(true);
+  if (under_way_->committing) return conclude(task_.wait());
+  finish_writing(true);
+}
+
+// The folder goes once no rank writes there any more.
+void Checkpointer::give_up() {
+  cancel_.store(true);
+  SaveOutcome own = task_.wait();
+  const bool was_committing = under_way_->committing;
+  if (was_committing) return conclude(own);
+  gather_outcomes(world_, own, "checkpoint.write");
+  if (world_.rank() == 0) folder_->abandon(under_way_->step);
+  under_way_.reset();
+}
+
+void Checkpointer::after_writing(const SaveOutcome& all, bool wait) {
+  under_way_->own = all;
+  if (!all.why().empty()) {
+    if (world_.rank() == 0) folder_->abandon(under_way_->step);
+    SaveOutcome end = all;
+    return conclude(end);
+  }
+  under_way_->committing = true;
+  if (world_.rank() == 0) {
+    if (!wait) return task_.start([this] { return commit(); });
+    return conclude(commit());
+  }
+  if (wait) conclude({});
+}
+
+SaveOutcome Checkpointer::commit() noexcept {
+  const Clock::time_point start = Clock::now();
+  SaveOutcome outcome;
+  try {
+    folder_->commit(under_way_->head);
+    folder_->thin_out({config_.checkpoint.keep, config_.checkpoint.major_every});
+  } catch (const std::exception& error) {
+    outcome.fail(error.what());
+    folder_->abandon(under_way_->step);
+  }
+  outcome.seconds = seconds_since(start);
+  return outcome;
+}
+
+// Rank 0 knows how the commit went.
+void Checkpointer::conclude(SaveOutcome end) {
+  const UnderWay save = *std::exchange(under_way_, std::nullopt);
+  if (save.committing) {
+    world_.about("checkpoint.commit");
+    world_.broadcast(std::as_writable_bytes(std::span(&end, 1)), 0, Deadline::after(kTimeout));
+  }
+  if (end.why().empty()) saved_step_ = save.step;
+  if (!tell_ || world_.rank() != 0) return;
+  SaveTold told{.saved = {.step = save.step,
+                          .folder = folder_->dir() + "/" + step_name(save.step),
+                          .bytes = save.own.bytes,
+                          .stall_s = save.own.stall_s,
+                          .written_s = seconds_since(save.began),
+                          .asked = save.asked},
+                .flush_s = save.flush_s};
+  if (!end.why().empty())
+    told.failed = world_.size() == 1 ? std::string(end.why())
+                                     : fmt::format("rank {}: {}", end.rank, end.why());
+  tell_(told);
+}
+
+}  // namespace ds

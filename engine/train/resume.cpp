@@ -1,0 +1,135 @@
+// The course of a resume: keep, agree, load, fall back.
+#include "engine/train/resume.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "engine/base/checkpoint_line.h"
+#include "engine/comm/agree.h"
+#include "engine/train/checkpoint_source.h"
+#include "engine/train/save_outcome.h"
+
+namespace ds {
+namespace {
+
+constexpr auto kTimeout = std::chrono::minutes(5);
+
+std::map<std::string, std::string> values_of(const std::string& list) {
+  std::map<std::string, std::string> values;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find('\n', at), list.size());
+    const std::string line = list.substr(at, end - at);
+    const std::size_t equals = line.find(" = ");
+    if (equals != std::string::npos) values[line.substr(0, equals)] = line.substr(equals + 3);
+    at = end + 1;
+  }
+  return values;
+}
+
+std::int64_t number_of(const std::string& text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::string identity_of(const Checkpoint* checkpoint) {
+  if (checkpoint == nullptr) return "none";
+  const Manifest& manifest = checkpoint->manifest();
+  return fmt::format("step {}, saved at {} ms", manifest.state.step, manifest.saved_ms);
+}
+
+}  // namespace
+
+std::optional<std::string> arithmetic_value(const std::string& list, std::string_view name) {
+  const auto values = values_of(list);
+  const auto found = values.find(std::string(name));
+  if (found == values.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string> arithmetic_differences(const std::string& saved, const std::string& now) {
+  const auto before = values_of(saved);
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : values_of(now)) {
+    const auto old = before.find(name);
+    const std::string was = old == before.end() ? "not there" : old->second;
+    if (was != value) lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
+  }
+  return lines;
+}
+
+Resume::Resume(const CheckpointConfig& config)
+    : search_({.resume = config.resume,
+               .load = config.load == LoadWhat::all ? "all" : "weights",
+               .dir = config.dir}),
+      found_(search_.next()) {}
+
+LoadWhat Resume::what() const {
+  return found_.load == "weights" ? LoadWhat::weights : LoadWhat::all;
+}
+
+std::vector<std::string> Resume::kept(const LoadRequest& request) const {
+  if (!found_.checkpoint || what() == LoadWhat::weights) return {};
+  const std::string& saved = found_.checkpoint->manifest().arithmetic;
+  std::vector<std::string> overrides;
+  const auto ranks = arithmetic_value(saved, "determinism.virtual_ranks");
+  if (ranks && !gives_key(request, "determinism.virtual_ranks")) {
+    // Every rank needs one: a larger job has more than the first start had.
+    overrides.push_back(fmt::format("determinism.virtual_ranks={}",
+                                    std::max(number_of(*ranks), request.world_size)));
+  }
+  const auto order = arithmetic_value(saved, "determinism.order");
+  if (order && !gives_key(request, "determinism.order"))
+    overrides.push_back("determinism.order=" + *order);
+  return overrides;
+}
+
+void Resume::load_found(Trainer& trainer) const {
+  if (!found_.checkpoint) return trainer.begin();
+  Activity* const activity = trainer.states().memory.workplace().activity;
+  CheckpointSource source(found_.checkpoint, what(), activity);
+  if (activity != nullptr) activity->begin("checkpoint.load");
+  trainer.load(source);
+  if (activity != nullptr) activity->end();
+}
+
+void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, const Say& say) {
+  const std::vector<std::string> chosen = kept(request);
+  for (;;) {
+    for (const std::string& line : found_.lines) say(line);
+    const Checkpoint* const from = checkpoint();
+    require_agreement(world, "checkpoint to go on from", identity_of(from),
+                      Deadline::after(kTimeout));
+    if (from != nullptr)
+      require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
+    SaveOutcome outcome;
+    try {
+      load_found(trainer);
+    } catch (const Error& error) {
+      outcome.fail(error.what());
+    }
+    outcome = gather_outcomes(world, outcome, "checkpoint.load");
+    if (outcome.why().empty()) break;
+    found_ = search_.next(fmt::format("rank {}: {}", outcome.rank, outcome.why()));
+    if (kept(request) != chosen) {
+      throw Error(ErrorKind::config,
+                  fmt::format("{}; the next older one, {}, is of a run with other virtual ranks",
+                              outcome.why(), checkpoint() == nullptr ? "" : checkpoint()->folder()),
+                  "name it: checkpoint.resume=PATH");
+    }
+  }
+  if (checkpoint() == nullptr) return;
+  const Manifest& manifest = checkpoint()->manifest();
+  if (what() == LoadWhat::all) {
+    trainer.resume(manifest.state);
+    say(resumed_line(manifest.state.step, checkpoint()->folder()));
+    for (const std::string& line :
+         arithmetic_differences(manifest.arithmetic, trainer.arithmetic()))
+      say("resume   other arithmetic than before: " + line);
+  } else {
+    say(fmt::format("weights of step {} of {}", manifest.state.step, checkpoint()->folder()));
+  }
+}
+
+}  // namespace ds

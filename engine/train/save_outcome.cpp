@@ -1,0 +1,44 @@
+// Outcomes as bytes, added up.
+#include "engine/train/save_outcome.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/comm/pieces.h"
+
+namespace ds {
+namespace {
+
+// Ranks that work tell so by their activity; who does not is found long before.
+constexpr auto kTimeout = std::chrono::hours(1);
+
+}  // namespace
+
+void SaveOutcome::fail(std::string_view text) {
+  problem.fill('\0');
+  if (text.empty()) text = "for a reason that was not told";
+  std::copy_n(text.data(), std::min(text.size(), problem.size() - 1), problem.data());
+}
+
+SaveOutcome gather_outcomes(Group& world, const SaveOutcome& own, std::string_view about) {
+  std::vector<SaveOutcome> all(static_cast<std::size_t>(world.size()));
+  all[static_cast<std::size_t>(world.rank())] = own;
+  all[static_cast<std::size_t>(world.rank())].rank = world.rank();
+  world.about(about);
+  world.all_gather(cut_pieces(std::as_writable_bytes(std::span(all)), all.size()),
+                   Deadline::after(kTimeout));
+  SaveOutcome sum;
+  for (const SaveOutcome& each : all) {
+    sum.bytes += each.bytes;
+    sum.rate += each.rate;
+    sum.seconds = std::max(sum.seconds, each.seconds);
+    sum.stall_s = std::max(sum.stall_s, each.stall_s);
+    if (each.why().empty() || (!sum.why().empty() && !sum.cancelled)) continue;
+    sum.problem = each.problem;
+    sum.rank = each.rank;
+    sum.cancelled = each.cancelled;
+  }
+  return sum;
+}
+
+}  // namespace ds

@@ -1,0 +1,116 @@
+// What ranks find out about the folder, told to each other.
+#include "engine/train/save_start.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "engine/base/units.h"
+#include "engine/checkpoint/shared_folder.h"
+#include "engine/train/save_outcome.h"
+
+namespace ds {
+namespace {
+
+constexpr auto kTimeout = std::chrono::minutes(5);
+constexpr auto kToSeeProbe = std::chrono::seconds(10);  // network file systems cache for seconds
+constexpr double kShareOfGrace = 0.7;  // the end of the step comes before it, commit and exit after
+
+using Text = std::array<char, 64>;
+
+/// Of rank 0, where others see the same folder.
+Text new_nonce() {
+  std::random_device random;
+  Text nonce{};
+  const std::string text = fmt::format("{:08x}{:08x}", random(), random());
+  std::ranges::copy(text, nonce.begin());
+  return nonce;
+}
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// Calls `work` on this rank; its error is every rank's.
+template <class Work>
+SaveOutcome together(Group& world, std::string_view about, Work work) {
+  SaveOutcome outcome;
+  try {
+    work(outcome);
+  } catch (const Error& error) {
+    outcome.fail(error.for_people());
+  }
+  SaveOutcome all = gather_outcomes(world, outcome, about);
+  if (!all.why().empty()) throw Error(ErrorKind::config, std::string(all.why()));
+  return all;
+}
+
+std::int64_t bytes_saved_by(const RankStates& states) {
+  std::int64_t elements = 0;
+  for (const SavedTile& tile : saved_tiles(states.program, states.spec)) elements += tile.elements;
+  return elements * size_of(DType::f32);
+}
+
+}  // namespace
+
+SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& world) {
+  SaveStart start;
+  const bool is_first = world.rank() == 0;
+  const auto make = [&](SaveOutcome&) {
+    start.folder = std::make_unique<SaveFolder>(config.dir, world.spec().epoch);
+  };
+  Text nonce{};
+  together(world, "checkpoint.folder", [&](SaveOutcome& outcome) {
+    if (!is_first) return;
+    make(outcome);
+    start.folder->own();
+    nonce = new_nonce();
+    leave_probe(config.dir, nonce.data());
+  });
+  world.broadcast(std::as_writable_bytes(std::span(nonce)), 0, Deadline::after(kTimeout));
+  const SaveOutcome all = together(world, "checkpoint.probe", [&](SaveOutcome& outcome) {
+    if (!is_first) {
+      if (!sees_probe(config.dir, nonce.data(), Deadline::after(kToSeeProbe)))
+        throw other_folder_error(config.dir, "rank 0's node", {{world.rank(), own_host()}});
+      make(outcome);
+    }
+    try_folder(config.dir, world.rank());
+    outcome.bytes = bytes_saved_by(trainer.states());
+    outcome.rate = static_cast<double>(measure_write_rate(config.dir));
+  });
+  start.bytes = all.bytes;
+  start.rate = all.rate;
+  together(world, "checkpoint.room", [&](SaveOutcome&) {
+    if (!is_first) return;
+    remove_probe(config.dir, nonce.data());
+    check_room(config.dir, start.folder->free_bytes(), start.bytes);
+    start.set_aside = start.folder->set_aside_after(trainer.finished_steps());
+  });
+  return start;
+}
+
+std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig& config,
+                                  std::optional<double> grace_s) {
+  std::vector<std::string> lines;
+  const double seconds = start.rate > 0 ? static_cast<double>(start.bytes) / start.rate : 0;
+  const bool is_told = grace_s.has_value() && config.on_signal;
+  lines.push_back(fmt::format(
+      "saves    {} a checkpoint in {}, about {} at {}/s{}", format_bytes(start.bytes), config.dir,
+      format_duration(seconds), format_bytes(static_cast<std::int64_t>(start.rate)),
+      is_told ? fmt::format("; a signal leaves {}", format_duration(*grace_s)) : std::string()));
+  if (is_told && seconds > kShareOfGrace * *grace_s) {
+    lines.push_back(fmt::format(
+        "saves    that may be too short for the checkpoint of a signal: --grace {:.0f}s would do, "
+        "or checkpoints more often",
+        seconds / kShareOfGrace + 5));
+  }
+  for (const std::string& name : start.set_aside)
+    lines.push_back(fmt::format("saves    {} is of a past that this run leaves: set aside", name));
+  return lines;
+}
+
+}  // namespace ds

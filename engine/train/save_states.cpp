@@ -1,0 +1,188 @@
+// Tiles cut at tensors, tensors cut into pieces.
+#include "engine/train/save_states.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "engine/program/liveness.h"
+#include "engine/tensor/split_master.h"
+
+namespace ds {
+namespace {
+
+constexpr std::array kStateNames{kMaster, kMoment1, kMoment2};
+constexpr std::int64_t kPieceElements = kPieceBytes / 4;
+
+std::vector<std::int64_t> extents_of(const Shape& shape) {
+  std::vector<std::int64_t> extents;
+  for (int axis = 0; axis < shape.axes(); ++axis) extents.push_back(shape[axis]);
+  return extents;
+}
+
+Box whole_box(const Shape& shape) {
+  return {std::vector<std::int64_t>(static_cast<std::size_t>(shape.axes())), extents_of(shape)};
+}
+
+/// Gives the bytes of parts of tiles, as fp32.
+class TileBytes {
+ public:
+  TileBytes(const StatesToSave& states, std::span<std::byte> buffer) : states_(states) {
+    joined_ = buffer.first(kPieceBytes);
+    halves_ = buffer.subspan(kPieceBytes, kPieceBytes);
+    from_files_ = buffer.subspan(2 * kPieceBytes);
+  }
+
+  /// Elements [at, at + count) of a tile, at most kPieceElements; valid until the next call.
+  std::span<const std::byte> take(const SavedTile& tile, std::int64_t at, std::int64_t count) {
+    if (tile.in_files) return in_files(tile, at, count);
+    if (tile.high != kNoValue) return joined(tile, at, count);
+    if (states_.snapshot != nullptr)
+      return {states_.snapshot + tile.snapshot_at + at * 4, static_cast<std::size_t>(count) * 4};
+    return in_memory(tile.value, tile.offset + at, count, joined_);
+  }
+
+  /// The last tile of files was used: the next steps may write it.
+  void release() {
+    if (home_ != kNoValue && states_.frozen != nullptr) states_.frozen->release(place_of(home_));
+    home_ = kNoValue;
+  }
+
+ private:
+  std::span<const std::byte> in_memory(ValueId id, std::int64_t first, std::int64_t count,
+                                       std::span<std::byte> copy) const {
+    const Tensor values = states_.executor.tensor(id);
+    const std::int64_t size = size_of(values.dtype);
+    const auto* const there = static_cast<const std::byte*>(values.data) + first * size;
+    const auto bytes = static_cast<std::size_t>(count * size);
+    if (states_.executor.host_reaches(id)) return {there, bytes};
+    states_.executor.copy_out(there, copy.first(bytes));
+    return copy.first(bytes);
+  }
+
+  // The snapshot has the lower halves of a whole tile, then the upper ones.
+  std::span<const std::byte> joined(const SavedTile& tile, std::int64_t at, std::int64_t count) {
+    std::span<const std::byte> lows, highs;
+    if (states_.snapshot != nullptr) {
+      const std::byte* const first = states_.snapshot + tile.snapshot_at;
+      const auto bytes = static_cast<std::size_t>(count) * 2;
+      lows = {first + at * 2, bytes};
+      highs = {first + (tile.elements + at) * 2, bytes};
+    } else {
+      lows = in_memory(tile.value, tile.offset + at, count, halves_.first(kPieceBytes / 2));
+      highs = in_memory(tile.high, tile.high_offset + at, count, halves_.last(kPieceBytes / 2));
+    }
+    const auto* const low = reinterpret_cast<const std::int16_t*>(lows.data());
+    const auto* const high = reinterpret_cast<const std::uint16_t*>(highs.data());
+    std::transform(high, high + count, low, reinterpret_cast<float*>(joined_.data()),
+                   joined_halves);
+    return joined_.first(static_cast<std::size_t>(count) * 4);
+  }
+
+  // States of a tile lie side by side, and come one after the other: they are read once.
+  std::span<const std::byte> in_files(const SavedTile& tile, std::int64_t at, std::int64_t count) {
+    const ValueId home = home_of_tile(states_.program, tile);
+    if (home != home_) {
+      release();
+      const VersionedFiles::Tile place = place_of(home);
+      const std::span<std::byte> into = from_files_.first(static_cast<std::size_t>(place.bytes));
+      if (states_.frozen != nullptr) {
+        states_.frozen->read_frozen(place, into);
+      } else {
+        states_.files->read(place.offset, into);
+      }
+      home_ = home;
+    }
+    const std::int64_t first = states_.program.value(tile.value).offset + tile.offset + at;
+    return from_files_.subspan(static_cast<std::size_t>(first) * 4,
+                               static_cast<std::size_t>(count) * 4);
+  }
+
+  [[nodiscard]] VersionedFiles::Tile place_of(ValueId home) const {
+    return {states_.executor.offset(home), bytes_of(states_.program.value(home))};
+  }
+
+  const StatesToSave& states_;
+  std::span<std::byte> joined_, halves_, from_files_;
+  ValueId home_ = kNoValue;  // whose bytes from_files_ has
+};
+
+class PartWriter {
+ public:
+  PartWriter(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
+             FunctionRef<void()> on_piece)
+      : states_(states), chunk_(chunk), bytes_(states, buffer), on_piece_(on_piece) {}
+
+  void write(const SavedTile& tile) {
+    const ParamGroup& group = states_.program.groups[static_cast<std::size_t>(tile.group)];
+    for (const ParamTensor& tensor : group.tensors) {
+      const std::int64_t from = std::max(tile.first, tensor.offset);
+      const std::int64_t to =
+          std::min(tile.first + tile.elements, tensor.offset + tensor.shape.elements());
+      for (std::int64_t at = from; at < to; at += kPieceElements) {
+        const std::int64_t count = std::min(kPieceElements, to - at);
+        const ChunkWriter::Place place = chunk_.append(bytes_.take(tile, at - tile.first, count));
+        state_of(tensor, tile.state)
+            .pieces.push_back({.box = whole_box(tensor.shape),
+                               .first = at - tensor.offset,
+                               .elements = count,
+                               .at = place.at,
+                               .checksum = place.checksum});
+        on_piece_();
+      }
+    }
+  }
+
+  ChunkPart finish() {
+    bytes_.release();
+    return std::move(part_);
+  }
+
+ private:
+  StateEntry& state_of(const ParamTensor& tensor, int state) {
+    const auto [found, is_new] = places_.try_emplace(tensor.name, part_.tensors.size());
+    if (is_new) part_.tensors.push_back({.name = tensor.name, .shape = extents_of(tensor.shape)});
+    std::vector<StateEntry>& states = part_.tensors[found->second].states;
+    const std::string_view name = kStateNames[static_cast<std::size_t>(state)];
+    const auto known = std::ranges::find(states, name, &StateEntry::name);
+    if (known != states.end()) return *known;
+    return states.emplace_back(StateEntry{.name = std::string(name), .held = states_.held});
+  }
+
+  const StatesToSave& states_;
+  ChunkWriter& chunk_;
+  TileBytes bytes_;
+  FunctionRef<void()> on_piece_;
+  ChunkPart part_;
+  std::map<std::string, std::size_t> places_;  // of part_.tensors
+};
+
+}  // namespace
+
+ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
+                       FunctionRef<void()> on_piece) {
+  PartWriter writer(states, chunk, buffer, on_piece);
+  for (const SavedTile& tile : states.tiles) writer.write(tile);
+  return writer.finish();
+}
+
+StateClass class_of(const ShardSpec& spec) {
+  return spec.stage == 0 ? StateClass::replicated : StateClass::sharded;
+}
+
+std::vector<TensorEntry> saved_tensors(const Program& program, const ShardSpec& spec) {
+  std::vector<TensorEntry> tensors;
+  for (const ParamGroup& group : program.groups) {
+    for (const ParamTensor& tensor : group.tensors) {
+      TensorEntry& entry =
+          tensors.emplace_back(TensorEntry{.name = tensor.name, .shape = extents_of(tensor.shape)});
+      for (const std::string_view name : kStateNames) {
+        if (name == kMoment2 && !spec.update.has_two_moments()) continue;
+        entry.states.push_back({.name = std::string(name), .held = class_of(spec)});
+      }
+    }
+  }
+  return tensors;
+}
+
+}  // namespace ds

@@ -1,0 +1,38 @@
+// Writes what a rank saves of its states as pieces of logical tensors, from the snapshot or
+// straight from where they lie.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/base/function_ref.h"
+#include "engine/checkpoint/chunk_writer.h"
+#include "engine/storage/versioned_files.h"
+#include "engine/train/executor.h"
+#include "engine/train/saved_states.h"
+
+namespace ds {
+
+struct StatesToSave {
+  const Program& program;  // whose states they are
+  const Executor& executor;
+  StateClass held;  // of all of them
+  std::span<const SavedTile> tiles;
+  const std::byte* snapshot = nullptr;  // null: they stay where they are until all is written
+  VersionedFiles* frozen = nullptr;     // of tiles in files, if training goes on meanwhile
+  TileFiles* files = nullptr;           // of tiles in files, if it waits
+};
+
+/// Appends every tile's tensors to `chunk`, in order; `on_piece` is called after each piece. The
+/// part's file is the caller's to fill in. `buffer`: writer_bytes_of(), at a multiple of
+/// kTileAlignment. Errors: those of the chunk and of the files.
+ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
+                       FunctionRef<void()> on_piece);
+
+/// Stage 0 replicates states, the others shard them.
+StateClass class_of(const ShardSpec& spec);
+
+/// Tensors and states of the whole job, without pieces.
+std::vector<TensorEntry> saved_tensors(const Program& program, const ShardSpec& spec);
+
+}  // namespace ds
