@@ -43,24 +43,28 @@ std::string holes_of_box(Extents shape, std::span<const Piece* const> pieces) {
                                          : std::string();
 }
 
-/// The first element that both have, in the tensor's order.
-std::optional<Point> common(const Box& one, const Box& other) {
-  Point point(one.offset.size());
-  for (std::size_t axis = 0; axis < point.size(); ++axis) {
-    point[axis] = std::max(one.offset[axis], other.offset[axis]);
-    if (point[axis] >= one.offset[axis] + one.extent[axis] ||
-        point[axis] >= other.offset[axis] + other.extent[axis]) {
-      return std::nullopt;
+bool are_apart(const Box& one, const Box& other) {
+  for (std::size_t axis = 0; axis < one.offset.size(); ++axis) {
+    if (one.offset[axis] >= other.offset[axis] + other.extent[axis] ||
+        other.offset[axis] >= one.offset[axis] + one.extent[axis]) {
+      return true;
     }
   }
-  return point;
+  return false;
 }
 
+/// `boxes`: by offset.
 std::string overlap_of(Extents shape, std::span<const Box* const> boxes) {
   for (std::size_t one = 0; one < boxes.size(); ++one) {
+    const Box& box = *boxes[one];
     for (std::size_t other = one + 1; other < boxes.size(); ++other) {
-      const auto point = common(*boxes[one], *boxes[other]);
-      if (point) return fmt::format("element {} is in two boxes", flat(shape, *point));
+      const Box& next = *boxes[other];
+      if (!shape.empty() && next.offset[0] >= box.offset[0] + box.extent[0]) break;
+      if (are_apart(box, next)) continue;
+      Point point(box.offset);
+      std::ranges::transform(point, next.offset, point.begin(),
+                             [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+      return fmt::format("element {} is in two boxes", flat(shape, point));
     }
   }
   return {};

@@ -145,6 +145,16 @@ TEST_CASE("sizes that do not fit are none") {
   CHECK_FALSE(elements_of(std::vector<std::int64_t>{-1, -1}));
 }
 
+TEST_CASE("as many boxes as may be compared, all side by side") {
+  std::vector<Piece> pieces;
+  const auto count = static_cast<std::int64_t>(kMaxBoxes);
+  for (std::int64_t i = 0; i < count; ++i) pieces.push_back({{{0, i}, {3, 1}}, 0, 3, 0, 0, 0, -1});
+  const std::vector<std::int64_t> shape{3, count};
+  CHECK(find_uncovered(shape, pieces).empty());
+  pieces.erase(pieces.begin() + 4000);
+  CHECK(find_uncovered(shape, pieces) == "element 4000 is in no piece");
+}
+
 TEST_CASE("more boxes than may be compared are refused") {
   std::vector<Piece> pieces;
   for (std::int64_t i = 0; i <= static_cast<std::int64_t>(kMaxBoxes); ++i) {
