@@ -11,18 +11,6 @@
 namespace ds {
 namespace {
 
-/// Calls visit(offset, bytes) for each part of the slot's piece that has a checksum of its own.
-template <class Slot, class Visit>
-void for_each_sum(const Slot& slot, Visit visit) {
-  const std::int64_t end = slot.piece.offset + slot.piece.size;
-  for (std::int64_t at = slot.piece.offset; at < end;) {
-    const std::int64_t next = std::min((at / kChecksumBytes + 1) * kChecksumBytes, end);
-    visit(at, std::span<const std::byte>(slot.memory + (at - slot.piece.offset),
-                                         static_cast<std::size_t>(next - at)));
-    at = next;
-  }
-}
-
 std::string hint_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
@@ -79,10 +67,7 @@ void BlockLane::run(std::int64_t offset, std::byte* memory, std::int64_t size) {
 void BlockLane::start(int slot, const StripePiece& piece, std::byte* memory) {
   slots_[static_cast<std::size_t>(slot)] = {.piece = piece, .memory = memory, .done = 0};
   if (parts_.checksums != nullptr && parts_.direction == Direction::write) {
-    for_each_sum(slots_[static_cast<std::size_t>(slot)],
-                 [&](std::int64_t offset, std::span<const std::byte> bytes) {
-                   parts_.checksums->set(offset, bytes);
-                 });
+    parts_.checksums->set(piece.offset, {memory, static_cast<std::size_t>(piece.size)});
   }
   resume(slot);
 }
@@ -120,17 +105,16 @@ bool BlockLane::end(const BlockEnd& ended) {
 
 void BlockLane::check(const Slot& slot) {
   if (parts_.checksums == nullptr || parts_.direction == Direction::write) return;
-  for_each_sum(slot, [&](std::int64_t offset, std::span<const std::byte> bytes) {
-    if (parts_.checksums->matches(offset, bytes)) return;
-    StripePiece there = slot.piece;
-    there.file_offset += offset - there.offset;
-    there.offset = offset;
-    keep(Error(ErrorKind::system,
-               fmt::format("{}: the {} there are not what was written (checksum)", place(there),
-                           format_bytes(std::ssize(bytes))),
-               "the disk, its path or the memory changes bytes: see the kernel's log (dmesg) and "
-               "the disk's health (smartctl -a); use a folder on another disk"));
-  });
+  const StripePiece& piece = slot.piece;
+  if (parts_.checksums->matches(piece.offset,
+                                {slot.memory, static_cast<std::size_t>(piece.size)})) {
+    return;
+  }
+  keep(Error(ErrorKind::system,
+             fmt::format("{}: the {} there are not what was written (checksum)", place(piece),
+                         format_bytes(piece.size)),
+             "the disk, its path or the memory changes bytes: see the kernel's log (dmesg) and the "
+             "disk's health (smartctl -a); use a folder on another disk"));
 }
 
 std::string BlockLane::place(const StripePiece& piece) const {

@@ -16,10 +16,6 @@ namespace ds {
 /// Offsets, sizes and memory addresses of all transfers are multiples of this (O_DIRECT).
 inline constexpr std::int64_t kTileAlignment = 4096;
 
-/// Bytes that share a checksum at most. Sums are cut at multiples of it and of the block's size, so
-/// reads that begin and end there, or where a write did, are compared in full.
-inline constexpr std::int64_t kChecksumBytes = 1 << 20;
-
 /// `automatic`: the highest step of the ladder that works; `uring`: registered or plain io_uring,
 /// or an error.
 enum class TileEngine : std::uint8_t { automatic, uring, threads };

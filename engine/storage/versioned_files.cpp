@@ -9,10 +9,7 @@
 namespace ds {
 
 VersionedFiles::VersionedFiles(std::unique_ptr<TileFiles> files, Slots slots)
-    : files_(std::move(files)),
-      unit_(std::min(slots.block, kChecksumBytes)),
-      patience_(slots.patience),
-      spares_(std::move(slots.spares)) {
+    : files_(std::move(files)), patience_(slots.patience), spares_(std::move(slots.spares)) {
   std::vector<Tile> all = slots.tiles;
   all.insert(all.end(), spares_.begin(), spares_.end());
   std::ranges::sort(all, {}, &Tile::offset);
@@ -37,25 +34,14 @@ void VersionedFiles::freeze(std::span<const Tile> tiles) {
   }
 }
 
-std::span<const std::byte> VersionedFiles::read_frozen(std::int64_t offset, std::int64_t bytes,
-                                                       std::span<std::byte> buffer) {
-  std::int64_t from = 0, begin = 0, end = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    const Entry* const entry = entry_of(offset, static_cast<std::size_t>(bytes));
-    DS_ASSERT(entry != nullptr && entry->frozen != kNone);
-    from = entry->frozen + offset - entry->tile.offset;
-    begin = std::max(from / unit_ * unit_, entry->frozen);
-    end = std::min((from + bytes + unit_ - 1) / unit_ * unit_, entry->frozen + entry->tile.bytes);
-  }
-  DS_ASSERT(end - begin <= std::ssize(buffer));
-  files_->read_beside(begin, buffer.first(static_cast<std::size_t>(end - begin)));
-  return buffer.subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(bytes));
-}
-
 void VersionedFiles::read_frozen(const Tile& tile, std::span<std::byte> into) {
   DS_ASSERT(std::ssize(into) == tile.bytes);
-  read_frozen(tile.offset, tile.bytes, into);
+  std::int64_t slot = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    slot = frozen_entry(tile).frozen;
+  }
+  files_->read_beside(slot, into);
 }
 
 void VersionedFiles::release(const Tile& tile) {

@@ -30,9 +30,8 @@ class VersionedFiles final : public TileFiles {
   };
 
   struct Slots {
-    std::vector<Tile> tiles{};     // all that may ever be frozen
-    std::vector<Tile> spares{};    // a tile takes those of its own size alone
-    std::int64_t block = 1 << 20;  // as of the files
+    std::vector<Tile> tiles{};   // all that may ever be frozen
+    std::vector<Tile> spares{};  // a tile takes those of its own size alone
     /// A write that finds no spare slot waits for one; an error once none was released for so long.
     std::chrono::milliseconds patience = std::chrono::minutes(10);
   };
@@ -41,14 +40,8 @@ class VersionedFiles final : public TileFiles {
 
   /// No I/O: what these tiles hold now belongs to the save until it is released.
   void freeze(std::span<const Tile> tiles);
-  /// Bytes [offset, offset + bytes) of a frozen tile as they were at freeze(); they come to lie
-  /// somewhere in `buffer`, which has room for read_room(bytes) at an address that is a multiple of
-  /// kTileAlignment. A little more is read than asked, so that checksums of all of it are compared.
-  /// After Error{deadline} the disk may still write to the buffer.
-  std::span<const std::byte> read_frozen(std::int64_t offset, std::int64_t bytes,
-                                         std::span<std::byte> buffer);
-  static constexpr std::int64_t read_room(std::int64_t bytes) { return bytes + 2 * kChecksumBytes; }
-  /// All of it; `into` has the tile's size.
+  /// The bytes of a frozen tile as they were at freeze(). `into` has the tile's size, at an address
+  /// that is a multiple of kTileAlignment; after Error{deadline} the disk may still write there.
   void read_frozen(const Tile& tile, std::span<std::byte> into);
   /// The save has this frozen tile's bytes: its slot may be written again.
   void release(const Tile& tile);
@@ -83,7 +76,6 @@ class VersionedFiles final : public TileFiles {
   void move_to_spare(Entry& entry, std::unique_lock<std::mutex>& lock);
 
   std::unique_ptr<TileFiles> files_;
-  std::int64_t unit_;  // of checksums
   std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   std::condition_variable released_;

@@ -38,7 +38,6 @@ std::unique_ptr<TileFiles> open_state_files(const OffloadConfig& config, int ran
                                   .rank = rank,
                                   .label = "offloaded state"});
     if (!is_versioned) return files;
-    slots.block = config.io.block;
     return std::make_unique<VersionedFiles>(std::move(files), std::move(slots));
   } catch (const Error& error) {
     throw error.with_context("offload");

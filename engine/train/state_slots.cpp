@@ -7,34 +7,19 @@
 namespace ds {
 namespace {
 
-ValueId home_in_files(const Program& program, const SavedTile& saved) {
-  DS_ASSERT(saved.in_files);
-  return home_of(program, saved.value).base;
-}
-
 /// Values that hold saved tiles in files. A tile's states lie side by side in one, and come one
 /// after the other.
 std::vector<ValueId> homes_of(const Program& program, const std::vector<SavedTile>& saved) {
   std::vector<ValueId> homes;
   for (const SavedTile& tile : saved) {
     if (!tile.in_files) continue;
-    const ValueId home = home_in_files(program, tile);
+    const ValueId home = home_of(program, tile.value).base;
     if (homes.empty() || homes.back() != home) homes.push_back(home);
   }
   return homes;
 }
 
 }  // namespace
-
-VersionedFiles::Tile file_tile(const Program& program, std::span<const std::int64_t> offsets,
-                               const SavedTile& saved) {
-  const ValueId home = home_in_files(program, saved);
-  return {offsets[static_cast<std::size_t>(home)], bytes_of(program.value(home))};
-}
-
-std::int64_t file_offset(std::span<const std::int64_t> offsets, const SavedTile& saved) {
-  return offsets[static_cast<std::size_t>(saved.value)] + saved.offset * size_of(DType::f32);
-}
 
 std::vector<VersionedFiles::Tile> file_tiles(const Program& program,
                                              std::span<const std::int64_t> offsets,

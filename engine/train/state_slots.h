@@ -14,15 +14,8 @@ namespace ds {
 
 struct TrainPrograms;
 
-/// The tile of the files that a saved one (in_files) is a part of: what is frozen, and released
-/// once all of its parts were copied. `offsets`: of the program's values.
-VersionedFiles::Tile file_tile(const Program& program, std::span<const std::int64_t> offsets,
-                               const SavedTile& saved);
-
-/// Byte of the files at which the saved tile's first element lies, dense, as fp32.
-std::int64_t file_offset(std::span<const std::int64_t> offsets, const SavedTile& saved);
-
-/// Those of all saved tiles in files, each once, in their order: what is frozen for one save.
+/// The tiles of the files that saved ones (in_files) are parts of, each once, in their order: what
+/// is frozen for one save. `offsets`: of the program's values.
 std::vector<VersionedFiles::Tile> file_tiles(const Program& program,
                                              std::span<const std::int64_t> offsets,
                                              const std::vector<SavedTile>& saved);

@@ -23,7 +23,7 @@ class RandomUse {
 
   void step() {
     const std::size_t i = below(rig_.slots.tiles.size());
-    switch (below(8)) {
+    switch (below(7)) {
       case 0:
         if (frozen_.empty()) freeze();
         break;
@@ -39,9 +39,6 @@ class RandomUse {
         break;
       case 5:
         if (frozen_.contains(i)) CHECK(rig_.read_frozen(i) == frozen_[i]);
-        break;
-      case 6:
-        if (frozen_.contains(i)) read_part(i);
         break;
       default:
         if (!frozen_.contains(i)) break;
@@ -70,16 +67,6 @@ class RandomUse {
   void thaw() {
     rig_.files->thaw();
     frozen_.clear();
-  }
-  void read_part(std::size_t i) {
-    const auto bytes = static_cast<std::size_t>(rig_.tile(i).bytes);
-    const std::size_t first = below(bytes), count = 1 + below(bytes - first);
-    std::vector<std::byte> buffer(count + 4 * kPage);
-    const auto part =
-        rig_.files->read_frozen(rig_.tile(i).offset + static_cast<std::int64_t>(first),
-                                static_cast<std::int64_t>(count), buffer);
-    CHECK(part.size() == count);
-    CHECK(Rig::content_of(part) == frozen_[i]);
   }
   /// The page before each tile is nobody's but its own.
   void check_rest() {
@@ -167,18 +154,6 @@ TEST_CASE("tiles that nobody writes stay where they are") {
   rig.files->thaw();
   rig.write(0, 1);  // no longer frozen: in its place
   CHECK(same(rig.disk.bytes, before));
-}
-
-TEST_CASE("a part is read from a block's begin to a block's end, inside the tile") {
-  Rig rig({7}, {7});  // at pages 1 to 8; blocks are of two pages
-  rig.write(0, 1);
-  rig.files->freeze(rig.slots.tiles);
-  std::vector<std::byte> buffer(7 * kPage);
-  rig.files->read_frozen(kPage + 4, 8, buffer);
-  rig.files->read_frozen(4 * kPage + 4, kPage, buffer);
-  rig.files->read_frozen(6 * kPage, 2 * kPage, buffer);
-  CHECK(rig.disk.beside ==
-        std::vector<Tile>{{kPage, kPage}, {4 * kPage, 2 * kPage}, {6 * kPage, 2 * kPage}});
 }
 
 TEST_CASE("a trainer's threads and a saver's at the same time: nobody sees the others' bytes") {

@@ -24,7 +24,6 @@ class MemoryFiles final : public TileFiles {
     std::vector<std::byte> bytes;
     std::atomic<bool> beside_fails{false};
     std::atomic<int> clashes{0};
-    std::vector<Tile> beside;  // what read_beside() was asked for
   };
   explicit MemoryFiles(Disk& disk) : disk_(disk) {}
 
@@ -38,7 +37,6 @@ class MemoryFiles final : public TileFiles {
   }
   void read_beside(std::int64_t offset, std::span<std::byte> into) override {
     if (disk_.beside_fails) throw Error(ErrorKind::system, "the third lane fails");
-    disk_.beside.push_back({offset, std::ssize(into)});
     read(offset, into);
   }
   void register_memory(std::span<std::byte>) override {}
@@ -97,7 +95,6 @@ struct Rig {
       at += pages * kPage;
     }
     disk.bytes.resize(static_cast<std::size_t>(at));
-    slots.block = 2 * kPage;
     slots.patience = patience;
     files = std::make_unique<VersionedFiles>(std::make_unique<MemoryFiles>(disk), slots);
   }

@@ -119,22 +119,3 @@ TEST_CASE("states in memory need none") {
   CHECK(plan.of(Tier::nvme).total_bytes == 0);
   CHECK(state_slots(programs, plan).tiles.empty());
 }
-
-TEST_CASE("a saved tile lies in its file tile, master and moments one behind the other") {
-  for (const Form& form : forms()) {
-    const TrainPrograms programs = programs_of(form);
-    const PlacementPlan plan = plan_of(programs);
-    const std::vector<std::int64_t>& offsets = plan.offsets.front();
-    for (const SavedTile& saved : saved_tiles(programs.step, programs.spec)) {
-      const FileTile tile = file_tile(programs.step, offsets, saved);
-      const ParamGroup& group = programs.step.groups[static_cast<std::size_t>(saved.group)];
-      const auto of = std::ranges::find_if(group.states, [&](const StateTile& state) {
-        return state.first <= saved.first && saved.first < state.first + state.elements;
-      });
-      REQUIRE(of != group.states.end());
-      CHECK(tile.bytes == 3 * of->elements * 4);
-      CHECK(file_offset(offsets, saved) ==
-            tile.offset + (saved.state * of->elements + saved.first - of->first) * 4);
-    }
-  }
-}
