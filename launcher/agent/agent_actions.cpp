@@ -121,7 +121,7 @@ void AgentLoop::perform(const StartRanks& action) {
 
 void AgentLoop::perform(const SignalMains& action) {
   sent_kill_ = sent_kill_ || action.signo == SIGKILL;
-  ranks_.order({ShimOrder::Kind::signal, action.signo});
+  ranks_.order({ShimOrder::Kind::signal, action.signo}, action.rank);
 }
 
 void AgentLoop::perform(const KillRanks&) {

@@ -69,7 +69,7 @@ void AgentState::obey(const FrameCame& event, Actions& out) {
     next_heartbeat_ = std::min(next_heartbeat_, now_ + beat_period());
     out.emplace_back(StartRanks{go->env});
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
-    if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo});
+    if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo, signal->rank});
   } else if (const auto* wish = std::get_if<Stop>(&message)) {
     if (!event.late) stop(std::chrono::milliseconds(wish->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {

@@ -16,7 +16,7 @@ struct FrameCame {
   Message message;
   bool late = false;  // of an epoch whose ranks are gone
 };
-struct RootLost {  // the channel has ended, or the root is stopped, or we were asked to leave
+struct RootLost {     // the channel has ended, or the root is stopped, or we were asked to leave
   std::string why{};  // for a root that may hear it yet; empty if none can
 };
 struct PortHeld {
@@ -62,6 +62,7 @@ struct StartRanks {
 };
 struct SignalMains {
   int signo = 0;
+  int rank = -1;  // -1: of all
   friend bool operator==(const SignalMains&, const SignalMains&) = default;
 };
 struct KillRanks {  // through their shims

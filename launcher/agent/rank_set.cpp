@@ -14,8 +14,9 @@ void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting
     ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, setting));
 }
 
-void RankSet::order(const ShimOrder& order) {
-  for (const auto& rank : ranks_) rank->order(order);
+void RankSet::order(const ShimOrder& order, int only) {
+  for (const auto& rank : ranks_)
+    if (only == -1 || rank->rank() == only) rank->order(order);
 }
 
 bool RankSet::done(bool with_output) const {

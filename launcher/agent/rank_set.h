@@ -16,7 +16,8 @@ class RankSet {
  public:
   /// Forks a shim for each rank of `spec`. Errors: Error{system}; those already forked stay.
   void start(const Spec& spec, const EnvList& node_env, const RankSetting& setting);
-  void order(const ShimOrder& order);
+  /// To all, or to one of them.
+  void order(const ShimOrder& order, int only = -1);
 
   [[nodiscard]] auto begin() const { return ranks_.begin(); }
   [[nodiscard]] auto end() const { return ranks_.end(); }

@@ -47,6 +47,7 @@ class ControlServer::Impl : public std::enable_shared_from_this<ControlServer::I
   std::string open();
   void output(OutputPiece piece, std::span<const std::byte> bytes);
   void answered(int rank);
+  void saved(const CheckpointOutcome& outcome);
   void finish(int code, std::function<void()> on_drained);
   void abandon();
 
@@ -177,6 +178,11 @@ void ControlServer::Impl::answered(int rank) {
   for (const auto& session : sessions) session->answered(rank);
 }
 
+void ControlServer::Impl::saved(const CheckpointOutcome& outcome) {
+  const auto sessions = sessions_;
+  for (const auto& session : sessions) session->saved(outcome);
+}
+
 void ControlServer::Impl::finish(int code, std::function<void()> on_drained) {
   context_->code = code;
   on_drained_ = std::move(on_drained);
@@ -219,6 +225,8 @@ void ControlServer::output(const OutputPiece& piece, std::span<const std::byte> 
 }
 
 void ControlServer::answered(int rank) { impl_->answered(rank); }
+
+void ControlServer::saved(const CheckpointOutcome& outcome) { impl_->saved(outcome); }
 
 void ControlServer::finish(int code, std::function<void()> on_drained) {
   impl_->finish(code, std::move(on_drained));

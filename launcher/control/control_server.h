@@ -29,6 +29,9 @@ struct ControlHooks {
   /// Somebody asks for this rank by its number, or nobody any more. True: what it wrote last will
   /// come, and then answered() is called.
   std::function<bool(int rank, bool on)> watch{};
+  /// Somebody wants a checkpoint: saved() follows. Returns why not, or nothing. None: it trains
+  /// nothing.
+  std::function<std::string()> checkpoint{};
 };
 
 class ControlServer {
@@ -48,6 +51,8 @@ class ControlServer {
   void output(const OutputPiece& piece, std::span<const std::byte> bytes);
   /// What a watched rank wrote last has come.
   void answered(int rank);
+  /// For all who want a checkpoint.
+  void saved(const CheckpointOutcome& outcome);
 
   /// The job is over: no new clients; those that follow get the rest and the exit code. Calls
   /// `on_drained` once, from the loop: when all have it, or a second later.

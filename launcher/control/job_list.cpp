@@ -116,7 +116,8 @@ std::string jobs_table(std::vector<JobInfo> jobs, std::uint64_t now_ms, std::siz
 
 std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
   sort_by_age(jobs);
-  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  using Json = nlohmann::ordered_json;
+  Json array = Json::array();
   for (const JobInfo& job : jobs) {
     const auto seconds = static_cast<std::time_t>(job.started_ms / 1000);
     array.push_back({{"id", job.id},
@@ -130,6 +131,8 @@ std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
                      {"nodes", job.nodes},
                      {"folder", job.folder},
                      {"log", job.log},
+                     {"step", job.step < 0 ? Json() : Json(job.step)},
+                     {"checkpoint", job.checkpoint.empty() ? Json() : Json(job.checkpoint)},
                      {"command", job.command}});
   }
   constexpr auto kReplaceBadUtf8 = nlohmann::ordered_json::error_handler_t::replace;

@@ -22,7 +22,7 @@ std::string command_text(const std::vector<std::string>& words);
 std::string jobs_table(std::vector<JobInfo> jobs, std::uint64_t now_ms, std::size_t columns);
 
 /// An array of objects: id, state, pid, host, started (RFC 3339), age_seconds, ranks, ranks_left,
-/// nodes, folder, log, command.
+/// nodes, folder, log, step, checkpoint, command.
 std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms);
 
 /// The one id that begins with `typed`; with an empty `typed`, the only one there is.

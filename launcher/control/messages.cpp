@@ -23,9 +23,18 @@ void control_fields(A& a, WaitRequest& m) {
   a(m.version);
 }
 template <class A>
+void control_fields(A& a, CheckpointRequest& m) {
+  a(m.version);
+}
+template <class A>
+void control_fields(A& a, CheckpointOutcome& m) {
+  a(m.saved), a(m.step), a(m.folder), a(m.details);
+}
+template <class A>
 void control_fields(A& a, JobInfo& m) {
   a(m.id), a(m.state), a(m.pid), a(m.started_ms), a(m.ranks), a(m.ranks_left), a(m.nodes);
   a(m.host), a(m.folder), a(m.log), a(m.command);
+  a(m.trains), a(m.step), a(m.checkpoint);
 }
 template <class A>
 void control_fields(A& a, RankOutput& m) {

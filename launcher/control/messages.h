@@ -13,7 +13,7 @@
 namespace ds::launcher {
 
 /// Every request begins with it; a job refuses what it does not speak.
-inline constexpr std::uint32_t kControlVersion = 2;
+inline constexpr std::uint32_t kControlVersion = 3;
 
 // Requests.
 struct InfoRequest {
@@ -40,6 +40,11 @@ struct WaitRequest {  // only Done
   std::uint32_t version = kControlVersion;
   friend bool operator==(const WaitRequest&, const WaitRequest&) = default;
 };
+struct CheckpointRequest {  // of a job that trains: Accepted, later CheckpointOutcome, or Done
+  static constexpr std::uint8_t kNumber = 5;
+  std::uint32_t version = kControlVersion;
+  friend bool operator==(const CheckpointRequest&, const CheckpointRequest&) = default;
+};
 
 // Answers.
 struct JobInfo {
@@ -55,6 +60,9 @@ struct JobInfo {
   std::string folder{};  // working directory of the ranks
   std::string log{};     // where a detached job writes; empty: not detached
   std::vector<std::string> command{};
+  bool trains = false;       // a train.toml, not a command
+  std::int64_t step = -1;    // of training, the last that was shown; -1: none
+  std::string checkpoint{};  // of training, the newest complete one; empty: none is known
   friend bool operator==(const JobInfo&, const JobInfo&) = default;
 };
 struct RankOutput {
@@ -74,6 +82,14 @@ struct Caught {  // all that was kept has been sent
   static constexpr std::uint8_t kNumber = 36;
   friend bool operator==(const Caught&, const Caught&) = default;
 };
+struct CheckpointOutcome {
+  static constexpr std::uint8_t kNumber = 40;
+  bool saved = false;
+  std::int64_t step = 0;
+  std::string folder{};
+  std::string details{};  // of a saved one: bytes and times; else why not
+  friend bool operator==(const CheckpointOutcome&, const CheckpointOutcome&) = default;
+};
 struct Accepted {
   static constexpr std::uint8_t kNumber = 37;
   friend bool operator==(const Accepted&, const Accepted&) = default;
@@ -89,8 +105,9 @@ struct JobDone {
   friend bool operator==(const JobDone&, const JobDone&) = default;
 };
 
-using ControlMessage = std::variant<InfoRequest, SignalRequest, OutputRequest, WaitRequest, JobInfo,
-                                    RankOutput, Skipped, Caught, Accepted, Refused, JobDone>;
+using ControlMessage =
+    std::variant<InfoRequest, SignalRequest, OutputRequest, WaitRequest, CheckpointRequest, JobInfo,
+                 RankOutput, Skipped, Caught, CheckpointOutcome, Accepted, Refused, JobDone>;
 
 /// A request or answer of at most this size; output comes in smaller ones.
 inline constexpr std::size_t kMaxControlFrame = std::size_t{1} << 20;

@@ -145,6 +145,18 @@ void ControlSession::on_request(const WaitRequest& /*request*/) {
   pump();
 }
 
+void ControlSession::on_request(const CheckpointRequest& /*request*/) {
+  const auto& ask = context_->hooks.checkpoint;
+  const std::string problem = ask ? ask() : "it trains nothing";
+  if (!problem.empty()) return refuse(problem);
+  wants_checkpoint_ = true;
+  answer(Accepted{});
+}
+
+void ControlSession::saved(const CheckpointOutcome& outcome) {
+  if (!closed_ && std::exchange(wants_checkpoint_, false)) answer(outcome);
+}
+
 void ControlSession::refuse(const std::string& reason) {
   last_ = true;
   answer(Refused{reason});
@@ -212,7 +224,8 @@ void ControlSession::take_output() {
 void ControlSession::finish_if_done() {
   if (!context_->code || last_) return;
   if (reader_ && reader_->at < context_->ring.end()) return;
-  if (waits_ || (reader_ && reader_->follow)) encode_control(JobDone{*context_->code}, pending_);
+  if (waits_ || wants_checkpoint_ || (reader_ && reader_->follow))
+    encode_control(JobDone{*context_->code}, pending_);
   last_ = true;
 }
 

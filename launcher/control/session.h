@@ -38,6 +38,8 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   void start();
   /// What the rank wrote last is in the ring.
   void answered(int rank);
+  /// For a client that wants a checkpoint.
+  void saved(const CheckpointOutcome& outcome);
   /// There is something new in the context.
   void pump();
   void close();
@@ -56,6 +58,7 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   void on_request(const SignalRequest& request);
   void on_request(const OutputRequest& request);
   void on_request(const WaitRequest& request);
+  void on_request(const CheckpointRequest& request);
   template <class T>
   void on_request(const T&) {
     refuse("this is no request");
@@ -83,6 +86,7 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   std::optional<Reader> reader_;
   std::optional<int> watches_;
   bool waits_ = false;
+  bool wants_checkpoint_ = false;
   bool writing_ = false;
   bool last_ = false;  // close when all is written
   bool closed_ = false;

@@ -29,6 +29,11 @@ JobPolicy policy_of(const JobRequest& request) {
   return policy;
 }
 
+/// What rank 0 of a training tells is understood; another part of the job may have it.
+bool is_followed(const JobRequest& request) {
+  return request.trains && request.placement.shown_rank(0) == 0;
+}
+
 JobIdentity identity_of(const JobRequest& request) {
   JobIdentity identity = new_identity(request.err_fd, request.job_id);
   identity.grace = request.policy.grace;
@@ -54,6 +59,7 @@ Job::Job(asio::io_context& io, JobRequest request)
               {.placement = request_.placement,
                .policy = request_.logs,
                .job_id = job_id_text(identity_.id),
+               .follow_first = is_followed(request_),
                .out_fd = request_.out_fd,
                .err_fd = request_.err_fd},
               {.on_credit = [this](int agent, const Credit& credit) { link(agent).send(credit); },
@@ -81,7 +87,10 @@ Job::Job(asio::io_context& io, JobRequest request)
                       return output_.plain_prefix(piece.rank, piece.stream, piece.time);
                     },
                 .shows = [this](int rank, int stream) { return output_.shows(rank, stream); },
-                .watch = [this](int rank, bool on) { return watch(rank, on); }}) {
+                .watch = [this](int rank, bool on) { return watch(rank, on); },
+                .checkpoint = [this] { return ask_for_checkpoint(); },
+                .training = [this](JobInfo& info) { describe_training(info); }}) {
+  if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
     perform(Say{"this job cannot be seen by dslaunch ps: " + control_.problem()});
 }
@@ -132,12 +141,7 @@ void Job::wait_for_signal() {
 }
 
 void Job::on_message(int agent, Message& message) {
-  if (auto* output = std::get_if<Output>(&message)) {
-    const std::size_t came = output->bytes.size();
-    if (redactor_.active()) redact(*output);
-    control_.output(*output, output_.written_at(agent, output->time));
-    return output_.take(agent, *output, came);
-  }
+  if (auto* output = std::get_if<Output>(&message)) return on_output(agent, *output);
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
   if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
   const std::string& host = state_.agents().host_of(agent).name;
@@ -177,6 +181,14 @@ void Job::on_message(int agent, Message& message) {
   } else if (std::holds_alternative<Bye>(message)) {
     feed(AgentDone{agent});
   }
+}
+
+void Job::on_output(int agent, Output& output) {
+  const std::size_t came = output.bytes.size();
+  if (redactor_.active()) redact(output);
+  control_.output(output, output_.written_at(agent, output.time));
+  output_.take(agent, output, came);
+  follow_training(output);
 }
 
 void Job::redact(Output& output) {

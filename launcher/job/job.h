@@ -37,6 +37,7 @@ struct JobRequest {
   Isolate isolate = Isolate::none;
   std::vector<ResourceLimit> limits{};  // soft ones, for ranks on other nodes
   JobEnvironment environment;
+  bool trains = false;       // the program is dsrunner, with a train.toml
   bool own_devices = false;  // each rank sees the device of its slot alone
   JobPolicy policy;
   MasterWish master;

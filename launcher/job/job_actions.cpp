@@ -69,6 +69,7 @@ void Job::perform(const SendGo& action) {
   }
   error_files_.clear();  // those of an earlier epoch are no news
   output_.start(state_.placement(), hosts);
+  if (training_) training_->begin();
   send_to_busy(Go{master_variables(action.master_port)});
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
   input_.start(agents, state_.placement().ranks[reader].node_rank);
@@ -174,7 +175,8 @@ void Job::perform(const Conclude& action) {
     if (const auto file = error_files_.find(rank); file != error_files_.end())
       words.error_file = file->second;
   }
-  words.step = last_step(output_.last_lines(0));
+  words.step = training_ ? training_->step() : last_step(output_.last_lines(0));
+  if (training_) words.checkpoint = training_->checkpoint();
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
   if (!request_.verdict_file.empty()) write_verdict(verdict, words);
   if (request_.on_verdict)

@@ -54,6 +54,7 @@ JobControl::JobControl(asio::io_context& io, JobInfo known, const std::vector<st
     JobInfo now = known;
     now.state = hooks_.phase();
     now.ranks_left = static_cast<std::uint32_t>(hooks_.ranks_left());
+    if (hooks_.training) hooks_.training(now);
     return now;
   };
   ControlHooks seen{.info = info,
@@ -65,6 +66,8 @@ JobControl::JobControl(asio::io_context& io, JobInfo known, const std::vector<st
       return !over_ && rank < world_size_ && hooks_.watch(rank, on);
     };
   }
+  if (hooks_.checkpoint)
+    seen.checkpoint = [this] { return over_ ? "it is over" : hooks_.checkpoint(); };
   server_.emplace(io, id, folders, std::move(seen));
   problem_ = server_->open();
   if (!problem_.empty() && detached)
@@ -103,6 +106,14 @@ void JobControl::output(const Output& output, Clock::time_point at) {
   const auto flags = static_cast<std::uint8_t>(output.flags & kEnds);
   server_->output({output.rank, output.stream, flags, at}, output.bytes);
   if ((output.flags & Output::kTail) != 0) server_->answered(output.rank);
+}
+
+void JobControl::saved(const CheckpointLine& line) {
+  if (server_)
+    server_->saved({.saved = line.what == CheckpointLine::What::saved,
+                    .step = line.step,
+                    .folder = line.folder,
+                    .details = line.details});
 }
 
 void JobControl::say(std::string_view line) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/checkpoint_line.h"
 #include "launcher/control/control_server.h"
 #include "launcher/job/job.h"
 #include "launcher/job/rank_environment.h"
@@ -33,6 +34,8 @@ class JobControl {
     std::function<std::string(const OutputPiece&)> prefix{};
     std::function<bool(int rank, int stream)> shows{};
     std::function<bool(int rank, bool on)> watch{};
+    std::function<std::string()> checkpoint{};
+    std::function<void(JobInfo&)> training{};  // adds what is known of it
   };
 
   /// Opens the socket in one of `folders`, if there are any. `known`: what stays the same as long
@@ -46,6 +49,8 @@ class JobControl {
 
   /// `at`: when it was written, on our clock.
   void output(const Output& output, Clock::time_point at);
+  /// A checkpoint that was asked for, or why there is none.
+  void saved(const CheckpointLine& line);
   /// A line of the launcher itself.
   void say(std::string_view line);
   /// `on_drained` as for ControlServer.

@@ -16,6 +16,7 @@
 #include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
 #include "launcher/job/wake_timer.h"
 #include "launcher/logs/redactor.h"
@@ -34,6 +35,12 @@ class Job {
   void feed(const Event& event);
   void on_message(int agent, Message& message);
   void redact(Output& output);
+  void on_output(int agent, Output& output);
+  // job_training.cpp
+  void follow_training(const Output& output);
+  void obey(const Training::News& news);
+  std::string ask_for_checkpoint();
+  void describe_training(JobInfo& info) const;
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
@@ -94,6 +101,7 @@ class Job {
   std::string redacted_;  // of the Output that is being looked at
   OutputHub output_;
   JobInput input_;
+  std::optional<Training> training_;  // of a train.toml whose rank 0 is ours
   MasterFinder master_;
   JobControl control_;
   std::optional<int> code_;

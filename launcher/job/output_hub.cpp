@@ -47,6 +47,7 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
       patience_(io),
       queue_(setup.out_fd, setup.err_fd,
              [this] { asio::post(io_, life_.guard([this] { on_change(); })); }) {
+  if (setup.follow_first) plan_.sent.front() |= 1;
   if (policy_.fold && setup.placement.world_size() > 1) {
     for (const int stream : {1, 2})
       folds_[stream - 1].emplace(

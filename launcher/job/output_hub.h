@@ -42,6 +42,7 @@ class OutputHub {
     const Placement& placement;
     const LogPolicy& policy;
     std::string job_id;
+    bool follow_first = false;  // standard output of rank 0 is sent even if nobody sees it
     int out_fd = 1;
     int err_fd = 2;
   };

@@ -154,6 +154,7 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
   json["last_lines"] = Json::array();
   for (const std::string& line : words.last_lines) json["last_lines"].push_back(printable(line));
   json["step"] = words.step ? Json(*words.step) : Json();
+  json["checkpoint"] = words.checkpoint.empty() ? Json() : Json(printable(words.checkpoint));
   json["error_file"] = error_file_json(words.error_file);
   json["ranks"] = ends_json(verdict);
   json["nodes"] = Json::array();

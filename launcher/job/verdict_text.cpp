@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <map>
 #include <sstream>
+
+#include "launcher/job/training.h"
 
 namespace ds::launcher {
 
@@ -76,23 +77,11 @@ bool is_ordinary_stop(const RankEnd& end) {
   return end.status.signal() == SIGTERM || end.status.code() == 128 + SIGTERM;
 }
 
-/// "step  12/100  loss ..." -> 12.
-std::optional<std::int64_t> step_of(std::string_view line) {
-  constexpr std::string_view kWord = "step ";
-  if (!line.starts_with(kWord)) return std::nullopt;
-  line.remove_prefix(kWord.size());
-  while (line.starts_with(' ')) line.remove_prefix(1);
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-  const bool counted = error == std::errc() && end != line.data() + line.size() && *end == '/';
-  return counted ? std::optional(step) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> last_step(const std::vector<std::string>& lines) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line)
-    if (const auto step = step_of(*line)) return step;
+    if (const auto step = step_of_line(*line)) return step;
   return std::nullopt;
 }
 

@@ -17,6 +17,7 @@ struct RankWords {
   std::string device{};       // of its slot, as CUDA_VISIBLE_DEVICES names it; empty: none is known
   std::string error_file{};   // what it wrote to TORCHELASTIC_ERROR_FILE
   std::optional<std::int64_t> step{};  // of training, the last that rank 0 has shown
+  std::string checkpoint{};            // of training, the newest complete one; empty: none is known
 };
 
 /// The number of the last line of the form "step 12/100 ...".

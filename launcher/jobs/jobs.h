@@ -1,4 +1,4 @@
-// Subcommands about running jobs: ps, kill, tail, attach.
+// Subcommands about running jobs: ps, kill, checkpoint, tail, attach.
 #pragma once
 
 #include "launcher/cli/command.h"
@@ -7,6 +7,7 @@ namespace ds::launcher {
 
 extern const Command kPsCommand;
 extern const Command kKillCommand;
+extern const Command kCheckpointCommand;
 extern const Command kTailCommand;
 extern const Command kAttachCommand;
 

@@ -18,9 +18,9 @@ namespace ds::launcher {
 namespace {
 
 const Command kCommands[] = {
-    kExecCommand, kDoctorCommand,     kPlanCommand,      kK8sCommand,   kPsCommand,
-    kTailCommand, kAttachCommand,     kKillCommand,      kAsCommand,    kHelpCommand,
-    kManCommand,  kCompletionCommand, kNodeFactsCommand, kAgentCommand,
+    kExecCommand, kDoctorCommand, kPlanCommand,       kK8sCommand,       kPsCommand,
+    kTailCommand, kAttachCommand, kCheckpointCommand, kKillCommand,      kAsCommand,
+    kHelpCommand, kManCommand,    kCompletionCommand, kNodeFactsCommand, kAgentCommand,
 };
 
 }  // namespace

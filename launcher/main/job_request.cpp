@@ -68,6 +68,7 @@ JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Pro
   request.placement = std::move(placed.placement);
   request.spares = std::move(placed.spares);
   request.programs = std::move(programs);
+  request.trains = options.train.has_value();
   request.umask = current_umask();
   request.isolate = isolation(options);
   request.limits = limits_of_this_process();

@@ -22,7 +22,7 @@ Json json_of(const TerminationReport& report) {
   json["rank"] = report.rank ? Json(*report.rank) : Json();
   json["node"] = report.node.empty() ? Json() : Json(printable(report.node));
   json["step"] = report.step ? Json(*report.step) : Json();
-  json["checkpoint"] = Json();
+  json["checkpoint"] = report.checkpoint.empty() ? Json() : Json(printable(report.checkpoint));
   json["last_lines"] = Json::array();
   for (const std::string& line : report.last_lines) json["last_lines"].push_back(printable(line));
   return json;
@@ -55,6 +55,7 @@ TerminationReport termination_report(const std::string& verdict, int code) {
   if (report.reason.empty() && code == 0) report.reason = "all ranks ended with 0";
   report.job = value_of<std::string>(json, "job").value_or("");
   report.step = value_of<std::int64_t>(json, "step");
+  report.checkpoint = value_of<std::string>(json, "checkpoint").value_or("");
   const Json cause = json.value("cause", Json::object());
   report.rank = value_of<int>(cause, "rank");
   report.node = value_of<std::string>(cause, "node").value_or("");
@@ -71,7 +72,8 @@ std::string termination_json(const TerminationReport& report) {
       shorter.last_lines.erase(shorter.last_lines.begin());
     } else {  // names and reasons come from elsewhere
       std::string& longest =
-          std::max({std::ref(shorter.reason), std::ref(shorter.node), std::ref(shorter.job)},
+          std::max({std::ref(shorter.reason), std::ref(shorter.node), std::ref(shorter.job),
+                    std::ref(shorter.checkpoint)},
                    [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
       longest.resize(longest.size() * 3 / 4);
     }

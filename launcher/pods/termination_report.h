@@ -19,6 +19,7 @@ struct TerminationReport {
   std::optional<int> rank{};              // the first that failed
   std::string node{};                     // where it ran, or the node that was lost
   std::optional<std::int64_t> step{};     // of training, the last that was shown
+  std::string checkpoint{};               // of training, the newest complete one; empty: none
   std::vector<std::string> last_lines{};  // of that rank
 };
 

@@ -159,7 +159,7 @@ void fields(A& a, Go& m) {
 }
 template <class A>
 void fields(A& a, Signal& m) {
-  a(m.signo);
+  a(m.signo), a(m.rank);
 }
 template <class A>
 void fields(A&, Kill&) {}

@@ -91,9 +91,10 @@ struct Go {
   EnvList env{};
   friend bool operator==(const Go&, const Go&) = default;
 };
-/// A signal for the main process of each rank.
+/// A signal for the main process of each rank, or of one.
 struct Signal {
   std::int32_t signo = 0;
+  std::int32_t rank = -1;  // -1: all ranks of the node
   friend bool operator==(const Signal&, const Signal&) = default;
 };
 /// KILL for everything the job made here, now.

@@ -37,7 +37,8 @@ class Fixture {
                          [this](int signo, std::optional<std::chrono::milliseconds> grace) {
                            signals.emplace_back(signo, grace);
                            return signo == SIGWINCH ? "not that one" : "";
-                         }});
+                         },
+                     .checkpoint = [this] { return refusal; }});
     REQUIRE(server->open().empty());
   }
   ~Fixture() { fs::remove_all(folder); }
@@ -85,6 +86,7 @@ class Fixture {
   std::string folder;
   asio::io_context io{1};
   std::vector<std::pair<int, std::optional<std::chrono::milliseconds>>> signals;
+  std::string refusal;  // of checkpoints
   std::unique_ptr<ControlServer> server;
 };
 
@@ -113,6 +115,27 @@ TEST_CASE_FIXTURE(Fixture, "signals reach the job, with a grace or without; a re
   CHECK(signals[0].second == std::nullopt);
   CHECK(signals[1].first == SIGUSR1);
   CHECK(signals[1].second == 0ms);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "all who want a checkpoint hear of it once; else of the end, or why not") {
+  JobClient one = connect(), other = connect();
+  for (JobClient* client : {&one, &other}) {
+    client->send(CheckpointRequest{});
+    expect<Accepted>(*client);
+  }
+  const CheckpointOutcome outcome{.saved = true, .step = 4, .folder = "/ck", .details = "1 B"};
+  server->saved(outcome);
+  server->saved({.step = 5});
+  CHECK(expect<CheckpointOutcome>(one) == outcome);
+  CHECK(expect<CheckpointOutcome>(other) == outcome);
+  one.send(CheckpointRequest{});
+  expect<Accepted>(one);
+  refusal = "it is stopping";
+  other.send(CheckpointRequest{});
+  CHECK(expect<Refused>(other).reason == refusal);
+  server->finish(143, [] {});
+  CHECK(expect<JobDone>(one).code == 143);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what was kept, then what comes, then the exit code") {
@@ -196,7 +219,7 @@ TEST_CASE_FIXTURE(Fixture, "after the end of the job nobody waits long for such 
 TEST_CASE_FIXTURE(Fixture, "nonsense and other versions are refused") {
   JobClient other = connect();
   other.send(InfoRequest{.version = 99});
-  CHECK(expect<Refused>(other).reason.find("speaks version 2") != std::string::npos);
+  CHECK(expect<Refused>(other).reason.find("speaks version 3") != std::string::npos);
   CHECK(!next(other));
   JobClient wrong = connect();
   wrong.send(Caught{});

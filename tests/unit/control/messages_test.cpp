@@ -23,6 +23,9 @@ JobInfo some_info() {
   info.folder = "/data";
   info.log = "";
   info.command = {"./a.out", "", "two words", "\xff\n"};
+  info.trains = true;
+  info.step = 12;
+  info.checkpoint = "/ck/step-00000010";
   return info;
 }
 
@@ -60,6 +63,10 @@ TEST_CASE("each message survives, whatever the cut") {
     CHECK(passed(OutputRequest{.rank = 7, .follow = true}, step) ==
           OutputRequest{.rank = 7, .follow = true});
     CHECK(passed(WaitRequest{}, step) == WaitRequest{});
+    CHECK(passed(CheckpointRequest{}, step) == CheckpointRequest{});
+    const CheckpointOutcome outcome{
+        .saved = true, .step = 40, .folder = "/ck/step-00000040", .details = "1.4 GiB"};
+    CHECK(passed(outcome, step) == outcome);
     CHECK(passed(some_info(), step) == some_info());
     CHECK(passed(Skipped{1u << 30}, step) == Skipped{1u << 30});
     CHECK(passed(Caught{}, step) == Caught{});

@@ -43,6 +43,7 @@ TEST_CASE("a job that went well") {
   CHECK(seen["restarts"].empty());
   CHECK(seen["error_file"].is_null());
   CHECK(seen["step"].is_null());
+  CHECK(seen["checkpoint"].is_null());
 }
 
 TEST_CASE("steps are read from lines that count them") {

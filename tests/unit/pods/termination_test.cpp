@@ -51,13 +51,15 @@ TEST_CASE("the verdict of a failed rank") {
   verdict.began = true;
   verdict.ranks.resize(4);
   verdict.cause = {.kind = Cause::Kind::rank, .rank = 3, .end = {ds::ExitStatus::exited(7)}};
-  const json seen = parsed(verdict, {.last_lines = {"Traceback", "boom\x1b[1m"}, .step = 9});
+  const json seen = parsed(
+      verdict,
+      {.last_lines = {"Traceback", "boom\x1b[1m"}, .step = 9, .checkpoint = "/ck/step-00000008"});
   CHECK(seen["exit_code"] == 7);
   CHECK(seen["rank"] == 3);
   CHECK(seen["node"] == "n1");
   CHECK(seen["step"] == 9);
+  CHECK(seen["checkpoint"] == "/ck/step-00000008");
   CHECK(seen["job"] == "00ff");
-  CHECK(seen["checkpoint"].is_null());
   CHECK(seen["reason"].get<std::string>().starts_with("rank 3 on n1: exited 7 (first failure)"));
   CHECK(seen["last_lines"] == json{"Traceback", "boom?[1m"});
 }
@@ -70,6 +72,7 @@ TEST_CASE("success, a lost node, a signal, missing nodes, no verdict") {
   CHECK(seen["rank"].is_null());
   CHECK(seen["node"].is_null());
   CHECK(seen["step"].is_null());
+  CHECK(seen["checkpoint"].is_null());
   verdict.began = true;
   verdict.ranks.resize(2);
   verdict.cause = {.kind = Cause::Kind::node, .node = 1, .reason = "the connection broke"};

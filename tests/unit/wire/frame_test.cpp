@@ -66,7 +66,7 @@ std::vector<Message> one_of_each() {
                    .time = 77};
   return {spec,
           Go{{{"MASTER_PORT", "1"}}},
-          Signal{10},
+          Signal{.signo = 10, .rank = 3},
           Kill{},
           Stop{5000},
           Suspend{},

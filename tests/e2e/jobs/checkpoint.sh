@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# dslaunch checkpoint: only rank 0 of a train.toml job gets SIGUSR1, and not before it hears; what was saved, or why not, is
+# told to everybody who asks. dsrunner is a script here: what the engine saves is tests/e2e/checkpoint_signals.sh.
+set -u
+. "$DS_SOURCE/tests/support/launch.sh"
+. "$DS_SOURCE/tests/support/jobs.sh"
+mkdir bin
+cp "$dslaunch" bin/dslaunch
+dslaunch=$work/bin/dslaunch
+cat >bin/dsrunner <<'END'
+#!/bin/bash
+[[ "$1" == --check* ]] && exit 0
+trap 'asked=1; echo "USR1 $RANK" >>signals' USR1
+trap 'exit 143' TERM
+asked=
+step=0
+wait_for() { while [ ! -e "$1" ]; do sleep 0.02; done; }
+[ "$RANK" = 0 ] && wait_for go && echo "model    a script"
+while :; do
+  sleep 0.05
+  step=$((step + 1))
+  [ "$RANK" = 0 ] || continue
+  [ -e mute ] || echo "step $step/1000000  loss 1.0"
+  [ -n "$asked" ] || continue
+  asked=
+  [ -e leave ] && exit 7
+  if [ -e full ]; then
+    echo "checkpoint: step $step failed, asked for: rank 1 on $HOSTNAME: disk full"
+  else
+    echo "checkpoint: step $step saved in ck/step-$(printf %08d $step) (1.4 GiB, stall 12 ms, written in 3.1 s, asked for)"
+  fi
+done
+END
+chmod +x bin/dsrunner
+echo '[train]' >train.toml
+signals() { cat signals 2>/dev/null | wc -l; }
+# ask CODE TEXT ARGS...
+ask() {
+  local rc=0
+  "$dslaunch" checkpoint "${@:3}" >said 2>err || rc=$?
+  [ $rc = "$1" ] || die "dslaunch checkpoint ${*:3}: exit code $rc, not $1: $(cat said)"
+  [ -z "$2" ] || grep -q -- "$2" said err || die "dslaunch checkpoint ${*:3} does not say '$2': $(cat said)"
+}
+
+detached -n 2 train.toml
+# Before rank 0 has written anything it gets no signal, which could kill it.
+ask 124 "told of no checkpoint for 200 ms" "$id" --wait 200ms
+[ "$(signals)" = 0 ] || die "signalled too early"
+touch go
+told() { [ "$(column checkpoint "$id")" != null ] && [ -n "$(column checkpoint "$id")" ]; }
+wait_for told # the wish was kept
+[ "$(signals)" = 1 ] || die "the first wish: $(signals) signals"
+
+ask 0 "^step [0-9]* saved in $work/ck/step-[0-9]* (1.4 GiB, stall 12 ms, written in 3.1 s)$" "$id"
+ask 0 "saved in" # the only job
+grep -v 'USR1 0' signals && die "another rank than 0 was signalled"
+ask 0 "" "$id" --wait 0
+touch full
+wait_for grep -q 'disk full' "dslaunch-$id.log" # that of --wait 0, or the next
+ask 1 "has saved nothing at step [0-9]*: rank 1 on .*: disk full" "$id"
+rm full
+[ "$(column step "$id")" -ge 1 ] || die "ps knows no step"
+
+# Asked by two at once: both are told.
+"$dslaunch" checkpoint "$id" >one 2>&1 &
+ask 0 "saved in" "$id"
+wait $! || die "the other: $(cat one)"
+
+# Hidden output is followed all the same; a job that ends instead says so; the verdict has step and checkpoint.
+"$dslaunch" kill "$id" --wait 2>/dev/null
+detached -n 2 --show 1 --verdict verdict train.toml
+ask 0 "saved in" "$id"
+touch leave
+ask 69 "has ended with code 7 before it told of a checkpoint" "$id"
+rm leave
+wait_for files_there verdict
+grep -q "\"checkpoint\": \"$work/ck/step-" verdict || die "the verdict has no checkpoint: $(cat verdict)"
+grep -q '"step": [0-9]' verdict || die "the verdict has no step"
+
+# Jobs that do not train get no signal.
+detached -n 1 -- sleep 1000
+ask 64 "runs a command, not a train.toml" "$id"
+grep -q "kill ${id:0:8} -s USR1" err || die "no hint"
+ask 64 "no running job" zzz
+ask 64 "one job at a time" a b
+is_over "$id" && die "the command was killed"
+"$dslaunch" kill "$id" --signal KILL --wait 2>/dev/null
+nothing_left || die "left: $(job_processes)"
+echo "a running training saves when it is asked to"
