@@ -30,8 +30,8 @@ Standard output and standard error of the ranks stay apart; in a job of more tha
 its rank. The first rank that fails decides: the others are stopped everywhere, and dslaunch exits with its code and
 names it.
 
-While a job runs, `dslaunch ps`, `tail`, `attach` and `kill` find it, from any terminal of the same user on the same
-machine (see `jobs.md`).
+While a job runs, `dslaunch ps`, `tail`, `attach`, `checkpoint` and `kill` find it, from any terminal of the same user
+on the same machine (see `jobs.md`).
 
 ## Options
 
@@ -111,6 +111,7 @@ In the background; look at it from anywhere, and stop it:
     dslaunch --hostfile hosts --detach configs/quickstart.toml
     dslaunch ps
     dslaunch tail -f
+    dslaunch checkpoint
     dslaunch kill 1f3a --grace 1m --wait
 )";
 

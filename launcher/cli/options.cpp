@@ -116,6 +116,12 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   const bool command_given = dashes != args.end();
   const std::vector<std::string> words = table.read({args.begin(), dashes}, Words::mixed);
   options.train = train_form(words, command_given);
+  if (options.train) {
+    add_overrides(options.training, options.train->overrides);
+  } else {
+    refuse_train_options(options.training);
+  }
+  default_grace(options.failure, options.train.has_value());
   take_time_left(options.failure, time_left);
   check_failure_options(options.failure);
   check_host_options(options.hosts);
@@ -204,6 +210,7 @@ OptionTable option_table(Options& options) {
   table.add("Where", host_options(), options.hosts);
   table.add("Pods and joining nodes", pod_options(), options.pods);
   table.add("What each rank gets", env_options(), options.env);
+  table.add("Of a training", train_options(), options.training);
   table.add("How it ends", failure_options(), options.failure);
   table.add("Output", log_options(), options.logs);
   table.add("Reaching the nodes", reach_options(), options.reach);

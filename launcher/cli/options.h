@@ -13,6 +13,7 @@
 #include "launcher/cli/options_master.h"
 #include "launcher/cli/options_pods.h"
 #include "launcher/cli/options_reach.h"
+#include "launcher/cli/options_train.h"
 #include "launcher/cli/programs.h"
 
 namespace ds::launcher {
@@ -35,6 +36,7 @@ struct Options {
   MasterWish master;
   PodOptions pods;
   ControlOptions control;
+  TrainOptions training;  // already among the overrides of `train`
 
   // Exactly one of the two when action is run.
   std::optional<TrainForm> train;

@@ -65,8 +65,11 @@ void set_exit_skew(FailureOptions& part, const GivenOption& given) {
 constexpr OptionDef<FailureOptions> kOptions[] = {
     {{"--grace", "SECONDS",
       "between TERM and KILL of a stopping rank: 10, 10s, 500ms, 2m\n"
-      "(default: 10s)"},
-     [](FailureOptions& part, const GivenOption& given) { part.grace = duration_value(given); }},
+      "(default: 10s; of a train.toml, which saves a checkpoint: 25s)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.grace = duration_value(given);
+       part.grace_given = true;
+     }},
     {{"--timeout", "SECONDS", "end the job after so long, with exit code 124"},
      [](FailureOptions& part, const GivenOption& given) {
        part.timeout = positive_duration_value(given);
@@ -110,6 +113,10 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
 }  // namespace
 
 std::span<const OptionDef<FailureOptions>> failure_options() { return kOptions; }
+
+void default_grace(FailureOptions& options, bool trains) {
+  if (trains && !options.grace_given) options.grace = kTrainingGrace;
+}
 
 void take_time_left(FailureOptions& options, std::optional<std::chrono::milliseconds> time_left) {
   constexpr std::chrono::milliseconds kLeast{1000};

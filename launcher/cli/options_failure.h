@@ -18,6 +18,7 @@ enum class IsolateWish { automatic, pid, none };
 
 struct FailureOptions {
   std::chrono::milliseconds grace{10'000};
+  bool grace_given = false;
   std::chrono::milliseconds node_timeout{8'000};
   std::optional<std::chrono::milliseconds> timeout{};
   std::optional<PreSignal> pre_signal{};
@@ -30,6 +31,10 @@ struct FailureOptions {
 };
 
 std::span<const OptionDef<FailureOptions>> failure_options();
+
+/// A training saves a checkpoint before it ends: it gets what pods leave of Kubernetes' 30 s.
+inline constexpr std::chrono::seconds kTrainingGrace{25};
+void default_grace(FailureOptions& options, bool trains);
 
 /// --pre-signal without --timeout: the deadline is the end of the allocation that this process is
 /// in, less --grace, where `time_left` tells it.

@@ -32,6 +32,19 @@ constexpr const char* kForms =
 
 }  // namespace
 
+TEST_CASE("where a training goes on is a word for keys") {
+  using Words = std::vector<std::string>;
+  CHECK(parse({"--resume", "never", "train.toml", "a=1"}).train->overrides ==
+        Words{"a=1", "checkpoint.resume=\"never\""});
+  CHECK(parse({"train.toml", "--resume=a \"b\"\\/40", "--load", "weights"}).train->overrides ==
+        Words{"checkpoint.resume=\"a \\\"b\\\"\\\\/40\"", "checkpoint.load=\"weights\""});
+  CHECK(error_of({"--resume", "x", "--", "true"}).starts_with("--resume needs a train.toml"));
+  CHECK(error_of({"--load=all", "--", "true"}).starts_with("--load needs a train.toml"));
+  CHECK(error_of({"train.toml", "checkpoint.resume=a", "--resume", "b"})
+            .starts_with("both --resume and checkpoint.resume=... are given"));
+  CHECK(error_of({"train.toml", "--load", "some"}) != "none");
+}
+
 TEST_CASE("defaults") {
   const Options options = parse({"--", "true"});
   CHECK(options.action == Options::Action::run);
@@ -132,6 +145,8 @@ TEST_CASE("spellings: short option with its value attached, long option with '='
   CHECK(parse({"-xA=b=c", "--", "a"}).env.forward == std::vector<EnvForward>{{"A", "b=c"}});
   CHECK(parse({"--dry-run", "--", "a"}).hosts.dry_run == DryRun::table);
   CHECK(parse({"--dry-run", "train.toml"}).train->config == "train.toml");
+  CHECK(parse({"train.toml"}).failure.grace == 25s);  // it saves
+  CHECK(parse({"train.toml", "--grace", "1"}).failure.grace == 1s);
   CHECK(parse({"--hostfile", "-", "--", "a"}).hosts.hostfile == "-");
 }
 

@@ -41,6 +41,7 @@ Values nonsense_for(std::string_view argument) {
       {"none|all|RANK", {"some", "-1", "0,1"}},
       {"auto|ssh|local|join|exec:CMD", {"rsh", "exec:", "exec:ssh {nothing}", "exec:'ssh"}},
       {"WHAT", {"nothing-like-it"}},
+      {"auto|never|PATH", {}},  // a path may have any name
       {"WHOSE", {"mine"}},
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
@@ -89,8 +90,9 @@ Values nonsense_for_name(std::string_view name) {
 /// The kinds of argument that are any text: only an empty one makes no sense. RATES and PASS are
 /// checked by dsrunner, which knows them (tests/e2e/plan.sh).
 bool is_any_text(std::string_view argument) {
-  constexpr std::string_view kKinds[] = {"FILE",    "DIR",   "PATH", "USER",  "HOSTS", "GROUP",
-                                         "PATTERN", "NAMES", "TEXT", "RATES", "PASS"};
+  constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",    "USER",
+                                         "HOSTS", "GROUP", "PATTERN", "NAMES",
+                                         "TEXT",  "RATES", "PASS",    "auto|never|PATH"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 
