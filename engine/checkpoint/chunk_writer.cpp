@@ -16,7 +16,9 @@ namespace ds {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t kSlice = 1 << 20;  // Between two looks at cancel and rate.
+constexpr std::int64_t kSlice = 1 << 20;    // Between two looks at cancel and rate.
+constexpr std::int64_t kPush = 16 << 20;    // Sent to the disk at once,
+constexpr std::int64_t kBehind = 64 << 20;  // and waited for so much later.
 constexpr auto kNap = std::chrono::milliseconds(20);
 
 bool is_set(const std::atomic<bool>* flag) {
@@ -75,7 +77,24 @@ void ChunkWriter::write_at(std::span<const std::byte> bytes, std::int64_t at) {
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     at += written;
     bytes_ = at;
+    push_out();
     wait(written);
+  }
+}
+
+// The system would keep what is written in memory, and the last call would wait for all of it:
+// other ranks would take this one for stuck, and training would miss the memory.
+void ChunkWriter::push_out() {
+  for (; bytes_ - pushed_ >= kPush; pushed_ += kPush) {
+    int result = ::sync_file_range(file_.get(), pushed_, kPush, SYNC_FILE_RANGE_WRITE);
+    if (result == 0 && pushed_ >= kBehind) {
+      result = ::sync_file_range(
+          file_.get(), pushed_ - kBehind, kPush,
+          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    }
+    // Not every file system has it; one that reports a fault here may not report it again.
+    if (result != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
+      fail("cannot be brought to the disk", errno);
   }
 }
 

@@ -51,13 +51,14 @@ class ChunkWriter {
 
  private:
   void write_at(std::span<const std::byte> bytes, std::int64_t at);
+  void push_out();
   void wait(std::int64_t bytes);
   [[noreturn]] void fail(const std::string& what, int error_number) const;
 
   ChunkWriterSpec spec_;
   Pace pace_;
   UniqueFd file_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0, pushed_ = 0;
 };
 
 }  // namespace ds

@@ -198,7 +198,8 @@ bool run_training(const JobRequest& as_given) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  const std::string hash = trainer.weights_hash();
+  // Who stops by a signal has no time for it, and what counts is in the checkpoint.
+  const std::string hash = complete || !saver ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
       gather_figures(*world, static_cast<double>(read_memory_status().peak_bytes));
   if (reports != nullptr) {
