@@ -1,21 +1,20 @@
 // Equal bits after 20 steps: random cells of the matrix, or all of it.
 //
-//   equality_matrix [--cells N] [--seed S]   N random cells and the hard ones (what CI runs)
+//   equality_matrix [--cells N] [--seed S]   N random cells, every second one of them broken by
+//                                            saves, and the hard ones (what CI runs)
 //   equality_matrix --only dtype=bf16,world=3,...   one cell; axes left out are at their plainest
+//   ... --broken S                           that cell, broken into the parts of seed S
+//   equality_matrix --resume [--table FILE]  every way of resuming (equality_resume_results.md)
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
 //   ... --backend cuda [--steps N]           on the plugin's device, by one rank
 //   ... --backend cuda --epilogues fused     with the bits of fused epilogues
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <map>
+#include <optional>
 #include <random>
-#include <set>
 
-#include "e2e/equality/train_cell.h"
+#include "e2e/equality/resume_table.h"
 #include "engine/base/error.h"
 
 namespace {
@@ -41,103 +40,13 @@ constexpr const char* kHardCells[] = {
 struct Options {
   int cells = 12;
   unsigned seed = 0;
-  bool all = false;
+  bool all = false, resume = false;
+  std::optional<unsigned> broken;
   std::string only, table;
   Place place;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string path = std::filesystem::temp_directory_path() / "equality-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) throw_errno("cannot make " + path, errno);
-    path_ = path;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-class Matrix {
- public:
-  explicit Matrix(const Place& place) : place_(place) { write_job(folder_.path()); }
-
-  void check(Cell cell) {
-    if (place_.accelerator) cell = by_one_rank(cell);
-    const std::string& expected = reference(cell);
-    if (cell == reference_of(cell) || !checked_.insert(cell).second) return;
-    const std::string hash = run(cell);
-    ++cells_;
-    const bool same = !hash.empty() && hash == expected;
-    if (!same) failures_.push_back(cell);
-    fmt::print("{}  {}  {}\n", hash.empty() ? std::string(32, '-') : hash,
-               same ? "same   " : "DIFFERS", name_of(cell));
-    std::fflush(stdout);
-  }
-
-  // A check that could not fail proves nothing: other arithmetic must give other weights.
-  void check_references() {
-    std::set<std::string> hashes;
-    for (const auto& [cell, hash] : references_) {
-      if (hashes.insert(hash).second) continue;
-      fmt::print("FAILED: other arithmetic, the same weights: {}\n", name_of(cell));
-      failures_.push_back(cell);
-    }
-  }
-
-  int report() const {
-    for (const Cell& cell : failures_)
-      fmt::print("FAILED: equality_matrix --only {}\n", name_of(cell));
-    if (cells_ == 0) fmt::print("FAILED: no cell was compared\n");
-    if (failures_.empty() && cells_ > 0)
-      fmt::print("equal bits: {} cells, {} references\n", cells_, references_.size());
-    return failures_.empty() && cells_ > 0 ? 0 : 1;
-  }
-
-  [[nodiscard]] const std::map<Cell, std::string>& references() const { return references_; }
-  [[nodiscard]] const std::vector<Cell>& failures() const { return failures_; }
-
- private:
-  const std::string& reference(const Cell& cell) {
-    const Cell plain = reference_of(cell);
-    const auto known = references_.find(plain);
-    if (known != references_.end()) return known->second;
-    const std::string hash = run(plain);
-    if (hash.empty()) failures_.push_back(plain);
-    fmt::print("{}  first    {}\n", hash, name_of(plain));
-    return references_[plain] = hash;
-  }
-
-  // A device has one rank of a group, and it is no CPU that poses as one.
-  static Cell by_one_rank(Cell cell) {
-    for (std::size_t a = 0; a < cell.size(); ++a) {
-      if (axes()[a].name == "world" || axes()[a].name == "device") cell[a] = 0;
-    }
-    return cell;
-  }
-
-  // Empty: the run failed, and why was said.
-  std::string run(const Cell& cell) {
-    try {
-      return train_cell(folder_.path(), cell, place_);
-    } catch (const Error& error) {
-      fmt::print("FAILED: {}: {}\n", name_of(cell), error.for_people());
-      return {};
-    }
-  }
-
-  Folder folder_;
-  Place place_;
-  std::set<Cell> checked_;
-  std::map<Cell, std::string> references_;
-  std::vector<Cell> failures_;
-  int cells_ = 0;
-};
-
+// Every second one is broken and goes on from its saves.
 void check_random(Matrix& matrix, const Options& options) {
   fmt::print("--cells {} --seed {}\n", options.cells, options.seed);
   std::mt19937 random(options.seed);
@@ -145,7 +54,11 @@ void check_random(Matrix& matrix, const Options& options) {
   for (int i = 0; i < options.cells; ++i) {
     Cell cell;
     for (const Axis& axis : axes()) cell.push_back(random() % axis.choices.size());
-    matrix.check(cell);
+    if (i % 2 == 0 && options.place.steps > 1) {
+      matrix.check_broken(cell, static_cast<unsigned>(random()));
+    } else {
+      matrix.check(cell);
+    }
   }
 }
 
@@ -159,7 +72,7 @@ void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Opt
               "arithmetic with its weights_hash; a column says how many of the runs with that\n"
               "setting have this hash. {} runs differ.\n",
               options.seed, cells.size(), options.place.steps, kVirtualRanks,
-              matrix.failures().size());
+              matrix.failed_cells().size());
   for (std::size_t a = 0; a < axes().size(); ++a) {
     const Axis& axis = axes()[a];
     if (axis.kind == Axis::Kind::arithmetic) continue;
@@ -181,7 +94,8 @@ void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Opt
           return cell[a] == c && reference_of(cell) == reference;
         };
         const auto all = std::count_if(cells.begin(), cells.end(), belongs);
-        const auto bad = std::count_if(matrix.failures().begin(), matrix.failures().end(), belongs);
+        const auto bad =
+            std::count_if(matrix.failed_cells().begin(), matrix.failed_cells().end(), belongs);
         file << fmt::format(" {} of {} |", all - bad, all);
       }
       file << "\n";
@@ -220,10 +134,16 @@ Options parse(int argc, char** argv) {
       options.place.steps = std::stoi(next(i));
     } else if (option == "--all") {
       options.all = true;
+    } else if (option == "--resume") {
+      options.resume = true;
+    } else if (option == "--broken") {
+      options.broken = static_cast<unsigned>(std::stoul(next(i)));
     } else {
       throw Error(ErrorKind::usage, fmt::format("unknown option {}", option));
     }
   }
+  if (options.broken && options.only.empty())
+    throw Error(ErrorKind::usage, "--broken wants --only");
   if (options.place.fused_epilogues && !options.place.accelerator)
     throw Error(ErrorKind::usage, "--epilogues fused wants --backend cuda");
   return options;
@@ -231,9 +151,16 @@ Options parse(int argc, char** argv) {
 
 int run(const Options& options) {
   Matrix matrix(options.place);
+  if (options.resume) {
+    check_resume(matrix, options.place, options.table);
+    matrix.check_references();
+    return matrix.report();
+  }
   const std::vector<Cell> cells = options.all ? all_cells(options.seed) : std::vector<Cell>();
   for (const Cell& cell : cells) matrix.check(cell);
-  if (!options.only.empty()) {
+  if (options.broken) {
+    matrix.check_broken(cell_of(options.only), *options.broken);
+  } else if (!options.only.empty()) {
     matrix.check(cell_of(options.only));
   } else if (!options.all) {
     check_random(matrix, options);

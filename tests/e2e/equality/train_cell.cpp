@@ -11,9 +11,11 @@
 
 #include "engine/base/error.h"
 #include "engine/config/load.h"
+#include "engine/config/print.h"
 #include "engine/data/corpus.h"
 #include "engine/plugin/plugin.h"
-#include "engine/train/trainer.h"
+#include "engine/train/checkpointer.h"
+#include "engine/train/resume.h"
 #include "support/apart_device.h"
 #include "support/thread_collectives.h"
 
@@ -46,11 +48,22 @@ steps = 20
 seed = 7
 )";
 
+/// A part of a run, as its ranks take it.
+struct Stretch {
+  const Part& part;
+  std::string saves;  // folder; empty: it begins anew and saves nothing
+  bool is_end = true;
+};
+
 class Rank {
  public:
-  Rank(const std::string& folder, const Cell& cell, const Place& place, int rank,
+  Rank(const std::string& folder, const Stretch& stretch, const Place& place, int rank,
        std::shared_ptr<ThreadWorld> world)
-      : folder_(folder), cell_(cell), place_(place), collectives_(std::move(world), rank) {}
+      : folder_(folder),
+        stretch_(stretch),
+        cell_(stretch.part.cell),
+        place_(place),
+        collectives_(std::move(world), rank) {}
 
   void run() {
     try {
@@ -65,9 +78,10 @@ class Rank {
 
  private:
   void train() {
-    TrainConfig config = load_train_config({.path = folder_ + "/train.toml",
-                                            .overrides = keys(),
-                                            .world_size = collectives_.world_size()});
+    const LoadRequest request{.path = folder_ + "/train.toml",
+                              .overrides = keys(),
+                              .world_size = collectives_.world_size()};
+    TrainConfig config = load_train_config(request);
     const bool side_by_side = config.zero.overlap && collectives_.world_size() > 1;
     Group* const world = make_group("world");
     const RankGroups groups{.world = world,
@@ -84,9 +98,34 @@ class Rank {
                       : is_apart         ? make_apart_backend(options)
                                          : make_cpu_backend(options);
     Trainer trainer(config, backend, groups, data);
-    trainer.begin();
-    for (int step = 0; step < place_.steps; ++step) trainer.step({});
-    hash_ = trainer.weights_hash();
+    take_steps(config, request, trainer, *world);
+    if (stretch_.is_end) hash_ = trainer.weights_hash();
+  }
+
+  void take_steps(const TrainConfig& config, const LoadRequest& request, Trainer& trainer,
+                  Group& world) {
+    const int last = stretch_.part.last + (stretch_.is_end ? 0 : stretch_.part.lost);
+    if (stretch_.saves.empty()) {
+      trainer.begin();
+      for (int step = 0; step < last; ++step) trainer.step({});
+      return;
+    }
+    Resume resume(config.checkpoint);
+    resume.load(trainer, world, request, [](const std::string&) {});
+    auto saved = std::make_unique<SaveFolder>(config.checkpoint.dir, world.spec().epoch);
+    if (world.rank() == 0) saved->own();
+    Checkpointer saves(config, trainer, world, nullptr, std::move(saved),
+                       {.origin = resume.origin(), .config = to_toml(config)},
+                       [](const SaveTold& told) {
+                         if (told.failed) fmt::print("save failed: {}\n", *told.failed);
+                       });
+    while (trainer.finished_steps() < last) {
+      StepWishes wishes;
+      saves.wish(wishes);
+      const StepReport report = trainer.step(wishes);
+      saves.after_step(report, report.step == last);
+    }
+    if (!stretch_.is_end) DS_ASSERT(saves.saved_step() == stretch_.part.last);
   }
 
   [[nodiscard]] Backend make_accelerator_backend(const CpuOptions& options) const {
@@ -106,6 +145,8 @@ class Rank {
   [[nodiscard]] std::vector<std::string> keys() const {
     std::vector<std::string> keys = keys_of(cell_);
     if (place_.fused_epilogues) keys.emplace_back("device.epilogues=fused");
+    keys.push_back(fmt::format("train.steps={}", std::max(place_.steps, kEqualitySteps)));
+    if (!stretch_.saves.empty()) add_save_keys(keys);
     for (std::string& key : keys) {
       const std::size_t at = key.find("{paths}");
       if (at != std::string::npos) key.replace(at, 7, folder_);
@@ -113,7 +154,15 @@ class Rank {
     return keys;
   }
 
+  void add_save_keys(std::vector<std::string>& keys) const {
+    const bool beside = stretch_.part.lost > 0 && !stretch_.is_end;
+    keys.push_back("checkpoint.dir=" + stretch_.saves);
+    keys.push_back(fmt::format("checkpoint.at_end={}", !beside && !stretch_.is_end));
+    if (beside) keys.push_back(fmt::format("checkpoint.every={}", stretch_.part.last));
+  }
+
   const std::string& folder_;
+  const Stretch& stretch_;
   const Cell& cell_;
   const Place place_;
   ThreadCollectives collectives_;
@@ -147,12 +196,15 @@ void write_job(const std::string& folder) {
   }
 }
 
-std::string train_cell(const std::string& folder, const Cell& cell, const Place& place) {
-  const auto world = std::make_shared<ThreadWorld>(world_of(cell));
+namespace {
+
+/// The hash after one part.
+std::string train_stretch(const std::string& folder, const Stretch& stretch, const Place& place) {
+  const auto world = std::make_shared<ThreadWorld>(world_of(stretch.part.cell));
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world->size(); ++rank)
-    ranks.push_back(std::make_unique<Rank>(folder, cell, place, rank, world));
+    ranks.push_back(std::make_unique<Rank>(folder, stretch, place, rank, world));
   for (const auto& rank : ranks) threads.emplace_back([&rank] { rank->run(); });
   for (std::thread& thread : threads) thread.join();
   std::vector<std::exception_ptr> errors;
@@ -161,6 +213,19 @@ std::string train_cell(const std::string& folder, const Cell& cell, const Place&
   }
   if (!errors.empty()) rethrow_cause(errors);
   return ranks[0]->hash();
+}
+
+}  // namespace
+
+std::string train_parts(const std::string& folder, const Parts& parts, const Place& place) {
+  const std::string saves = parts.size() > 1 ? folder + "/saves" : std::string();
+  std::filesystem::remove_all(folder + "/saves");
+  std::string hash;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Stretch stretch{.part = parts[i], .saves = saves, .is_end = i + 1 == parts.size()};
+    hash = train_stretch(folder, stretch, place);
+  }
+  return hash;
 }
 
 }  // namespace ds::test

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "e2e/equality/cells.h"
+#include "e2e/equality/parts.h"
 
 namespace ds::test {
 
@@ -19,8 +19,9 @@ struct Place {
 /// Writes the text and the train.toml that all cells share into `folder`.
 void write_job(const std::string& folder);
 
-/// The hash of the weights after the last step. Errors: Error of the first rank that failed; a
-/// setting that is not built is one.
-std::string train_cell(const std::string& folder, const Cell& cell, const Place& place);
+/// The hash of the weights after the last step of the last part. Each part has ranks of its own,
+/// which know nothing but the saves. Errors: Error of the first rank that failed; a setting that is
+/// not built is one.
+std::string train_parts(const std::string& folder, const Parts& parts, const Place& place);
 
 }  // namespace ds::test

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Jobs by dslaunch that go on from checkpoints: at other world sizes, stages, offloads and forms of the master, to the
+# weights of the unbroken run; and what resume = never, nothing left to do, more steps and other settings do.
+. "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
+[ -x "$DS_BIN/dslaunch" ] || { echo "FAILED: $DS_BIN/dslaunch is to be built first"; exit 1; }
+mkdir "$work/nvme"
+nvme=(offload.optimizer.device=nvme "offload.optimizer.paths=[\"$work/nvme\"]")
+cpu=(offload.optimizer.device=cpu)
+common=(determinism.virtual_ranks=4 determinism.order=step schedule.total=30 model.dropout=0.1 batch.accum=2)
+
+# launch WORLD NAME KEYS...: output in NAME.out; the job is to end well
+launch() {
+  timeout -s KILL 120 "$DS_BIN/dslaunch" -n "$1" "$work/train.toml" "log.dir=$work/$2" "${common[@]}" "${@:3}" \
+    >"$work/$2.out" 2>&1 </dev/null || fail "$2: exit $?: $(tail -n 5 "$work/$2.out")"
+}
+# same NAME OTHER: equal weights
+same() {
+  local a b
+  a=$(summary_of "$1" weights_hash) b=$(summary_of "$2" weights_hash)
+  [ ${#a} = 32 ] && [ "$a" = "$b" ] || fail "$1: the weights are not those of $2: '$a', '$b'"
+  printf '%-28s %s\n' "$1" "$a"
+}
+says() { grep -q -- "$2" "$work/$1.out" || fail "$1 does not say '$2': $(cat "$work/$1.out")"; }
+says_not() { grep -q -- "$2" "$work/$1.out" && fail "$1 says '$2': $(grep -- "$2" "$work/$1.out")"; }
+
+# fp16 with overflows in every part: the loss scale, its hysteresis and window, and the steps left out go on.
+fp16=(precision.dtype=fp16 precision.loss_scale.init_power=10 precision.loss_scale.window=4
+  debug.non_finite=3,4,6,9,13 schedule.type=linear schedule.warmup=10)
+launch 2 whole16 "${fp16[@]}" train.steps=20
+fp16+=("checkpoint.dir=$work/saves16")
+launch 4 world4 "${fp16[@]}" zero.stage=3 "${nvme[@]}" train.steps=3
+launch 2 world2 "${fp16[@]}" zero.stage=1 train.steps=9
+launch 1 world1 "${fp16[@]}" "${cpu[@]}" train.steps=12
+launch 4 fp16-4-2-1-4 "${fp16[@]}" zero.stage=2 train.steps=20
+same fp16-4-2-1-4 whole16
+says fp16-4-2-1-4 "checkpoint: step 12 resumed from $work/saves16/step-00000012"
+[ "$(summary_of fp16-4-2-1-4 loss_scale)" = "$(summary_of whole16 loss_scale)" ] || fail "fp16: another loss scale"
+[ "$(summary_of fp16-4-2-1-4 skipped_steps)" = 5 ] || fail "fp16: $(summary_of fp16-4-2-1-4 skipped_steps) steps skipped"
+scales() { sed -n 's/.*"step":\([0-9]*\),.*"loss_scale":\([^,]*\),.*/\1:\2/p' "$@" | tr '\n' ' '; }
+[ "$(scales "$work"/{world4,world2,world1,fp16-4-2-1-4}/metrics.jsonl)" = "$(scales "$work/whole16/metrics.jsonl")" ] ||
+  fail "fp16: other scales: $(scales "$work"/{world4,world2,world1,fp16-4-2-1-4}/metrics.jsonl)"
+
+# bf16: a master in two halves, whole in files, in two halves again; saves beside the training.
+launch 1 whole_bf16 precision.dtype=bf16 train.steps=20
+bf16=(precision.dtype=bf16 "checkpoint.dir=$work/saves_bf16" checkpoint.every=3)
+launch 2 split "${bf16[@]}" precision.master=split16 zero.stage=3 train.steps=8
+launch 3 files "${bf16[@]}" zero.stage=1 "${nvme[@]}" train.steps=14
+launch 4 bf16-split-whole-split "${bf16[@]}" precision.master=split16 train.steps=20
+same bf16-split-whole-split whole_bf16
+
+# Stage 3 -> 1 and states in files -> memory -> host, each with its own time of the update.
+fp32=("checkpoint.dir=$work/saves32")
+launch 1 whole32 train.steps=20
+launch 3 stage3 "${fp32[@]}" zero.stage=3 "${nvme[@]}" offload.param.device=nvme train.steps=7
+launch 2 stage1 "${fp32[@]}" zero.stage=1 train.steps=13
+cp -r "$work/saves32" "$work/saves13"
+launch 2 fp32-3-1-files-memory-host "${fp32[@]}" "${cpu[@]}" offload.optimizer.update=backward train.steps=20
+same fp32-3-1-files-memory-host whole32
+says_not fp32-3-1-files-memory-host "differs"
+
+# Nothing left to do: the same weights, no step more.
+launch 2 again "${fp32[@]}" train.steps=20
+same again whole32
+grep -q '"step"' "$work/again/metrics.jsonl" && fail "again: a step was taken"
+
+# More steps than were planned: they are the steps of a run that was planned so.
+launch 1 whole24 train.steps=24
+launch 4 more "${fp32[@]}" zero.stage=2 train.steps=24
+same more whole24
+
+# Another rate: a line says so, and the weights are others.
+launch 2 rate "checkpoint.dir=$work/saves13" optimizer.lr=1e-3 train.steps=20
+says rate "optimizer.lr"
+[ "$(summary_of rate weights_hash)" != "$(summary_of whole32 weights_hash)" ] || fail "rate: it made no difference"
+
+# Without virtual_ranks and order the checkpoint's are kept.
+common=(schedule.total=30 model.dropout=0.1 batch.accum=2)
+cp -r "$work/saves13" "$work/kept" && rm -rf "$work/kept/step-00000020"
+launch 3 kept "checkpoint.dir=$work/kept" train.steps=20
+same kept whole32
+
+# never: at the start again; what was saved is set aside, and never taken by a later run.
+launch 2 never "checkpoint.dir=$work/saves13" checkpoint.resume=never train.steps=4
+says_not never "resumed from"
+[ -d "$work/saves13/step-00000020.set-aside" ] && [ -d "$work/saves13/step-00000013.set-aside" ] ||
+  fail "never: $(ls "$work/saves13")"
+launch 1 after_never "checkpoint.dir=$work/saves13" train.steps=20
+says after_never "checkpoint: step 4 resumed from"
+launch 2 whole_never train.steps=20
+same after_never whole_never
+
+[ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
+[ $failures = 0 ] && echo "resuming: equal weights"
+exit $((failures > 0))

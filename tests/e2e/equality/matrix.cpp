@@ -1,0 +1,114 @@
+// One line a run, as soon as it is over.
+#include "e2e/equality/matrix.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "engine/base/error.h"
+
+namespace ds::test {
+namespace {
+
+// A device has one rank of a group, and it is no CPU that poses as one.
+Cell by_one_rank(Cell cell) {
+  for (std::size_t a = 0; a < cell.size(); ++a) {
+    if (axes()[a].name == "world" || axes()[a].name == "device") cell[a] = 0;
+  }
+  return cell;
+}
+
+}  // namespace
+
+Folder::Folder() {
+  std::string path = std::filesystem::temp_directory_path() / "equality-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) throw_errno("cannot make " + path, errno);
+  path_ = path;
+}
+
+Folder::~Folder() { std::filesystem::remove_all(path_); }
+
+Matrix::Matrix(const Place& place) : place_(place) { write_job(folder_.path()); }
+
+void Matrix::check(Cell cell) {
+  if (place_.accelerator) cell = by_one_rank(cell);
+  const std::string& expected = reference(cell);
+  if (cell == reference_of(cell) || !checked_.insert(cell).second) return;
+  const std::string hash = run({{.cell = cell, .last = place_.steps}}, name_of(cell));
+  if (compare(hash, expected, name_of(cell))) return;
+  failures_.push_back(fmt::format("--only {}", name_of(cell)));
+  failed_cells_.push_back(cell);
+}
+
+void Matrix::check_broken(Cell cell, unsigned seed) {
+  if (place_.accelerator) cell = by_one_rank(cell);
+  const Parts parts = parts_of(cell, seed, place_.steps);
+  const std::string name = fmt::format("{} --broken {}", name_of(cell), seed);
+  if (!check_parts(parts, name)) failures_.back() = fmt::format("--only {}", name);
+}
+
+bool Matrix::check_parts(const Parts& parts, const std::string& how) {
+  Parts here = parts;
+  if (place_.accelerator)
+    for (Part& part : here) part.cell = by_one_rank(part.cell);
+  const std::string& expected = reference(here.front().cell);
+  const std::string name = fmt::format("{} ({})", how, ends_of(here));
+  const bool same = compare(run(here, name), expected, name);
+  if (!same) {
+    failures_.push_back(name);
+    for (const Part& part : here)
+      fmt::print("  until step {}: {}\n", part.last, name_of(part.cell));
+  }
+  return same;
+}
+
+bool Matrix::compare(const std::string& hash, const std::string& expected,
+                     const std::string& name) {
+  ++runs_;
+  const bool same = !hash.empty() && hash == expected;
+  fmt::print("{}  {}  {}\n", hash.empty() ? std::string(32, '-') : hash,
+             same ? "same   " : "DIFFERS", name);
+  std::fflush(stdout);
+  return same;
+}
+
+void Matrix::check_references() {
+  std::set<std::string> hashes;
+  for (const auto& [cell, hash] : references_) {
+    if (hashes.insert(hash).second) continue;
+    fmt::print("FAILED: other arithmetic, the same weights: {}\n", name_of(cell));
+    failures_.push_back(fmt::format("--only {}", name_of(cell)));
+  }
+}
+
+int Matrix::report() const {
+  for (const std::string& failure : failures_) fmt::print("FAILED: equality_matrix {}\n", failure);
+  if (runs_ == 0) fmt::print("FAILED: no run was compared\n");
+  if (!failures_.empty() || runs_ == 0) return 1;
+  fmt::print("equal bits: {} runs, {} references\n", runs_, references_.size());
+  return 0;
+}
+
+const std::string& Matrix::reference(const Cell& cell) {
+  const Cell plain = reference_of(cell);
+  const auto known = references_.find(plain);
+  if (known != references_.end()) return known->second;
+  const std::string hash = run({{.cell = plain, .last = place_.steps}}, name_of(plain));
+  if (hash.empty()) failures_.push_back(fmt::format("--only {}", name_of(plain)));
+  fmt::print("{}  first    {}\n", hash, name_of(plain));
+  return references_[plain] = hash;
+}
+
+// Empty: the run failed, and why was said.
+std::string Matrix::run(const Parts& parts, const std::string& name) {
+  try {
+    return train_parts(folder_.path(), parts, place_);
+  } catch (const Error& error) {
+    fmt::print("FAILED: {}: {}\n", name, error.for_people());
+    return {};
+  }
+}
+
+}  // namespace ds::test

@@ -1,0 +1,60 @@
+// What a resumed job says of settings that decide bits, and what it keeps of its first start.
+#include "engine/train/resume.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/config/print.h"
+#include "engine/config/train_config.h"
+
+namespace {
+
+const ds::ArithmeticFacts kFacts{.kernels = "AVX2", .libraries = "oneDNN 3", .data = "d"};
+
+std::string list_of(const ds::TrainConfig& config, const ds::ArithmeticFacts& facts = kFacts) {
+  return ds::arithmetic_list(config, facts);
+}
+
+}  // namespace
+
+TEST_CASE("settings that decide bits and differ are named, with both values; others are not") {
+  ds::TrainConfig saved, now;
+  saved.optimizer.lr = 0.002;
+  now.optimizer.lr = 0.001;
+  now.train.steps = 99;
+  now.zero.stage = 3;
+  now.offload.optimizer.device = ds::OffloadDevice::cpu;
+  now.precision.master = ds::MasterWeights::split16;
+  now.checkpoint.every = 5;
+  now.log.samples = true;
+  CHECK(ds::arithmetic_differences(list_of(saved), list_of(now)) ==
+        std::vector<std::string>{"optimizer.lr: 0.001, was 0.002"});
+  CHECK(ds::arithmetic_differences(list_of(now), list_of(now)).empty());
+}
+
+TEST_CASE("data, kernels and libraries count too") {
+  const ds::TrainConfig config;
+  const std::vector<std::string> lines = ds::arithmetic_differences(
+      list_of(config),
+      list_of(config, {.kernels = "AVX-512", .libraries = "oneDNN 4", .data = "e"}));
+  REQUIRE(lines.size() == 3);
+  for (const char* line :
+       {"data: e, was d", "kernels: AVX-512, was AVX2", "libraries: oneDNN 4, was oneDNN 3"})
+    CHECK(std::ranges::find(lines, line) != lines.end());
+}
+
+TEST_CASE("values with an equals sign, names that one side has not") {
+  CHECK(ds::arithmetic_differences("a = \"x = 1\"\nold = 3\n", "a = \"x = 2\"\nnew = 4\n") ==
+        std::vector<std::string>{"a: \"x = 2\", was \"x = 1\"", "new: 4, was not there"});
+  CHECK(ds::arithmetic_differences("", "").empty());
+}
+
+TEST_CASE("one value of a list") {
+  ds::TrainConfig config;
+  config.determinism = {.virtual_ranks = 6, .order = ds::ReduceOrder::step};
+  const std::string list = list_of(config);
+  CHECK(ds::arithmetic_value(list, "determinism.virtual_ranks") == "6");
+  CHECK(ds::arithmetic_value(list, "determinism.order") == "\"step\"");
+  CHECK(ds::arithmetic_value(list, "train.steps") == std::nullopt);
+}
