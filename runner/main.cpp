@@ -1,6 +1,7 @@
 // dsrunner: one rank of a training job.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -10,7 +11,10 @@
 
 #include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
+#include "runner/average_command.h"
 #include "runner/contract.h"
+#include "runner/export_command.h"
+#include "runner/inspect_command.h"
 #include "runner/plan_command.h"
 #include "runner/rank_env.h"
 
@@ -22,7 +26,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job; dslaunch starts it, and so can torchrun, mpirun, srun or a person.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan [options] train.toml [key=value ...]     as dslaunch plan --help says
+  dsrunner plan | inspect | export | average ...     as dslaunch plan --help and the like say
 
   --check     check configuration, data and memory; print nothing when all is well;
               --check=config: only the configuration, for a job that runs elsewhere
@@ -34,6 +38,28 @@ constexpr std::string_view kHelp =
 Environment: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (none set: a job of one rank).
 Keys of train.toml: docs/config.md.
 )";
+
+/// What is no rank of a job.
+struct Tool {
+  std::string_view name;
+  int (*run)(const std::vector<std::string>& words);
+};
+
+constexpr Tool kTools[] = {
+    {"plan",
+     [](const std::vector<std::string>& words) {
+       ds::run_plan(ds::parse_plan_options(words));
+       return 0;
+     }},
+    {"inspect", ds::run_inspect},
+    {"export", ds::run_export},
+    {"average", ds::run_average},
+};
+
+const Tool* find_tool(std::string_view name) {
+  const auto* tool = std::ranges::find(kTools, name, &Tool::name);
+  return tool == std::end(kTools) ? nullptr : tool;
+}
 
 std::atomic<int> stop_signal{0};
 
@@ -150,10 +176,8 @@ int main(int argc, char** argv) {
   int local_rank = 0;
   bool joined = false;
   try {
-    if (argc > 1 && std::string_view(argv[1]) == "plan") {
-      ds::run_plan(ds::parse_plan_options({argv + 2, argv + argc}));
-      return 0;
-    }
+    const Tool* const tool = argc > 1 ? find_tool(argv[1]) : nullptr;
+    if (tool != nullptr) return tool->run({argv + 2, argv + argc});
     const ds::RankEnv env = ds::parse_rank_env([](const char* name) { return std::getenv(name); });
     local_rank = env.local_rank;
     return run(argc, argv, env, started, joined);

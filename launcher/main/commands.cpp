@@ -6,21 +6,23 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/doctor/doctor_command.h"
 #include "launcher/exec/exec_command.h"
+#include "launcher/hand_over/checkpoint_commands.h"
+#include "launcher/hand_over/plan_command.h"
 #include "launcher/jobs/jobs.h"
 #include "launcher/main/about.h"
 #include "launcher/main/agent_command.h"
 #include "launcher/main/as_command.h"
 #include "launcher/manifest/k8s_command.h"
-#include "launcher/plan/plan_command.h"
 
 namespace ds::launcher {
 
 namespace {
 
 const Command kCommands[] = {
-    kExecCommand, kDoctorCommand, kPlanCommand,       kK8sCommand,       kPsCommand,
-    kTailCommand, kAttachCommand, kCheckpointCommand, kKillCommand,      kAsCommand,
-    kHelpCommand, kManCommand,    kCompletionCommand, kNodeFactsCommand, kAgentCommand,
+    kExecCommand,       kDoctorCommand,    kPlanCommand,  kInspectCommand, kExportCommand,
+    kAverageCommand,    kK8sCommand,       kPsCommand,    kTailCommand,    kAttachCommand,
+    kCheckpointCommand, kKillCommand,      kAsCommand,    kHelpCommand,    kManCommand,
+    kCompletionCommand, kNodeFactsCommand, kAgentCommand,
 };
 
 }  // namespace

@@ -1,48 +1,25 @@
-// Becomes `dsrunner plan` with the same words: the launcher itself knows nothing of training.
-#include "launcher/plan/plan_command.h"
+// The options of `plan`.
+#include "launcher/hand_over/plan_command.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <span>
 
-#include "engine/base/error.h"
-#include "engine/base/units.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/train_command.h"
+#include "launcher/hand_over/hand_over.h"
 
 namespace ds::launcher {
 namespace {
 
-/// Words for dsrunner, which checks the values.
-struct PlanWords {
-  std::vector<std::string> words;
-};
-
 constexpr int kMostNodes = 100'000, kMostSlots = 1024, kMostRanks = 999'999;
-
-void pass_on(PlanWords& plan, const GivenOption& given) {
-  plan.words.push_back(given.value.empty() ? given.name : given.name + "=" + given.value);
-}
-void pass_text_on(PlanWords& plan, const GivenOption& given) {
-  text_value(given);
-  pass_on(plan, given);
-}
 
 /// Numbers and bytes are checked here as well: what is wrong on the command line is said by the
 /// program that was called.
 template <int most>
-void pass_number_on(PlanWords& plan, const GivenOption& given) {
+void pass_number_on(HandedWords& plan, const GivenOption& given) {
   number_value(given, most == kMostRanks ? 0 : 1, most);
   pass_on(plan, given);
 }
-void pass_size_on(PlanWords& plan, const GivenOption& given) {
-  if (!parse_bytes(given.value) || given.value.find(' ') != std::string::npos)
-    usage_error(fmt::format("{} takes bytes as 80G or 512GiB, not '{}'", given.name, given.value));
-  pass_on(plan, given);
-}
-
-using Def = OptionDef<PlanWords>;
+using Def = HandedOption;
 
 constexpr Def kJob[] = {
     {{"--nodes", "N", "nodes of the job (default: 1)"}, pass_number_on<kMostNodes>},
@@ -82,7 +59,7 @@ constexpr Def kOutput[] = {
     {{"--json", "", "the plan as JSON"}, pass_on},
 };
 
-OptionTable plan_table(PlanWords& plan) {
+OptionTable plan_table(HandedWords& plan) {
   OptionTable table;
   table.add("The job", std::span<const Def>(kJob), plan);
   table.add("Limits", std::span<const Def>(kLimits), plan);
@@ -92,27 +69,19 @@ OptionTable plan_table(PlanWords& plan) {
 }
 
 OptionTable plan_options() {
-  static PlanWords shown;
+  static HandedWords shown;
   return plan_table(shown);
 }
 
+/// A file that cannot be read is said here, as for a job.
+void check_words(const std::vector<std::string>& words) {
+  if (words.empty()) usage_error("no train.toml given", "dslaunch plan train.toml");
+  train_command({.config = words.front(), .overrides = {}});
+}
+
 int run_plan(int argc, char** argv) {
-  PlanWords plan;
-  const auto words = read_command(kPlanCommand, plan_table(plan), argc, argv, Words::mixed);
-  if (!words) return 0;
-  if (words->empty()) usage_error("no train.toml given", "dslaunch plan train.toml");
-  std::vector<std::string> command =
-      train_command({.config = words->front(), .overrides = {words->begin() + 1, words->end()}});
-  plan.words.insert(plan.words.begin(), "plan");
-  command.insert(command.begin() + 1, plan.words.begin(), plan.words.end());
-  std::vector<char*> arguments;
-  for (std::string& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execv(arguments.front(), arguments.data());
-  throw Error(
-      ErrorKind::config,
-      fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(errno)),
-      "dsrunner, which plans, belongs beside dslaunch");
+  HandedWords plan;
+  return run_handed_over(kPlanCommand, plan_table(plan), plan, check_words, argc, argv);
 }
 
 }  // namespace

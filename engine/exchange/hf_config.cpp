@@ -1,0 +1,158 @@
+// The keys of transformers' GPT2Config and LlamaConfig that decide what a model computes.
+#include "engine/exchange/hf_config.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+
+namespace ds {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view torch_name(DType dtype) {
+  if (dtype == DType::bf16) return "bfloat16";
+  return dtype == DType::f16 ? "float16" : "float32";
+}
+
+ordered_json gpt2_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"activation_function", "gelu_new"},
+          {"attn_pdrop", model.dropout},
+          {"bos_token_id", nullptr},
+          {"embd_pdrop", model.dropout},
+          {"eos_token_id", nullptr},
+          {"initializer_range", 0.02},
+          {"layer_norm_epsilon", model.norm_eps},
+          {"n_ctx", positions},
+          {"n_embd", model.hidden},
+          {"n_head", model.heads},
+          {"n_inner", model.ffn},
+          {"n_layer", model.layers},
+          {"n_positions", positions},
+          {"resid_pdrop", model.dropout},
+          {"tie_word_embeddings", true},
+          {"use_cache", true},
+          {"vocab_size", vocab}};
+}
+
+ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions) {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"attention_bias", false},
+          {"attention_dropout", model.dropout},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr},
+          {"head_dim", model.hidden / model.heads},
+          {"hidden_act", "silu"},
+          {"hidden_size", model.hidden},
+          {"initializer_range", 0.02},
+          {"intermediate_size", model.ffn},
+          {"max_position_embeddings", positions},
+          {"mlp_bias", false},
+          {"num_attention_heads", model.heads},
+          {"num_hidden_layers", model.layers},
+          {"num_key_value_heads", model.kv_heads},
+          {"pretraining_tp", 1},
+          {"rms_norm_eps", model.norm_eps},
+          {"rope_scaling", nullptr},
+          {"rope_theta", model.rope_theta},
+          {"tie_word_embeddings", model.tied},
+          {"use_cache", true},
+          {"vocab_size", vocab}};
+}
+
+class Mismatches {
+ public:
+  explicit Mismatches(const ordered_json& json) : json_(json) {}
+
+  /// `absent`: what the key is where it is not given, or null.
+  void same(const char* name, const ordered_json& wanted, const ordered_json& absent,
+            std::string_view ours) {
+    const auto found = json_.find(name);
+    const bool is_given = found != json_.end() && !found->is_null();
+    const ordered_json& given = is_given ? *found : absent;
+    if (is_same(given, wanted)) return;
+    lines_.push_back(
+        fmt::format("{}: {}{}, {}", name, given.dump(), is_given ? "" : " (not given)", ours));
+  }
+  void one_of(const char* name, const std::vector<std::string>& words, std::string_view absent) {
+    const auto found = json_.find(name);
+    const bool is_given = found != json_.end() && !found->is_null();
+    const ordered_json given = is_given ? *found : ordered_json(absent);
+    for (const std::string& word : words)
+      if (given == word) return;
+    lines_.push_back(fmt::format("{}: {}; only {} is built", name, given.dump(), words.front()));
+  }
+  [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
+
+ private:
+  // Numbers as they are meant: 1e-05 in two spellings, 10000 and 10000.0.
+  static bool is_same(const ordered_json& a, const ordered_json& b) {
+    if (!a.is_number() || !b.is_number()) return a == b;
+    const double x = a.get<double>(), y = b.get<double>();
+    return std::abs(x - y) <= 1e-7 * std::max(std::abs(x), std::abs(y));
+  }
+
+  const ordered_json& json_;
+  std::vector<std::string> lines_;
+};
+
+std::string ours(std::string_view key, const auto& value) {
+  return fmt::format("model.{} = {}", key, value);
+}
+
+void compare_gpt2(Mismatches& m, const ModelConfig& model) {
+  m.same("n_layer", model.layers, 12, ours("layers", model.layers));
+  m.same("n_embd", model.hidden, 768, ours("hidden", model.hidden));
+  m.same("n_head", model.heads, 12, ours("heads", model.heads));
+  m.same("n_inner", model.ffn, 4 * model.hidden, ours("ffn", model.ffn));
+  m.same("layer_norm_epsilon", model.norm_eps, 1e-5, ours("norm_eps", model.norm_eps));
+  m.one_of("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, "gelu_new");
+  m.same("scale_attn_weights", true, true, "only true is built");
+  m.same("scale_attn_by_inverse_layer_idx", false, false, "only false is built");
+  m.same("tie_word_embeddings", true, true, "the head is the embedding");
+}
+
+void compare_llama(Mismatches& m, const ModelConfig& model) {
+  m.same("num_hidden_layers", model.layers, 32, ours("layers", model.layers));
+  m.same("hidden_size", model.hidden, 4096, ours("hidden", model.hidden));
+  m.same("num_attention_heads", model.heads, 32, ours("heads", model.heads));
+  m.same("num_key_value_heads", model.kv_heads, model.heads, ours("kv_heads", model.kv_heads));
+  m.same("intermediate_size", model.ffn, 11008, ours("ffn", model.ffn));
+  m.same("head_dim", model.hidden / model.heads, model.hidden / model.heads,
+         "heads are hidden / heads wide");
+  m.same("rms_norm_eps", model.norm_eps, 1e-6, ours("norm_eps", model.norm_eps));
+  m.same("rope_theta", model.rope_theta, 10000.0, ours("rope_theta", model.rope_theta));
+  m.same("rope_scaling", nullptr, nullptr, "scaled angles are not built");
+  m.same("tie_word_embeddings", model.tied, false, ours("tied", model.tied));
+  m.same("attention_bias", false, false, "biases are not built");
+  m.same("mlp_bias", false, false, "biases are not built");
+  m.one_of("hidden_act", {"silu", "swish"}, "silu");
+}
+
+}  // namespace
+
+std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions,
+                           DType dtype) {
+  ordered_json json = model.arch == "llama" ? llama_json(model, vocab, positions)
+                                            : gpt2_json(model, vocab, positions);
+  json["torch_dtype"] = torch_name(dtype);
+  return json.dump(2) + "\n";
+}
+
+std::vector<std::string> hf_config_mismatches(std::string_view text, const ModelConfig& model) {
+  const ordered_json json = ordered_json::parse(text, nullptr, false);
+  if (!json.is_object())
+    throw Error(ErrorKind::config, "config.json is no JSON object", "save the model again");
+  const auto type = json.find("model_type");
+  if (type != json.end() && *type != model.arch)
+    return {fmt::format("model_type: {}, model.arch = \"{}\"", type->dump(), model.arch)};
+  Mismatches mismatches(json);
+  model.arch == "llama" ? compare_llama(mismatches, model) : compare_gpt2(mismatches, model);
+  return mismatches.take();
+}
+
+}  // namespace ds

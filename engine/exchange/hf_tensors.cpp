@@ -1,0 +1,140 @@
+// GPT-2's files hold (inputs, outputs) as we do; Llama's hold the transpose, unfused.
+#include "engine/exchange/hf_tensors.h"
+
+#include <fmt/format.h>
+
+namespace ds {
+namespace {
+
+class List {
+ public:
+  explicit List(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  void vector(const std::string& name, std::int64_t elements) {
+    add({.name = prefix_ + name,
+         .ours = name,
+         .shape = {elements},
+         .our_columns = elements,
+         .columns = elements});
+  }
+
+  /// Theirs has the first `rows` of `our_rows`.
+  void rows_of(const std::string& name, const std::string& theirs, std::int64_t our_rows,
+               std::int64_t rows, std::int64_t columns) {
+    add({.name = theirs,
+         .ours = name,
+         .shape = {rows, columns},
+         .our_rows = our_rows,
+         .our_columns = columns,
+         .rows = rows,
+         .columns = columns});
+  }
+  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns) {
+    rows_of(name, prefix_ + name, rows, rows, columns);
+  }
+
+  /// Columns of ours, as (outputs, inputs) tensors of theirs.
+  struct Part {
+    std::string name;
+    std::int64_t columns;
+  };
+  void transposed(const std::string& name, std::int64_t inputs, const std::vector<Part>& parts) {
+    std::int64_t all = 0, first = 0;
+    for (const Part& part : parts) all += part.columns;
+    for (const Part& part : parts) {
+      add({.name = prefix_ + part.name,
+           .ours = name,
+           .shape = {part.columns, inputs},
+           .our_rows = inputs,
+           .our_columns = all,
+           .rows = inputs,
+           .first_column = first,
+           .columns = part.columns,
+           .transposed = true});
+      first += part.columns;
+    }
+  }
+
+  [[nodiscard]] std::vector<HfTensor> take() { return std::move(tensors_); }
+
+ private:
+  void add(HfTensor tensor) { tensors_.push_back(std::move(tensor)); }
+
+  std::string prefix_;
+  std::vector<HfTensor> tensors_;
+};
+
+std::vector<HfTensor> gpt2_tensors(const ModelConfig& model, std::int64_t vocab,
+                                   std::int64_t positions) {
+  List list{std::string(hf_prefix(model))};
+  const std::int64_t width = model.hidden;
+  list.rows_of("wte.weight", "transformer.wte.weight", model.vocab, vocab, width);
+  list.matrix("wpe.weight", positions, width);
+  const auto norm = [&](const std::string& name) {
+    list.vector(name + ".weight", width);
+    list.vector(name + ".bias", width);
+  };
+  const auto layer = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    list.matrix(name + ".weight", inputs, outputs);
+    list.vector(name + ".bias", outputs);
+  };
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const std::string block = fmt::format("h.{}.", i);
+    norm(block + "ln_1");
+    layer(block + "attn.c_attn", width, 3 * width);
+    layer(block + "attn.c_proj", width, width);
+    norm(block + "ln_2");
+    layer(block + "mlp.c_fc", width, model.ffn);
+    layer(block + "mlp.c_proj", model.ffn, width);
+  }
+  norm("ln_f");
+  return list.take();
+}
+
+std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab) {
+  List list{std::string(hf_prefix(model))};
+  const std::int64_t width = model.hidden, head = width / model.heads;
+  const std::int64_t queries = model.heads * head, keys = model.kv_heads * head;
+  list.rows_of("embed_tokens.weight", "model.embed_tokens.weight", model.vocab, vocab, width);
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const std::string block = fmt::format("layers.{}.", i), attention = block + "self_attn.",
+                      mlp = block + "mlp.";
+    list.vector(block + "input_layernorm.weight", width);
+    list.transposed(attention + "qkv_proj.weight", width,
+                    {{attention + "q_proj.weight", queries},
+                     {attention + "k_proj.weight", keys},
+                     {attention + "v_proj.weight", keys}});
+    list.transposed(attention + "o_proj.weight", queries, {{attention + "o_proj.weight", width}});
+    list.vector(block + "post_attention_layernorm.weight", width);
+    list.transposed(mlp + "gate_up_proj.weight", width,
+                    {{mlp + "gate_proj.weight", model.ffn}, {mlp + "up_proj.weight", model.ffn}});
+    list.transposed(mlp + "down_proj.weight", model.ffn, {{mlp + "down_proj.weight", width}});
+  }
+  list.vector("norm.weight", width);
+  if (!model.tied) list.rows_of("lm_head.weight", "lm_head.weight", model.vocab, vocab, width);
+  return list.take();
+}
+
+}  // namespace
+
+std::vector<std::int64_t> HfTensor::our_shape() const {
+  if (shape.size() == 1) return shape;
+  return {our_rows, our_columns};
+}
+
+std::string_view hf_prefix(const ModelConfig& model) {
+  return model.arch == "llama" ? "model." : "transformer.";
+}
+
+std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
+                                 std::int64_t positions) {
+  return model.arch == "llama" ? llama_tensors(model, vocab)
+                               : gpt2_tensors(model, vocab, positions);
+}
+
+bool is_no_weight(std::string_view name, const ModelConfig& model) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".rotary_emb.inv_freq") || (model.tied && name == "lm_head.weight");
+}
+
+}  // namespace ds

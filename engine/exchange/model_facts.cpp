@@ -1,0 +1,37 @@
+// The keys of [model] and two of [data], through the table of keys.
+#include "engine/exchange/model_facts.h"
+
+#include "engine/base/error.h"
+#include "engine/config/keys.h"
+#include "engine/config/toml_reader.h"
+#include "engine/data/batch.h"
+
+namespace ds {
+
+std::int64_t ModelFacts::tokens() const { return tokenizer == "bytes" ? kByteTokens : 0; }
+
+ModelFacts model_facts(const Manifest& manifest) {
+  TrainConfig config;
+  config.model.arch.clear();
+  for (const Entry& entry : read_toml(manifest.config, "the checkpoint's config", "")) {
+    const bool counts = entry.key.starts_with("model.") || entry.key == "data.seq_len" ||
+                        entry.key == "data.tokenizer";
+    const Key* const key = counts ? find_key(entry.key) : nullptr;
+    if (key != nullptr) key->set(config, check_value(*key, entry));
+  }
+  const ModelConfig& model = config.model;
+  if (model.arch != "gpt2" && model.arch != "llama")
+    throw Error(
+        ErrorKind::config,
+        fmt::format("the checkpoint's model.arch is \"{}\": neither gpt2 nor llama", model.arch),
+        "dslaunch inspect shows its config");
+  const bool has_sizes = model.layers > 0 && model.hidden > 0 && model.heads > 0 &&
+                         model.kv_heads > 0 && model.ffn > 0 && model.vocab > 0 &&
+                         config.data.seq_len > 0;
+  if (!has_sizes)
+    throw Error(ErrorKind::config, "the checkpoint's config does not say the sizes of its model",
+                "dslaunch inspect shows it");
+  return {.model = model, .seq_len = config.data.seq_len, .tokenizer = config.data.tokenizer};
+}
+
+}  // namespace ds

@@ -1,0 +1,122 @@
+// Write beside, fsync, rename, fsync the parent.
+#include "engine/exchange/out_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "engine/base/error.h"
+#include "engine/base/units.h"
+
+namespace ds {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string hint_of(int error_number) {
+  if (error_number == ENOSPC || error_number == EDQUOT) return "make room, or write elsewhere";
+  return error_number == EACCES ? "check the permissions of the folder" : "";
+}
+
+[[noreturn]] void fail(const std::string& what, int error_number) {
+  throw_errno(what, error_number, hint_of(error_number));
+}
+
+/// fsync by path; folders too.
+void sync(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::fsync(file.get()) != 0) fail(path + ": cannot be made safe on disk", errno);
+}
+
+Error refuse(const std::string& path, const std::string& what, std::string hint) {
+  return {ErrorKind::config, fmt::format("{}: {}", path, what), std::move(hint)};
+}
+
+/// The folder that `path` lies in.
+std::string parent_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+void require_new(const std::string& path) {
+  std::error_code error;
+  const bool is_free =
+      !fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error));
+  if (error) throw refuse(path, "cannot be looked at: " + error.message(), "");
+  if (!is_free)
+    throw refuse(path, "is there already", "nothing is written over: name a new folder");
+}
+
+}  // namespace
+
+OutFile::OutFile(std::string path, std::int64_t bytes)
+    : path_(std::move(path)),
+      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
+  if (!file_) fail(path_ + ": cannot be made", errno);
+  if (::ftruncate(file_.get(), bytes) != 0) fail(path_ + ": cannot be made so long", errno);
+}
+
+void OutFile::write(std::span<const std::byte> bytes, std::int64_t at) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(fmt::format("{}: cannot be written at byte {}", path_, at), errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    at += written;
+  }
+}
+
+void OutFile::finish() {
+  if (::fsync(file_.get()) != 0) fail(path_ + ": cannot be made safe on disk", errno);
+  if (::close(file_.release()) != 0) fail(path_ + ": cannot be closed", errno);
+}
+
+OutFolder::OutFolder(std::string path, std::int64_t bytes) : path_(std::move(path)) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  require_new(path_);
+  const std::string parent = parent_of(path_);
+  struct statvfs disk {};
+  if (::statvfs(parent.c_str(), &disk) != 0)
+    throw refuse(parent, std::generic_category().message(errno), "make the folder first");
+  const auto free = static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize);
+  if (free < bytes)
+    throw refuse(path_,
+                 fmt::format("needs {}, and {} are free", format_bytes(bytes), format_bytes(free)),
+                 "make room, or write elsewhere");
+  writing_ = fmt::format("{}.tmp-{}", path_, ::getpid());
+  if (::mkdir(writing_.c_str(), 0755) != 0) fail(writing_ + ": cannot be made", errno);
+}
+
+OutFolder::~OutFolder() {
+  std::error_code ignored;
+  if (!is_committed_) fs::remove_all(writing_, ignored);
+}
+
+OutFile OutFolder::add(const std::string& name, std::int64_t bytes) const {
+  return {writing_ + "/" + name, bytes};
+}
+
+void OutFolder::add_text(const std::string& name, std::string_view text) const {
+  OutFile file = add(name, std::ssize(text));
+  file.write(std::as_bytes(std::span(text)), 0);
+  file.finish();
+}
+
+void OutFolder::commit() {
+  sync(writing_);
+  // Onto nothing, or onto an empty folder: rename() refuses what holds something.
+  if (::rename(writing_.c_str(), path_.c_str()) != 0) {
+    if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
+      throw refuse(path_, "is there already", "nothing is written over: name a new folder");
+    fail(path_ + ": cannot be given its name", errno);
+  }
+  is_committed_ = true;
+  sync(parent_of(path_));
+}
+
+}  // namespace ds

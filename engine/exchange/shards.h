@@ -1,0 +1,28 @@
+// How an exported model is cut into files. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/exchange/hf_tensors.h"
+#include "engine/exchange/safetensors.h"
+
+namespace ds {
+
+struct ShardFile {
+  std::string name{};                  // "model.safetensors", "model-00001-of-00003.safetensors"
+  std::string header{};                // its first bytes
+  std::vector<std::size_t> tensors{};  // of hf_tensors(), in its order
+  std::vector<SafetensorsEntry> entries{};  // of these
+  std::int64_t bytes = 0;                   // of the file
+};
+
+/// In order, as many tensors to a file as fit `most` bytes; a larger tensor has one of its own.
+std::vector<ShardFile> cut_shards(const std::vector<HfTensor>& tensors, DType dtype,
+                                  std::int64_t most);
+
+/// model.safetensors.index.json: which file holds which tensor.
+std::string index_json(const std::vector<ShardFile>& shards);
+
+}  // namespace ds

@@ -1,0 +1,13 @@
+// `dsrunner average`: the mean of several checkpoints' weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ds {
+
+/// `words`: CHECKPOINT... --out DIR [--last N]. Prints one line to standard output; returns 0.
+/// Errors: Error{usage}; as average_checkpoints().
+int run_average(const std::vector<std::string>& words);
+
+}  // namespace ds

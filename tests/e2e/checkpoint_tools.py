@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""dslaunch inspect, export, average: on checkpoints of a formula, with Python's own library alone.
+
+The safetensors are read by the format's description, element by element; where PyTorch and transformers
+are installed, transformers loads the exported folders too. By hand: tests/e2e/checkpoint_tools.py
+"""
+import array
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ.get("DS_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("DS_BIN") or os.path.join(SOURCE, "build/release/bin")
+TESTS = os.environ.get("DS_TESTS") or os.path.join(SOURCE, "build/release/tests")
+WIDTH, HEADS, KV, LAYERS, SEQ = 48, 6, 2, 2, 16
+
+
+class Run:
+    """One command; its exit code, output and peak memory in bytes."""
+
+    def __init__(self, *words, program="dslaunch", folder=BIN):
+        process = subprocess.Popen([os.path.join(folder, program), *map(str, words)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        with process.stdout, process.stderr:
+            self.out, self.err = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = self.code = os.waitstatus_to_exitcode(status)
+        self.peak = usage.ru_maxrss * 1024
+
+    def expect(self, code, *texts):
+        text = self.out + self.err
+        for wanted in texts:
+            assert wanted in text, f"no {wanted!r} in:\n{text[:3000]}"
+        assert self.code == code, f"exit code {self.code}, not {code}:\n{text[:3000]}"
+        return self
+
+
+def make(folder, step, arch, ranks=1, seed=1, *keys):
+    Run(folder, step, arch, ranks, seed, *keys, program="make_checkpoint", folder=TESTS).expect(0)
+    return os.path.join(folder, f"step-{step:08}")
+
+
+def key_of(name):
+    key = 2166136261
+    for byte in name.encode():
+        key = ((key ^ byte) * 16777619) & 0xFFFFFFFF
+    return key
+
+
+def value(key, seed, state, element):
+    x = (key + seed * 977 + state * 31337 + element) & 0xFFFFFFFF
+    x ^= x >> 16
+    x = (x * 0x7FEB352D) & 0xFFFFFFFF
+    x ^= x >> 15
+    return ((x & 0xFFFF) - 32768) / 32768
+
+
+class Model:
+    """What make_checkpoint wrote: element by element."""
+
+    def __init__(self, seed):
+        self.seed, self.keys = seed, {}
+
+    def at(self, name, element, state=0):
+        key = self.keys.setdefault(name, key_of(name))
+        return value(key, self.seed, state, element)
+
+
+def read_safetensors(folder):
+    """{name: (dtype, shape, bytes)} of all files of a folder, by the format's description."""
+    index = os.path.join(folder, "model.safetensors.index.json")
+    files = ["model.safetensors"]
+    if os.path.exists(index):
+        with open(index) as file:
+            listed = json.load(file)
+        files = sorted(set(listed["weight_map"].values()))
+    tensors = {}
+    for name in files:
+        with open(os.path.join(folder, name), "rb") as file:
+            length = struct.unpack("<Q", file.read(8))[0]
+            header = json.loads(file.read(length))
+            data = file.read()
+        assert (8 + length) % 8 == 0 and header.pop("__metadata__") == {"format": "pt"}
+        end = 0
+        for tensor, entry in header.items():
+            begin, to = entry["data_offsets"]
+            assert begin == end, "tensors lie side by side"
+            end = to
+            if os.path.exists(index):
+                assert listed["weight_map"][tensor] == name
+            tensors[tensor] = (entry["dtype"], entry["shape"], data[begin:to])
+        assert end == len(data)
+    if os.path.exists(index):
+        assert listed["metadata"]["total_size"] == sum(len(t[2]) for t in tensors.values())
+        assert set(listed["weight_map"]) == set(tensors)
+    return tensors
+
+
+def numbers(dtype, data):
+    if dtype == "F32":
+        return array.array("f", data)
+    halves = array.array("H", data)
+    if dtype == "BF16":
+        return array.array("f", array.array("I", [h << 16 for h in halves]).tobytes())
+    return struct.unpack(f"<{len(halves)}e", data)
+
+
+def rounded(x, dtype):
+    if dtype == "F32":
+        return x
+    if dtype == "F16":
+        return struct.unpack("<e", struct.pack("<e", x))[0]
+    bits = struct.unpack("<I", struct.pack("<f", x))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x8000 & 0xFFFFFFFF) >> 16 << 16))[0]
+
+
+def llama_layout(ffn, vocab, tied):
+    """name -> (our name, columns of ours, first column, shape); matrices of layers are turned."""
+    head = WIDTH // HEADS
+    row = (HEADS + 2 * KV) * head
+    layout = {"model.embed_tokens.weight": ("embed_tokens.weight", WIDTH, None, [vocab, WIDTH]),
+              "model.norm.weight": ("norm.weight", WIDTH, None, [WIDTH])}
+    if not tied:
+        layout["lm_head.weight"] = ("lm_head.weight", WIDTH, None, [vocab, WIDTH])
+    for i in range(LAYERS):
+        h = f"layers.{i}."
+        q, g = h + "self_attn.qkv_proj.weight", h + "mlp.gate_up_proj.weight"
+        for name, ours, columns, first, shape in [
+                ("input_layernorm", h + "input_layernorm.weight", WIDTH, None, [WIDTH]),
+                ("post_attention_layernorm", h + "post_attention_layernorm.weight", WIDTH, None, [WIDTH]),
+                ("self_attn.q_proj", q, row, 0, [HEADS * head, WIDTH]),
+                ("self_attn.k_proj", q, row, HEADS * head, [KV * head, WIDTH]),
+                ("self_attn.v_proj", q, row, (HEADS + KV) * head, [KV * head, WIDTH]),
+                ("self_attn.o_proj", h + "self_attn.o_proj.weight", WIDTH, 0, [WIDTH, WIDTH]),
+                ("mlp.gate_proj", g, 2 * ffn, 0, [ffn, WIDTH]),
+                ("mlp.up_proj", g, 2 * ffn, ffn, [ffn, WIDTH]),
+                ("mlp.down_proj", h + "mlp.down_proj.weight", WIDTH, 0, [WIDTH, ffn])]:
+            layout[f"model.{h}{name}.weight"] = (ours, columns, first, shape)
+    return layout
+
+
+def gpt2_layout(vocab):
+    layout = {"transformer.wte.weight": ("wte.weight", WIDTH, None, [vocab, WIDTH]),
+              "transformer.wpe.weight": ("wpe.weight", WIDTH, None, [SEQ, WIDTH])}
+    vectors = {"ln_f": []}
+    matrices = {}
+    for i in range(LAYERS):
+        vectors |= {f"h.{i}.ln_1": [], f"h.{i}.ln_2": []}
+        matrices |= {f"h.{i}.attn.c_attn": (WIDTH, 3 * WIDTH), f"h.{i}.attn.c_proj": (WIDTH, WIDTH),
+                     f"h.{i}.mlp.c_fc": (WIDTH, 4 * WIDTH), f"h.{i}.mlp.c_proj": (4 * WIDTH, WIDTH)}
+    for name in vectors:
+        for part in ("weight", "bias"):
+            layout[f"transformer.{name}.{part}"] = (f"{name}.{part}", WIDTH, None, [WIDTH])
+    for name, (rows, columns) in matrices.items():
+        layout[f"transformer.{name}.weight"] = (f"{name}.weight", columns, None, [rows, columns])
+        layout[f"transformer.{name}.bias"] = (f"{name}.bias", columns, None, [columns])
+    return layout
+
+
+def check_export(folder, layout, model, dtype):
+    """Every element is where the layout says; first None: as ours, from its beginning."""
+    tensors = read_safetensors(folder)
+    assert set(tensors) == set(layout), set(tensors) ^ set(layout)
+    for name, (ours, columns, first, shape) in layout.items():
+        kind, given, data = tensors[name]
+        assert (kind, given) == (dtype, shape), (name, kind, given)
+        values = numbers(kind, data)
+        inner = shape[-1]
+        for i, x in enumerate(values):
+            element = i if first is None else (i % inner) * columns + first + i // inner
+            assert x == rounded(model.at(ours, element), dtype), (name, i)
+
+
+def test_inspect(work):
+    whole = make(f"{work}/one", 40, "gpt2", 3, 1, "piece=1000")
+    run = Run("inspect", whole).expect(0, "h.0 to h.1  2 blocks alike", "attn.c_attn.weight", "48 x 144",
+                                       "in 3 chunks", "every piece is what was written", "gpt2, layers 2")
+    assert "\r" not in run.err, "no progress line where there is no terminal"
+    facts = json.loads(Run("inspect", f"{work}/one", "--json").expect(0).out)
+    assert facts["state"]["step"] == 40 and facts["verification"]["whole"] and len(facts["chunks"]) == 3
+    assert facts["config"]["model.hidden"] == "48"
+    Run("inspect", "--no-verify", whole).expect(0, "not looked at")
+
+    # A flipped byte breaks the one piece that it is in; a lost chunk breaks what lay there.
+    broken = shutil.copytree(whole, f"{work}/flipped")
+    with open(f"{broken}/rank-00001.chunk", "r+b") as file:
+        file.seek(5000)
+        byte = file.read(1)[0]
+        file.seek(5000)
+        file.write(bytes([byte ^ 4]))
+    found = json.loads(Run("inspect", broken, "--json").expect(1).out)["verification"]["broken"]
+    assert len(found) == 1 and found[0]["chunk"] == "rank-00001.chunk", found
+    assert found[0]["bytes"][0] <= 5000 < found[0]["bytes"][1], found
+    named = Run("inspect", broken).expect(1, f"broken      {found[0]['tensor']} {found[0]['state']}, elements",
+                                          "still loads", "of 28 tensors")
+    assert named.out.count("\nbroken ") == 1
+    Run("export", broken, f"{work}/from_broken").expect(65 if found[0]["state"] == "master" else 0)
+    os.remove(f"{broken}/rank-00002.chunk")
+    Run("inspect", broken, "--all").expect(1, "rank-00002.chunk", "No such file")
+    Run("inspect", "--no-verify", broken).expect(0)
+
+    # What is no checkpoint, and what was never finished.
+    Run("inspect", work + "/nowhere").expect(65, "is not there")
+    Run("inspect", SOURCE).expect(65, "without checkpoints")
+    os.makedirs(f"{work}/half/step-00000009.tmp-1")
+    Run("inspect", f"{work}/half").expect(65, "step-00000009.tmp-1")
+    spoiled = shutil.copytree(whole, f"{work}/spoiled")
+    with open(f"{spoiled}/manifest.json", "r+b") as file:
+        file.seek(200)
+        file.write(b"#")
+    Run("inspect", spoiled).expect(65, "manifest.json")
+    Run("inspect").expect(64)
+    Run("inspect", whole, whole, whole).expect(64)
+    Run("inspect", whole, "--jsno").expect(64, "--json")
+
+
+def test_compare(work):
+    a = make(f"{work}/a", 40, "gpt2", 1)
+    same = make(f"{work}/same", 40, "gpt2", 4, 1, "piece=777", "zero.stage=3", "determinism.order=boundary")
+    Run("inspect", a, same).expect(0, "equal: 84 of 84", "zero.stage")
+    other = make(f"{work}/other", 60, "gpt2", 2, 2, "states=2")
+    run = Run("inspect", a, other).expect(1, "different", "step ", "40  |  60", "wte.weight moment2", "only in a")
+    found = json.loads(Run("inspect", a, other, "--json").expect(1).out)
+    one, two, by_name = Model(1), Model(2), {(s["tensor"], s["state"]): s for s in found["states"]}
+    for tensor, elements in (("ln_f.weight", WIDTH), ("h.1.attn.c_proj.weight", WIDTH * WIDTH)):
+        for number, state in enumerate(("master", "moment1")):
+            pairs = [(one.at(tensor, i, number), two.at(tensor, i, number)) for i in range(elements)]
+            wanted = (sum(x != y for x, y in pairs), max(abs(x - y) for x, y in pairs))
+            assert (by_name[tensor, state]["differing"], by_name[tensor, state]["largest"]) == wanted
+    wider = make(f"{work}/wider", 40, "gpt2", 1, 1, "model.hidden=96")
+    Run("inspect", a, wider).expect(1, "model.hidden", "shapes", "48 x 144  |  96 x 288")
+    Run("inspect", a, make(f"{work}/llama", 40, "llama")).expect(1, "only in b")
+
+
+def test_export(work):
+    ranks = make(f"{work}/gpt2", 40, "gpt2", 3, 5, "piece=1000", "model.vocab=300")
+    for dtype, kind in (("fp32", "F32"), ("bf16", "BF16"), ("fp16", "F16")):
+        out = f"{work}/hf_{dtype}"
+        Run("export", f"{work}/gpt2", out, "--dtype", dtype).expect(0, "256 of 320 rows", "1 file")
+        check_export(out, gpt2_layout(256), Model(5), kind)
+        assert sorted(os.listdir(out)) == ["config.json", "model.safetensors"]
+    config = json.load(open(f"{work}/hf_bf16/config.json"))
+    assert config["architectures"] == ["GPT2LMHeadModel"] and config["torch_dtype"] == "bfloat16"
+    assert (config["n_embd"], config["n_positions"], config["vocab_size"]) == (WIDTH, SEQ, 256)
+    Run("export", ranks, f"{work}/hf_all", "--vocab", 320, "--shard-size", "40K").expect(0)
+    check_export(f"{work}/hf_all", gpt2_layout(320), Model(5), "F32")
+    assert len([n for n in os.listdir(f"{work}/hf_all") if n.endswith(".safetensors")]) > 5
+    for arch in ("llama", "llama-tied"):
+        make(f"{work}/{arch}", 7, arch, 2, 9, "piece=1234")
+        Run("export", f"{work}/{arch}", f"{work}/hf_{arch}", "--format", "hf").expect(0)
+        ffn = json.load(open(f"{work}/hf_{arch}/config.json"))["intermediate_size"]
+        check_export(f"{work}/hf_{arch}", llama_layout(ffn, 256, arch == "llama-tied"), Model(9), "F32")
+
+    Run("export", ranks, f"{work}/hf_fp32").expect(65, "is there already")
+    Run("export", ranks, f"{work}/no/such/parent").expect(65, "make the folder first")
+    Run("export", ranks).expect(64)
+    Run("export", ranks, f"{work}/x", "--dtype", "fp64").expect(64, "fp32, bf16, fp16")
+    Run("export", ranks, f"{work}/x", "--vocab", 321).expect(64, "320 rows")
+    assert not [n for n in os.listdir(work) if ".tmp-" in n or n == "x"], "nothing half-done is left"
+
+
+def test_memory(work):
+    """A checkpoint of 290 MB, exported with less than 80 MB. First of all tests: what Python itself had
+    once counts as its children's."""
+    folder = make(f"{work}/big", 1, "llama", 2, 1, "states=1", "model.hidden=1920", "model.heads=16", "model.ffn=5120")
+    size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+    base = Run("--version", program="dsrunner").expect(0).peak
+    threads = min(len(os.sched_getaffinity(0)), 16)
+    peaks = {"export": Run("export", folder, f"{work}/big_hf").expect(0).peak - base,
+             "inspect": Run("inspect", folder).expect(0).peak - base}
+    print(f"{size >> 20} MiB: " + ", ".join(f"{tool} with {peak >> 20} MiB" for tool, peak in peaks.items()) +
+          f" above the program's own {base >> 20}")
+    assert size > 280e6 and base < 40e6 and peaks["export"] < 80e6, (size, base, peaks)
+    assert peaks["inspect"] < 20e6 + 8.5e6 * threads, peaks
+    # Elements of a tensor that does not fit one panel.
+    with open(f"{work}/big_hf/model.safetensors", "rb") as file:
+        length = struct.unpack("<Q", file.read(8))[0]
+        entry, model = json.loads(file.read(length))["model.layers.1.mlp.up_proj.weight"], Model(1)
+        rows, inner = entry["shape"]
+        for i in range(0, rows * inner, 98_765):
+            file.seek(8 + length + entry["data_offsets"][0] + 4 * i)
+            element = i % inner * 2 * rows + rows + i // inner
+            assert struct.unpack("<f", file.read(4))[0] == model.at("layers.1.mlp.gate_up_proj.weight", element), i
+
+
+def test_average(work):
+    for step, seed in ((10, 1), (20, 2), (30, 3)):
+        make(f"{work}/run", step, "gpt2", 2, seed)
+    Run("average", f"{work}/run", "--last", 3, "--out", f"{work}/mean").expect(0, "mean of 3")
+    Run("inspect", f"{work}/mean").expect(0, "mean of", "every piece is what was written")
+    facts = json.loads(Run("inspect", f"{work}/mean", "--json").out)
+    assert facts["state"]["step"] == 30 and [s["name"] for s in facts["tensors"][0]["states"]] == ["master"]
+    Run("export", f"{work}/mean", f"{work}/mean_hf").expect(0)
+    models = [Model(seed) for seed in (1, 2, 3)]
+    _, _, data = read_safetensors(f"{work}/mean_hf")["transformer.h.1.mlp.c_fc.weight"]
+    for i, x in enumerate(numbers("F32", data)):
+        mean = sum(m.at("h.1.mlp.c_fc.weight", i) for m in models) / 3
+        assert x == struct.unpack("<f", struct.pack("<f", mean))[0], i
+    # By name, in any order; exact where the mean is.
+    steps = [f"{work}/run/step-{step:08}" for step in (10, 20)]
+    Run("average", *steps, "--out", f"{work}/two").expect(0)
+    Run("average", *reversed(steps), "--out", f"{work}/owt").expect(0)
+    differences = json.loads(Run("inspect", f"{work}/two", f"{work}/owt", "--json").out)["states"]
+    assert len(differences) == 28 and not any(s["differing"] for s in differences)
+    Run("average", *steps, "--out", f"{work}/two").expect(65, "is there already")
+    Run("average", f"{work}/run", "--last", 4, "--out", f"{work}/four").expect(65, "3 complete checkpoints")
+    wider = make(f"{work}/wide", 10, "gpt2", 1, 1, "model.hidden=96")
+    Run("average", steps[0], wider, "--out", f"{work}/none").expect(65, "not of one model", "48 x 144")
+    Run("average", steps[0], "--out", f"{work}/none").expect(64)
+    Run("average", *steps).expect(64, "--out")
+    assert not os.path.exists(f"{work}/none")
+
+
+def test_transformers(work):
+    """Hugging Face's own code loads the folders, and finds no weight missing and none unexpected."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        print(f"not checked: transformers does not load the exports: {error}")
+        return
+    for arch in ("gpt2", "llama", "llama-tied"):
+        make(f"{work}/t_{arch}", 1, arch)
+        Run("export", f"{work}/t_{arch}", f"{work}/t_hf_{arch}").expect(0)
+        model, info = AutoModelForCausalLM.from_pretrained(f"{work}/t_hf_{arch}", output_loading_info=True)
+        assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+        assert model(torch.tensor([[1, 2, 3]])).logits.shape == (1, 3, 256)
+
+
+def main():
+    for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_transformers):
+        with tempfile.TemporaryDirectory() as work:
+            test(work)
+        print(f"{test.__name__}: ok", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
