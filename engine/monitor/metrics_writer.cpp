@@ -41,6 +41,16 @@ Line validation_line(std::int64_t step, double loss, double elapsed_s) {
   return line;
 }
 
+Line save_line(const SaveMetrics& m) {
+  Line line = Line::of("{{\"step\":{},\"checkpoint_bytes\":{}", m.step, m.bytes);
+  add_number(line, "stall_s", m.stall_s);
+  add_number(line, "flush_s", m.flush_s);
+  add_number(line, "written_s", m.written_s);
+  add_number(line, "elapsed_s", m.elapsed_s);
+  line.append("}\n");
+  return line;
+}
+
 MetricsWriter::MetricsWriter(const std::string& path)
     : path_(path),
       file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)) {

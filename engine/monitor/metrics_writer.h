@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, for each logged step and each validation.
+// metrics.jsonl: one JSON object a line, for each logged step, each validation and each checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,18 @@ struct StepMetrics {
 Line metrics_line(const StepMetrics& metrics);
 /// {"step":200,"validation_loss":1.9,"elapsed_s":31.0}
 Line validation_line(std::int64_t step, double loss, double elapsed_s);
+
+/// A checkpoint that is complete.
+struct SaveMetrics {
+  std::int64_t step = 0;
+  std::int64_t bytes = 0;  // of all ranks
+  double stall_s = 0;      // of training, of the rank that stood longest
+  double flush_s = 0;      // of updates that were due and came sooner
+  double written_s = 0;    // from its begin to the commit
+  double elapsed_s = 0;
+};
+/// {"step":200,"checkpoint_bytes":1486,"stall_s":0.01,"flush_s":0,"written_s":1.5,"elapsed_s":31.0}
+Line save_line(const SaveMetrics& metrics);
 
 class MetricsWriter {
  public:

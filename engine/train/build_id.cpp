@@ -14,8 +14,11 @@ std::string digest_of(std::string_view text) {
 }
 
 std::string build_id() {
-  const MappedFile self("/proc/self/exe");
-  return digest_of({reinterpret_cast<const char*>(self.bytes().data()), self.bytes().size()});
+  static const std::string id = [] {
+    const MappedFile self("/proc/self/exe");
+    return digest_of({reinterpret_cast<const char*>(self.bytes().data()), self.bytes().size()});
+  }();
+  return id;  // every save asks, and training waits for it
 }
 
 std::string library_versions() { return fmt::format("dslaunch {}", DS_VERSION); }

@@ -23,6 +23,7 @@ class CheckpointSource final : public StateSource {
     reader_.read(tensor.name, state, first, into);
     if (activity_ != nullptr) activity_->tick();
   }
+  [[nodiscard]] std::int64_t bytes_read() const { return reader_.bytes_read(); }
 
  private:
   PieceReader reader_;

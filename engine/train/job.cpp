@@ -94,6 +94,7 @@ GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
 void tell_save(Reporter& reporter, const SaveTold& told) {
   reporter.note(told.failed ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
                             : saved_line(told.saved));
+  if (!told.failed) reporter.saved(told.saved, told.flush_s);
 }
 
 /// Null: nothing is saved. Collective.

@@ -231,7 +231,8 @@ PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes
     const std::vector<SavedTile> tiles = saved_tiles(programs.step, programs.spec);
     add_snapshot(plan.of(programs.saver->tier),
                  (programs.saver->keeps_snapshot ? snapshot_bytes_of(tiles) : 0) +
-                     writer_bytes_of(programs.step, tiles));
+                     writer_bytes_of(programs.step, tiles),
+                 programs.saver->keeps_snapshot ? "snapshot" : "save buffers");
     if (programs.saver->keeps_snapshot)
       add_snapshot(plan.of(Tier::nvme), spare_slot_bytes(programs.step, programs.spec),
                    "spare slots");

@@ -113,6 +113,15 @@ void Reporter::validation(std::int64_t step, double loss) {
   tokens_since_log_ = 0;
 }
 
+void Reporter::saved(const SavedCheckpoint& saved, double flush_s) {
+  metrics_.write(save_line({.step = saved.step,
+                            .bytes = saved.bytes,
+                            .stall_s = saved.stall_s,
+                            .flush_s = flush_s,
+                            .written_s = saved.written_s,
+                            .elapsed_s = elapsed()}));
+}
+
 void Reporter::sample(const std::string& text) {
   folder_.write("sample.txt", text + "\n");
   summary_.sample_path = folder_.file("sample.txt");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/base/checkpoint_line.h"
 #include "engine/base/deadline.h"
 #include "engine/config/train_config.h"
 #include "engine/monitor/metrics_writer.h"
@@ -35,6 +36,8 @@ class Reporter {
   void note(const std::string& line) { progress_.note(line); }
   void step(const StepReport& report);
   void validation(std::int64_t step, double loss);
+  /// A checkpoint that is complete. `flush_s`: updates that came sooner for it.
+  void saved(const SavedCheckpoint& saved, double flush_s);
   /// Anonymous resident bytes at the end of a step; the second one goes into the summary.
   void memory_after_step2(std::int64_t anonymous_bytes) {
     summary_.rss_anon_step2 = anonymous_bytes;

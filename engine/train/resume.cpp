@@ -6,6 +6,7 @@
 #include <map>
 
 #include "engine/base/checkpoint_line.h"
+#include "engine/base/units.h"
 #include "engine/comm/agree.h"
 #include "engine/train/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
@@ -85,17 +86,22 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
   return overrides;
 }
 
-void Resume::load_found(Trainer& trainer) const {
-  if (!found_.checkpoint) return trainer.begin();
+std::int64_t Resume::load_found(Trainer& trainer) const {
+  if (!found_.checkpoint) {
+    trainer.begin();
+    return 0;
+  }
   Activity* const activity = trainer.states().memory.workplace().activity;
   CheckpointSource source(found_.checkpoint, what(), activity);
   if (activity != nullptr) activity->begin("checkpoint.load");
   trainer.load(source);
   if (activity != nullptr) activity->end();
+  return source.bytes_read();
 }
 
 void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, const Say& say) {
   const std::vector<std::string> chosen = kept(request);
+  SaveOutcome outcome;
   for (;;) {
     for (const std::string& line : found_.lines) say(line);
     const Checkpoint* const from = checkpoint();
@@ -103,12 +109,14 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
                       Deadline::after(kTimeout));
     if (from != nullptr)
       require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
-    SaveOutcome outcome;
+    const Clock::time_point start = Clock::now();
+    outcome = {};
     try {
-      load_found(trainer);
+      outcome.bytes = load_found(trainer);
     } catch (const Error& error) {
       outcome.fail(error.what());
     }
+    outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     outcome = gather_outcomes(world, outcome, "checkpoint.load");
     if (outcome.why().empty()) break;
     found_ = search_.next(fmt::format("rank {}: {}", outcome.rank, outcome.why()));
@@ -130,6 +138,9 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
   } else {
     say(fmt::format("weights of step {} of {}", manifest.state.step, checkpoint()->folder()));
   }
+  const double rate = static_cast<double>(outcome.bytes) / std::max(outcome.seconds, 1e-9);
+  say(fmt::format("resume   {} read in {:.3g} s, {}/s", format_bytes(outcome.bytes),
+                  outcome.seconds, format_bytes(static_cast<std::int64_t>(rate))));
 }
 
 }  // namespace ds

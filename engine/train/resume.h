@@ -35,7 +35,8 @@ class Resume {
 
  private:
   [[nodiscard]] LoadWhat what() const;
-  void load_found(Trainer& trainer) const;
+  /// Returns the bytes that this rank has read.
+  std::int64_t load_found(Trainer& trainer) const;
 
   ResumeSearch search_;
   Resumed found_;

@@ -83,6 +83,29 @@ bytes() { summary_of "$1" planned_file_bytes; }
 [ "$(bytes stage1-nvme-saved)" = $((2 * $(bytes stage1-states-nvme))) ] || fail "stage1-nvme-saved: not twice the states in files"
 [ "$(bytes nvme-backward-saved)" = $((3 * $(bytes stage1-states-nvme))) ] || fail "nvme-backward-saved: not three times the states in files"
 
+# Saves, beside the training and at its end, or all that wait: the most that a rank ever had is more than without them
+# by what the plan says, and by no copy of the states.
+# saving WORLD NAME NAME OF THE SAME WITHOUT KEYS...
+saving() {
+  local name=$2 same=$3 more planned states
+  run_job "$1" "$name" train.steps=8 checkpoint.dir="$work/$name.saves" checkpoint.every=3 "${@:4}"
+  check_memory "$name"
+  [ -d "$work/$name.saves/step-00000003" ] && [ -d "$work/$name.saves/step-00000008" ] ||
+    fail "$name: steps 3 and 8 were to be saved: $(ls "$work/$name.saves")"
+  planned=$(($(summary_of "$name" planned_bytes) - $(summary_of "$same" planned_bytes)))
+  more=$(($(summary_of "$name" peak_memory_bytes) - $(summary_of "$same" peak_memory_bytes)))
+  states=$(($(summary_of "$same" parameters) * 12 / $1))
+  printf '%-22s planned %11d more than without saves, at its most %9d; states of %9d bytes\n' "$name" $planned $more $states
+  [ $more -le $((planned + (8 << 20))) ] || fail "$name: a save takes $more bytes, planned were $planned"
+  [ $states -gt $((16 << 20)) ] || fail "$name: another copy would not be seen"
+}
+saving 1 saves-fp32 quickstart-fp32 "${quickstart[@]}" device.threads=2
+saving 1 saves-waiting quickstart-fp32 "${quickstart[@]}" device.threads=2 checkpoint.async=false
+job 1 halves "${deep[@]}" precision.dtype=bf16 precision.master=split16
+saving 1 saves-halves halves "${deep[@]}" precision.dtype=bf16 precision.master=split16
+saving 2 saves-states-cpu stage2-states-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=2 \
+  offload.optimizer.device=cpu
+
 # ZeRO's reduction (Rajbhandari et al., section 5): with weights of 2 bytes, gradients of 4 and states of 12 in the sum
 # of 18 psi, N ranks keep 6 + 12/N psi at stage 1, 2 + 16/N at stage 2, 18/N at stage 3. What a rank saves against
 # stage 0 is that much, less what is under way: two groups of weights gathered, one group's gradient and its parts.

@@ -51,11 +51,14 @@ run plan --json train.toml precision.dtype=bf16 "${saves[@]}" --slots 4 determin
 [ "$(json snapshot)" -lt $((states / 4 + (17 << 20))) ] || die "of states that all ranks have, each saves a part"
 run plan train.toml "${saves[@]}" checkpoint.async=false
 ! grep -q snapshot out || die "a save that training waits for takes none"
-run plan train.toml "${saves[@]}" device.host_memory=15M
+grep -qE "^    save buffers +$((16 << 20)) " out || die "only its buffers"
+run plan train.toml "${saves[@]}" device.host_memory=$((16 << 20))
 expect 65 "host memory without room for a snapshot"
-grep -q '^dsrunner: the plan needs .* of host memory a rank, the limit is 15.0 MiB' err || die "why"
-run plan train.toml "${saves[@]}" checkpoint.async=false device.host_memory=15M
+grep -q '^dsrunner: the plan needs .* of host memory a rank, the limit is 16.0 MiB' err || die "why"
+run plan train.toml "${saves[@]}" checkpoint.async=false device.host_memory=$((16 << 20))
 expect 0 "the same without one"
+run plan train.toml checkpoint.every=5
+! grep -qE 'snapshot|save buffers' out || die "without a folder nothing is saved"
 
 # Too large: the plan is printed, then what to change.
 run plan train.toml --device-memory 1M

@@ -114,10 +114,17 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
                                  .tokens_per_s = 18400.5,
                                  .elapsed_s = 1.25}));
   writer.write(ds::validation_line(10, 5.5, 1.5));
+  writer.write(ds::save_line({.step = 10,
+                              .bytes = 1'485'000'000'000,
+                              .stall_s = 0.0125,
+                              .flush_s = 0,
+                              .written_s = 3.5,
+                              .elapsed_s = 5}));
   std::ifstream file(folder / "metrics.jsonl");
-  std::string first, second;
+  std::string first, second, third;
   std::getline(file, first);
   std::getline(file, second);
+  std::getline(file, third);
   const auto step = nlohmann::json::parse(first);
   CHECK(step["step"] == 10);
   CHECK(step["loss"] == 5.5451774444);
@@ -129,6 +136,13 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
   CHECK(step["tokens_per_s"] == 18400.5);
   CHECK(step["elapsed_s"] == 1.25);
   CHECK(nlohmann::json::parse(second)["validation_loss"] == 5.5);
+  const auto save = nlohmann::json::parse(third);
+  CHECK(save["step"] == 10);
+  CHECK(save["checkpoint_bytes"] == 1'485'000'000'000);
+  CHECK(save["stall_s"] == 0.0125);
+  CHECK(save["flush_s"] == 0);
+  CHECK(save["written_s"] == 3.5);
+  CHECK(save["elapsed_s"] == 5);
 }
 
 TEST_CASE("the summary is JSON; what is missing is null") {

@@ -16,10 +16,47 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
+/// The CPU that says host code cannot reach the device's memory, and counts what it copies.
+class FarDevice final : public Device {
+ public:
+  explicit FarDevice(std::unique_ptr<Device> cpu) : cpu_(std::move(cpu)) {}
+  [[nodiscard]] std::string description() const override { return cpu_->description(); }
+  [[nodiscard]] std::size_t free_bytes(Tier tier) const override { return cpu_->free_bytes(tier); }
+  std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
+    return cpu_->allocate(tier, bytes);
+  }
+  [[nodiscard]] bool is_host() const override { return false; }
+  std::unique_ptr<Stream> make_stream() override { return cpu_->make_stream(); }
+  std::unique_ptr<Stream> make_side_stream(const char* name) override {
+    return cpu_->make_side_stream(name);
+  }
+  std::unique_ptr<Stream> make_host_stream(const char* name) override {
+    return cpu_->make_host_stream(name);
+  }
+  std::unique_ptr<Event> make_event() override { return cpu_->make_event(); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
+    copied += static_cast<std::int64_t>(bytes);
+    cpu_->copy(to, from, bytes, stream);
+  }
+  void zero(void* data, std::size_t bytes, Stream& stream) override {
+    cpu_->zero(data, bytes, stream);
+  }
+
+  std::int64_t copied = 0;
+
+ private:
+  std::unique_ptr<Device> cpu_;
+};
+
 /// Memory of rank 1 of 2, with other bytes everywhere; nothing runs.
 class Rank {
  public:
-  Rank(int stage, bool split_master, Tier states, std::int64_t width) {
+  Rank(int stage, bool split_master, Tier states, std::int64_t width, bool far = false) {
+    if (far) {
+      auto device = std::make_unique<FarDevice>(std::move(backend_.device));
+      far_ = device.get();
+      backend_.device = std::move(device);
+    }
     spec_ = spec_of(1, 2, 2, 1, stage >= 2 ? ShardSpec::Order::step : ShardSpec::Order::boundary);
     spec_.stage = stage;
     spec_.update.split_master = split_master;
@@ -55,6 +92,9 @@ class Rank {
     return copy;
   }
 
+  /// Bytes that the device has copied itself.
+  [[nodiscard]] std::int64_t copied_by_device() const { return far_->copied; }
+
   /// Whether `copy` at `at` is elements [offset, offset + elements) of the value.
   [[nodiscard]] bool is_copied(const std::vector<std::byte>& copy, std::int64_t at, ValueId id,
                                std::int64_t offset, std::int64_t elements) const {
@@ -66,6 +106,7 @@ class Rank {
 
  private:
   Backend backend_ = make_cpu_backend({.threads = 1, .isa = "auto"});
+  FarDevice* far_ = nullptr;
   std::unique_ptr<Stream> stream_ = backend_.device->make_stream();
   ShardSpec spec_;
   Program step_;
@@ -104,6 +145,17 @@ TEST_CASE("a snapshot has every byte at every stage, of states on the device and
 TEST_CASE("long states are copied in blocks by several threads") {
   Rank rank(0, false, Tier::device, 512);
   check(rank, 2);
+}
+
+TEST_CASE("a device whose memory host code cannot reach copies it itself, and only that") {
+  for (const bool split : {false, true}) {
+    Rank near(1, split, Tier::device, 16, true);
+    check(near, 2);
+    CHECK(near.copied_by_device() == snapshot_bytes_of(near.tiles()));
+  }
+  Rank host(1, false, Tier::host, 16, true);
+  check(host, 2);
+  CHECK(host.copied_by_device() == 0);
 }
 
 TEST_CASE("states in files are no part of a snapshot") {
