@@ -80,9 +80,9 @@ class Kernels {
   /// work).
   virtual double measure_matrix_peak(DType act) = 0;
 
-  /// Of an accelerator: what decides bits of its results, as the chip, libraries with their versions
-  /// and which of several ways is taken. Ranks compare it. Empty: the device's description says it.
-  [[nodiscard]] virtual std::string arithmetic() const { return {}; }
+  /// What decides bits of its results: the chip or its instruction set, libraries with their
+  /// versions, which of several ways is taken. Ranks compare it; checkpoints keep it.
+  [[nodiscard]] virtual std::string arithmetic() const = 0;
 
   /// The library's names of the matrix products made so far, for tests: a slow fallback must be
   /// seen.

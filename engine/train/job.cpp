@@ -152,6 +152,7 @@ bool run_training(const JobRequest& as_given) {
   JobStart start = start_of(as_given);
   const JobRequest& request = start.request;
   TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
+  start.resume.require_model(given);
   const DataSet data = open_data(given.data);
   Backend backend = make_backend(given.device, request.local_rank, request.local_ranks);
   choose_device_share(given, backend);
@@ -220,8 +221,10 @@ void check_configuration(const JobRequest& request) {
 }
 
 void check_training(const JobRequest& given) {
-  const JobRequest request = start_of(given).request;
+  const JobStart start = start_of(given);
+  const JobRequest& request = start.request;
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
+  start.resume.require_model(config);
   open_data(config.data);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);

@@ -8,6 +8,7 @@
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/units.h"
 #include "engine/comm/agree.h"
+#include "engine/models/build_model.h"
 #include "engine/train/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
 
@@ -84,6 +85,13 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
   if (order && !gives_key(request, "determinism.order"))
     overrides.push_back("determinism.order=" + *order);
   return overrides;
+}
+
+void Resume::require_model(const TrainConfig& config) const {
+  if (!found_.checkpoint) return;
+  const ModelShape smallest{.micro = 1, .seq_len = config.data.seq_len, .act = DType::f32};
+  require_tensors(*found_.checkpoint, what(), build_model(config.model, smallest),
+                  shard_spec(config, 0, 1).update);
 }
 
 std::int64_t Resume::load_found(Trainer& trainer) const {

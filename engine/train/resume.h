@@ -26,6 +26,10 @@ class Resume {
   /// virtual ranks and the order of sums.
   [[nodiscard]] std::vector<std::string> kept(const LoadRequest& request) const;
 
+  /// Whether the checkpoint is of this model, before anything else is made. Errors: Error{config}
+  /// listing tensors, as require_tensors().
+  void require_model(const TrainConfig& config) const;
+
   using Say = std::function<void(const std::string&)>;
   /// Fills the trainer's states: from the checkpoint, or where its pieces are broken on any rank
   /// from an older one, or anew. `say` gets lines for people. Collective. Errors: Error{config}:

@@ -23,9 +23,8 @@ namespace ds {
 namespace {
 
 std::string arithmetic_of(const TrainConfig& config, const Backend& backend, const DataSet& data) {
-  const std::string chip = backend.kernels->arithmetic();
   return arithmetic_list(config,
-                         {.kernels = chip.empty() ? backend.device->description() : chip,
+                         {.kernels = backend.kernels->arithmetic(),
                           .libraries = library_versions(),
                           .data = data.train.identity() + "/" + data.validation.identity()});
 }

@@ -36,13 +36,16 @@ InstructionSet pick_instruction_set(const std::string& wanted) {
 
 class CpuKernels final : public Kernels {
  public:
-  CpuKernels(int threads, const cpu::VectorKernels& vector)
-      : pool_(threads, cpu::use_one_onednn_thread),
+  CpuKernels(int threads, const cpu::VectorKernels& vector, std::string arithmetic)
+      : arithmetic_(std::move(arithmetic)),
+        pool_(threads, cpu::use_one_onednn_thread),
         products_(threads),
         context_{.pool = pool_,
                  .vector = vector,
                  .products = products_,
                  .bf16_products = cpu::has_bf16_products()} {}
+
+  [[nodiscard]] std::string arithmetic() const override { return arithmetic_; }
 
   [[nodiscard]] std::size_t workspace_bytes(const Extents& e) const override {
     return std::max({cpu::linear_scratch_bytes(context_, e),
@@ -96,6 +99,7 @@ class CpuKernels final : public Kernels {
   }
 
  private:
+  const std::string arithmetic_;  // no number of threads: they do not change bits
   /// The caller may be any thread, and works as thread 0: it must not start OpenMP threads either.
   template <class Op>
   void product(const Op& a) {
@@ -118,7 +122,8 @@ Backend make_cpu_backend(const CpuOptions& options) {
                                                      : "f32 products without AVX-512";
   return {make_cpu_device(fmt::format("CPU, {} thread{}, {}, {}", threads, threads == 1 ? "" : "s",
                                       isa.name, products)),
-          std::make_unique<CpuKernels>(threads, *isa.kernels)};
+          std::make_unique<CpuKernels>(threads, *isa.kernels,
+                                       fmt::format("CPU, {}, {}", isa.name, products))};
 }
 
 }  // namespace ds
