@@ -13,7 +13,7 @@ std::vector<ValueId> homes_of(const Program& program, const std::vector<SavedTil
   std::vector<ValueId> homes;
   for (const SavedTile& tile : saved) {
     if (!tile.in_files) continue;
-    const ValueId home = home_of(program, tile.value).base;
+    const ValueId home = home_of_tile(program, tile);
     if (homes.empty() || homes.back() != home) homes.push_back(home);
   }
   return homes;

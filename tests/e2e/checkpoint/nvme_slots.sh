@@ -19,9 +19,10 @@ hash=$(hash_of plain)
 [ ${#hash} = 32 ] || fail "no weights_hash"
 
 # A save of a rank's 0.8 MiB takes 0.2 s at least, so many steps pass over it.
-for form in "after 1 auto" "forward 2 threads" "backward 3 auto"; do
-  read -r update stage engine <<<"$form"
-  keys=("${nvme[@]}" offload.optimizer.update="$update" zero.stage="$stage" offload.io.engine="$engine" "${common[@]}")
+for form in "after 1 auto none" "forward 0 threads none" "backward 3 auto nvme"; do
+  read -r update stage engine param <<<"$form"
+  keys=("${nvme[@]}" offload.optimizer.update="$update" zero.stage="$stage" offload.io.engine="$engine" offload.param.device="$param"
+    "${common[@]}")
   run_job 2 "$update" "${keys[@]}" "checkpoint.dir=$work/saves-$update" checkpoint.every=1 checkpoint.keep=0 checkpoint.rate=4M
   same "$update"
   mapfile -t made < <(saved "$update")
