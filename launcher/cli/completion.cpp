@@ -58,7 +58,7 @@ ValueKind value_kind(const OptionShape& shape) {
   const std::string_view argument = shape.argument;
   if (argument.empty()) return {};
   if (argument == "FILE" || argument == "PATH") return {Kind::file, {}};
-  if (argument == "DIR") return {Kind::folder, {}};
+  if (argument == "DIR" || argument.ends_with("|PATH")) return {Kind::folder, {}};
   if (argument == "JOB") return {Kind::job, {}};
   if (argument == "SIGNAL") return {Kind::choice, split(kSignals)};
   if (argument.find('|') == std::string_view::npos) return {Kind::other, {}};
