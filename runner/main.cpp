@@ -1,5 +1,6 @@
 // dsrunner: one rank of a training job.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -67,7 +68,13 @@ std::atomic<int> save_requests{0};
 
 void on_save_signal(int /*signal*/) { save_requests.fetch_add(1); }
 
-void on_stop_signal(int signal) { stop_signal.store(signal); }
+std::atomic<bool> steps_begun{false};
+
+// Before the first step there is nothing to save.
+void on_stop_signal(int signal) {
+  if (!steps_begun.load()) ::_exit(ds::contract::kExitSignalBase + signal);
+  stop_signal.store(signal);
+}
 
 struct Arguments {
   bool check = false, check_config = false, devices = false, help = false, version = false;
@@ -106,12 +113,13 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
-// TERM and INT ask for a stop at the end of a step, which all ranks take together; a second one
-// ends at once. USR1 asks for a checkpoint.
-void install_signals() {
+// TERM and INT ask for a stop at the end of a step, which all ranks take together. USR1 asks for a
+// checkpoint. A second TERM or INT ends at once, unless a launcher sees to the end: what stops its
+// ranks (Slurm, systemd) often tells both, and the second word comes while they save.
+void install_signals(bool has_launcher) {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  action.sa_flags = SA_RESTART | (has_launcher ? 0 : static_cast<int>(SA_RESETHAND));
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   struct sigaction save {};
@@ -155,6 +163,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .stop_signal = &stop_signal,
                                .save_requests = &save_requests,
                                .grace_s = env.grace_s,
+                               .steps_begun = &steps_begun,
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);
@@ -164,7 +173,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
     ds::check_training(request);
     return 0;
   }
-  install_signals();
+  install_signals(env.grace_s.has_value());
   if (train(request)) return 0;
   return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;
 }

@@ -22,6 +22,7 @@ struct JobRequest {
   const std::atomic<int>* save_requests =
       nullptr;                      // counts the signals that asked for a checkpoint
   std::optional<double> grace_s{};  // from a signal to stop to the end by force; none: not known
+  std::atomic<bool>* steps_begun = nullptr;  // set before the first step; may be null
   bool* joined = nullptr;  // set once this rank goes to meet the others: errors are its own then
 };
 

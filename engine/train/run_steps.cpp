@@ -42,6 +42,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;
   int save_requests = 0;  // that were heard
+  if (request.steps_begun != nullptr) request.steps_begun->store(true);
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
     wishes.stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Signals to a training that saves checkpoints: SIGTERM in the middle of a step, to launcher and ranks at once, or while a rank
+# dies; on request and before a deadline; a restart after kill -9. What is resumed takes every sample once, by the ranks' ledgers.
+set -u
+. "$DS_SOURCE/tests/support/launch.sh"
+. "$DS_SOURCE/tests/support/jobs.sh"
+export DSLAUNCH_CUDA_PLUGIN=none DSLAUNCH_TEST_WIRE=rate=2000M,latency=4ms # steps last: a signal comes inside of one
+cat "$DS_SOURCE"/launcher/*/*.h >text
+cat >train.toml <<'END'
+[model]
+preset = "gpt-tiny"
+[data]
+train = "text"
+validation = 0
+seq_len = 32
+[batch]
+micro = 2
+accum = 1
+[train]
+steps = 1000000
+[log]
+every = 1
+dir = "run"
+samples = true
+[device]
+threads = 1
+[checkpoint]
+dir = "ck"
+END
+id=
+state_is() { [ "$(column state "$id")" = "$1" ]; }
+at_step() { [ "$(column step "$id")" -ge "$1" ] 2>/dev/null; }
+# train ARGS...: in the background, two ranks
+train() {
+  detached -n 2 --verdict verdict "$@"
+  log=$work/dslaunch-$id.log
+}
+rank_pids() { pgrep -P "$(pgrep -d, -P "$(pgrep -d, -P "$(pgrep -d, -P "$(column pid "$id")")")")" dsrunner; }
+# ended CODE: the job, with this code
+ended() {
+  wait_for is_over "$id"
+  wait_for files_there verdict
+  grep -q "\"exit_code\": $1," verdict || { tail -n 5 "$log"; die "exit code: $(grep exit_code verdict), not $1"; }
+}
+newest() { ls ck | grep -E '^step-[0-9]+$' | sort | tail -n 1; }
+# ledger: all runs in their order, earlier ones are in previous-N
+ledger() { cat $(ls -d run/previous-* 2>/dev/null | sort -t- -k2n | sed "s|\$|/samples-rank000$1.jsonl|") "run/samples-rank000$1.jsonl"; }
+# samples_once STEPS: as each step was last run, all ranks together have taken each sample once.
+samples_once() {
+  for rank in 0 1; do
+    ledger $rank | awk -F'[:,]' -v most="$1" '$2 <= most { line[$2] = $0 } END { for (step in line) print line[step] }'
+  done | grep -o '"samples":\[[0-9,]*\]' | grep -oE '[0-9]+' | sort -n >seen
+  seq 0 $(($1 * 4 - 1)) | cmp -s - seen || die "samples of $1 steps: $(wc -l <seen), $(head -n 3 seen | tr '\n' ' ')"
+}
+# times_run STEP: by rank 0
+times_run() { ledger 0 | grep -c "^{\"step\":$1,"; }
+
+# On request; then TERM, to the ranks and to dslaunch at the same moment, as systemd and Slurm send it.
+train train.toml
+wait_for at_step 3
+"$dslaunch" checkpoint >said 2>err || die "dslaunch checkpoint: $?"
+grep -qE "^step [0-9]+ saved in $work/ck/step-[0-9]+ \(" said || die "dslaunch checkpoint says: $(cat said)"
+files_there "$(sed 's/.* saved in \([^ ]*\) .*/\1/' said)/manifest.json" || die "no such checkpoint: $(cat said)"
+ranks=$(rank_pids)
+[ "$(wc -w <<<"$ranks")" = 2 ] || die "ranks: $ranks"
+kill -TERM "$(column pid "$id")" $ranks
+ended 143
+first=$(newest)
+steps=$((10#${first#step-}))
+grep -q "\"checkpoint\": \"$work/ck/$first\"" verdict || die "the verdict has $(grep checkpoint verdict), not $first"
+grep -q "stopped after $steps steps" "$log" || { tail -n 4 "$log"; die "stopped elsewhere than at $first"; }
+ls ck | grep tmp && die "half-written folders"
+samples_once $steps
+
+# The same command goes on at the next sample. TERM again; when ranks have heard it one dies: the other waits for nobody.
+train train.toml
+wait_for grep -q "resumed from $work/ck/$first" "$log"
+wait_for at_step $((steps + 3))
+victim=$(rank_pids | tail -n 1)
+kill -TERM "$(column pid "$id")"
+kill -9 "$victim"
+ended 143
+second=$(newest)
+for name in "$second" "$(cat ck/latest)"; do [ -e "ck/$name/manifest.json" ] || die "half a checkpoint: $name"; done
+
+# Before a deadline: USR1 to all ranks, one checkpoint or two, and it goes on. Then a rank is killed: a restart resumes.
+train --timeout 1000s --pre-signal USR1@997s --max-restarts 1 train.toml
+wait_for grep -q 'until the deadline: SIGUSR1 goes to all ranks' "$log"
+wait_for grep -qE 'saved in .*, asked for\)$' "$log"
+at=$(newest)
+wait_for at_step $((10#${at#step-} + 5)) # ranks may hear it at two steps: two checkpoints
+third=$(newest)
+at=$((10#${third#step-}))
+wait_for at_step $((at + 3))
+kill -9 "$(rank_pids | tail -n 1)"
+wait_for grep -q "resumed from $work/ck/$third" "$log"
+wait_for at_step $((at + 2))
+"$dslaunch" kill "$id" --wait 2>/dev/null
+ended 143
+grep -q 'restart 1 of 1' "$log" || die "no restart"
+last=$(newest)
+samples_once $((10#${last#step-}))
+[ "$(times_run $((at + 1)))" = 2 ] || die "step $((at + 1)) was run $(times_run $((at + 1))) times, not 2"
+[ "$(times_run $steps)" = 1 ] || die "step $steps, the last of a saved run, was run $(times_run $steps) times"
+
+# The options; where nothing is saved a request says so.
+run -n 1 train.toml --resume "ck/$last" --load weights checkpoint.dir=other train.steps=2 log.dir=run2 determinism.virtual_ranks=1
+expect 0 "--load weights"
+grep -q "^step 1/2 " out || die "--load weights does not begin at step 0"
+run -n 1 train.toml --load weights
+expect 65 "--load without a path"
+train train.toml checkpoint.dir= log.dir=run3
+wait_for at_step 2
+"$dslaunch" checkpoint >said 2>err
+[ $? = 1 ] && grep -q "has saved nothing at step [0-9]*: checkpoint.dir is not set" err || die "without a folder: $(cat said)"
+"$dslaunch" kill "$id" --wait 2>/dev/null
+ended 143
+
+# A rank that still waits for the others has nothing to save.
+(RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$("$DS_TESTS/comm_rank" free-port) \
+  exec "$DS_BIN/dsrunner" train.toml log.dir=run4 checkpoint.dir= >out 2>err) &
+waiting=$!
+has_handlers() { # SIGUSR1 is bit 9, SIGTERM bit 14 of the mask
+  local mask
+  mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$waiting/status" 2>/dev/null)
+  [ -n "$mask" ] && (((16#$mask & 0x4200) == 0x4200))
+}
+wait_for has_handlers
+kill -TERM $waiting
+over() { ! kill -0 $waiting 2>/dev/null; }
+wait_for over
+wait $waiting
+[ $? = 143 ] || die "TERM at the start: $?"
+nothing_left || die "left: $(job_processes)"
+echo "ok: saved at $steps by TERM, at $at before a deadline, resumed after TERM and kill -9: each sample once in $((10#${last#step-})) steps"
