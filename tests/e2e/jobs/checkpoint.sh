@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # dslaunch checkpoint: only rank 0 of a train.toml job gets SIGUSR1, and not before it hears; what was saved, or why not, is
-# told to everybody who asks. dsrunner is a script here: what the engine saves is tests/e2e/checkpoint_signals.sh.
+# told to everybody who asks. dsrunner is a script here: what the engine saves is tests/e2e/checkpoint/signals.sh.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"

@@ -4,6 +4,7 @@
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
+. "$DS_SOURCE/tests/support/ledger.sh"
 export DSLAUNCH_CUDA_PLUGIN=none DSLAUNCH_TEST_WIRE=rate=2000M,latency=4ms # steps last: a signal comes inside of one
 cat "$DS_SOURCE"/launcher/*/*.h >text
 cat >train.toml <<'END'
@@ -42,19 +43,6 @@ ended() {
   wait_for files_there verdict
   grep -q "\"exit_code\": $1," verdict || { tail -n 5 "$log"; die "exit code: $(grep exit_code verdict), not $1"; }
 }
-newest() { ls ck | grep -E '^step-[0-9]+$' | sort | tail -n 1; }
-# ledger: all runs in their order, earlier ones are in previous-N
-ledger() { cat $(ls -d run/previous-* 2>/dev/null | sort -t- -k2n | sed "s|\$|/samples-rank000$1.jsonl|") "run/samples-rank000$1.jsonl"; }
-# samples_once STEPS: as each step was last run, all ranks together have taken each sample once.
-samples_once() {
-  for rank in 0 1; do
-    ledger $rank | awk -F'[:,]' -v most="$1" '$2 <= most { line[$2] = $0 } END { for (step in line) print line[step] }'
-  done | grep -o '"samples":\[[0-9,]*\]' | grep -oE '[0-9]+' | sort -n >seen
-  seq 0 $(($1 * 4 - 1)) | cmp -s - seen || die "samples of $1 steps: $(wc -l <seen), $(head -n 3 seen | tr '\n' ' ')"
-}
-# times_run STEP: by rank 0
-times_run() { ledger 0 | grep -c "^{\"step\":$1,"; }
-
 # On request; then TERM, to the ranks and to dslaunch at the same moment, as systemd and Slurm send it.
 train train.toml
 wait_for at_step 3
@@ -65,12 +53,12 @@ ranks=$(rank_pids)
 [ "$(wc -w <<<"$ranks")" = 2 ] || die "ranks: $ranks"
 kill -TERM "$(column pid "$id")" $ranks
 ended 143
-first=$(newest)
-steps=$((10#${first#step-}))
+first=$(newest ck)
+steps=$(step_of $first)
 grep -q "\"checkpoint\": \"$work/ck/$first\"" verdict || die "the verdict has $(grep checkpoint verdict), not $first"
 grep -q "stopped after $steps steps" "$log" || { tail -n 4 "$log"; die "stopped elsewhere than at $first"; }
 ls ck | grep tmp && die "half-written folders"
-samples_once $steps
+samples_once 2 $steps
 
 # The same command goes on at the next sample. TERM again; when ranks have heard it one dies: the other waits for nobody.
 train train.toml
@@ -80,17 +68,17 @@ victim=$(rank_pids | tail -n 1)
 kill -TERM "$(column pid "$id")"
 kill -9 "$victim"
 ended 143
-second=$(newest)
+second=$(newest ck)
 for name in "$second" "$(cat ck/latest)"; do [ -e "ck/$name/manifest.json" ] || die "half a checkpoint: $name"; done
 
 # Before a deadline: USR1 to all ranks, one checkpoint or two, and it goes on. Then a rank is killed: a restart resumes.
 train --timeout 1000s --pre-signal USR1@997s --max-restarts 1 train.toml
 wait_for grep -q 'until the deadline: SIGUSR1 goes to all ranks' "$log"
 wait_for grep -qE 'saved in .*, asked for\)$' "$log"
-at=$(newest)
-wait_for at_step $((10#${at#step-} + 5)) # ranks may hear it at two steps: two checkpoints
-third=$(newest)
-at=$((10#${third#step-}))
+at=$(newest ck)
+wait_for at_step $(($(step_of $at) + 5)) # ranks may hear it at two steps: two checkpoints
+third=$(newest ck)
+at=$(step_of $third)
 wait_for at_step $((at + 3))
 kill -9 "$(rank_pids | tail -n 1)"
 wait_for grep -q "resumed from $work/ck/$third" "$log"
@@ -98,8 +86,8 @@ wait_for at_step $((at + 2))
 "$dslaunch" kill "$id" --wait 2>/dev/null
 ended 143
 grep -q 'restart 1 of 1' "$log" || die "no restart"
-last=$(newest)
-samples_once $((10#${last#step-}))
+last=$(newest ck)
+samples_once 2 $(step_of $last)
 [ "$(times_run $((at + 1)))" = 2 ] || die "step $((at + 1)) was run $(times_run $((at + 1))) times, not 2"
 [ "$(times_run $steps)" = 1 ] || die "step $steps, the last of a saved run, was run $(times_run $steps) times"
 
@@ -120,7 +108,7 @@ ended 143
 (RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$("$DS_TESTS/comm_rank" free-port) \
   exec "$DS_BIN/dsrunner" train.toml log.dir=run4 checkpoint.dir= >out 2>err) &
 waiting=$!
-has_handlers() { # SIGUSR1 is bit 9, SIGTERM bit 14 of the mask
+has_handlers() { # of USR1 (signal 10) and TERM (15)
   local mask
   mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$waiting/status" 2>/dev/null)
   [ -n "$mask" ] && (((16#$mask & 0x4200) == 0x4200))
@@ -132,4 +120,4 @@ wait_for over
 wait $waiting
 [ $? = 143 ] || die "TERM at the start: $?"
 nothing_left || die "left: $(job_processes)"
-echo "ok: saved at $steps by TERM, at $at before a deadline, resumed after TERM and kill -9: each sample once in $((10#${last#step-})) steps"
+echo "ok: saved at $steps by TERM, at $at before a deadline, resumed after TERM and kill -9: each sample once in $(step_of $last) steps"
