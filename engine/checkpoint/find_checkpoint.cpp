@@ -1,13 +1,18 @@
 // Names decide the order; a manifest that verifies decides what is taken.
 #include "engine/checkpoint/find_checkpoint.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/unique_fd.h"
 #include "engine/checkpoint/folder_files.h"
 #include "engine/checkpoint/latest_name.h"
+#include "engine/checkpoint/manifest_text.h"
 #include "engine/checkpoint/near_checkpoints.h"
 #include "engine/checkpoint/save_names.h"
 
@@ -22,6 +27,12 @@ constexpr const char* kKey = "checkpoint.resume";
 bool never_taken(const fs::path& folder) {
   const auto name = parse_save_name(folder.filename().string());
   return name && (name->kind == SaveKind::unfinished || name->kind == SaveKind::removed);
+}
+
+/// checkpoint.dir may be missing; what is there is a folder that can be read.
+void require_readable(const std::string& dir) {
+  const UniqueFd folder(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && errno != ENOENT) throw folder_error(dir, errno);
 }
 
 /// Folders that a path of the user's names, newest first; none: it names no checkpoint.
@@ -84,7 +95,10 @@ ResumeSearch::ResumeSearch(ResumeRequest request) : request_(std::move(request))
   if (request_.resume == "never") return;
   const bool by_path = request_.resume != "auto";
   if (by_path) origin_ = Origin{origin_path(request_.resume), request_.load};
-  if (!request_.dir.empty()) places_ = places_of(checkpoints_in(request_.dir), "all", origin_);
+  if (!request_.dir.empty()) {
+    require_readable(request_.dir);
+    places_ = places_of(checkpoints_in(request_.dir), "all", origin_);
+  }
   if (!by_path) return;
   std::vector<ResumePlace> there = places_of(folders_at(request_.resume), request_.load, {});
   path_has_some_ = !there.empty();
@@ -97,7 +111,9 @@ Error ResumeSearch::none_left() const {
   return {ErrorKind::config,
           fmt::format("no checkpoint of {} can be used: {}{}",
                       origin_ ? request_.resume : request_.dir, why_first_, more),
-          "checkpoint.resume = \"never\" begins anew, and sets aside what is in checkpoint.dir"};
+          origin_ ? near_hint(request_.resume)
+                  : "checkpoint.resume = \"never\" begins anew, and sets aside what is in "
+                    "checkpoint.dir"};
 }
 
 Resumed ResumeSearch::next(const std::string& why_not) {
@@ -112,6 +128,8 @@ Resumed ResumeSearch::next(const std::string& why_not) {
     places_.erase(places_.begin());
     try {
       found.checkpoint = Checkpoint::open(place.folder);
+    } catch (const NewerVersion&) {
+      throw;  // it is whole: an older one would take back what was trained
     } catch (const Error& error) {
       skip(error.what());
       continue;

@@ -36,9 +36,11 @@ void check_version(const Node& node, std::string_view format) {
   }
   const std::int64_t version = node.integer("version", 1, kMost);
   if (version > kCheckpointVersion) {
-    refuse(fmt::format("it is of version {} of the format, and this program reads up to version {}",
-                       version, kCheckpointVersion),
-           "use the program that wrote it, or a newer one");
+    throw NewerVersion(
+        ErrorKind::config,
+        fmt::format("it is of version {} of the format, and this program reads up to version {}",
+                    version, kCheckpointVersion),
+        "use the program that wrote it, or a newer one");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/error.h"
 #include "engine/checkpoint/manifest.h"
 
 namespace ds {
@@ -12,11 +13,18 @@ namespace ds {
 /// Errors: Error{system}: a number that is not finite.
 std::string manifest_text(const Manifest& manifest);
 
+/// A manifest that is whole, and of a version that only newer programs read. Nothing is broken: no
+/// older checkpoint is taken in its place.
+class NewerVersion : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Everything is checked: checksum, version, types, numbers in range, names without '/', no piece
 /// outside its box, its box outside its tensor, or its bytes outside its chunk, every state covered
 /// once. Members and states that it does not know are no error. Pieces come in a fixed order.
-/// Errors: Error{config}: what is wrong, without the file's name (the caller adds it); a newer
-/// version says both versions and what to do.
+/// Errors: Error{config}: what is wrong, without the file's name (the caller adds it);
+/// NewerVersion says both versions and what to do.
 Manifest parse_manifest(std::string_view text);
 
 /// The same for one rank's part, which only the ranks of one save read.

@@ -99,6 +99,16 @@ std::string what_is_there(const fs::path& path) {
 
 }  // namespace
 
+std::string near_hint(const std::string& path) {
+  fs::path place(path);
+  if (!place.has_filename()) place = place.parent_path();
+  if (place.filename() == kManifestName) place = place.parent_path();
+  std::vector<std::string> found = near(place);
+  std::erase(found, place);
+  return found.empty() ? "name another checkpoint"
+                       : fmt::format("name another one; near it: {}", shown(found));
+}
+
 Error no_checkpoint_error(const std::string& what, const std::string& path) {
   fs::path place(path);
   if (!place.has_filename()) place = place.parent_path();

@@ -11,4 +11,7 @@ namespace ds {
 /// path is named to people, as "checkpoint.resume".
 Error no_checkpoint_error(const std::string& what, const std::string& path);
 
+/// What else may be named in place of a checkpoint that is broken.
+std::string near_hint(const std::string& path);
+
 }  // namespace ds

@@ -110,6 +110,9 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& folder) {
   checkpoint->folder_ = folder;
   try {
     checkpoint->manifest_ = parse_manifest(read_manifest(folder));
+  } catch (const NewerVersion& error) {
+    throw NewerVersion(error.kind(), fmt::format("{}/{}: {}", folder, kManifestName, error.what()),
+                       error.hint());
   } catch (const Error& error) {
     if (std::string_view(error.what()).starts_with(folder)) throw;
     throw Error(error.kind(), fmt::format("{}/{}: {}", folder, kManifestName, error.what()),

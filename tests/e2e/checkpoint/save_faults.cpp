@@ -99,7 +99,8 @@ int close(int file) {
   static auto* const real = next<int(int)>("close");
   // A descriptor that fails to be closed is closed all the same.
   const std::string path = path_of(file);
-  if (!FaultPlan::here().is_about(path)) return real(file);
+  const bool reads = (::fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY;
+  if (reads || !FaultPlan::here().is_about(path)) return real(file);
   const FileFault* const fault = FaultPlan::here().next("close", path);
   const int result = real(file);
   return fault == nullptr ? result : perform(fault, [&] { return result; });

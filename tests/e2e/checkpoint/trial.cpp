@@ -27,6 +27,8 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kLimit = 60s;  // of a trial: it takes seconds
+// Ranks without a launcher wait long for one that was killed before they met: somebody ends them.
+constexpr auto kLongEnough = 3s;
 
 int free_port() {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -164,6 +166,8 @@ class Trial {
         end_.hung = true;
         for (const Process& each : processes_with(cookie_)) ::kill(each.pid, SIGKILL);
       }
+      if (alone_since_ != Clock::time_point() && Clock::now() > alone_since_ + kLongEnough)
+        ::kill(-leader_, SIGKILL);
       if (due == Clock::time_point() && is_moment()) due = Clock::now() + spec_.kill.later;
       if (due != Clock::time_point() && Clock::now() >= due && !end_.killed) kill();
       std::this_thread::sleep_for(end_.killed ? 2ms : 500us);
@@ -177,10 +181,19 @@ class Trial {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
       if (pid <= 0) return pid == 0;
       const auto child = children_.find(pid);
-      if (child != children_.end())
-        end_.codes[static_cast<std::size_t>(child->second)] =
-            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      if (child == children_.end()) continue;
+      end_.codes[static_cast<std::size_t>(child->second)] =
+          WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      const bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+      if (!spec_.launched && was_killed && !has_met()) alone_since_ = Clock::now();
     }
+  }
+
+  /// Whether rank 0 has said what only ranks that have met say.
+  bool has_met() {
+    return std::ranges::any_of(output_.lines(), [](const std::string& line) {
+      return line.starts_with("saves ") || line.starts_with("step ");
+    });
   }
 
   bool is_moment() {
@@ -223,7 +236,8 @@ class Trial {
   std::string cookie_;
   GrowingFile output_, notes_;
   std::map<pid_t, int> children_;
-  pid_t leader_ = 0;  // of their group: the first, or the launcher
+  Clock::time_point alone_since_{};  // some rank waits for one that was killed
+  pid_t leader_ = 0;                 // of their group: the first, or the launcher
   TrialEnd end_;
 };
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "engine/base/error.h"
+#include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/text_form.h"
 #include "support/small_save.h"
 #include "unit/checkpoint/folder.h"
 
@@ -42,6 +44,31 @@ Error refusal(const ResumeRequest& request) {
   }
   FAIL("no error");
   return {ErrorKind::bug, ""};
+}
+
+TEST_CASE("a newer version is refused, not left for an older checkpoint") {
+  const Folder place;
+  save_steps(place.path(), {20, 40});
+  const std::string path = place.file("step-00000040/manifest.json");
+  std::string text = read_whole(path);
+  const std::string version = fmt::format("\"version\": {},", kCheckpointVersion);
+  REQUIRE(text.find(version) != std::string::npos);
+  text.replace(text.find(version), version.size(), "\"version\": 99,");
+  text.resize(text.rfind(kSealBefore));
+  const std::string checksum = checksum_of_text(text);
+  write_text(path, fmt::format("{}{}{}{}", text, kSealBefore, checksum, kSealAfter));
+  const Error error = refusal({"auto", "all", place.path()});
+  CHECK(has(error.what(), "step-00000040/manifest.json: it is of version 99"));
+  CHECK(has(error.hint(), "use the program that wrote it"));
+  fs::remove(path);
+  CHECK(step_taken(first({"auto", "all", place.path()})) == 20);
+}
+
+TEST_CASE("checkpoint.dir is a folder, if it is there") {
+  const Folder place;
+  write_text(place.file("file"), "text");
+  CHECK(has(refusal({"auto", "all", place.file("file")}).what(), "is no folder"));
+  CHECK(has(refusal({"auto", "all", place.file("file/below")}).what(), "is no folder"));
 }
 
 TEST_CASE("auto: the newest complete one, and training begins anew without any") {
