@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/checkpoint/manifest_text.h"
+#include "engine/checkpoint/shared_folder.h"
 #include "engine/program/liveness.h"
 #include "engine/train/build_id.h"
 #include "engine/train/snapshot.h"
@@ -185,6 +186,8 @@ SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::
   const Clock::time_point start = Clock::now();
   SaveOutcome outcome{.rank = world_.rank()};
   try {
+    // Before a byte is written: a disk that fills up would harm others too.
+    if (world_.rank() == 0) check_room(folder_->dir(), folder_->free_bytes(), facts_.bytes);
     const std::string name = chunk_name(world_.rank());
     ChunkWriter chunk({.path = folder_->begin(step) + "/" + name,
                        .rate = config_.checkpoint.rate,

@@ -19,7 +19,8 @@ namespace ds {
 /// What a save's manifest says beside the trainer's own facts.
 struct SaveFacts {
   Origin origin;
-  std::string config;  // to_toml()
+  std::string config;      // to_toml()
+  std::int64_t bytes = 0;  // of one checkpoint: as many must be free
 };
 
 /// Told on rank 0. `failed`: why the save is not there; else it is.

@@ -107,11 +107,12 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
   }
-  return std::make_unique<Checkpointer>(config, trainer, world, &activity, std::move(start.folder),
-                                        SaveFacts{.origin = origin, .config = to_toml(config)},
-                                        [reporter](const SaveTold& told) {
-                                          if (reporter != nullptr) tell_save(*reporter, told);
-                                        });
+  return std::make_unique<Checkpointer>(
+      config, trainer, world, &activity, std::move(start.folder),
+      SaveFacts{.origin = origin, .config = to_toml(config), .bytes = start.bytes},
+      [reporter](const SaveTold& told) {
+        if (reporter != nullptr) tell_save(*reporter, told);
+      });
 }
 
 /// The groups that ranks need beside `world`: on the device's wire where it has one of its own.
