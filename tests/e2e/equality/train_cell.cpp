@@ -220,6 +220,7 @@ std::string train_stretch(const std::string& folder, const Stretch& stretch, con
 std::string train_parts(const std::string& folder, const Parts& parts, const Place& place) {
   const std::string saves = parts.size() > 1 ? folder + "/saves" : std::string();
   std::filesystem::remove_all(folder + "/saves");
+  if (!saves.empty()) std::filesystem::create_directory(saves);
   std::string hash;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Stretch stretch{.part = parts[i], .saves = saves, .is_end = i + 1 == parts.size()};
