@@ -56,6 +56,14 @@ same graphs device.graphs=on
 same states-of-both offload.optimizer.device=cpu offload.optimizer.device_share=50 offload.activation.device=cpu
 same files zero.stage=3 offload.param.device=nvme offload.grad.device=cpu offload.optimizer.device=nvme \
   "offload.optimizer.paths=[\"$work\"]"
+# Two steps saved beside the training and at the end, from memory of the device; the third with states and weights in files.
+rc=0
+"$DS_BIN/dsrunner" tiny.toml log.dir="$work/half" train.steps=2 schedule.total=3 checkpoint.dir="$work/saves" checkpoint.every=1 \
+  >out 2>err </dev/null || rc=$?
+expect 0 half
+same resumed checkpoint.dir="$work/saves" zero.stage=3 offload.param.device=nvme offload.optimizer.device=nvme \
+  "offload.optimizer.paths=[\"$work\"]"
+grep -q 'checkpoint: step 2 resumed from' out || die "not resumed"
 # A plan that leaves too little for the measurement of the peak: the figure is missing, not the job.
 DS_EMULATION_MEMORY=39500000 same little-memory
 grep -q 'peak' "$work/out" && die "a peak without memory to measure it"
