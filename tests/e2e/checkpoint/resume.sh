@@ -89,6 +89,22 @@ says after_never "checkpoint: step 4 resumed from"
 launch 2 whole_never train.steps=20
 same after_never whole_never
 
+# Another model, another vocabulary, moments that are not there: the tensors are named before step 0.
+# refused NAME TEXT FOLDER KEYS...
+refused() {
+  start_job 1 "$1" "checkpoint.dir=$work/$3" train.steps=22 "${@:4}"
+  wait "${pids[0]}"
+  local code=$?
+  [ $code = 65 ] || fail "$1: exit $code"
+  grep -qF -- "$2" "$work/$1.0.out" || fail "$1 does not say '$2': $(cat "$work/$1.0.out")"
+  [ -s "$work/$1/metrics.jsonl" ] && fail "$1: a step was taken"
+  pids=()
+}
+refused deeper "h.2.ln_1.weight is not in the checkpoint" saves13 model.layers=3
+refused words "wte.weight is [256, 64] in the checkpoint and [512, 64] in the model" saves13 model.vocab=512
+launch 1 lion "checkpoint.dir=$work/lions" optimizer.type=lion train.steps=1
+refused adam "wte.weight has no moment2 in the checkpoint" lions
+
 [ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
 [ $failures = 0 ] && echo "resuming: equal weights"
 exit $((failures > 0))
