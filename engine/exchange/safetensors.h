@@ -31,9 +31,9 @@ inline constexpr std::int64_t kSafetensorsMostHeader = 100'000'000;
 /// The header's bytes, of the first eight of a file.
 std::int64_t safetensors_header_bytes(std::string_view first_eight);
 
-/// `header`: the JSON behind the length; `bytes`: of what follows it. Types that no weight has here
-/// are said in the error when `needs` says that the tensor is needed. Errors: Error{config}: not
-/// JSON, not of this form, a tensor outside of the file or of the wrong size.
+/// `header`: the JSON behind the length; `bytes`: of what follows it. Tensors of types that no
+/// weight has here are left out. Errors: Error{config}: not JSON, not of this form, a tensor
+/// outside of the file or of the wrong size.
 std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::int64_t bytes);
 
 }  // namespace ds

@@ -19,6 +19,7 @@
 #include "engine/plugin/choose_backend.h"
 #include "engine/plugin/plugin.h"
 #include "engine/train/build_id.h"
+#include "engine/train/imported_weights.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
@@ -57,6 +58,13 @@ JobStart start_of(const JobRequest& given) {
   for (std::string& override : start.resume.kept(load_request(given)))
     start.request.overrides.push_back(std::move(override));
   return start;
+}
+
+/// The identity of the model that the job begins with; empty: it is imported from nowhere. Errors:
+/// Error{config}: it is not what the config says.
+std::string import_of(const TrainConfig& config, const Resume& resume) {
+  const bool begins = resume.checkpoint() == nullptr && is_imported(config.model);
+  return begins ? open_import(config).identity() : std::string();
 }
 
 /// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU. Errors:
@@ -155,6 +163,7 @@ bool run_training(const JobRequest& as_given) {
   TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
   start.resume.require_model(given);
   const DataSet data = open_data(given.data);
+  const std::string imported = import_of(given, start.resume);
   Backend backend = make_backend(given.device, request.local_rank, request.local_ranks);
   choose_device_share(given, backend);
   const AutoChoice chosen = plan_launch(given, launch_place(request, true),
@@ -185,6 +194,7 @@ bool run_training(const JobRequest& as_given) {
                      world->size());
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
+  require_agreement(*world, "model to begin with", imported, Deadline::after(kGroupTimeout));
   start.resume.load(trainer, *world, load_request(request), [&](const std::string& line) {
     if (reports != nullptr) reports->note(line);
   });
@@ -227,6 +237,7 @@ void check_training(const JobRequest& given) {
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
   start.resume.require_model(config);
   open_data(config.data);
+  import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
 }

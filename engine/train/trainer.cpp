@@ -14,6 +14,7 @@
 #include "engine/program/check_edges.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
+#include "engine/train/imported_weights.h"
 #include "engine/train/snapshot.h"
 #include "engine/train/state_files.h"
 #include "engine/train/state_slots.h"
@@ -65,6 +66,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
 }
 
 void Trainer::begin() {
+  if (is_imported(config_.model)) {
+    ImportedWeights source(config_, memory_->workplace().activity);
+    return load(source);
+  }
   NewWeights source(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
                     memory_->stream());
   load(source);

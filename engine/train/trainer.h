@@ -63,7 +63,7 @@ class Trainer {
   Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
           const DataSet& data);
 
-  /// New weights at step 0.
+  /// New weights at step 0, or those that model.init names.
   void begin();
   /// Weights and states of this rank. Several times, if the first source turns out broken: before
   /// the first step. Errors: those of the source.

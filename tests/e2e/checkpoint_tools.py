@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dslaunch inspect, export, average: on checkpoints of a formula, with Python's own library alone.
+"""dslaunch inspect, export, average, and model.init: on checkpoints of a formula, with Python's own library alone.
 
 The safetensors are read by the format's description, element by element; where PyTorch and transformers
 are installed, transformers loads the exported folders too. By hand: tests/e2e/checkpoint_tools.py
@@ -315,6 +315,80 @@ def test_average(work):
     assert not os.path.exists(f"{work}/none")
 
 
+TOML = f"""[model]
+layers = {LAYERS}
+hidden = {WIDTH}
+heads = {HEADS}
+[data]
+train = "text"
+validation = 0
+seq_len = {SEQ}
+[batch]
+micro = 1
+accum = 1
+[optimizer]
+lr = 0.0
+weight_decay = 0.0
+[train]
+steps = 1
+[determinism]
+virtual_ranks = 2
+[device]
+threads = 1
+"""
+
+
+def test_import(work):
+    """What was exported comes back by model.init: every master weight, on any number of ranks."""
+    os.environ["DSLAUNCH_CUDA_PLUGIN"] = "none"
+    with open(f"{work}/text", "wb") as file:
+        file.write(bytes(range(32, 127)) * 40)
+    for arch, keys in (("gpt2", ["model.vocab=300"]), ("llama", ["model.arch=llama", "model.kv_heads=2"])):
+        toml = f"{work}/{arch}.toml"
+        with open(toml, "w") as file:
+            file.write(TOML)
+        made = make(f"{work}/{arch}", 3, arch, 2, 4, *keys[:1 if arch == "gpt2" else 0])
+        rows = ["--vocab", 320] if arch == "gpt2" else []
+        Run("export", made, f"{work}/{arch}_f32", "--shard-size", "60K", *rows).expect(0)
+        Run("export", made, f"{work}/{arch}_bf16", "--dtype", "bf16").expect(0)
+
+        def train(init, to, *more, ranks=1):
+            return Run("-n", ranks, toml, f"model.init={init}", f"checkpoint.dir={to}", f"log.dir={to}_run", *keys, *more)
+
+        train(f"{work}/{arch}_f32", f"{work}/{arch}_back", "zero.stage=3", ranks=2).expect(0)
+        states = json.loads(Run("inspect", made, f"{work}/{arch}_back", "--json").expect(1).out)["states"]
+        masters = [s for s in states if s["state"] == "master"]
+        assert masters and not any(s["differing"] for s in masters), masters
+        # Numbers of bf16 are numbers of f32: they come back as they are. Rows beyond are zeros.
+        train(f"{work}/{arch}_bf16", f"{work}/{arch}_16").expect(0)
+        Run("export", f"{work}/{arch}_16", f"{work}/{arch}_again", "--dtype", "bf16").expect(0)
+        assert read_safetensors(f"{work}/{arch}_bf16") == read_safetensors(f"{work}/{arch}_again")
+        # A started job goes on with its own checkpoint, not with the folder, which may be gone.
+        os.rename(f"{work}/{arch}_bf16", f"{work}/{arch}_gone")
+        train(f"{work}/{arch}_bf16", f"{work}/{arch}_16", "train.steps=2").expect(0)
+        train(f"{work}/{arch}_bf16", f"{work}/none").expect(65, "config.json", "No such file")
+
+        train(f"{work}/{arch}_f32", f"{work}/none", "model.layers=3", "model.ffn=100").expect(
+            65, "config.json is of another model", ": 2, model.layers = 3", "model.ffn = 100")
+        train(work, f"{work}/none").expect(65, "config.json")
+    with open(f"{work}/llama_gone/config.json", "r+") as file:
+        config = json.load(file)
+        config["rope_scaling"] = {"rope_type": "llama3"}
+        file.seek(0)
+        json.dump(config, file)
+        file.truncate()
+    train(f"{work}/llama_gone", f"{work}/none").expect(65, "rope_scaling", "not built")
+    os.remove(f"{work}/llama_f32/model.safetensors.index.json")
+    train(f"{work}/llama_f32", f"{work}/none").expect(65, "has neither model.safetensors nor")
+    shutil.copy(f"{work}/gpt2_gone/model.safetensors", f"{work}/llama_f32/model.safetensors")
+    train(f"{work}/llama_f32", f"{work}/none").expect(
+        65, "model.layers.0.input_layernorm.weight: not there", "and ")
+    with open(f"{work}/llama_f32/model.safetensors", "r+b") as file:
+        file.truncate(5000)
+    train(f"{work}/llama_f32", f"{work}/none").expect(65, "model.safetensors: no safetensors file")
+    assert not os.path.exists(f"{work}/none"), "nothing was begun"
+
+
 def test_transformers(work):
     """Hugging Face's own code loads the folders, and finds no weight missing and none unexpected."""
     try:
@@ -332,7 +406,8 @@ def test_transformers(work):
 
 
 def main():
-    for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_transformers):
+    for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_import,
+                 test_transformers):
         with tempfile.TemporaryDirectory() as work:
             test(work)
         print(f"{test.__name__}: ok", flush=True)

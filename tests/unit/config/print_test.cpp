@@ -45,8 +45,10 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + "=\"a\\u0007 \\\"quoted\\\" \\n\\t\\\\ \u00e9 " + std::to_string(random()) +
              "\"";
     case ds::KeyKind::path:
-      if (!key.choices.empty() && random() % 3 == 0)
-        return name + "=" + std::string(ds::split_words(key.choices)[random() % 2]);
+      if (!key.choices.empty() && random() % 3 == 0) {
+        const auto words = ds::split_words(key.choices);
+        return name + "=" + std::string(words[random() % words.size()]);
+      }
       return name + "=some \u00fc/dir" + std::to_string(random());
     case ds::KeyKind::globs:
       return name + "=[\"a*\", \"b'" + std::to_string(random()) + "\"]";

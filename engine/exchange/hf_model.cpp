@@ -1,0 +1,217 @@
+// config.json, the index, the headers; then elements out of the mapped files.
+#include "engine/exchange/hf_model.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/base/error.h"
+#include "engine/exchange/hf_config.h"
+#include "engine/tensor/bf16.h"
+#include "engine/tensor/f16.h"
+
+namespace ds {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kListed = 12;
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+Error refuse(const std::string& place, const std::string& what, std::string hint = {}) {
+  return {ErrorKind::config, fmt::format("{}: {}", place, what), std::move(hint)};
+}
+
+Error list_of(const std::string& folder, std::string what, const std::vector<std::string>& lines,
+              std::string hint) {
+  for (std::size_t i = 0; i < std::min(lines.size(), kListed); ++i) what += "\n  " + lines[i];
+  if (lines.size() > kListed) what += fmt::format("\n  and {} more", lines.size() - kListed);
+  return refuse(folder, what, std::move(hint));
+}
+
+std::string text_of(const std::string& path) {
+  constexpr std::uintmax_t kMost = 1 << 26;
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file)
+    throw refuse(path, error ? error.message() : "cannot be read",
+                 "model.init names a folder with config.json and model.safetensors");
+  if (bytes > kMost) throw refuse(path, "too long for what its name says");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Names of the files with tensors.
+std::set<std::string> files_of(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder + "/" + kIndex, ignored)) {
+    if (fs::exists(folder + "/model.safetensors", ignored)) return {"model.safetensors"};
+    throw refuse(folder, fmt::format("has neither model.safetensors nor {}", kIndex),
+                 "save it as safetensors: model.save_pretrained(DIR, safe_serialization=True)");
+  }
+  const auto json = nlohmann::json::parse(text_of(folder + "/" + kIndex), nullptr, false);
+  std::set<std::string> names;
+  if (json.is_object() && json.contains("weight_map") && json["weight_map"].is_object()) {
+    for (const auto& [tensor, file] : json["weight_map"].items()) {
+      const std::string name = file.is_string() ? file.get<std::string>() : "";
+      if (name.empty() || name.find('/') != std::string::npos)
+        throw refuse(folder + "/" + kIndex, "names no file for " + tensor);
+      names.insert(name);
+    }
+  }
+  if (names.empty()) throw refuse(folder + "/" + kIndex, "is no index of safetensors");
+  return names;
+}
+
+float value_at(DType dtype, const std::uint8_t* data, std::int64_t element) {
+  if (dtype == DType::f32) {
+    float value = 0;
+    std::memcpy(&value, data + 4 * element, sizeof(value));
+    return value;
+  }
+  std::uint16_t half = 0;
+  std::memcpy(&half, data + 2 * element, sizeof(half));
+  return dtype == DType::bf16 ? float_from_bf16(half) : float_from_f16(half);
+}
+
+/// What is wrong with theirs for this place; empty: nothing. Rows of learned positions may be more.
+std::string problem_of(const HfTensor& wanted, const SafetensorsEntry& given) {
+  std::vector<std::int64_t> shape = given.shape;
+  const bool is_longer =
+      wanted.ours == "wpe.weight" && shape.size() == 2 && shape[0] > wanted.shape[0];
+  if (is_longer) shape[0] = wanted.shape[0];
+  if (shape == wanted.shape) return {};
+  return fmt::format("{}: {} in the file, {} in this model", wanted.name,
+                     nlohmann::json(given.shape).dump(), nlohmann::json(wanted.shape).dump());
+}
+
+}  // namespace
+
+HfModel::HfModel(const std::string& folder, const HfWish& wish)
+    : folder_(folder), config_(text_of(folder + "/config.json")) {
+  const std::vector<std::string> mismatches = hf_config_mismatches(config_, wish.model);
+  if (!mismatches.empty())
+    throw list_of(folder, "its config.json is of another model:", mismatches,
+                  "set the keys of [model] to the folder's");
+  GivenByName given;
+  for (const std::string& name : files_of(folder)) open_file(folder + "/" + name, given);
+  match(wish, std::move(given));
+}
+
+void HfModel::open_file(const std::string& path, GivenByName& given) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) throw refuse(path, error.message(), "the folder is not whole: copy it again");
+  if (bytes < static_cast<std::uintmax_t>(kSafetensorsLength))
+    throw refuse(path, "too short for a safetensors file",
+                 "the folder is not whole: copy it again");
+  files_.emplace_back(path);
+  const auto all = files_.back().bytes();
+  try {
+    const auto* const text = reinterpret_cast<const char*>(all.data());
+    const auto header = static_cast<std::size_t>(
+        safetensors_header_bytes({text, static_cast<std::size_t>(kSafetensorsLength)}));
+    const std::size_t begin = kSafetensorsLength + header;
+    if (begin > all.size())
+      throw Error(ErrorKind::config, "its header is cut off", "copy it again");
+    for (SafetensorsEntry& entry : parse_safetensors(
+             {text + kSafetensorsLength, header}, static_cast<std::int64_t>(all.size() - begin))) {
+      const std::uint8_t* const data = all.data() + begin + entry.from;
+      std::string name = entry.name;
+      given.insert_or_assign(std::move(name), Given{std::move(entry), data});
+    }
+  } catch (const Error& refused) {
+    throw refused.with_context(path);
+  }
+}
+
+void HfModel::match(const HfWish& wish, GivenByName given) {
+  const std::string prefix(hf_prefix(wish.model));
+  // Some files leave out what all names begin with.
+  const auto find = [&](const std::string& name) {
+    const auto found = given.find(name);
+    return found != given.end() || !name.starts_with(prefix)
+               ? found
+               : given.find(std::string_view(name).substr(prefix.size()));
+  };
+  const char* const table =
+      wish.model.arch == "llama" ? "model.embed_tokens.weight" : "transformer.wte.weight";
+  const auto embedding = find(table);
+  std::int64_t vocab = wish.model.vocab;
+  if (embedding != given.end() && embedding->second.entry.shape.size() == 2)
+    vocab = embedding->second.entry.shape[0];
+  std::vector<std::string> problems;
+  if (vocab < wish.least_vocab || vocab > wish.model.vocab)
+    problems.push_back(fmt::format("{}: {} rows; {} to model.vocab = {} fit", table, vocab,
+                                   wish.least_vocab, wish.model.vocab));
+  for (HfTensor& tensor : hf_tensors(wish.model, vocab, wish.positions)) {
+    const auto found = find(tensor.name);
+    if (found == given.end()) {
+      problems.push_back(tensor.name + ": not there as F32, BF16 or F16");
+      continue;
+    }
+    const std::string problem = problem_of(tensor, found->second.entry);
+    if (!problem.empty()) problems.push_back(problem);
+    const std::string ours = tensor.ours;
+    parts_[ours].push_back({std::move(tensor), found->second.entry.dtype, found->second.data});
+    given.erase(found);
+  }
+  for (const auto& [name, unused] : given) {
+    if (!is_no_weight(name, wish.model))
+      problems.push_back(name + ": this model has no such tensor");
+  }
+  if (!problems.empty())
+    throw list_of(folder_, "its tensors are not those of this model:", problems,
+                  "compare [model] with the folder's config.json");
+}
+
+void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> into) const {
+  const auto found = parts_.find(ours);
+  DS_ASSERT(found != parts_.end(), "all tensors were matched");
+  for (const Part& part : found->second) {
+    if (part.tensor.transposed) {
+      read_turned(part, first, into);
+      continue;
+    }
+    const std::int64_t there =
+        std::clamp<std::int64_t>(part.tensor.elements() - first, 0, std::ssize(into));
+    for (std::int64_t i = 0; i < there; ++i)
+      into[static_cast<std::size_t>(i)] = value_at(part.dtype, part.data, first + i);
+    std::ranges::fill(into.subspan(static_cast<std::size_t>(there)), 0.0F);
+  }
+}
+
+/// A column of ours is a row of theirs.
+void HfModel::read_turned(const Part& part, std::int64_t first, std::span<float> into) {
+  const HfTensor& t = part.tensor;
+  const std::int64_t end = first + std::ssize(into), width = t.our_columns;
+  for (std::int64_t column = 0; column < t.columns; ++column) {
+    const std::int64_t place = t.first_column + column;
+    // The first row whose element in this column is not before `first`.
+    const std::int64_t from = first > place ? (first - place + width - 1) / width : 0;
+    std::int64_t element = from * width + place;
+    for (std::int64_t row = from; element < end; ++row, element += width)
+      into[static_cast<std::size_t>(element - first)] =
+          value_at(part.dtype, part.data, column * t.rows + row);
+  }
+}
+
+std::string HfModel::identity() const {
+  constexpr std::size_t kEnd = 1 << 20;
+  XXH64_hash_t hash = XXH3_64bits(config_.data(), config_.size());
+  for (const MappedFile& file : files_) {
+    const auto all = file.bytes();
+    const std::size_t length = std::min(kEnd, all.size());
+    hash = XXH3_64bits_withSeed(all.data(), length, hash + all.size());
+    hash = XXH3_64bits_withSeed(all.data() + all.size() - length, length, hash);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace ds

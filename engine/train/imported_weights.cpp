@@ -1,0 +1,19 @@
+// What training needs of an imported model.
+#include "engine/train/imported_weights.h"
+
+#include "engine/data/batch.h"
+
+namespace ds {
+
+HfModel open_import(const TrainConfig& config) {
+  try {
+    return {config.model.init,
+            {.model = config.model,
+             .positions = config.data.seq_len,
+             .least_vocab = config.data.tokenizer == "bytes" ? kByteTokens : 1}};
+  } catch (const Error& error) {
+    throw error.with_context("model.init");
+  }
+}
+
+}  // namespace ds

@@ -1,0 +1,34 @@
+// First weights out of a Hugging Face folder (model.init = a path), for a rank that holds any part
+// of them.
+#pragma once
+
+#include "engine/comm/activity.h"
+#include "engine/config/train_config.h"
+#include "engine/exchange/hf_model.h"
+#include "engine/train/state_source.h"
+
+namespace ds {
+
+inline bool is_imported(const ModelConfig& model) { return model.init != "random"; }
+
+/// The folder that model.init names. Errors: Error{config}: as HfModel.
+HfModel open_import(const TrainConfig& config);
+
+class ImportedWeights final : public StateSource {
+ public:
+  /// `activity`: tells the other ranks that this one works; may be null.
+  ImportedWeights(const TrainConfig& config, Activity* activity)
+      : model_(open_import(config)), activity_(activity) {}
+  [[nodiscard]] bool has(std::string_view state) const override { return state == kMaster; }
+  void read(const ParamTensor& tensor, std::string_view /*state*/, std::int64_t first,
+            std::span<float> into) override {
+    model_.read(tensor.name, first, into);
+    if (activity_ != nullptr) activity_->tick();
+  }
+
+ private:
+  HfModel model_;
+  Activity* activity_;
+};
+
+}  // namespace ds
