@@ -39,7 +39,7 @@ struct Resumed {
 /// (those whose manifest has this path as its origin), and only without any at the path.
 class ResumeSearch {
  public:
-  /// Errors: Error{system}: a folder that cannot be read.
+  /// Errors: Error{config}: `dir` is no folder, or cannot be read.
   explicit ResumeSearch(ResumeRequest request);
 
   /// Opens the next one that verifies. `why_not`: what is wrong with the one returned before (its

@@ -34,7 +34,8 @@ std::string step_name(std::int64_t step);
 /// All of it on one rank. Several ranks may begin the same save.
 class SaveFolder {
  public:
-  /// Errors: Error{config}: `dir` cannot be made, or is no folder.
+  /// `epoch`: one for all ranks of this run, which no other run has. Errors: Error{config}: `dir`
+  /// cannot be made, or is no folder.
   SaveFolder(std::string dir, std::uint64_t epoch);
 
   [[nodiscard]] const std::string& dir() const { return dir_; }

@@ -38,5 +38,7 @@ std::string part_name(int rank);
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kLatestName = "latest";
 inline constexpr std::string_view kLockName = ".lock";
+/// How the names of files begin that shared_folder.h makes for a moment.
+inline constexpr std::string_view kProbePrefix = ".probe-";
 
 }  // namespace ds

@@ -47,6 +47,7 @@ std::vector<std::string> leftovers(const std::string& dir) {
   std::vector<std::string> found;
   for (const std::string& name : names_in(dir)) {
     const auto parsed = parse_save_name(name);
+    if (!parsed && name.starts_with(kProbePrefix)) found.push_back(name);
     if (!parsed) continue;
     const bool replaced = parsed->kind == SaveKind::replaced;
     const bool gone = parsed->kind == SaveKind::unfinished || parsed->kind == SaveKind::removed;

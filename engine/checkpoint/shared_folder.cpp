@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -12,17 +14,18 @@
 #include "engine/base/unique_fd.h"
 #include "engine/base/units.h"
 #include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/save_names.h"
 
 namespace ds {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
-constexpr std::size_t kBlock = 1 << 20;
-constexpr std::int64_t kMostBytes = 16 << 20;
+constexpr std::uint64_t kMostInBlock = 1 << 20, kLeastInBlock = 4096;
+constexpr int kMostBlocks = 8;  // of one sync: 15 in all
 constexpr std::chrono::milliseconds kMostTime{200};
 
 std::string probe_path(const std::string& dir, const std::string& nonce) {
-  return fmt::format("{}/.probe-{}", dir, nonce);
+  return fmt::format("{}/{}{}", dir, kProbePrefix, nonce);
 }
 
 /// 0, or errno.
@@ -51,10 +54,18 @@ UniqueFd open_nameless(const std::string& dir) {
   const int file = ::open(dir.c_str(), O_TMPFILE | O_WRONLY | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) return UniqueFd(file);
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return {};
-  std::string path = dir + "/.probe-rate-XXXXXX";
+  std::string path = fmt::format("{}/{}rate-XXXXXX", dir, kProbePrefix);
   UniqueFd named(::mkostemp(path.data(), O_CLOEXEC));
   if (named) ::unlink(path.c_str());
   return named;
+}
+
+/// Little of what is free, as many ranks measure at once.
+std::uint64_t block_to_measure(int file) {
+  struct statvfs facts {};
+  if (::fstatvfs(file, &facts) != 0) return kLeastInBlock;
+  return std::clamp<std::uint64_t>(facts.f_bavail * facts.f_frsize / 1024, kLeastInBlock,
+                                   kMostInBlock);
 }
 
 bool holds(const std::string& path, const std::string& nonce) {
@@ -100,7 +111,7 @@ void try_folder(const std::string& dir, int rank) {
   struct stat facts {};
   if (::stat(dir.c_str(), &facts) != 0) throw folder_error(dir, errno);
   if (!S_ISDIR(facts.st_mode)) throw folder_error(dir, ENOTDIR);
-  const std::string path = fmt::format("{}/.probe-rank-{:05}-{}", dir, rank, ::getpid());
+  const std::string path = fmt::format("{}/{}rank-{:05}-{}", dir, kProbePrefix, rank, ::getpid());
   const std::string renamed = path + "-renamed";
   int error = make_file(path, "dslaunch looks whether it can write here\n");
   if (error == 0 && ::rename(path.c_str(), renamed.c_str()) != 0) error = errno;
@@ -136,12 +147,12 @@ void check_room(const std::string& dir, std::int64_t free, std::int64_t needed) 
 std::int64_t measure_write_rate(const std::string& dir) {
   const UniqueFd file = open_nameless(dir);
   if (!file) throw folder_error(dir, errno);
-  const std::string block(kBlock, '\x5a');
+  const std::string block(block_to_measure(file.get()), '\x5a');
   const Clock::time_point start = Clock::now();
   std::int64_t bytes = 0;
+  int error = 0;
   // Twice as much a sync each time, so that its fixed cost hides no fast disk.
-  for (int blocks = 1; bytes < kMostBytes / 2 && Clock::now() - start < kMostTime; blocks *= 2) {
-    int error = 0;
+  for (int blocks = 1; blocks <= kMostBlocks && Clock::now() - start < kMostTime; blocks *= 2) {
     for (int i = 0; i < blocks && error == 0; ++i) {
       error = write_all(file.get(), block.data(), block.size());
     }
@@ -149,7 +160,7 @@ std::int64_t measure_write_rate(const std::string& dir) {
     // A disk with room for a checkpoint may have none for this; check_room() is the judge.
     if (error == ENOSPC || error == EDQUOT) break;
     if (error != 0) throw folder_error(dir, error);
-    bytes += blocks * static_cast<std::int64_t>(kBlock);
+    bytes += static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(block.size());
   }
   const std::chrono::duration<double> took = Clock::now() - start;
   return static_cast<std::int64_t>(static_cast<double>(bytes) / std::max(took.count(), 1e-6));

@@ -37,8 +37,8 @@ Error other_folder_error(const std::string& dir, const std::string& host_of_0,
 /// bytes of one checkpoint. Pure.
 void check_room(const std::string& dir, std::int64_t free, std::int64_t needed);
 
-/// Bytes a second that this rank writes and syncs there, by a nameless file of at most 16 MiB, in
-/// about 0.2 s; what is written is removed. 0: there is no room for it. Errors: as leave_probe.
+/// Bytes a second that this rank writes and syncs there, by a nameless file of at most 15 MiB and
+/// 1.5 % of what is free, in about 0.2 s; 0: the disk became full. Errors: as leave_probe.
 std::int64_t measure_write_rate(const std::string& dir);
 
 }  // namespace ds

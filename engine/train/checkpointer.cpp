@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/checkpoint/manifest_text.h"
+#include "engine/checkpoint/save_names.h"
 #include "engine/checkpoint/shared_folder.h"
 #include "engine/program/liveness.h"
 #include "engine/train/build_id.h"
@@ -18,8 +19,6 @@ constexpr auto kTimeout = std::chrono::hours(1);
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-std::string chunk_name(int rank) { return fmt::format("rank-{:05}.chunk", rank); }
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -18,15 +18,11 @@ constexpr auto kTimeout = std::chrono::minutes(5);
 constexpr auto kToSeeProbe = std::chrono::seconds(10);  // network file systems cache for seconds
 constexpr double kShareOfGrace = 0.7;  // the end of the step comes before it, commit and exit after
 
-using Text = std::array<char, 64>;
-
-/// Of rank 0, where others see the same folder.
-Text new_nonce() {
+/// Of rank 0: no two runs of any job have the same, so a process that outlived its job, on a node
+/// that was lost and came back, never writes into a save of a later one.
+std::uint64_t new_epoch() {
   std::random_device random;
-  Text nonce{};
-  const std::string text = fmt::format("{:08x}{:08x}", random(), random());
-  std::ranges::copy(text, nonce.begin());
-  return nonce;
+  return std::uint64_t{random()} << 32U | random();
 }
 
 std::string own_host() {
@@ -60,23 +56,22 @@ std::int64_t bytes_saved_by(const RankStates& states) {
 SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& world) {
   SaveStart start;
   const bool is_first = world.rank() == 0;
-  const auto make = [&](SaveOutcome&) {
-    start.folder = std::make_unique<SaveFolder>(config.dir, world.spec().epoch);
-  };
-  Text nonce{};
-  together(world, "checkpoint.folder", [&](SaveOutcome& outcome) {
+  std::uint64_t epoch = is_first ? new_epoch() : 0;
+  world.about("checkpoint.epoch");
+  world.broadcast(std::as_writable_bytes(std::span(&epoch, 1)), 0, Deadline::after(kTimeout));
+  const std::string nonce = fmt::format("{:016x}", epoch);
+  const auto make = [&] { start.folder = std::make_unique<SaveFolder>(config.dir, epoch); };
+  together(world, "checkpoint.folder", [&](SaveOutcome&) {
     if (!is_first) return;
-    make(outcome);
+    make();
     start.folder->own();
-    nonce = new_nonce();
-    leave_probe(config.dir, nonce.data());
+    leave_probe(config.dir, nonce);
   });
-  world.broadcast(std::as_writable_bytes(std::span(nonce)), 0, Deadline::after(kTimeout));
   const SaveOutcome all = together(world, "checkpoint.probe", [&](SaveOutcome& outcome) {
     if (!is_first) {
-      if (!sees_probe(config.dir, nonce.data(), Deadline::after(kToSeeProbe)))
+      if (!sees_probe(config.dir, nonce, Deadline::after(kToSeeProbe)))
         throw other_folder_error(config.dir, "rank 0's node", {{world.rank(), own_host()}});
-      make(outcome);
+      make();
     }
     try_folder(config.dir, world.rank());
     outcome.bytes = bytes_saved_by(trainer.states());
@@ -86,7 +81,7 @@ SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& w
   start.rate = all.rate;
   together(world, "checkpoint.room", [&](SaveOutcome&) {
     if (!is_first) return;
-    remove_probe(config.dir, nonce.data());
+    remove_probe(config.dir, nonce);
     check_room(config.dir, start.folder->free_bytes(), start.bytes);
     start.set_aside = start.folder->set_aside_after(trainer.finished_steps());
   });

@@ -88,6 +88,7 @@ TEST_CASE("auto: the newest complete one, and training begins anew without any")
   CHECK(found.origin == Origin{"/from", "weights"});
   CHECK(found.lines.empty());
   CHECK(!first({"never", "all", place.path()}).checkpoint);
+  CHECK(has(refusal({"auto", "all", place.file("latest")}).what(), "latest is no folder"));
 }
 
 TEST_CASE("what does not verify is skipped with a line why, and the next older one is taken") {

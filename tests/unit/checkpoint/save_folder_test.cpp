@@ -190,6 +190,7 @@ TEST_CASE("what earlier runs left half-done goes, and nothing else") {
     fs::create_directory(place.file("step-00000040.set-aside"));
     fs::create_directory(place.file("step-00000041.mine"));
     write_text(place.file("latest"), "step-00000020\n");
+    write_text(place.file(".probe-4711"), "4711");
   }
   SaveFolder folder(place.path(), 2);
   folder.own(0ms);
