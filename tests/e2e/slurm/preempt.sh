@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pre-emption and the end of the time, on a real Slurm: a job that saves its state when it is told to (engine checkpoints do
-# not exist yet, so a program with a state file of its own stands in) goes on after each requeue without losing a step.
+# Pre-emption and the end of the time, on a real Slurm, of a program of one's own: it saves its state when it is told to, and
+# goes on after each requeue without losing a step. preempt_training.sh is the same with a train.toml.
 set -u
 source "$(dirname "$0")/cluster.sh"
 CPUS=1 start_cluster
