@@ -31,4 +31,35 @@ train_in() {
 for kind in $substrates; do eval "case_$kind() { train_in $kind; }"; done
 case_ipv6() { train_in statefulset --families 6; }
 case_restricted() { train_in indexed --restricted --uid 1000; }
-cases_run 4 $substrates ipv6 restricted
+
+# TERM to one pod (an eviction): saved at the end of a step, all pods end with 143 and name the checkpoint; the pods that
+# replace them resume there, and what they come to is what a run without any end would have.
+evicted_pods() { # VERB: create, replace
+  local i
+  for ((i = count - 1; i >= 0; i--)); do
+    [ "$1" != replace ] || { podctl replace "$job.$i"; continue; }
+    agent indexed "$i" "$count" --env DSLAUNCH_CUDA_PLUGIN=none --env DSLAUNCH_TEST_WIRE=rate=2000M,latency=30ms \
+      --mount /data="$dir/data" --mount /runs="$dir/run.$job" -- \
+      /data/configs/tiny.toml log.dir=/runs/run checkpoint.dir=/runs/ck
+  done
+}
+case_evicted() {
+  local i
+  mkdir -m 777 "$dir/run.$job"
+  evicted_pods create
+  until_line 60 "$job.0" '\[0\] step +3/20'
+  podctl term "$job.$((count - 1))"
+  for ((i = 0; i < count; i++)); do
+    want_code "$job.$i" 143
+    want_report "$job.$i" '"exit_code":143,.*"step":[0-9]+,"checkpoint":"/runs/ck/step-000000[01][0-9]"'
+  done
+  saved=$(< "$dir/run.$job/ck/latest")
+  want "$job.0" "checkpoint: step [0-9]+ saved in /runs/ck/$saved"
+  evicted_pods replace
+  for ((i = 0; i < count; i++)); do want_code "$job.$i" 0 100; done
+  want "$job.0" "checkpoint: step [0-9]+ resumed from /runs/ck/$saved"
+  want_report "$job.0" '"checkpoint":"/runs/ck/step-00000020"'
+  [ "$(facts "$dir/run.$job/run" | grep weights_hash)" = "$(facts "$dir/one_machine" | grep weights_hash)" ] ||
+    fail "other weights than without an eviction"
+}
+cases_run 4 $substrates ipv6 restricted evicted

@@ -122,3 +122,37 @@ TEST_CASE("an earlier failure that allows a restart is what the verdict says abo
   const auto actions = job.on(OutputWritten{}, kT0);
   CHECK(std::get<Conclude>(actions.back()).verdict.restarts[0].why == "rank 1 on n0: exited 7");
 }
+
+TEST_CASE("pre-empted: ranks that save have until the end of the grace, and 143 is the verdict") {
+  JobState job = started_job(2, 2, {.grace = 25s});
+  CHECK(text_of(job.on(SignalReceived{SIGTERM}, kT0)) == "stop 25000");
+  job.on(exited(0, 143), kT0 + 3s);
+  const std::string waited = text_of(job.on(Tick{}, kT0 + 20s));
+  CHECK(waited.find("kill") == std::string::npos);
+  for (const int rank : {1, 2, 3}) job.on(exited(rank, 143), kT0 + 24s);
+  for (const int agent : {0, 1}) job.on(AgentDone{agent}, kT0 + 24s);
+  CHECK(job.finished());
+  CHECK(exit_code(job.cause()) == 143);
+}
+
+TEST_CASE("pre-empted ranks alone: the first to leave ends the job, and nobody is killed early") {
+  JobState job = started_job(1, 3, {.grace = 25s});
+  CHECK(text_of(job.on(exited(1, 143), kT0)) == "stop 25000");  // the others are told once
+  CHECK(text_of(job.on(Tick{}, kT0 + 24s)).find("kill") == std::string::npos);
+  job.on(exited(0, 143), kT0 + 24s);
+  job.on(exited(2, 143), kT0 + 24s);
+  CHECK(goodbye(job, {0}, kT0 + 24s) ==
+        "close 0, say rank 1 on n0: exited 143 (first failure); 2 ranks stopped after it, "
+        "finish 143");
+}
+
+TEST_CASE("a rank that dies after TERM is named, and the verdict stays that of the signal") {
+  JobState job = started_job(1, 3);
+  job.on(SignalReceived{SIGTERM}, kT0);
+  job.on(signaled(1, SIGKILL), kT0 + 1s);
+  job.on(exited(0, 143), kT0 + 1s);
+  job.on(exited(2, 143), kT0 + 1s);
+  CHECK(goodbye(job, {0}, kT0 + 1s) ==
+        "close 0, say the other ranks: [0,2] exited 143; [1] killed by SIGKILL, say got SIGTERM; "
+        "3 ranks stopped, 1 by KILL, finish 143");
+}
