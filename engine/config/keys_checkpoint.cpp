@@ -19,7 +19,7 @@ const Key kCheckpointKeys[] = {
     {"checkpoint.at_end", K::flag, false, 0, 0, "", "", "true",
      "A checkpoint after the last step.", DS_FIELD(checkpoint.at_end)},
     {"checkpoint.on_signal", K::flag, false, 0, 0, "", "", "true",
-     "A checkpoint at the end of the step when a rank gets SIGTERM or SIGINT (and the job stops), or SIGUSR1 (and it goes on).", DS_FIELD(checkpoint.on_signal)},
+     "A checkpoint at the end of the step in which SIGTERM or SIGINT stops the job. SIGUSR1 always asks for one, and the job goes on.", DS_FIELD(checkpoint.on_signal)},
     {"checkpoint.keep", K::integer, false, 0, kAny, "", "", "3",
      "Newest checkpoints to keep; 0 = all.", DS_FIELD(checkpoint.keep)},
     {"checkpoint.major_every", K::integer, false, 0, kAny, "", "", "0",
