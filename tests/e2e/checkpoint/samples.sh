@@ -7,18 +7,19 @@ RANDOM=$seed
 echo "samples.sh $seed"
 
 steps=60
-keys=(determinism.virtual_ranks=4 batch.accum=2 log.samples=true schedule.total=$steps train.steps=$steps
+keys=(determinism.virtual_ranks=4 batch.accum=4 log.samples=true schedule.total=$steps train.steps=$steps
   model.dropout=0.1)
 saves=("checkpoint.dir=$work/saves" checkpoint.every=7)
 run_job 1 whole "${keys[@]}"
 
-has_step() { grep -q '^step ' "$work/run.0.out"; }
-# part WORLD SIGNAL KEYS...: one rank gets the signal some time after the first step; all have ended when it returns
+# After the first step ranks measure the machine, so that the second is the first one among others.
+has_steps() { [ "$(grep -s '^step ' "$work/run.0.out" | wc -l)" -ge 2 ]; }
+# part WORLD SIGNAL KEYS...: one rank gets the signal some time after the second step; all have ended when it returns
 part() {
   local world=$1 signal=$2 rank code
   start_job "$world" run "${keys[@]}" "${saves[@]}" "${@:3}"
-  wait_for 60 has_step || { fail "no step: $(tail -n 3 "$work"/run.*.out)"; return; }
-  sleep "0.$(printf '%03d' $((RANDOM % 250)))"
+  wait_for 60 has_steps || { fail "no step: $(tail -n 3 "$work"/run.*.out)"; return; }
+  sleep "0.$(printf '%03d' $((RANDOM % 150)))"
   if [ "$signal" = KILL ]; then
     kill -KILL "${pids[@]}" 2>/dev/null
   else
