@@ -80,12 +80,10 @@ Manifest SaveFolder::commit(const Manifest& head) const {
   finish_folder(folder, manifest);
 
   const bool replaces = is_there(final_path);
-  if (replaces) {
-    // own() and find_checkpoint know this name, in case that nothing more happens.
-    rename_in_place(final_path, replaced);
-    sync_names(dir_);
-  }
+  // own() and find_checkpoint know this name, in case that nothing more happens.
+  if (replaces) rename_in_place(final_path, replaced);
   try {
+    if (replaces) sync_names(dir_);
     rename_in_place(folder, final_path);
   } catch (const Error&) {
     if (replaces) ::rename(replaced.c_str(), final_path.c_str());

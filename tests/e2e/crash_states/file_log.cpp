@@ -31,11 +31,6 @@ bool covers(const FileOp& sync, const FileOp& op) {
   return false;
 }
 
-bool is_ignored(const FileOp& sync, Ignored ignored) {
-  if (ignored == Ignored::none) return false;
-  return sync.is_folder == (ignored == Ignored::folder_syncs);
-}
-
 bool chance(Random& random, double share) {
   return std::uniform_real_distribution<double>(0, 1)(random) < share;
 }
@@ -126,11 +121,11 @@ std::string folder_text(const std::string& folder) {
 }
 
 Disk crash_state(const FileLog& log, std::size_t count, double share, Random& random,
-                 Ignored ignored) {
+                 const Ignored& ignored) {
   std::vector<bool> is_safe(count, false);
   for (std::size_t i = 0; i < count; ++i) {
     const FileOp& sync = log.ops[i];
-    if (sync.kind != Kind::sync || is_ignored(sync, ignored)) continue;
+    if (sync.kind != Kind::sync || (ignored && ignored(i, sync))) continue;
     for (std::size_t before = 0; before < i; ++before) {
       if (covers(sync, log.ops[before])) is_safe[before] = true;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -63,14 +64,15 @@ class Disk {
 
 using Random = std::mt19937_64;
 
-/// Which syncs a machine is supposed to have ignored, to see that they were needed.
-enum class Ignored { none, file_syncs, folder_syncs };
+/// Whether the machine is supposed to have ignored this sync, by its place in the log: to see that
+/// it was needed.
+using Ignored = std::function<bool(std::size_t place, const FileOp& sync)>;
 
 /// What the first `count` operations may leave: those that a later sync covers, and of the others
 /// any subset, with writes in part. Rename is one operation. `share`: of the others that are done;
 /// 0 and 1: none and all of them, whole.
 Disk crash_state(const FileLog& log, std::size_t count, double share, Random& random,
-                 Ignored ignored = Ignored::none);
+                 const Ignored& ignored = {});
 
 /// What is in a real folder, as Disk::text tells it.
 std::string folder_text(const std::string& folder);
