@@ -18,6 +18,7 @@ class CheckpointSource final : public StateSource {
   [[nodiscard]] bool has(std::string_view state) const override {
     return state == kMaster || what_ == LoadWhat::all;
   }
+  [[nodiscard]] bool is_shared() const override { return true; }
   void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
             std::span<float> into) override {
     reader_.read(tensor.name, state, first, into);

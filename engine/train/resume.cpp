@@ -136,6 +136,7 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
     }
   }
   if (checkpoint() == nullptr) return;
+  trainer.share(what() == LoadWhat::all);
   const Manifest& manifest = checkpoint()->manifest();
   if (what() == LoadWhat::all) {
     trainer.resume(manifest.state);

@@ -5,14 +5,15 @@
 #include <array>
 
 #include "engine/program/pack.h"
+#include "engine/program/slices.h"
 
 namespace ds {
 namespace {
 
-SavedRange even_cut(const ParamGroup& group, const ShardSpec& spec) {
+SavedRange even_cut(const ParamGroup& group, int rank, int world_size) {
   const std::int64_t leaves = group.elements / kLeaf;
-  const auto cut = [&](std::int64_t rank) { return leaves * rank / spec.world_size * kLeaf; };
-  return {cut(spec.rank), cut(spec.rank + 1)};
+  const auto cut = [&](std::int64_t r) { return leaves * r / world_size * kLeaf; };
+  return {cut(rank), cut(rank + 1)};
 }
 
 /// The upper halves of a master in two, for the tile that `saved` is of.
@@ -28,8 +29,19 @@ std::vector<SavedRange> saved_ranges(const Program& step, const ShardSpec& spec)
   std::vector<SavedRange> ranges;
   for (const ParamGroup& group : step.groups) {
     ranges.push_back(spec.stage == 0
-                         ? even_cut(group, spec)
+                         ? even_cut(group, spec.rank, spec.world_size)
                          : SavedRange{group.state_first, group.state_first + group.state_elements});
+  }
+  return ranges;
+}
+
+std::vector<SavedRange> rank_ranges(const ParamGroup& group, const ShardSpec& spec) {
+  const std::vector<std::int64_t> cuts = cuts_of(group, spec);
+  std::vector<SavedRange> ranges;
+  for (int rank = 0; rank < spec.world_size; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    ranges.push_back(spec.stage == 0 ? even_cut(group, rank, spec.world_size)
+                                     : SavedRange{cuts[r], cuts[r + 1]});
   }
   return ranges;
 }

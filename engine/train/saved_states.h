@@ -20,6 +20,9 @@ struct SavedRange {
 /// ranks' ranges cover every group once.
 std::vector<SavedRange> saved_ranges(const Program& step, const ShardSpec& spec);
 
+/// The same of one group, by rank.
+std::vector<SavedRange> rank_ranges(const ParamGroup& group, const ShardSpec& spec);
+
 /// A part of one state that lies in one piece.
 struct SavedTile {
   int group = 0;

@@ -16,6 +16,9 @@ class StateSource {
   virtual ~StateSource() = default;
   /// Whether `state` (kMaster, kMoment1, kMoment2) is to be read; if not, it starts as zeros.
   [[nodiscard]] virtual bool has(std::string_view state) const = 0;
+  /// Whether of what all ranks have each reads only its part (rank_ranges()) and share_states()
+  /// follows; if not, every rank reads all that it has.
+  [[nodiscard]] virtual bool is_shared() const { return false; }
   /// Elements [first, first + into.size()) of a tensor, in the row-major order of its shape.
   /// Errors: Error{config} naming what cannot be read.
   virtual void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,

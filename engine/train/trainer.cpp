@@ -15,6 +15,7 @@
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
 #include "engine/train/imported_weights.h"
+#include "engine/train/share_states.h"
 #include "engine/train/snapshot.h"
 #include "engine/train/state_files.h"
 #include "engine/train/state_slots.h"
@@ -79,6 +80,10 @@ void Trainer::load(StateSource& source) {
   DS_ASSERT(step_ == 0 && !is_odd_ && !update_is_due_, "states are filled before the first step");
   fill_states(programs_.step, programs_.spec, *step_executor_, memory_->files(), source,
               host_kernels_of(backend_), memory_->stream());
+}
+
+void Trainer::share(bool with_moments) {
+  share_states(programs_.step, programs_.spec, *step_executor_, world_, with_moments);
 }
 
 void Trainer::resume(const TrainingState& state) {

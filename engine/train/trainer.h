@@ -68,6 +68,8 @@ class Trainer {
   /// Weights and states of this rank. Several times, if the first source turns out broken: before
   /// the first step. Errors: those of the source.
   void load(StateSource& source);
+  /// After a load by all ranks from sources that are shared. Collective.
+  void share(bool with_moments);
   /// Goes on after `state.step` steps.
   void resume(const TrainingState& state);
 

@@ -11,6 +11,7 @@
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
 #include "engine/tensor/split_master.h"
+#include "engine/train/saved_states.h"
 
 namespace ds {
 namespace {
@@ -83,8 +84,14 @@ class FirstValues {
   void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
                    std::int64_t first) {
     const Tensor values = executor_.tensor(id);
-    for (std::int64_t at = 0; at < values.elements(); at += kChunk) {
-      const std::int64_t count = std::min(kChunk, values.elements() - at);
+    SavedRange part{0, values.elements()};
+    if (source_.is_shared()) {
+      const SavedRange own = rank_ranges(group, spec_)[static_cast<std::size_t>(spec_.rank)];
+      part = {std::max<std::int64_t>(own.first - first, 0),
+              std::min(own.last - first, values.elements())};
+    }
+    for (std::int64_t at = part.first; at < part.last; at += kChunk) {
+      const std::int64_t count = std::min(kChunk, part.last - at);
       const Tensor chunk{
           static_cast<std::byte*>(values.data) + at * size_of(values.dtype), values.dtype, {count}};
       const auto size = static_cast<std::size_t>(count);
