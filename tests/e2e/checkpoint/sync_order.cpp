@@ -22,12 +22,15 @@ class Order {
     if (note.call == "sync") {
       unsynced_.erase(path);
       if (path == uncertain_) uncertain_.clear();
+      std::erase_if(leaving_, [&](const std::string& each) { return parent_of(each) == path; });
     }
     if (note.call == "rename" && step_of(name_of(path))) {
       renamed(path);
     } else if (note.call == "rename" || note.call == "unlink") {
       taken_away(path);
     }
+    if (note.call == "rename" && name_of(path).find(".removed-") != std::string::npos)
+      leaving_.insert(path);
     if (note.call == "open" || note.call == "unlink" || note.call == "rename")
       unsynced_.insert(parent_of(path));
   }
@@ -44,12 +47,15 @@ class Order {
   void taken_away(const std::string& path) {
     const bool is_checkpoint =
         path.find("/step-") != std::string::npos && path.find(".tmp-") == std::string::npos;
+    if (leaving_.contains(parent_of(path)))
+      violations_.push_back(fmt::format("{} goes before its folder's new name is synced", path));
     if (is_checkpoint && !uncertain_.empty())
       violations_.push_back(fmt::format("{} goes before the rename is synced", path));
   }
 
   std::set<std::string> unsynced_;  // files; folders whose names changed
   std::string uncertain_;           // the folder of a rename that a power cut may undo
+  std::set<std::string> leaving_;   // checkpoints whose last name a power cut may undo
   std::vector<std::string> violations_;
 };
 

@@ -10,7 +10,7 @@
 namespace ds::test {
 
 /// What was renamed to a checkpoint before its files, or the names in its folder, were synced; and
-/// what was taken away before that rename was.
+/// what was taken away before that rename, or its own to another name, was.
 std::vector<std::string> order_violations(const std::vector<FileNote>& notes);
 
 }  // namespace ds::test
