@@ -24,6 +24,10 @@ class Order {
       if (path == uncertain_) uncertain_.clear();
       std::erase_if(leaving_, [&](const std::string& each) { return parent_of(each) == path; });
     }
+    if (note.call == "unlink")  // nothing of it has to reach the disk any more
+      std::erase_if(unsynced_, [&](const std::string& each) {
+        return each == path || each.starts_with(path + "/");
+      });
     if (note.call == "rename" && step_of(name_of(path))) {
       renamed(path);
     } else if (note.call == "rename" || note.call == "unlink") {
