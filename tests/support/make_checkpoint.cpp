@@ -1,5 +1,5 @@
 // make_checkpoint DIR STEP ARCH RANKS SEED [KEY=VALUE...]: a checkpoint whose elements follow from
-// a formula that tests/e2e/checkpoint_tools.py has too.
+// a formula that tests/e2e/checkpoint/tools.py has too.
 //
 // ARCH: gpt2, llama or llama-tied. Keys are train.toml's; piece=N: elements of a piece at most;
 // states=N: how many of master, moment1, moment2.
