@@ -92,7 +92,13 @@ std::string origin_path(const std::string& path) {
 }
 
 ResumeSearch::ResumeSearch(ResumeRequest request) : request_(std::move(request)) {
-  if (request_.resume == "never") return;
+  if (request_.resume == "never") {
+    if (request_.job.empty()) return;
+    origin_ = Origin{"new weights, job " + request_.job, "all"};
+    if (request_.is_restart && !request_.dir.empty())
+      places_ = places_of(checkpoints_in(request_.dir), "all", origin_);
+    return;
+  }
   const bool by_path = request_.resume != "auto";
   if (by_path) origin_ = Origin{origin_path(request_.resume), request_.load};
   if (!request_.dir.empty()) {
@@ -114,6 +120,16 @@ Error ResumeSearch::none_left() const {
           origin_ ? near_hint(request_.resume)
                   : "checkpoint.resume = \"never\" begins anew, and sets aside what is in "
                     "checkpoint.dir"};
+}
+
+std::string ResumeSearch::went_further(const std::string& folder) const {
+  if (request_.resume == "never")
+    return fmt::format("training goes on at {}: this job began anew before it was restarted",
+                       folder);
+  return fmt::format(
+      "training goes on at {}, not at {}: this run began there, and got further (with another "
+      "checkpoint.dir it begins there again)",
+      folder, request_.resume);
 }
 
 Resumed ResumeSearch::next(const std::string& why_not) {
@@ -138,14 +154,12 @@ Resumed ResumeSearch::next(const std::string& why_not) {
     found.load = place.load;
     if (!origin_) found.origin = found.checkpoint->manifest().origin;
     if (place.only_if) {
-      found.lines.push_back(
-          fmt::format("training goes on at {}, not at {}: this run began there, and got further "
-                      "(with another checkpoint.dir it begins there again)",
-                      place.folder, request_.resume));
+      found.lines.push_back(went_further(place.folder));
     }
     return found;
   }
   found.checkpoint = nullptr;
+  if (request_.resume == "never") return found;
   if (broken_ > 0 || origin_) throw none_left();
   return found;
 }

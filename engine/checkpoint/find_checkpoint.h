@@ -16,6 +16,8 @@ struct ResumeRequest {
   std::string resume = "auto";  // "auto", "never" or a path
   std::string load = "all";     // of a path: "all" or "weights"
   std::string dir{};            // checkpoint.dir; empty: none
+  std::string job{};            // its id, the same when a failed job is started again; empty: none
+  bool is_restart = false;
 };
 
 /// One folder that may be gone on at; it has not been opened.
@@ -36,7 +38,8 @@ struct Resumed {
 /// The newest complete one by step wins; DIR/latest is not asked. A path is a checkpoint's folder,
 /// its manifest.json, a folder of checkpoints, or that folder's `latest`. A run that began from a
 /// path and is started again with that path goes on at the newest of its own checkpoints in `dir`
-/// (those whose manifest has this path as its origin), and only without any at the path.
+/// (those whose manifest has this path as its origin), and only without any at the path. So does a
+/// job that began with "never", when it is started again: its origin is the job.
 class ResumeSearch {
  public:
   /// Errors: Error{config}: `dir` is no folder, or cannot be read.
@@ -53,9 +56,10 @@ class ResumeSearch {
 
  private:
   [[nodiscard]] Error none_left() const;
+  [[nodiscard]] std::string went_further(const std::string& folder) const;
 
   ResumeRequest request_;
-  std::optional<Origin> origin_;  // of a path
+  std::optional<Origin> origin_;  // of a path, or of "never" by a job with an id
   std::vector<ResumePlace> places_;
   bool path_has_some_ = false;
   int broken_ = 0;  // that cannot be read

@@ -54,7 +54,8 @@ struct JobStart {
 };
 /// Errors: Error{config}: of the config; the checkpoint to go on from cannot be used.
 JobStart start_of(const JobRequest& given) {
-  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint)};
+  JobStart start{given,
+                 Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous)};
   for (std::string& override : start.resume.kept(load_request(given)))
     start.request.overrides.push_back(std::move(override));
   return start;

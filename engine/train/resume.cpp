@@ -61,10 +61,12 @@ std::vector<std::string> arithmetic_differences(const std::string& saved, const 
   return lines;
 }
 
-Resume::Resume(const CheckpointConfig& config)
+Resume::Resume(const CheckpointConfig& config, const Rendezvous& job)
     : search_({.resume = config.resume,
                .load = config.load == LoadWhat::all ? "all" : "weights",
-               .dir = config.dir}),
+               .dir = config.dir,
+               .job = job.job_id,
+               .is_restart = job.epoch > 0}),
       found_(search_.next()) {}
 
 LoadWhat Resume::what() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/find_checkpoint.h"
+#include "engine/comm/rendezvous.h"
 #include "engine/config/load.h"
 #include "engine/train/trainer.h"
 
@@ -17,7 +18,7 @@ namespace ds {
 class Resume {
  public:
   /// Reads the folder. Errors: Error{config}, as ResumeSearch.
-  explicit Resume(const CheckpointConfig& config);
+  Resume(const CheckpointConfig& config, const Rendezvous& job);
 
   /// What the job goes on from; null: it begins anew.
   [[nodiscard]] const Checkpoint* checkpoint() const { return found_.checkpoint.get(); }

@@ -105,6 +105,16 @@ refused words "wte.weight is [256, 64] in the checkpoint and [512, 64] in the mo
 launch 1 lion "checkpoint.dir=$work/lions" optimizer.type=lion train.steps=1
 refused adam "wte.weight has no moment2 in the checkpoint" lions
 
+# never, and a restart of the failed job: it goes on at what it has saved itself.
+rm -rf "$work/saves13"/step-*.set-aside
+timeout -s KILL 120 "$DS_BIN/dslaunch" -n 2 --max-restarts 1 "$work/train.toml" "log.dir=$work/restarted" "${common[@]}" \
+  "checkpoint.dir=$work/saves13" checkpoint.resume=never checkpoint.every=2 checkpoint.async=false train.steps=9 \
+  precision.on_nonfinite=abort debug.non_finite=7,8 >"$work/restarted.out" 2>&1 </dev/null && fail "restarted: exit 0"
+[ "$(grep -c "resumed from" "$work/restarted.out")" = 1 ] || fail "restarted: $(cat "$work/restarted.out")"
+says restarted "checkpoint: step 6 resumed from $work/saves13/step-00000006"
+[ -d "$work/saves13/step-00000020.set-aside" ] && [ ! -e "$work/saves13/step-00000006.set-aside" ] ||
+  fail "restarted: $(ls "$work/saves13")"
+
 [ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
 [ $failures = 0 ] && echo "resuming: equal weights"
 exit $((failures > 0))

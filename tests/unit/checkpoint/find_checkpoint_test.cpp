@@ -129,6 +129,27 @@ TEST_CASE("what does not verify is skipped with a line why, and the next older o
   }
 }
 
+TEST_CASE("never: a job that is started again goes on at what it has saved, no other does") {
+  const Folder place;
+  save_steps(place.path(), {80});
+  ResumeRequest request{.resume = "never", .dir = place.path(), .job = "a1"};
+  const Resumed begun = first(request);
+  CHECK(!begun.checkpoint);
+  CHECK(begun.lines.empty());
+  request.is_restart = true;
+  CHECK(!first(request).checkpoint);
+  save_steps(place.path(), {20, 40}, begun.origin);
+  const Resumed found = first(request);
+  CHECK(step_taken(found) == 40);
+  CHECK(found.origin == begun.origin);
+  CHECK(found.lines.size() == 1);
+  for (const char* other : {"a2", ""})
+    CHECK(!first({.resume = "never", .dir = place.path(), .job = other, .is_restart = true})
+               .checkpoint);
+  request.is_restart = false;
+  CHECK(!first(request).checkpoint);
+}
+
 TEST_CASE("the one that was put aside while another took its name counts") {
   const Folder place;
   save_steps(place.path(), {20, 40});
