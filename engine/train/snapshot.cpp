@@ -1,6 +1,8 @@
 // Host memory in blocks that threads take one after the other; the device's by its own copies.
 #include "engine/train/snapshot.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,6 +21,25 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kTouched = std::size_t{64} << 20;
 
+/// One of the process's CPUs each, but for the one that the caller is on, if `threads` fill them: a
+/// new thread may else begin behind its parent, on the same one. A refusal costs speed only.
+void spread_out(std::vector<std::jthread>& others, std::size_t threads) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  if (static_cast<std::size_t>(CPU_COUNT(&all)) != threads) return;
+  const int own = sched_getcpu();
+  int cpu = 0;
+  for (std::jthread& thread : others) {
+    while (cpu < CPU_SETSIZE && (cpu == own || !CPU_ISSET(static_cast<unsigned>(cpu), &all))) ++cpu;
+    if (cpu == CPU_SETSIZE) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(cpu++), &one);
+    pthread_setaffinity_np(thread.native_handle(), sizeof(one), &one);
+  }
+}
+
 /// Calls body(i) for every i below `count`, by threads that take one after the other.
 template <class Body>
 void share_out(std::size_t count, int threads, const Body& body) {
@@ -33,6 +54,7 @@ void share_out(std::size_t count, int threads, const Body& body) {
   } catch (const std::system_error&) {
     // A limit of threads: fewer do it too.
   }
+  spread_out(others, others.size() + 1);
   work();
 }
 

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # What checkpoints cost: for how long training stands while a save is copied, against the rate at which this machine copies
 # memory; steps beside the writer; writing and reading against the disk. Ratios from one run. Asserts nothing.
-#   tests/bench/checkpoint_stall.sh [BUILD_BIN] [SAVES] [CASES...]     default: build/release/bin 5, all cases
-# Cases: SHAPE-RANKS or SHAPE-RANKS-cpu (states in host memory), as 124M-2. CHECKPOINT_DIR: the folder. Needs: DS_TESTS.
-#   stall   longest of the ranks, from the end of a step to the next one's begin, over the bytes of the snapshot at the rate at
-#           which as many processes with as many threads copy as many bytes (copy_rate, before and after the job). Target: 1.2.
-#   beside  steps while a save is written over steps without; also those of a job that waits for the disk (async = false)
-#   write   bytes from the begin of a save to its commit over what dd writes and syncs there; read: a resumed job's first step
+#   tests/bench/checkpoint_stall.sh [BUILD_BIN] [ROUNDS] [CASES...]     default: build/release/bin 5, all cases
+# Cases: SHAPE-RANKS or SHAPE-RANKS-cpu (states in host memory), as 124M-2. CHECKPOINT_DIR: the folder; PARTS: of stall, steps,
+# disk. Needs: DS_TESTS.
+#   stall   for how long training stands for the snapshot, on the rank where it stands longest, over the bytes of the snapshot at
+#           the rate at which as many processes with as many threads copy as many bytes (copy_rate, right after the job).
+#           Target: 1.2. Saves come one after the other, over six steps for each round.
+#   steps   those beside the writer over those of a job that saves nothing
+#   disk    in each round, in turn: dd writes and syncs, a save that training waits for; dd reads, a job resumes, neither out of
+#           the page cache. Rates over dd's of the same round.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
-saves=${2:-5}
+rounds=${2:-5}
 shift $(($# < 2 ? $# : 2))
 [ $# -gt 0 ] || set -- 10.8M-1 10.8M-2 124M-1 124M-2 124M-1-cpu
-rounds=1 steps=1
+steps=$((6 * rounds))
+parts=${PARTS:-stall steps disk}
 . "$source/tests/bench/pairs.sh"
 tests=${DS_TESTS:-$source/build/release/tests}
 if [ -n "${CHECKPOINT_DIR:-}" ]; then
@@ -31,9 +35,9 @@ run_job() {
   rm -rf "$work/run"
   export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 10000))
   for ((rank = 0; rank < world; rank++)); do
-    RANK=$rank WORLD_SIZE=$world LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$world "$bin/dsrunner" "$work/train.toml" "$@" \
+    RANK=$rank WORLD_SIZE=$world LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$world "$bin/dsrunner" "$work/train.toml" \
       batch.accum=1 precision.dtype=bf16 optimizer.lr=3e-4 log.every=1 log.dir="$work/run" device.threads="$threads" \
-      checkpoint.dir="$folder/all" >"$work/out.$rank" 2>&1 </dev/null &
+      checkpoint.dir="$folder/all" "$@" >"$work/out.$rank" 2>&1 </dev/null &
     pids+=($!)
   done
   for rank in "${pids[@]}"; do wait "$rank" || failed=1; done
@@ -43,7 +47,7 @@ run_job() {
 copy_rates() {
   local rank pids=()
   for ((rank = 0; rank < $1; rank++)); do
-    "$tests/copy_rate" "$2" "$threads" 7 >>"$work/copies" &
+    "$tests/copy_rate" "$2" "$threads" 9 >>"$work/copies" &
     pids+=($!)
   done
   wait "${pids[@]}"
@@ -70,48 +74,68 @@ drop_cache() {
 }
 # field NAME: of every save in metrics.jsonl
 field() { sed -n "/checkpoint_bytes/s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$work/run/metrics.jsonl"; }
-# step_times: "beside SECONDS" or "alone SECONDS" of every step but the first two; stalls are left out
-step_times() {
+# step_time: the median of all steps but the first three; stalls are left out
+step_time() {
   awk -F'[:,}]' '
     { delete f; for (i = 1; i < NF; i += 2) { k = $i; gsub(/[{"]/, "", k); f[k] = $(i + 1) } }
-    /checkpoint_bytes/ { saved[++n] = f["step"]; told[n] = f["elapsed_s"]; stood[f["step"]] = f["stall_s"] + f["flush_s"]; next }
+    /checkpoint_bytes/ { stood[f["step"]] = f["stall_s"] + f["flush_s"]; next }
     "loss" in f { end[f["step"]] = f["elapsed_s"]; last = f["step"] }
-    END { for (s = 3; s <= last; s++) { where = "alone"
-        for (i = 1; i <= n; i++) if (s > saved[i] && end[s - 1] < told[i]) where = "beside"
-        print where, end[s] - end[s - 1] - stood[s - 1] } }' "$work/run/metrics.jsonl"
+    END { for (s = 4; s <= last; s++) print end[s] - end[s - 1] - stood[s - 1] }' "$work/run/metrics.jsonl" | median
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", a / b }'; }
 
-echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $cores cores, $saves saves a case, $(findmnt -no FSTYPE -T "$work")"
+echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $cores cores, $rounds rounds, $(findmnt -no FSTYPE -T "$work")"
+mkdir -p "$folder"
+# stall WORLD KEYS...
+stall() {
+  local world=$1 bytes rate
+  rm -rf "$folder/all" "$work/copies"
+  run_job "$@" train.steps=$steps checkpoint.every=1 checkpoint.keep=1 checkpoint.at_end=false
+  bytes=$(($(field checkpoint_bytes | head -1) / world))
+  # Training waits for the last one.
+  field stall_s | head -n -1 >"$work/stalls"
+  copy_rates "$world" "$bytes"
+  rate=$(median "$work/copies")
+  awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' "$work/stalls" >"$work/ratios"
+  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves)"
+}
+# beside WORLD KEYS...: after stall
+beside() {
+  local with
+  with=$(step_time)
+  run_job "$@" train.steps=9 checkpoint.dir=
+  echo "$case: steps $(step_time) s, beside the writer $with s: $(ratio "$with" "$(step_time)")"
+}
+# disk WORLD KEYS...
+disk() {
+  local round bytes rate
+  : >"$work/writes"
+  : >"$work/reads"
+  for ((round = 0; round < rounds; round++)); do
+    rm -rf "$folder/all"
+    run_job "$@" train.steps=1 checkpoint.async=false
+    bytes=$(field checkpoint_bytes)
+    rate=$(disk_rate write "$bytes")
+    awk -v s="$(field written_s)" -v b="$bytes" -v r="$rate" '{ print b / s / r, b / s / 1e9, r / 1e9 }' <<<"" >>"$work/writes"
+    drop_cache "$folder"/all/step-*/*.chunk
+    run_job "$@" train.steps=1
+    rate=$(disk_rate read "$bytes")
+    awk -v s="$(sed -n 's/^resume .* read in \([0-9.e-]*\) s.*/\1/p' "$work/out.0")" -v b="$bytes" -v r="$rate" \
+      '{ print b / s / r, b / s / 1e9, r / 1e9 }' <<<"" >>"$work/reads"
+  done
+  for what in writes reads; do
+    echo "$case: $what $(cut -d ' ' -f 2 "$work/$what" | median) GB/s, dd $(cut -d ' ' -f 3 "$work/$what" | median) GB/s: $(cut -d ' ' -f 1 "$work/$what" | spread)"
+  done
+}
 for case; do
   IFS=- read -r shape world where <<<"$case"
   threads=$((cores / world > 0 ? cores / world : 1))
   keys=$(shape_keys "$shape")
   [ "${where:-}" = cpu ] && keys="$keys offload.optimizer.device=cpu"
-  every=6
-  [ "$shape" = 124M ] || every=25
-  rm -rf "$folder/all" "$work/copies"
-  mkdir -p "$folder"
   # shellcheck disable=SC2086
-  run_job 1 $keys train.steps=1 checkpoint.dir="$folder/size"
+  case " $parts " in *" stall "* | *" steps "*) stall "$world" $keys ;; esac
   # shellcheck disable=SC2086
-  bytes=$(du -b --apparent-size -s "$folder/all" | cut -f 1)
-  rm -rf "$folder/all"
-  copy_rates "$world" $((bytes / world))
+  case " $parts " in *" steps "*) beside "$world" $keys ;; esac
   # shellcheck disable=SC2086
-  run_job "$world" $keys train.steps=$((every * saves + every - 1)) checkpoint.every=$every checkpoint.keep=1 checkpoint.at_end=false
-  copy_rates "$world" $((bytes / world))
-  bytes=$(field checkpoint_bytes | head -1)
-  rate=$(median "$work/copies")
-  field stall_s | awk -v rate="$rate" -v bytes=$((bytes / world)) '{ print $1 * rate / bytes }' >"$work/ratios"
-  echo "$case: snapshot of $((bytes / world >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s a rank: stall $(median <(field stall_s)) s"
-  echo "$case: stall over bytes at the copy rate: $(spread <"$work/ratios")"
-  step_times >"$work/steps"
-  alone=$(sed -n 's/alone //p' "$work/steps" | median) beside=$(sed -n 's/beside //p' "$work/steps" | median)
-  echo "$case: steps $alone s, beside the writer $beside s: $(ratio "${beside:-0}" "$alone")"
-  : >"$work/disk"
-  for _ in 1 2 3; do disk_rate write "$bytes" >>"$work/disk"; done
-  disk=$(median "$work/disk")
-  field written_s | awk -v disk="$disk" -v bytes="$bytes" '{ print bytes / $1 / disk }' >"$work/ratios"
-  echo "$case: written at $(ratio "$(awk -v b="$bytes" '{ print b / $1 }' <(field written_s) | median)" 1e9) GB/s, dd at $(ratio "$disk" 1e9) GB/s: $(spread <"$work/ratios")"
+  case " $parts " in *" disk "*) disk "$world" $keys ;; esac
 done
