@@ -78,7 +78,7 @@ if [ $code = 125 ]; then
   note "a disk that becomes full: no mount namespaces"
 else
   [ $code = 1 ] || fail "a disk that becomes full: exit code $code: $(cat "$work/out")"
-  grep -q "checkpoint: step 4 failed.*the disk is full" "$work/out" || fail "no word of the full disk: $(cat "$work/out")"
+  grep -q "checkpoint: step 4 failed: checkpoint.dir $disk: a checkpoint takes .*, .* are free" "$work/out" || fail "no word of the full disk: $(cat "$work/out")"
   grep -q "^step 4/4 " "$work/out" || fail "training did not go on: $(cat "$work/out")"
   [ "$(tail -n 3 "$work/out" | tr '\n' ' ')" = "latest step-00000002 step-00000002 " ] || fail "left: $(tail -n 5 "$work/out")"
 fi
