@@ -31,6 +31,8 @@ constexpr std::string_view kHelp =
 
   --check     check configuration, data and memory; print nothing when all is well;
               --check=config: only the configuration, for a job that runs elsewhere
+  --resume auto|never|PATH, --load all|weights
+              short for the keys checkpoint.resume and checkpoint.load
   --devices   print what this machine trains on: processor, CUDA driver, GPUs, NVIDIA's libraries
               and where they were found
   --version   print the version
@@ -82,6 +84,28 @@ struct Arguments {
   std::vector<std::string> overrides;
 };
 
+/// `--resume X`, `--resume=X`, and --load alike, are keys of [checkpoint]. Takes one at `index`.
+bool take_checkpoint_option(int argc, char** argv, int& index,
+                            std::vector<std::string>& overrides) {
+  const std::string_view word = argv[index];
+  for (const std::string_view name : {"resume", "load"}) {
+    const std::string option = fmt::format("--{}", name);
+    if (word != option && !word.starts_with(option + "=")) continue;
+    if (word == option && index + 1 == argc)
+      throw ds::Error(ds::ErrorKind::usage, option + " needs a value", "as in --resume auto");
+    const std::string_view value =
+        word == option ? std::string_view(argv[++index]) : word.substr(option.size() + 1);
+    std::string quoted;
+    for (const char letter : value) {
+      if (letter == '"' || letter == '\\') quoted += '\\';
+      quoted += letter;
+    }
+    overrides.push_back(fmt::format("checkpoint.{}=\"{}\"", name, quoted));
+    return true;
+  }
+  return false;
+}
+
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
   for (int index = 1; index < argc; ++index) {
@@ -96,6 +120,8 @@ Arguments parse(int argc, char** argv) {
       arguments.devices = true;
     } else if (word == "--version") {
       arguments.version = true;
+    } else if (take_checkpoint_option(argc, argv, index, arguments.overrides)) {
+      continue;
     } else if (word.starts_with("-")) {
       throw ds::Error(ds::ErrorKind::usage, fmt::format("unknown option '{}'", word),
                       "dsrunner --help lists them");

@@ -41,7 +41,10 @@ OptionTable options_of(const Command& command) {
 }
 
 std::string quoted_help(const OptionShape& shape) {
-  const std::string_view text = shape.help.substr(0, shape.help.find('\n'));
+  return quoted_text(shape.help.substr(0, shape.help.find('\n')));
+}
+
+std::string quoted_text(std::string_view text) {
   std::string safe;
   for (const char c : text)
     if (c == '\'') {

@@ -55,7 +55,7 @@ std::string fish_script(std::span<const Command> commands) {
     names += " " + std::string(command.name);
     const std::string inside = fmt::format("__dslaunch_is {}", command.name);
     text += fmt::format("complete -c dslaunch -n __dslaunch_first -f -a {} -d '{}'\n", command.name,
-                        command.summary);
+                        quoted_text(command.summary));
     const ValueKind words = word_kind(command, commands);
     if (words.kind != Kind::file)
       text += fmt::format("complete -c dslaunch -n '{}' -f{}\n", inside, fish_words(words));

@@ -54,7 +54,7 @@ std::string zsh_script(std::span<const Command> commands) {
   std::string described, cases;
   for (const Command& command : commands) {
     if (command.summary.empty()) continue;
-    described += fmt::format(" '{}:{}'", command.name, command.summary);
+    described += fmt::format(" '{}:{}'", command.name, quoted_text(command.summary));
     const std::string words = zsh_action(word_kind(command, commands));
     cases += fmt::format("    {})\n      _arguments{}{} ;;\n", command.name,
                          zsh_specs(options_of(command)),

@@ -95,6 +95,8 @@ samples_once 2 $(step_of $last)
 run -n 1 train.toml --resume "ck/$last" --load weights checkpoint.dir=other train.steps=2 log.dir=run2 determinism.virtual_ranks=1
 expect 0 "--load weights"
 grep -q "^step 1/2 " out || die "--load weights does not begin at step 0"
+"$DS_BIN/dsrunner" --resume never train.toml --load=some >out 2>err
+[ $? = 65 ] && grep -q 'checkpoint.load' err || die "dsrunner --load=some"
 run -n 1 train.toml --load weights
 expect 65 "--load without a path"
 train train.toml checkpoint.dir= log.dir=run3

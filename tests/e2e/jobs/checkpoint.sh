@@ -54,9 +54,11 @@ wait_for told # the wish was kept
 ask 0 "^step [0-9]* saved in $work/ck/step-[0-9]* (1.4 GiB, stall 12 ms, written in 3.1 s)$" "$id"
 ask 0 "saved in" # the only job
 grep -v 'USR1 0' signals && die "another rank than 0 was signalled"
+told_before=$(grep -c 'asked for)' "dslaunch-$id.log")
 ask 0 "" "$id" --wait 0
+told_more() { [ "$(grep -c 'asked for)' "dslaunch-$id.log")" -gt "$told_before" ]; }
+wait_for told_more
 touch full
-wait_for grep -q 'disk full' "dslaunch-$id.log" # that of --wait 0, or the next
 ask 1 "has saved nothing at step [0-9]*: rank 1 on .*: disk full" "$id"
 rm full
 [ "$(column step "$id")" -ge 1 ] || die "ps knows no step"
