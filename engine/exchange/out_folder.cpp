@@ -12,25 +12,18 @@
 
 #include "engine/base/error.h"
 #include "engine/base/units.h"
+#include "engine/checkpoint/disk_error.h"
 
 namespace ds {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string hint_of(int error_number) {
-  if (error_number == ENOSPC || error_number == EDQUOT) return "make room, or write elsewhere";
-  return error_number == EACCES ? "check the permissions of the folder" : "";
-}
-
-[[noreturn]] void fail(const std::string& what, int error_number) {
-  throw_errno(what, error_number, hint_of(error_number));
-}
-
 /// fsync by path; folders too.
 void sync(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0) fail(path + ": cannot be made safe on disk", errno);
+  if (!file || ::fsync(file.get()) != 0)
+    throw disk_error(path, "cannot be made safe on disk", errno);
 }
 
 Error refuse(const std::string& path, const std::string& what, std::string hint) {
@@ -57,23 +50,25 @@ void require_new(const std::string& path) {
 OutFile::OutFile(std::string path, std::int64_t bytes)
     : path_(std::move(path)),
       file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
-  if (!file_) fail(path_ + ": cannot be made", errno);
-  if (::ftruncate(file_.get(), bytes) != 0) fail(path_ + ": cannot be made so long", errno);
+  if (!file_) throw disk_error(path_, "cannot be made", errno);
+  if (::ftruncate(file_.get(), bytes) != 0)
+    throw disk_error(path_, "cannot be made so long", errno);
 }
 
 void OutFile::write(std::span<const std::byte> bytes, std::int64_t at) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(fmt::format("{}: cannot be written at byte {}", path_, at), errno);
+    if (written < 0)
+      throw disk_error(path_, fmt::format("cannot be written at byte {}", at), errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     at += written;
   }
 }
 
 void OutFile::finish() {
-  if (::fsync(file_.get()) != 0) fail(path_ + ": cannot be made safe on disk", errno);
-  if (::close(file_.release()) != 0) fail(path_ + ": cannot be closed", errno);
+  if (::fsync(file_.get()) != 0) throw disk_error(path_, "cannot be made safe on disk", errno);
+  if (::close(file_.release()) != 0) throw disk_error(path_, "cannot be closed", errno);
 }
 
 OutFolder::OutFolder(std::string path, std::int64_t bytes) : path_(std::move(path)) {
@@ -89,7 +84,7 @@ OutFolder::OutFolder(std::string path, std::int64_t bytes) : path_(std::move(pat
                  fmt::format("needs {}, and {} are free", format_bytes(bytes), format_bytes(free)),
                  "make room, or write elsewhere");
   writing_ = fmt::format("{}.tmp-{}", path_, ::getpid());
-  if (::mkdir(writing_.c_str(), 0755) != 0) fail(writing_ + ": cannot be made", errno);
+  if (::mkdir(writing_.c_str(), 0755) != 0) throw disk_error(writing_, "cannot be made", errno);
 }
 
 OutFolder::~OutFolder() {
@@ -113,7 +108,7 @@ void OutFolder::commit() {
   if (::rename(writing_.c_str(), path_.c_str()) != 0) {
     if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
       throw refuse(path_, "is there already", "nothing is written over: name a new folder");
-    fail(path_ + ": cannot be given its name", errno);
+    throw disk_error(path_, "cannot be given its name", errno);
   }
   is_committed_ = true;
   sync(parent_of(path_));

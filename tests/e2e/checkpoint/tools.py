@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from made_model import (HEADS, LAYERS, SEQ, SOURCE, WIDTH, Model, Run, check_export, gpt2_layout, llama_layout, make,
+from made_model import (BIN, HEADS, LAYERS, SEQ, SOURCE, WIDTH, Model, Run, check_export, gpt2_layout, llama_layout, make,
                         numbers, read_safetensors)
 
 
@@ -101,6 +101,9 @@ def test_export(work):
     Run("export", ranks).expect(64)
     Run("export", ranks, f"{work}/x", "--dtype", "fp64").expect(64, "fp32, bf16, fp16")
     Run("export", ranks, f"{work}/x", "--vocab", 321).expect(64, "320 rows")
+    # A write that fails leaves nothing; the file is longer than this limit.
+    limited = ["-c", "trap '' XFSZ; ulimit -f 20; \"$@\"", "-", os.path.join(BIN, "dslaunch")]
+    Run(*limited, "export", ranks, f"{work}/x", program="bash", folder="/bin").expect(1, "model.safetensors", "ulimit -f")
     assert not [n for n in os.listdir(work) if ".tmp-" in n or n == "x"], "nothing half-done is left"
 
 
