@@ -42,9 +42,10 @@ step_equality() {
   local cells=40 which status=0 ran what
   [ -n "$quick" ] && cells=12
   which=(--cells $cells --seed 7) what="$cells random cells and hard ones"
-  if [ -n "$self_test" ]; then  # two steps: what is updated at the start of the next one is seen
-    what='one hard cell'
-    which=(--steps 2 --only "dtype=bf16,order=step,stage=3,offload=nvme,update=backward,tiles=small,activations=host")
+  if [ -n "$self_test" ]; then  # two steps and a save beside a third one that is lost; the third again, otherwise
+    what='one hard cell, broken by a save'
+    which=(--steps 3 --broken 42
+      --only "dtype=bf16,order=step,stage=3,offload=nvme,update=backward,tiles=small,activations=host")
   fi
   logged equality 240 "$tests/equality_matrix" --backend cuda "${which[@]}" || status=$?
   ran=$(grep -cE '^[0-9a-f]{32}  (same|first|DIFFERS)' "$log")
