@@ -6,9 +6,8 @@
 #include "engine/checkpoint/manifest_text.h"
 #include "engine/checkpoint/save_names.h"
 #include "engine/checkpoint/shared_folder.h"
-#include "engine/program/liveness.h"
 #include "engine/train/build_id.h"
-#include "engine/train/snapshot.h"
+#include "engine/train/state_slots.h"
 
 namespace ds {
 namespace {
@@ -24,19 +23,6 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-std::vector<VersionedFiles::Tile> places_in_files(const RankStates& states,
-                                                  std::span<const SavedTile> tiles) {
-  std::vector<VersionedFiles::Tile> places;
-  for (const SavedTile& tile : tiles) {
-    if (!tile.in_files) continue;
-    const ValueId home = home_of_tile(states.program, tile);
-    const VersionedFiles::Tile place{states.executor.offset(home),
-                                     bytes_of(states.program.value(home))};
-    if (places.empty() || places.back() != place) places.push_back(place);
-  }
-  return places;
 }
 
 }  // namespace
@@ -146,7 +132,8 @@ void Checkpointer::begin(std::int64_t step) {
   tiles_ = saved_tiles(states.program, states.spec);
   auto* const frozen = states.memory.versioned_files();
   trainer_.copy_snapshot(tiles_);
-  if (frozen != nullptr) frozen->freeze(places_in_files(states, tiles_));
+  if (frozen != nullptr)
+    frozen->freeze(file_tiles(states.program, states.executor.offsets(), tiles_));
   save.stall_s = seconds_since(save.began);
   const std::span<std::byte> snapshot = states.memory.snapshot();
   const StatesToSave source{.program = states.program,

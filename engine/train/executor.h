@@ -68,6 +68,8 @@ class Executor {
   /// Copies bytes of any tier of memory once everything issued on the compute stream is done.
   void copy_out(const void* from, std::span<std::byte> to) const;
   void copy_in(std::span<const std::byte> from, void* to) const;
+  /// Where the values lie in their tiers, in bytes.
+  [[nodiscard]] std::span<const std::int64_t> offsets() const { return offsets_; }
   /// Where a value lies in its tier, in bytes.
   [[nodiscard]] std::int64_t offset(ValueId id) const {
     return offsets_[static_cast<std::size_t>(id)];
