@@ -110,7 +110,7 @@ class Rank {
       for (int step = 0; step < last; ++step) trainer.step({});
       return;
     }
-    Resume resume(config.checkpoint);
+    Resume resume(config.checkpoint, Rendezvous{});
     resume.load(trainer, world, request, [](const std::string&) {});
     auto saved = std::make_unique<SaveFolder>(config.checkpoint.dir, world.spec().epoch);
     if (world.rank() == 0) saved->own();
