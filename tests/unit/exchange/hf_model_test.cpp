@@ -38,8 +38,8 @@ std::map<std::string, std::int64_t> covered(const std::vector<ds::HfTensor>& ten
 
 TEST_CASE("theirs cover each of a model's tensors once") {
   for (const auto& [arch, tied] : {std::pair{"gpt2", true}, {"llama", false}, {"llama", true}}) {
-    CAPTURE(arch);
     const ds::ModelConfig config = config_of(arch, tied);
+    CAPTURE(config.arch);
     auto elements = covered(ds::hf_tensors(config, config.vocab, 16));
     const ds::Program program =
         ds::build_model(config, {.micro = 1, .seq_len = 16, .valid_vocab = 256});
@@ -68,8 +68,8 @@ TEST_CASE("columns of a fused tensor go to theirs side by side; padding stays ou
 
 TEST_CASE("a config that was written matches its model, and each other value is named") {
   for (const auto& [arch, tied] : {std::pair{"gpt2", true}, {"llama", false}, {"llama", true}}) {
-    CAPTURE(arch);
     const ds::ModelConfig config = config_of(arch, tied);
+    CAPTURE(config.arch);
     const std::string text = ds::hf_config_json(config, 256, 16, ds::DType::bf16);
     CHECK(ds::hf_config_mismatches(text, config).empty());
     ds::ModelConfig other = config;
