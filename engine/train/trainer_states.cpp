@@ -1,0 +1,67 @@
+// What a trainer's states begin with, where they lie, and what else a checkpoint is of.
+#include "engine/device/cpu/thread_pool.h"
+#include "engine/train/imported_weights.h"
+#include "engine/train/share_states.h"
+#include "engine/train/snapshot.h"
+#include "engine/train/trainer.h"
+#include "engine/train/weights.h"
+
+namespace ds {
+
+void Trainer::begin() {
+  if (is_imported(config_.model)) {
+    ImportedWeights source(config_, memory_->workplace().activity);
+    return load(source);
+  }
+  NewWeights source(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
+                    memory_->stream());
+  load(source);
+}
+
+void Trainer::load(StateSource& source) {
+  DS_ASSERT(step_ == 0 && !is_odd_ && !update_is_due_, "states are filled before the first step");
+  fill_states(programs_.step, programs_.spec, *step_executor_, memory_->files(), source,
+              host_kernels_of(backend_), memory_->stream());
+}
+
+void Trainer::share(bool with_moments) {
+  share_states(programs_.step, programs_.spec, *step_executor_, world_, with_moments);
+}
+
+void Trainer::resume(const TrainingState& state) {
+  step_ = first_step_ = state.step;
+  first_sample_ = state.next_sample;
+  control_.resume({.scale = state.loss_scale, .updates = state.updates, .skipped = state.skipped});
+}
+
+TrainingState Trainer::state() const {
+  DS_ASSERT(!update_is_due_, "flush() comes first");
+  const UpdateControl::State control = control_.state();
+  return {.step = step_,
+          .next_sample = first_sample_ + (step_ - first_step_) * batch_.global(),
+          .seed = config_.train.seed,
+          .updates = control.updates,
+          .skipped = control.skipped,
+          .lr = decision_.lr,
+          .loss_scale = control.scale};
+}
+
+RankStates Trainer::states() {
+  DS_ASSERT(!update_is_due_, "flush() comes first");
+  return {.program = is_odd_ ? *programs_.odd : programs_.step,
+          .spec = programs_.spec,
+          .executor = is_odd_ ? *odd_executor_ : *step_executor_,
+          .memory = *memory_};
+}
+
+void Trainer::copy_snapshot(std::span<const SavedTile> tiles) {
+  ds::copy_snapshot(
+      {.executor = states().executor,
+       .device = *backend_.device,
+       .stream = memory_->stream(),
+       .threads = static_cast<int>(config_.device.threads > 0 ? config_.device.threads
+                                                              : default_thread_count())},
+      tiles, memory_->snapshot().data());
+}
+
+}  // namespace ds
