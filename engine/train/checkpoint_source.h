@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "engine/checkpoint/reader.h"
-#include "engine/comm/activity.h"
 #include "engine/config/train_config.h"
 #include "engine/train/state_source.h"
 
@@ -12,9 +11,8 @@ namespace ds {
 
 class CheckpointSource final : public StateSource {
  public:
-  /// `activity`: tells the other ranks that this one works; may be null.
-  CheckpointSource(std::shared_ptr<const Checkpoint> checkpoint, LoadWhat what, Activity* activity)
-      : reader_(std::move(checkpoint)), what_(what), activity_(activity) {}
+  CheckpointSource(std::shared_ptr<const Checkpoint> checkpoint, LoadWhat what)
+      : reader_(std::move(checkpoint)), what_(what) {}
   [[nodiscard]] bool has(std::string_view state) const override {
     return state == kMaster || what_ == LoadWhat::all;
   }
@@ -22,14 +20,12 @@ class CheckpointSource final : public StateSource {
   void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
             std::span<float> into) override {
     reader_.read(tensor.name, state, first, into);
-    if (activity_ != nullptr) activity_->tick();
   }
   [[nodiscard]] std::int64_t bytes_read() const { return reader_.bytes_read(); }
 
  private:
   PieceReader reader_;
   LoadWhat what_;
-  Activity* activity_;
 };
 
 /// Errors: Error{config} listing the tensors that the checkpoint has not, has of another shape, or

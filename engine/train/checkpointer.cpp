@@ -12,7 +12,8 @@
 namespace ds {
 namespace {
 
-// Ranks that write tell so by their activity; who does not is found long before.
+// A disk may take its time, so who writes is waited for; who is gone or stopped is found long
+// before.
 constexpr auto kTimeout = std::chrono::hours(1);
 
 double seconds_since(Clock::time_point start) {
@@ -28,12 +29,10 @@ std::int64_t now_ms() {
 }  // namespace
 
 Checkpointer::Checkpointer(const TrainConfig& config, Trainer& trainer, Group& world,
-                           Activity* activity, std::unique_ptr<SaveFolder> folder, SaveFacts facts,
-                           Tell tell)
+                           std::unique_ptr<SaveFolder> folder, SaveFacts facts, Tell tell)
     : config_(config),
       trainer_(trainer),
       world_(world),
-      activity_(activity),
       facts_(std::move(facts)),
       tell_(std::move(tell)),
       folder_(std::move(folder)) {}
@@ -154,7 +153,6 @@ void Checkpointer::save_now(std::int64_t step) {
   UnderWay& save = prepare(step);
   const RankStates states = trainer_.states();
   tiles_ = saved_tiles(states.program, states.spec);
-  if (activity_ != nullptr) activity_->begin("checkpoint.write");
   hurry_.store(true);  // training waits
   save.own = write_part({.program = states.program,
                          .executor = states.executor,
@@ -162,7 +160,6 @@ void Checkpointer::save_now(std::int64_t step) {
                          .tiles = tiles_,
                          .files = states.memory.files()},
                         states.memory.snapshot(), step);
-  if (activity_ != nullptr) activity_->end();
   save.own.stall_s = seconds_since(save.began);
   after_writing(gather_outcomes(world_, save.own, "checkpoint.write"), true);
 }
@@ -179,9 +176,7 @@ SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::
                        .rate = config_.checkpoint.rate,
                        .cancel = &cancel_,
                        .hurry = &hurry_});
-    ChunkPart part = write_states(states, chunk, buffer, [this] {
-      if (activity_ != nullptr) activity_->tick();
-    });
+    ChunkPart part = write_states(states, chunk, buffer);
     part.rank = world_.rank();
     part.chunk = {.name = name, .bytes = chunk.finish()};
     folder_->publish(step, part);
@@ -222,8 +217,8 @@ void Checkpointer::finish() {
 void Checkpointer::give_up() {
   cancel_.store(true);
   SaveOutcome own = task_.wait();
-  const bool was_committing = under_way_->committing;
-  if (was_committing) return conclude(own);
+  if (under_way_->committing) return conclude(own);
+  asked_ = asked_ || under_way_->asked;  // the one that comes now is the answer
   gather_outcomes(world_, own, "checkpoint.write");
   if (world_.rank() == 0) folder_->abandon(under_way_->step);
   under_way_.reset();

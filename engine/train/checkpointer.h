@@ -36,7 +36,7 @@ class Checkpointer {
   using Tell = std::function<void(const SaveTold&)>;
 
   /// `folder`: of start_saves(). All references outlive it.
-  Checkpointer(const TrainConfig& config, Trainer& trainer, Group& world, Activity* activity,
+  Checkpointer(const TrainConfig& config, Trainer& trainer, Group& world,
                std::unique_ptr<SaveFolder> folder, SaveFacts facts, Tell tell);
   /// A save that is still being written is left half-done.
   ~Checkpointer();
@@ -84,7 +84,6 @@ class Checkpointer {
   const TrainConfig& config_;
   Trainer& trainer_;
   Group& world_;
-  Activity* const activity_;
   const SaveFacts facts_;
   const Tell tell_;
   std::unique_ptr<SaveFolder> folder_;

@@ -108,8 +108,8 @@ void tell_save(Reporter& reporter, const SaveTold& told) {
 
 /// Null: nothing is saved. Collective.
 std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobRequest& request,
-                                         Trainer& trainer, Group& world, Activity& activity,
-                                         const Origin& origin, Reporter* reporter) {
+                                         Trainer& trainer, Group& world, const Origin& origin,
+                                         Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
   SaveStart start = start_saves(config.checkpoint, trainer, world);
   if (reporter != nullptr) {
@@ -117,7 +117,7 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
       reporter->note(line);
   }
   return std::make_unique<Checkpointer>(
-      config, trainer, world, &activity, std::move(start.folder),
+      config, trainer, world, std::move(start.folder),
       SaveFacts{.origin = origin, .config = to_toml(config), .bytes = start.bytes},
       [reporter](const SaveTold& told) {
         if (reporter != nullptr) tell_save(*reporter, told);
@@ -199,8 +199,8 @@ bool run_training(const JobRequest& as_given) {
   start.resume.load(trainer, *world, load_request(request), [&](const std::string& line) {
     if (reports != nullptr) reports->note(line);
   });
-  const std::unique_ptr<Checkpointer> saver = open_saver(
-      config, request, trainer, *world, collectives->activity(), start.resume.origin(), reports);
+  const std::unique_ptr<Checkpointer> saver =
+      open_saver(config, request, trainer, *world, start.resume.origin(), reports);
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(),
                                        *world, Deadline::after(kGroupTimeout))

@@ -101,11 +101,8 @@ std::int64_t Resume::load_found(Trainer& trainer) const {
     trainer.begin();
     return 0;
   }
-  Activity* const activity = trainer.states().memory.workplace().activity;
-  CheckpointSource source(found_.checkpoint, what(), activity);
-  if (activity != nullptr) activity->begin("checkpoint.load");
+  CheckpointSource source(found_.checkpoint, what());
   trainer.load(source);
-  if (activity != nullptr) activity->end();
   return source.bytes_read();
 }
 

@@ -9,7 +9,8 @@
 namespace ds {
 namespace {
 
-// Ranks that work tell so by their activity; who does not is found long before.
+// A disk may take its time, so who works is waited for; who is gone or stopped is found long
+// before.
 constexpr auto kTimeout = std::chrono::hours(1);
 
 }  // namespace

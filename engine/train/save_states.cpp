@@ -109,9 +109,8 @@ class TileBytes {
 
 class PartWriter {
  public:
-  PartWriter(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
-             FunctionRef<void()> on_piece)
-      : states_(states), chunk_(chunk), bytes_(states, buffer), on_piece_(on_piece) {}
+  PartWriter(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer)
+      : states_(states), chunk_(chunk), bytes_(states, buffer) {}
 
   void write(const SavedTile& tile) {
     const ParamGroup& group = states_.program.groups[static_cast<std::size_t>(tile.group)];
@@ -128,7 +127,6 @@ class PartWriter {
                                .elements = count,
                                .at = place.at,
                                .checksum = place.checksum});
-        on_piece_();
       }
     }
   }
@@ -152,16 +150,15 @@ class PartWriter {
   const StatesToSave& states_;
   ChunkWriter& chunk_;
   TileBytes bytes_;
-  FunctionRef<void()> on_piece_;
   ChunkPart part_;
   std::map<std::string, std::size_t> places_;  // of part_.tensors
 };
 
 }  // namespace
 
-ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
-                       FunctionRef<void()> on_piece) {
-  PartWriter writer(states, chunk, buffer, on_piece);
+ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk,
+                       std::span<std::byte> buffer) {
+  PartWriter writer(states, chunk, buffer);
   for (const SavedTile& tile : states.tiles) writer.write(tile);
   return writer.finish();
 }

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/function_ref.h"
 #include "engine/checkpoint/chunk_writer.h"
 #include "engine/storage/versioned_files.h"
 #include "engine/train/executor.h"
@@ -23,11 +22,10 @@ struct StatesToSave {
   TileFiles* files = nullptr;           // of tiles in files, if it waits
 };
 
-/// Appends every tile's tensors to `chunk`, in order; `on_piece` is called after each piece. The
-/// part's file is the caller's to fill in. `buffer`: writer_bytes_of(), at a multiple of
-/// kTileAlignment. Errors: those of the chunk and of the files.
-ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer,
-                       FunctionRef<void()> on_piece);
+/// Appends every tile's tensors to `chunk`, in order. The part's file is the caller's to fill in.
+/// `buffer`: writer_bytes_of(), at a multiple of kTileAlignment. Errors: those of the chunk and of
+/// the files.
+ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer);
 
 /// Stage 0 replicates states, the others shard them.
 StateClass class_of(const ShardSpec& spec);

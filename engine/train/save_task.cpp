@@ -1,6 +1,7 @@
 // A thread and its outcome.
 #include "engine/train/save_task.h"
 
+#include <system_error>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -8,16 +9,23 @@
 namespace ds {
 
 void SaveTask::start(Work work) {
-  DS_ASSERT(!thread_.joinable(), "one at a time");
+  DS_ASSERT(!running_, "one at a time");
   ended_.store(false, std::memory_order_relaxed);
-  thread_ = std::thread([this, work = std::move(work)] {
+  running_ = true;
+  const auto run = [this, work = std::move(work)] {
     outcome_ = work();
     ended_.store(true, std::memory_order_release);
-  });
+  };
+  try {
+    thread_ = std::thread(run);
+  } catch (const std::system_error&) {
+    run();
+  }
 }
 
 SaveOutcome SaveTask::wait() {
   if (thread_.joinable()) thread_.join();
+  running_ = false;
   return outcome_;
 }
 

@@ -9,7 +9,8 @@
 
 namespace ds {
 
-/// At most one at a time. One thread starts and waits.
+/// At most one at a time. One thread starts and waits. Where there may be no more threads, start()
+/// does the work itself.
 class SaveTask {
  public:
   using Work = std::function<SaveOutcome()>;  // must not throw
@@ -20,7 +21,7 @@ class SaveTask {
   SaveTask& operator=(const SaveTask&) = delete;
 
   void start(Work work);
-  [[nodiscard]] bool is_running() const { return thread_.joinable(); }  // or ended, not waited for
+  [[nodiscard]] bool is_running() const { return running_; }  // or ended, not waited for
   [[nodiscard]] bool has_ended() const { return ended_.load(std::memory_order_acquire); }
   /// Of the task that has ended.
   [[nodiscard]] const SaveOutcome& outcome() const { return outcome_; }
@@ -29,6 +30,7 @@ class SaveTask {
 
  private:
   std::thread thread_;
+  bool running_ = false;
   std::atomic<bool> ended_{false};
   SaveOutcome outcome_;
 };

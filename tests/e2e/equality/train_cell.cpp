@@ -114,7 +114,7 @@ class Rank {
     resume.load(trainer, world, request, [](const std::string&) {});
     auto saved = std::make_unique<SaveFolder>(config.checkpoint.dir, world.spec().epoch);
     if (world.rank() == 0) saved->own();
-    Checkpointer saves(config, trainer, world, nullptr, std::move(saved),
+    Checkpointer saves(config, trainer, world, std::move(saved),
                        {.origin = resume.origin(), .config = to_toml(config)},
                        [](const SaveTold& told) {
                          if (told.failed) fmt::print("save failed: {}\n", *told.failed);
