@@ -20,7 +20,7 @@ struct SavedCheckpoint {
   std::string folder{};
   std::int64_t bytes = 0;
   double stall_s = 0;    // of training
-  double written_s = 0;  // from the snapshot to the commit
+  double written_s = 0;  // the longest of the ranks, and the commit
   bool asked = false;    // by SIGUSR1: `dslaunch checkpoint` waits for such a line
 };
 

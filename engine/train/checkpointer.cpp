@@ -266,7 +266,7 @@ void Checkpointer::conclude(SaveOutcome end) {
                           .folder = folder_->dir() + "/" + step_name(save.step),
                           .bytes = save.own.bytes,
                           .stall_s = save.own.stall_s,
-                          .written_s = seconds_since(save.began),
+                          .written_s = save.own.seconds + end.seconds,
                           .asked = save.asked},
                 .flush_s = save.flush_s};
   if (!end.why().empty())
