@@ -58,6 +58,11 @@ std::vector<ResumePlace> places_of(std::vector<std::string> folders, const std::
   return places;
 }
 
+/// Of one that checkpoints_in() found.
+std::int64_t step_of_place(const ResumePlace& place) {
+  return parse_save_name(fs::path(place.folder).filename().string())->step;
+}
+
 /// Pure. A place that asks for an origin is of this run only if it began from the same path.
 bool counts(const ResumePlace& place, const Manifest& manifest) {
   return !place.only_if || *place.only_if == manifest.origin;
@@ -105,6 +110,7 @@ ResumeSearch::ResumeSearch(ResumeRequest request) : request_(std::move(request))
     require_readable(request_.dir);
     places_ = places_of(checkpoints_in(request_.dir), "all", origin_);
   }
+  newest_ = places_.empty() ? -1 : step_of_place(places_.front());
   if (!by_path) return;
   std::vector<ResumePlace> there = places_of(folders_at(request_.resume), request_.load, {});
   path_has_some_ = !there.empty();

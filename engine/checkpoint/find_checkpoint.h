@@ -51,6 +51,10 @@ class ResumeSearch {
   /// training does not begin anew in silence.
   Resumed next(const std::string& why_not = {});
 
+  /// The newest step of `dir` when it was looked at; -1: none; where it does not matter, the
+  /// largest number.
+  [[nodiscard]] std::int64_t newest() const { return newest_; }
+
   /// Those not tried yet.
   [[nodiscard]] const std::vector<ResumePlace>& places() const { return places_; }
 
@@ -62,6 +66,7 @@ class ResumeSearch {
   std::optional<Origin> origin_;  // of a path, or of "never" by a job with an id
   std::vector<ResumePlace> places_;
   bool path_has_some_ = false;
+  std::int64_t newest_ = INT64_MAX;
   int broken_ = 0;  // that cannot be read
   std::string why_first_;
 };

@@ -108,17 +108,17 @@ void tell_save(Reporter& reporter, const SaveTold& told) {
 
 /// Null: nothing is saved. Collective.
 std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobRequest& request,
-                                         Trainer& trainer, Group& world, const Origin& origin,
+                                         Trainer& trainer, Group& world, const Resume& resume,
                                          Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
-  SaveStart start = start_saves(config.checkpoint, trainer, world);
+  SaveStart start = start_saves(config.checkpoint, resume.newest(), trainer, world);
   if (reporter != nullptr) {
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
   }
   return std::make_unique<Checkpointer>(
       config, trainer, world, std::move(start.folder),
-      SaveFacts{.origin = origin, .config = to_toml(config), .bytes = start.bytes},
+      SaveFacts{.origin = resume.origin(), .config = to_toml(config), .bytes = start.bytes},
       [reporter](const SaveTold& told) {
         if (reporter != nullptr) tell_save(*reporter, told);
       });
@@ -200,7 +200,7 @@ bool run_training(const JobRequest& as_given) {
     if (reports != nullptr) reports->note(line);
   });
   const std::unique_ptr<Checkpointer> saver =
-      open_saver(config, request, trainer, *world, start.resume.origin(), reports);
+      open_saver(config, request, trainer, *world, start.resume, reports);
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(),
                                        *world, Deadline::after(kGroupTimeout))

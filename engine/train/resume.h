@@ -23,6 +23,8 @@ class Resume {
   /// What the job goes on from; null: it begins anew.
   [[nodiscard]] const Checkpoint* checkpoint() const { return found_.checkpoint.get(); }
   [[nodiscard]] const Origin& origin() const { return found_.origin; }
+  /// As ResumeSearch.
+  [[nodiscard]] std::int64_t newest() const { return search_.newest(); }
   /// Overrides for what a job keeps of its first start unless it is given anew: the number of
   /// virtual ranks and the order of sums.
   [[nodiscard]] std::vector<std::string> kept(const LoadRequest& request) const;

@@ -45,6 +45,17 @@ SaveOutcome together(Group& world, std::string_view about, Work work) {
   return all;
 }
 
+// Another job may have been about to end, with a last save.
+void require_none_after(std::int64_t newest, const SaveFolder& folder) {
+  const std::vector<std::string> names = folder.complete();
+  if (names.empty() || *step_of(names.front()) <= newest) return;
+  throw Error(ErrorKind::config,
+              fmt::format("checkpoint.dir {}: another job has completed {} since this one looked "
+                          "where to go on",
+                          folder.dir(), names.front()),
+              "start this job again: it goes on there");
+}
+
 std::int64_t bytes_saved_by(const RankStates& states) {
   std::int64_t elements = 0;
   for (const SavedTile& tile : saved_tiles(states.program, states.spec)) elements += tile.elements;
@@ -53,7 +64,8 @@ std::int64_t bytes_saved_by(const RankStates& states) {
 
 }  // namespace
 
-SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& world) {
+SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
+                      Group& world) {
   SaveStart start;
   const bool is_first = world.rank() == 0;
   std::uint64_t epoch = is_first ? new_epoch() : 0;
@@ -65,6 +77,7 @@ SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& w
     if (!is_first) return;
     make();
     start.folder->own();
+    require_none_after(newest, *start.folder);
     leave_probe(config.dir, nonce);
   });
   const SaveOutcome all = together(world, "checkpoint.probe", [&](SaveOutcome& outcome) {

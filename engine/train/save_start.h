@@ -20,8 +20,10 @@ struct SaveStart {
 };
 
 /// Takes the folder for this job. Steps after those that the trainer has finished are set aside.
-/// Collective. Errors: Error{config} on every rank, naming the first that has trouble.
-SaveStart start_saves(const CheckpointConfig& config, Trainer& trainer, Group& world);
+/// `newest`: of Resume. Collective. Errors: Error{config} on every rank, naming the first that has
+/// trouble; a newer checkpoint has come since the job looked: it is not to be set aside.
+SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
+                      Group& world);
 
 /// For people: what a checkpoint takes, and whether a signal leaves time for it. `grace_s`: from
 /// the signal to the end by force; none: not known. Pure.

@@ -126,6 +126,19 @@ else
   grep -q "1 ! delay" "$work/slow.notes" || fail "slow: the disk was not: $(cat "$work/slow.notes")"
 fi
 
+# A job that ends while the next one begins, and saves once more: its last checkpoint is not set aside.
+launch 1 ending "checkpoint.dir=$work/ending" checkpoint.every=2 train.steps=4
+mv "$work/ending/step-00000004" "$work/step4"
+exec 8>>"$work/ending/.lock" && flock 8
+start_job 1 late "checkpoint.dir=$work/ending" train.steps=6 8>&-
+wait_for 20 grep -q "step 2 resumed from" "$work/late.0.out"
+mv "$work/step4" "$work/ending/step-00000004"
+exec 8>&-
+wait "${pids[0]}"
+[ $? = 65 ] && grep -q "another job has completed step-00000004" "$work/late.0.out" || fail "late: $(cat "$work/late.0.out")"
+pids=()
+[ -d "$work/ending/step-00000004" ] || fail "late: $(ls "$work/ending")"
+
 [ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
 [ $failures = 0 ] && echo "resuming: equal weights"
 exit $((failures > 0))

@@ -87,6 +87,9 @@ TEST_CASE("auto: the newest complete one, and training begins anew without any")
   CHECK(found.load == "all");
   CHECK(found.origin == Origin{"/from", "weights"});
   CHECK(found.lines.empty());
+  CHECK(ResumeSearch({"auto", "all", place.path()}).newest() == 100000000);
+  CHECK(ResumeSearch({"auto", "all", place.file("missing")}).newest() == -1);
+  CHECK(ResumeSearch({"never", "all", place.path()}).newest() == INT64_MAX);
   CHECK(!first({"never", "all", place.path()}).checkpoint);
   CHECK(has(refusal({"auto", "all", place.file("latest")}).what(), "latest is no folder"));
 }
