@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/train/save_states.h"
 
 namespace ds {
 namespace {
@@ -12,12 +13,6 @@ constexpr std::size_t kListed = 12;
 
 std::string text_of(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
-std::vector<std::int64_t> extents_of(const Shape& shape) {
-  std::vector<std::int64_t> extents;
-  for (int axis = 0; axis < shape.axes(); ++axis) extents.push_back(shape[axis]);
-  return extents;
 }
 
 /// What is wrong with one tensor; empty: nothing.

@@ -154,14 +154,14 @@ void Checkpointer::save_now(std::int64_t step) {
   const RankStates states = trainer_.states();
   tiles_ = saved_tiles(states.program, states.spec);
   hurry_.store(true);  // training waits
-  save.own = write_part({.program = states.program,
-                         .executor = states.executor,
-                         .held = class_of(states.spec),
-                         .tiles = tiles_,
-                         .files = states.memory.files()},
-                        states.memory.snapshot(), step);
-  save.own.stall_s = seconds_since(save.began);
-  after_writing(gather_outcomes(world_, save.own, "checkpoint.write"), true);
+  SaveOutcome own = write_part({.program = states.program,
+                                .executor = states.executor,
+                                .held = class_of(states.spec),
+                                .tiles = tiles_,
+                                .files = states.memory.files()},
+                               states.memory.snapshot(), step);
+  own.stall_s = seconds_since(save.began);
+  after_writing(gather_outcomes(world_, own, "checkpoint.write"), true);
 }
 
 SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::byte> buffer,
@@ -225,7 +225,7 @@ void Checkpointer::give_up() {
 }
 
 void Checkpointer::after_writing(const SaveOutcome& all, bool wait) {
-  under_way_->own = all;
+  under_way_->all = all;
   if (!all.why().empty()) {
     if (world_.rank() == 0) folder_->abandon(under_way_->step);
     SaveOutcome end = all;
@@ -264,9 +264,9 @@ void Checkpointer::conclude(SaveOutcome end) {
   if (!tell_ || world_.rank() != 0) return;
   SaveTold told{.saved = {.step = save.step,
                           .folder = folder_->dir() + "/" + step_name(save.step),
-                          .bytes = save.own.bytes,
-                          .stall_s = save.own.stall_s,
-                          .written_s = save.own.seconds + end.seconds,
+                          .bytes = save.all.bytes,
+                          .stall_s = save.all.stall_s,
+                          .written_s = save.all.seconds + end.seconds,
                           .asked = save.asked},
                 .flush_s = save.flush_s};
   if (!end.why().empty())

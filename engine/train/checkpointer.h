@@ -60,7 +60,7 @@ class Checkpointer {
     double stall_s = 0, flush_s = 0;
     Clock::time_point began;
     Manifest head{};
-    SaveOutcome own{};  // of all ranks, once all have written
+    SaveOutcome all{};  // ranks, once all have written
   };
 
   [[nodiscard]] bool is_due(const StepReport& report) const;

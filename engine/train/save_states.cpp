@@ -14,12 +14,6 @@ namespace {
 constexpr std::array kStateNames{kMaster, kMoment1, kMoment2};
 constexpr std::int64_t kPieceElements = kPieceBytes / 4;
 
-std::vector<std::int64_t> extents_of(const Shape& shape) {
-  std::vector<std::int64_t> extents;
-  for (int axis = 0; axis < shape.axes(); ++axis) extents.push_back(shape[axis]);
-  return extents;
-}
-
 Box whole_box(const Shape& shape) {
   return {std::vector<std::int64_t>(static_cast<std::size_t>(shape.axes())), extents_of(shape)};
 }
@@ -161,6 +155,12 @@ ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk,
   PartWriter writer(states, chunk, buffer);
   for (const SavedTile& tile : states.tiles) writer.write(tile);
   return writer.finish();
+}
+
+std::vector<std::int64_t> extents_of(const Shape& shape) {
+  std::vector<std::int64_t> extents;
+  for (int axis = 0; axis < shape.axes(); ++axis) extents.push_back(shape[axis]);
+  return extents;
 }
 
 StateClass class_of(const ShardSpec& spec) {

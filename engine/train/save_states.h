@@ -27,6 +27,9 @@ struct StatesToSave {
 /// the files.
 ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer);
 
+/// As manifests have shapes.
+std::vector<std::int64_t> extents_of(const Shape& shape);
+
 /// Stage 0 replicates states, the others shard them.
 StateClass class_of(const ShardSpec& spec);
 
