@@ -20,6 +20,7 @@ struct SavedCheckpoint {
   std::string folder{};
   std::int64_t bytes = 0;
   double stall_s = 0;    // of training
+  double copied_s = 0;   // in memory; with stall_s, the longest of the ranks
   double written_s = 0;  // the longest of the ranks, and the commit
   bool asked = false;    // by SIGUSR1: `dslaunch checkpoint` waits for such a line
 };

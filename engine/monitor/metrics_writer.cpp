@@ -44,6 +44,7 @@ Line validation_line(std::int64_t step, double loss, double elapsed_s) {
 Line save_line(const SaveMetrics& m) {
   Line line = Line::of("{{\"step\":{},\"checkpoint_bytes\":{}", m.step, m.bytes);
   add_number(line, "stall_s", m.stall_s);
+  add_number(line, "copied_s", m.copied_s);
   add_number(line, "flush_s", m.flush_s);
   add_number(line, "written_s", m.written_s);
   add_number(line, "elapsed_s", m.elapsed_s);

@@ -33,11 +33,12 @@ struct SaveMetrics {
   std::int64_t step = 0;
   std::int64_t bytes = 0;  // of all ranks
   double stall_s = 0;      // of training, of the rank that stood longest
+  double copied_s = 0;     // in memory, beside the steps, of the rank that took longest
   double flush_s = 0;      // of updates that were due and came sooner
   double written_s = 0;    // from its begin to the commit
   double elapsed_s = 0;
 };
-/// {"step":200,"checkpoint_bytes":1486,"stall_s":0.01,"flush_s":0,"written_s":1.5,"elapsed_s":31.0}
+/// {"step":200,"checkpoint_bytes":1486,"stall_s":0.01,"copied_s":0.1,"flush_s":0,"written_s":1.5,"elapsed_s":31.0}
 Line save_line(const SaveMetrics& metrics);
 
 class MetricsWriter {

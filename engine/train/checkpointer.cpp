@@ -130,19 +130,21 @@ void Checkpointer::begin(std::int64_t step) {
   const RankStates states = trainer_.states();
   tiles_ = saved_tiles(states.program, states.spec);
   auto* const frozen = states.memory.versioned_files();
-  trainer_.copy_snapshot(tiles_);
+  Snapshot& snapshot = trainer_.snapshot();
+  snapshot.begin(states.executor, tiles_);
   if (frozen != nullptr)
     frozen->freeze(file_tiles(states.program, states.executor.offsets(), tiles_));
   save.stall_s = seconds_since(save.began);
-  const std::span<std::byte> snapshot = states.memory.snapshot();
   const StatesToSave source{.program = states.program,
                             .executor = states.executor,
                             .held = class_of(states.spec),
                             .tiles = tiles_,
-                            .snapshot = snapshot.data(),
+                            .snapshot = snapshot.memory().data(),
                             .frozen = frozen};
-  const auto buffer = snapshot.subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles_)));
-  task_.start([this, source, buffer, step] {
+  const auto buffer =
+      snapshot.memory().subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles_)));
+  task_.start([this, source, buffer, step, &snapshot] {
+    snapshot.wait();
     const SaveOutcome outcome = write_part(source, buffer, step);
     if (source.frozen != nullptr) source.frozen->thaw();
     return outcome;
@@ -202,9 +204,16 @@ void Checkpointer::follow(const StepReport& report) {
 }
 
 void Checkpointer::finish_writing(bool wait) {
+  after_writing(gather_outcomes(world_, written(), "checkpoint.write"), wait);
+}
+
+// Beside the training: this rank's part of it.
+SaveOutcome Checkpointer::written() {
   SaveOutcome own = task_.wait();
-  own.stall_s = under_way_->stall_s;
-  after_writing(gather_outcomes(world_, own, "checkpoint.write"), wait);
+  const SnapshotTimes copy = trainer_.snapshot().end();
+  own.copied_s = copy.copied_s;
+  own.stall_s = under_way_->stall_s + copy.stall_s;
+  return own;
 }
 
 void Checkpointer::finish() {
@@ -216,10 +225,9 @@ void Checkpointer::finish() {
 // The folder goes once no rank writes there any more.
 void Checkpointer::give_up() {
   cancel_.store(true);
-  SaveOutcome own = task_.wait();
-  if (under_way_->committing) return conclude(own);
+  if (under_way_->committing) return conclude(task_.wait());
   asked_ = asked_ || under_way_->asked;  // the one that comes now is the answer
-  gather_outcomes(world_, own, "checkpoint.write");
+  gather_outcomes(world_, written(), "checkpoint.write");
   if (world_.rank() == 0) folder_->abandon(under_way_->step);
   under_way_.reset();
 }
@@ -266,6 +274,7 @@ void Checkpointer::conclude(SaveOutcome end) {
                           .folder = folder_->dir() + "/" + step_name(save.step),
                           .bytes = save.all.bytes,
                           .stall_s = save.all.stall_s,
+                          .copied_s = save.all.copied_s,
                           .written_s = save.all.seconds + end.seconds,
                           .asked = save.asked},
                 .flush_s = save.flush_s};

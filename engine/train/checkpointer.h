@@ -74,6 +74,7 @@ class Checkpointer {
   void finish();
   void give_up();
   void finish_writing(bool wait);
+  [[nodiscard]] SaveOutcome written();
   [[nodiscard]] SaveOutcome write_part(const StatesToSave& states, std::span<std::byte> buffer,
                                        std::int64_t step) noexcept;
   /// `wait`: the commit too is done when it returns.

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "engine/program/liveness.h"
+
 namespace ds {
 
 namespace {
@@ -68,6 +70,7 @@ std::size_t Executor::issue(std::size_t index) {
   const auto call = [](void* self, std::size_t op) { static_cast<Executor*>(self)->run_op(op); };
   Stream& stream = stream_of(program_.ops[index]);
   for (Event* const event : waits_[index]) event->make_wait(stream);
+  respect_held(index);
   std::size_t next = index + 1;
   if (next_segment_ < segments_.size() && segments_[next_segment_].ops.first == index &&
       issue_recorded(next_segment_++)) {
@@ -92,6 +95,7 @@ bool Executor::issue_recorded(std::size_t segment) {
       });
     }
     if (!recorded.recording || stopped_) return false;
+    for (std::size_t i = recorded.ops.first + 1; i < recorded.ops.last; ++i) respect_held(i);
     recorded.recording->issue(stream);
   } catch (...) {
     // As an op's failure: what its ops said while they were recorded goes first, and run() waits
@@ -99,6 +103,18 @@ bool Executor::issue_recorded(std::size_t segment) {
     fail(recorded.ops.first);
   }
   return true;
+}
+
+// Reading beside the copy is fine.
+void Executor::respect_held(std::size_t index) {
+  if (at_.held == nullptr || !at_.held->is_any()) return;
+  const Op& op = program_.ops[index];
+  for (const ValueId id : op.out) {
+    if (id == kNoValue) continue;
+    const Value& value = program_.value(id);
+    if (!at_.held->covers(value.tier, offset(id), offset(id) + bytes_of(value))) continue;
+    return at_.held->make_wait(stream_of(op));
+  }
 }
 
 void Executor::note_progress(std::size_t index) {

@@ -20,6 +20,7 @@
 #include "engine/program/edges.h"
 #include "engine/program/program.h"
 #include "engine/storage/tile_files.h"
+#include "engine/train/held_states.h"
 #include "engine/train/segments.h"
 
 namespace ds {
@@ -42,6 +43,7 @@ struct Workplace {
   std::array<Stream*, kStreams> streams{};  // those that programs use; compute: the caller's
   std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
   Activity* activity = nullptr;             // what those see who wait for this rank; may be null
+  HeldStates* held = nullptr;               // ops that would write them wait; may be null
   bool records = false;                     // segments are recorded where the device can
 };
 /// One arena, one stream, one group.
@@ -65,6 +67,7 @@ class Executor {
   [[nodiscard]] Tensor tensor(ValueId id) const;
   /// Whether host code may use tensor(id).data.
   [[nodiscard]] bool host_reaches(ValueId id) const;
+  [[nodiscard]] Tier tier(ValueId id) const { return program_.value(id).tier; }
   /// Copies bytes of any tier of memory once everything issued on the compute stream is done.
   void copy_out(const void* from, std::span<std::byte> to) const;
   void copy_in(std::span<const std::byte> from, void* to) const;
@@ -95,6 +98,7 @@ class Executor {
   void note_progress(std::size_t index);
   std::size_t issue(std::size_t index);
   bool issue_recorded(std::size_t segment);
+  void respect_held(std::size_t index);
   void run_op(std::size_t index);
   void tell(const Op& op);
   void fail(std::size_t index);

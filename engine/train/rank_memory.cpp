@@ -15,7 +15,7 @@ bool is_host_work(std::size_t stream) {
 
 RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Backend& backend,
                        std::unique_ptr<TileFiles> files)
-    : files_(std::move(files)) {
+    : files_(std::move(files)), held_(*backend.device) {
   streams_[0] = backend.device->make_stream();
   for (const Tier tier : {Tier::device, Tier::pinned_host, Tier::host})
     take(*backend.device, tier, plan.of(tier));
@@ -27,6 +27,7 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
   }
   for (std::size_t s = 0; s < kStreams; ++s) workplace_.streams[s] = streams_[s].get();
   workplace_.activity = groups.activity;
+  workplace_.held = &held_;
   const std::array<Group*, 3> by_stream{groups.compute != nullptr ? groups.compute : groups.world,
                                         groups.gather, groups.reduce};
   for (std::size_t s = 0; s < by_stream.size(); ++s) {

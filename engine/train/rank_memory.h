@@ -36,6 +36,8 @@ class RankMemory {
   }
   /// Host memory, resident from the start; empty without add_snapshot().
   [[nodiscard]] std::span<std::byte> snapshot() const { return snapshot_; }
+  /// What the executors of this workplace must not write yet.
+  [[nodiscard]] HeldStates& held() { return held_; }
 
  private:
   void take(Device& device, Tier tier, const TierPlan& plan);
@@ -43,6 +45,7 @@ class RankMemory {
   std::array<std::unique_ptr<Arena>, kTiers> arenas_;
   std::unique_ptr<TileFiles> files_;
   std::array<std::unique_ptr<Stream>, kStreams> streams_;  // last: they end before the memory does
+  HeldStates held_;
   Workplace workplace_;
   std::span<std::byte> snapshot_;
 };

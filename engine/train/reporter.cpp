@@ -117,6 +117,7 @@ void Reporter::saved(const SavedCheckpoint& saved, double flush_s) {
   metrics_.write(save_line({.step = saved.step,
                             .bytes = saved.bytes,
                             .stall_s = saved.stall_s,
+                            .copied_s = saved.copied_s,
                             .flush_s = flush_s,
                             .written_s = saved.written_s,
                             .elapsed_s = elapsed()}));

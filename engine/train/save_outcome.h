@@ -12,7 +12,7 @@ namespace ds {
 /// Ranks send it as bytes.
 struct SaveOutcome {
   std::int64_t bytes = 0;
-  double seconds = 0, stall_s = 0;
+  double seconds = 0, stall_s = 0, copied_s = 0;
   double rate = 0;  // bytes a second
   std::int32_t rank = 0;
   bool cancelled = false;           // because another rank's part failed

@@ -1,8 +1,6 @@
 // Host memory in blocks that threads take one after the other; the device's by its own copies.
 #include "engine/train/snapshot.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -21,25 +19,6 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kTouched = std::size_t{64} << 20;
 
-/// One of the process's CPUs each, but for the one that the caller is on, if `threads` fill them: a
-/// new thread may else begin behind its parent, on the same one. A refusal costs speed only.
-void spread_out(std::vector<std::jthread>& others, std::size_t threads) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
-  if (static_cast<std::size_t>(CPU_COUNT(&all)) != threads) return;
-  const int own = sched_getcpu();
-  int cpu = 0;
-  for (std::jthread& thread : others) {
-    while (cpu < CPU_SETSIZE && (cpu == own || !CPU_ISSET(static_cast<unsigned>(cpu), &all))) ++cpu;
-    if (cpu == CPU_SETSIZE) return;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(cpu++), &one);
-    pthread_setaffinity_np(thread.native_handle(), sizeof(one), &one);
-  }
-}
-
 /// Calls body(i) for every i below `count`, by threads that take one after the other.
 template <class Body>
 void share_out(std::size_t count, int threads, const Body& body) {
@@ -54,55 +33,8 @@ void share_out(std::size_t count, int threads, const Body& body) {
   } catch (const std::system_error&) {
     // A limit of threads: fewer do it too.
   }
-  spread_out(others, others.size() + 1);
   work();
 }
-
-struct Copy {
-  std::byte* to = nullptr;
-  const std::byte* from = nullptr;
-  std::size_t bytes = 0;
-};
-
-class Copies {
- public:
-  Copies(const SnapshotCopy& with, std::byte* to) : with_(with), to_(to) {}
-
-  void add(const SavedTile& tile) {
-    if (tile.in_files) return;
-    std::byte* const to = to_ + tile.snapshot_at;
-    const std::size_t low = add(tile.value, tile.offset, tile.elements, to);
-    if (tile.high != kNoValue) add(tile.high, tile.high_offset, tile.elements, to + low);
-  }
-
-  void run() {
-    for (const Copy& copy : of_device_)
-      with_.device.copy(copy.to, copy.from, copy.bytes, with_.stream);
-    share_out(of_host_.size(), with_.threads, [this](std::size_t i) {
-      bulk_copy(of_host_[i].to, of_host_[i].from, of_host_[i].bytes);
-    });
-    with_.stream.synchronize();
-  }
-
- private:
-  std::size_t add(ValueId id, std::int64_t offset, std::int64_t elements, std::byte* to) {
-    const Tensor tensor = with_.executor.tensor(id);
-    const auto bytes = static_cast<std::size_t>(elements * size_of(tensor.dtype));
-    const std::byte* const from =
-        static_cast<const std::byte*>(tensor.data) + offset * size_of(tensor.dtype);
-    if (!with_.executor.host_reaches(id)) {
-      of_device_.push_back({to, from, bytes});
-      return bytes;
-    }
-    for (std::size_t at = 0; at < bytes; at += kBlock)
-      of_host_.push_back({to + at, from + at, std::min(kBlock, bytes - at)});
-    return bytes;
-  }
-
-  const SnapshotCopy& with_;
-  std::byte* const to_;
-  std::vector<Copy> of_device_, of_host_;
-};
 
 void touch(std::span<std::byte> memory) {
 #ifdef MADV_POPULATE_WRITE
@@ -114,12 +46,88 @@ void touch(std::span<std::byte> memory) {
   }
 }
 
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
 }  // namespace
 
-void copy_snapshot(const SnapshotCopy& with, std::span<const SavedTile> tiles, std::byte* to) {
-  Copies copies(with, to);
-  for (const SavedTile& tile : tiles) copies.add(tile);
-  copies.run();
+Snapshot::Snapshot(Device& device, HeldStates& held, std::span<std::byte> memory, int threads)
+    : device_(device),
+      held_(held),
+      memory_(memory),
+      threads_(threads),
+      device_copied_(device.make_event()),
+      device_stream_(device.is_host() ? nullptr : device.make_side_stream("snapshot")),
+      host_stream_(device.make_host_stream("snapshot")) {}
+
+Snapshot::~Snapshot() = default;
+
+void Snapshot::begin(const Executor& executor, std::span<const SavedTile> tiles) {
+  began_ = Clock::now();
+  of_device_.clear();
+  of_host_.clear();
+  ranges_.clear();
+  for (const SavedTile& tile : tiles) {
+    if (tile.in_files) continue;
+    std::byte* const to = memory_.data() + tile.snapshot_at;
+    const std::int64_t low = add(executor, tile.value, tile.offset, tile.elements, to);
+    if (tile.high != kNoValue) add(executor, tile.high, tile.high_offset, tile.elements, to + low);
+  }
+  is_there_ = false;
+  for (const Copy& copy : of_device_) device_.copy(copy.to, copy.from, copy.bytes, *device_stream_);
+  if (device_stream_) {
+    device_copied_->record(*device_stream_);
+    device_copied_->make_wait(*host_stream_);
+  }
+  const auto copy = [](void* self, std::size_t) {
+    static_cast<Snapshot*>(self)->copy_host_memory();
+  };
+  host_stream_->submit({copy, this, 0});
+  held_.hold(ranges_, *host_stream_);
+}
+
+std::int64_t Snapshot::add(const Executor& executor, ValueId id, std::int64_t offset,
+                           std::int64_t elements, std::byte* to) {
+  const Tensor tensor = executor.tensor(id);
+  const std::int64_t first = offset * size_of(tensor.dtype),
+                     bytes = elements * size_of(tensor.dtype);
+  const std::byte* const from = static_cast<const std::byte*>(tensor.data) + first;
+  const std::int64_t begin = executor.offset(id) + first;
+  ranges_.push_back({executor.tier(id), begin, begin + bytes});
+  const auto size = static_cast<std::size_t>(bytes);
+  if (!executor.host_reaches(id)) {
+    of_device_.push_back({to, from, size});
+    return bytes;
+  }
+  for (std::size_t at = 0; at < size; at += kBlock)
+    of_host_.push_back({to + at, from + at, std::min(kBlock, size - at)});
+  return bytes;
+}
+
+// After the device's copies, on the thread of the host stream.
+void Snapshot::copy_host_memory() {
+  share_out(of_host_.size(), threads_, [this](std::size_t i) {
+    bulk_copy(of_host_[i].to, of_host_[i].from, of_host_[i].bytes);
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    copied_ = Clock::now();
+    is_there_ = true;
+  }
+  there_.notify_all();
+}
+
+// Memory is copied in less than a second or so; a device that is stuck is noticed by the steps.
+void Snapshot::wait() {
+  std::unique_lock lock(mutex_);
+  there_.wait(lock, [this] { return is_there_; });
+}
+
+SnapshotTimes Snapshot::end() {
+  if (device_stream_) device_stream_->synchronize();
+  host_stream_->synchronize();
+  const Clock::time_point waited = held_.first_wait();
+  return {.copied_s = seconds(copied_ - began_),
+          .stall_s = waited < copied_ ? seconds(copied_ - waited) : 0};
 }
 
 void touch_pages(std::span<std::byte> memory) {

@@ -9,6 +9,7 @@
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
+#include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
 #include "engine/train/build_id.h"
@@ -56,6 +57,12 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   memory_.emplace(plan_, groups, backend,
                   open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes,
                                    state_slots(programs_, plan_)));
+  if (programs_.saver && programs_.saver->keeps_snapshot) {
+    const int threads = config.device.threads > 0 ? static_cast<int>(config.device.threads)
+                                                  : default_thread_count();
+    // The other half computes.
+    snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
+  }
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
   taken_.reserve(programs_.step.micro_batches.size() * offsets_.size());

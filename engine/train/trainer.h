@@ -21,6 +21,7 @@
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
 #include "engine/train/saved_states.h"
+#include "engine/train/snapshot.h"
 #include "engine/train/state_source.h"
 
 namespace ds {
@@ -84,8 +85,8 @@ class Trainer {
   /// After flush(), as next step finds it.
   [[nodiscard]] TrainingState state() const;
   [[nodiscard]] RankStates states();
-  /// These tiles of states(), into the snapshot. Training waits for it.
-  void copy_snapshot(std::span<const SavedTile> tiles);
+  /// Where tiles of states() are copied while steps run; only with asynchronous saves.
+  [[nodiscard]] Snapshot& snapshot() { return *snapshot_; }
   [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
   [[nodiscard]] const Program& step_program() const { return programs_.step; }
   /// arithmetic_list() of this job.
@@ -143,6 +144,7 @@ class Trainer {
   std::int64_t anonymous_before_ = 0;
   std::string storage_;
   std::optional<RankMemory> memory_;
+  std::optional<Snapshot> snapshot_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
       flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
   bool update_is_due_ = false;        // of the last step, by the next one or by flush()

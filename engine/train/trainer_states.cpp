@@ -1,8 +1,6 @@
 // What a trainer's states begin with, where they lie, and what else a checkpoint is of.
-#include "engine/device/cpu/thread_pool.h"
 #include "engine/train/imported_weights.h"
 #include "engine/train/share_states.h"
-#include "engine/train/snapshot.h"
 #include "engine/train/trainer.h"
 #include "engine/train/weights.h"
 
@@ -52,16 +50,6 @@ RankStates Trainer::states() {
           .spec = programs_.spec,
           .executor = is_odd_ ? *odd_executor_ : *step_executor_,
           .memory = *memory_};
-}
-
-void Trainer::copy_snapshot(std::span<const SavedTile> tiles) {
-  ds::copy_snapshot(
-      {.executor = states().executor,
-       .device = *backend_.device,
-       .stream = memory_->stream(),
-       .threads = static_cast<int>(config_.device.threads > 0 ? config_.device.threads
-                                                              : default_thread_count())},
-      tiles, memory_->snapshot().data());
 }
 
 }  // namespace ds

@@ -10,7 +10,7 @@
 
 namespace ds::test {
 
-class ApartDevice final : public Device {
+class ApartDevice : public Device {
  public:
   explicit ApartDevice(std::unique_ptr<Device> cpu) : cpu_(std::move(cpu)) {}
   [[nodiscard]] std::string description() const override { return cpu_->description(); }

@@ -117,6 +117,7 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
   writer.write(ds::save_line({.step = 10,
                               .bytes = 1'485'000'000'000,
                               .stall_s = 0.0125,
+                              .copied_s = 0.25,
                               .flush_s = 0,
                               .written_s = 3.5,
                               .elapsed_s = 5}));
@@ -140,6 +141,7 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
   CHECK(save["step"] == 10);
   CHECK(save["checkpoint_bytes"] == 1'485'000'000'000);
   CHECK(save["stall_s"] == 0.0125);
+  CHECK(save["copied_s"] == 0.25);
   CHECK(save["flush_s"] == 0);
   CHECK(save["written_s"] == 3.5);
   CHECK(save["elapsed_s"] == 5);

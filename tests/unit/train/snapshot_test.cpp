@@ -1,14 +1,17 @@
-// The copy of a rank's states: every byte, at its place, whoever copies it.
+// The copy of a rank's states: every byte, at its place, whoever copies it, as it was when the copy
+// began.
 #include "engine/train/snapshot.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <optional>
 
 #include "engine/program/offload.h"
+#include "support/apart_device.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -16,47 +19,70 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
-/// The CPU that says host code cannot reach the device's memory, and counts what it copies.
-class FarDevice final : public Device {
+/// Counts what it copies itself.
+class FarDevice final : public ApartDevice {
  public:
-  explicit FarDevice(std::unique_ptr<Device> cpu) : cpu_(std::move(cpu)) {}
-  [[nodiscard]] std::string description() const override { return cpu_->description(); }
-  [[nodiscard]] std::size_t free_bytes(Tier tier) const override { return cpu_->free_bytes(tier); }
-  std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
-    return cpu_->allocate(tier, bytes);
-  }
-  [[nodiscard]] bool is_host() const override { return false; }
-  std::unique_ptr<Stream> make_stream() override { return cpu_->make_stream(); }
-  std::unique_ptr<Stream> make_side_stream(const char* name) override {
-    return cpu_->make_side_stream(name);
-  }
-  std::unique_ptr<Stream> make_host_stream(const char* name) override {
-    return cpu_->make_host_stream(name);
-  }
-  std::unique_ptr<Event> make_event() override { return cpu_->make_event(); }
+  using ApartDevice::ApartDevice;
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
     copied += static_cast<std::int64_t>(bytes);
-    cpu_->copy(to, from, bytes, stream);
-  }
-  void zero(void* data, std::size_t bytes, Stream& stream) override {
-    cpu_->zero(data, bytes, stream);
+    ApartDevice::copy(to, from, bytes, stream);
   }
 
   std::int64_t copied = 0;
-
- private:
-  std::unique_ptr<Device> cpu_;
 };
 
-/// Memory of rank 1 of 2, with other bytes everywhere; nothing runs.
+/// The CPU, whose host streams begin to work when somebody is about to wait for an event, or when
+/// they are let.
+class LateDevice final : public ApartDevice {
+ public:
+  using ApartDevice::ApartDevice;
+  [[nodiscard]] bool is_host() const override { return true; }
+  std::unique_ptr<Stream> make_host_stream(const char* name) override {
+    auto stream = ApartDevice::make_host_stream(name);
+    const auto wait = [](void* self, std::size_t) {
+      static_cast<LateDevice*>(self)->may_begin_.wait(false);
+    };
+    may_begin_.store(false);
+    stream->submit({wait, this, 0});
+    return stream;
+  }
+  std::unique_ptr<Event> make_event() override {
+    return std::make_unique<LateEvent>(*this, ApartDevice::make_event());
+  }
+  void let_begin() {
+    may_begin_.store(true);
+    may_begin_.notify_all();
+  }
+
+ private:
+  class LateEvent final : public Event {
+   public:
+    LateEvent(LateDevice& device, std::unique_ptr<Event> event)
+        : device_(device), event_(std::move(event)) {}
+    void record(Stream& stream) override { event_->record(stream); }
+    void make_wait(Stream& stream) override {
+      device_.let_begin();
+      event_->make_wait(stream);
+    }
+    [[nodiscard]] bool has_passed() override { return event_->has_passed(); }
+
+   private:
+    LateDevice& device_;
+    std::unique_ptr<Event> event_;
+  };
+  std::atomic<bool> may_begin_{true};
+};
+
+/// Memory of rank 1 of 2, with other bytes everywhere. With `Ops::clear` its program is one op that
+/// sets all states to zero.
 class Rank {
  public:
-  Rank(int stage, bool split_master, Tier states, std::int64_t width, bool far = false) {
-    if (far) {
-      auto device = std::make_unique<FarDevice>(std::move(backend_.device));
-      far_ = device.get();
-      backend_.device = std::move(device);
-    }
+  enum class Ops { none, clear };
+  enum class Place { here, far, late };
+  Rank(int stage, bool split_master, Tier states, std::int64_t width, Place where = Place::here,
+       Ops ops = Ops::none) {
+    if (where == Place::far) far_ = wrap<FarDevice>();
+    if (where == Place::late) late_ = wrap<LateDevice>();
     spec_ = spec_of(1, 2, 2, 1, stage >= 2 ? ShardSpec::Order::step : ShardSpec::Order::boundary);
     spec_.stage = stage;
     spec_.update.split_master = split_master;
@@ -68,8 +94,11 @@ class Rank {
         build_gpt2(config, {.micro = 2, .seq_len = 4, .valid_vocab = 60, .act = act});
     step_ = offload_states(shard(differentiate(forward), spec_), {.states = states});
     step_.ops.clear();
+    if (ops == Ops::clear) step_.ops.push_back(clear_states());
     const PlacementPlan plan = place({&step_}, 0);
     place_.streams[0] = stream_.get();
+    held_.emplace(*backend_.device);
+    place_.held = &*held_;
     for (const Tier tier : {Tier::device, Tier::host}) {
       const auto t = static_cast<std::size_t>(tier);
       memory_[t].resize(static_cast<std::size_t>(plan.of(tier).total_bytes));
@@ -82,15 +111,28 @@ class Rank {
 
   [[nodiscard]] std::vector<SavedTile> tiles() const { return saved_tiles(step_, spec_); }
 
-  [[nodiscard]] std::vector<std::byte> snapshot(int threads) {
+  /// `meanwhile`: between the copy's begin and its end.
+  template <class Meanwhile>
+  [[nodiscard]] std::vector<std::byte> snapshot(int threads, const Meanwhile& meanwhile) {
     std::vector<std::byte> copy(static_cast<std::size_t>(snapshot_bytes_of(tiles())));
-    copy_snapshot({.executor = *executor_,
-                   .device = *backend_.device,
-                   .stream = *stream_,
-                   .threads = threads},
-                  tiles(), copy.data());
+    Snapshot snapshot(*backend_.device, *held_, copy, threads);
+    snapshot.begin(*executor_, tiles());
+    meanwhile();
+    snapshot.wait();
+    times = snapshot.end();
     return copy;
   }
+  [[nodiscard]] std::vector<std::byte> snapshot(int threads) {
+    return snapshot(threads, [] {});
+  }
+  /// The copy of a late device begins at the latest after it.
+  void run() {
+    StepContext context;
+    executor_->run(context);
+    if (late_ != nullptr) late_->let_begin();
+  }
+
+  SnapshotTimes times;  // of the last one
 
   /// Bytes that the device has copied itself.
   [[nodiscard]] std::int64_t copied_by_device() const { return far_->copied; }
@@ -105,12 +147,31 @@ class Rank {
   }
 
  private:
+  [[nodiscard]] Op clear_states() const {
+    Op op{.code = OpCode::clear, .path = "forget"};
+    for (const ParamGroup& group : step_.groups) {
+      for (const StateTile& tile : group.states)
+        op.out.insert(op.out.end(), {tile.master, tile.moment1, tile.moment2});
+    }
+    return op;
+  }
+
+  template <class Wrapper>
+  Wrapper* wrap() {
+    auto device = std::make_unique<Wrapper>(std::move(backend_.device));
+    Wrapper* const made = device.get();
+    backend_.device = std::move(device);
+    return made;
+  }
+
   Backend backend_ = make_cpu_backend({.threads = 1, .isa = "auto"});
   FarDevice* far_ = nullptr;
+  LateDevice* late_ = nullptr;
   std::unique_ptr<Stream> stream_ = backend_.device->make_stream();
   ShardSpec spec_;
   Program step_;
   std::array<std::vector<std::byte>, kTiers> memory_;
+  std::optional<HeldStates> held_;
   Workplace place_;
   std::optional<Executor> executor_;
 };
@@ -149,13 +210,32 @@ TEST_CASE("long states are copied in blocks by several threads") {
 
 TEST_CASE("a device whose memory host code cannot reach copies it itself, and only that") {
   for (const bool split : {false, true}) {
-    Rank near(1, split, Tier::device, 16, true);
+    Rank near(1, split, Tier::device, 16, Rank::Place::far);
     check(near, 2);
     CHECK(near.copied_by_device() == snapshot_bytes_of(near.tiles()));
   }
-  Rank host(1, false, Tier::host, 16, true);
+  Rank host(1, false, Tier::host, 16, Rank::Place::far);
   check(host, 2);
   CHECK(host.copied_by_device() == 0);
+}
+
+TEST_CASE("who would write states waits until they are copied, however late that is") {
+  using Place = Rank::Place;
+  for (const Place place : {Place::here, Place::far, Place::late}) {
+    CAPTURE(static_cast<int>(place));
+    Rank rank(1, false, Tier::device, 64, place, Rank::Ops::clear);
+    const std::vector<std::byte> before = Rank(1, false, Tier::device, 64).snapshot(1);
+    CHECK(rank.snapshot(1, [&] { rank.run(); }) == before);
+    CHECK(rank.times.copied_s > 0);
+    CHECK(rank.times.stall_s <= rank.times.copied_s);
+    if (place == Place::late) CHECK(rank.times.stall_s > 0);
+    // It was written after all.
+    const std::vector<std::byte> after = rank.snapshot(1, [&] { rank.run(); });
+    for (const SavedTile& tile : rank.tiles()) {
+      const auto* const first = after.data() + tile.snapshot_at;
+      CHECK(std::all_of(first, first + tile.elements * 4, [](auto b) { return b == std::byte{}; }));
+    }
+  }
 }
 
 TEST_CASE("states in files are no part of a snapshot") {
