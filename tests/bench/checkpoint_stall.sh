@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What checkpoints cost: for how long training stands while a save is copied, against the rate at which this machine copies
-# memory; steps beside the writer; writing and reading against the disk. Ratios from one run. Asserts nothing.
+# What checkpoints cost: for how long training stands for a save, against the rate at which this machine copies memory; the steps
+# beside the copy and beside the writer; writing and reading against the disk. Ratios from one run. Asserts nothing.
 #   tests/bench/checkpoint_stall.sh [BUILD_BIN] [ROUNDS] [CASES...]     default: build/release/bin 5, all cases
 # Cases: SHAPE-RANKS or SHAPE-RANKS-cpu (states in host memory), as 124M-2. CHECKPOINT_DIR: the folder; PARTS: of stall, steps,
 # disk. Needs: DS_TESTS.
 #   stall   for how long training stands for the snapshot, on the rank where it stands longest, over the bytes of the snapshot at
 #           the rate at which as many processes with as many threads copy as many bytes (copy_rate, before the job and after
-#           it). Target: 1.2. Saves come one after the other, over six steps for each round.
+#           it). Target: 1.2. Saves come one after the other, over six steps for each round. Where all cores compute, the copy
+#           beside the next step makes that one longer: by how much, over its bytes at the same rate, stands beside it.
 #   steps   those beside the writer over those of a job that saves nothing
 #   disk    in each round, in turn: dd writes and syncs, a save that training waits for; dd reads, a job resumes, neither out of
 #           the page cache. Rates over dd's of the same round.
@@ -54,6 +55,17 @@ copy_rates() {
   wait "${pids[@]}"
 }
 median() { sort -n "$@" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+# longer: by how much each step after a save's begin took longer than the median step beside the writer, a line each
+longer() {
+  awk -F'[:,}]' '
+    { delete f; for (i = 1; i < NF; i += 2) { k = $i; gsub(/[{"]/, "", k); f[k] = $(i + 1) } }
+    /checkpoint_bytes/ { copied[f["step"] + 1] = 1; next }
+    "loss" in f { end[f["step"]] = f["elapsed_s"]; last = f["step"] }
+    END {
+      for (s = 4; s < last; s++) if (!(s in copied)) plain[++n] = end[s] - end[s - 1]
+      for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (plain[j] < plain[i]) { t = plain[i]; plain[i] = plain[j]; plain[j] = t }
+      for (s in copied) if (s > 3 && s < last) print end[s] - end[s - 1] - plain[int((n + 1) / 2)] }' "$work/run/metrics.jsonl"
+}
 # disk_rate write|read BYTES: bytes a second of dd, one file, past the page cache or synced
 disk_rate() {
   local file=$folder/dd mib=$(($2 >> 20)) start end
@@ -101,7 +113,8 @@ stall() {
   copy_rates "$world" "$bytes"
   rate=$(median "$work/copies")
   awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' "$work/stalls" >"$work/ratios"
-  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves)"
+  longer | awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' >"$work/longer"
+  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves); the step beside the copy longer by $(spread <"$work/longer") times as much"
 }
 # beside WORLD KEYS...: after stall
 beside() {
