@@ -2,7 +2,7 @@
 // them.
 //
 // A model writes the forward pass of one micro-batch once (engine/models); passes turn that into
-// the step that this rank runs. The executor (engine/train/executor.h) walks the final list and
+// the step that this rank runs. The executor (engine/execute/executor.h) walks the final list and
 // knows nothing of what passes did.
 #pragma once
 

@@ -10,7 +10,7 @@
 
 #include "engine/base/checkpoint_line.h"
 #include "engine/checkpoint/save_folder.h"
-#include "engine/train/save_states.h"
+#include "engine/states/save_states.h"
 #include "engine/train/save_task.h"
 #include "engine/train/trainer.h"
 

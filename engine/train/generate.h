@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/config/train_config.h"
-#include "engine/train/executor.h"
+#include "engine/execute/executor.h"
 
 namespace ds {
 

@@ -6,7 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
-#include "engine/train/saved_states.h"
+#include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
 
 namespace ds {

@@ -1,7 +1,7 @@
 // Arenas by tier, streams by use.
 #include "engine/train/rank_memory.h"
 
-#include "engine/train/snapshot.h"
+#include "engine/states/snapshot.h"
 
 namespace ds {
 namespace {

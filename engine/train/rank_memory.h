@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "engine/execute/executor.h"
 #include "engine/program/passes.h"
 #include "engine/storage/versioned_files.h"
-#include "engine/train/executor.h"
 
 namespace ds {
 

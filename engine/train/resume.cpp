@@ -9,7 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/comm/agree.h"
 #include "engine/models/build_model.h"
-#include "engine/train/checkpoint_source.h"
+#include "engine/states/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
 
 namespace ds {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/program/passes.h"
+#include "engine/states/saved_states.h"
 #include "engine/storage/versioned_files.h"
-#include "engine/train/saved_states.h"
 
 namespace ds {
 

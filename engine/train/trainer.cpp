@@ -12,11 +12,11 @@
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
+#include "engine/states/state_files.h"
+#include "engine/states/weights.h"
 #include "engine/train/build_id.h"
 #include "engine/train/generate.h"
-#include "engine/train/state_files.h"
 #include "engine/train/state_slots.h"
-#include "engine/train/weights.h"
 
 namespace ds {
 namespace {

@@ -15,14 +15,14 @@
 #include "engine/config/train_config.h"
 #include "engine/data/corpus.h"
 #include "engine/data/sampler.h"
+#include "engine/execute/executor.h"
 #include "engine/monitor/sample_ledger.h"
 #include "engine/optim/update_control.h"
-#include "engine/train/executor.h"
+#include "engine/states/saved_states.h"
+#include "engine/states/snapshot.h"
+#include "engine/states/state_source.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
-#include "engine/train/saved_states.h"
-#include "engine/train/snapshot.h"
-#include "engine/train/state_source.h"
 
 namespace ds {
 

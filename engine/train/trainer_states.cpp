@@ -1,8 +1,8 @@
 // What a trainer's states begin with, where they lie, and what else a checkpoint is of.
-#include "engine/train/imported_weights.h"
-#include "engine/train/share_states.h"
+#include "engine/states/imported_weights.h"
+#include "engine/states/share_states.h"
+#include "engine/states/weights.h"
 #include "engine/train/trainer.h"
-#include "engine/train/weights.h"
 
 namespace ds {
 

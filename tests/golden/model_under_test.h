@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engine/comm/local/single.h"
+#include "engine/execute/executor.h"
 #include "engine/models/build_model.h"
 #include "engine/program/passes.h"
-#include "engine/train/executor.h"
 #include "golden/fixture.h"
 
 namespace ds::golden {

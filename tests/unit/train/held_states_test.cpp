@@ -1,5 +1,5 @@
 // Which bytes are held, for how long, and who waits.
-#include "engine/train/held_states.h"
+#include "engine/execute/held_states.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What the ranks of a job save: every element of every state once, and where it lies.
-#include "engine/train/saved_states.h"
+#include "engine/states/saved_states.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The copy of a rank's states: every byte, at its place, whoever copies it, as it was when the copy
 // began.
-#include "engine/train/snapshot.h"
+#include "engine/states/snapshot.h"
 
 #include <doctest/doctest.h>
 

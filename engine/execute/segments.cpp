@@ -1,5 +1,5 @@
 // One walk over the list.
-#include "engine/train/segments.h"
+#include "engine/execute/segments.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // Comparing what a checkpoint has with what the model wants.
-#include "engine/train/checkpoint_source.h"
+#include "engine/states/checkpoint_source.h"
 
 #include <set>
 
 #include "engine/base/error.h"
-#include "engine/train/save_states.h"
+#include "engine/states/save_states.h"
 
 namespace ds {
 namespace {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "engine/comm/collectives.h"
+#include "engine/execute/held_states.h"
+#include "engine/execute/segments.h"
 #include "engine/kernels/kernels.h"
 #include "engine/optim/update_control.h"
 #include "engine/program/edges.h"
 #include "engine/program/program.h"
 #include "engine/storage/tile_files.h"
-#include "engine/train/held_states.h"
-#include "engine/train/segments.h"
 
 namespace ds {
 

@@ -5,7 +5,7 @@
 #include "engine/comm/activity.h"
 #include "engine/config/train_config.h"
 #include "engine/exchange/hf_model.h"
-#include "engine/train/state_source.h"
+#include "engine/states/state_source.h"
 
 namespace ds {
 

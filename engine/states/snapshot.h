@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/train/executor.h"
-#include "engine/train/held_states.h"
-#include "engine/train/saved_states.h"
+#include "engine/execute/executor.h"
+#include "engine/execute/held_states.h"
+#include "engine/states/saved_states.h"
 
 namespace ds {
 

@@ -1,5 +1,5 @@
 // What training needs of an imported model.
-#include "engine/train/imported_weights.h"
+#include "engine/states/imported_weights.h"
 
 #include "engine/data/batch.h"
 

@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "engine/execute/executor.h"
 #include "engine/program/passes.h"
-#include "engine/train/executor.h"
-#include "engine/train/state_source.h"
+#include "engine/states/state_source.h"
 
 namespace ds {
 

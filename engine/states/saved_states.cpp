@@ -1,5 +1,5 @@
 // Tiles cut down to what the rank saves.
-#include "engine/train/saved_states.h"
+#include "engine/states/saved_states.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Ranges and one event.
-#include "engine/train/held_states.h"
+#include "engine/execute/held_states.h"
 
 #include <algorithm>
 #include <tuple>

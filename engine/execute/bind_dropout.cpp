@@ -1,5 +1,5 @@
 // Binding of the ops that draw random numbers: what they draw by changes from step to step.
-#include "engine/train/executor.h"
+#include "engine/execute/executor.h"
 
 namespace ds {
 

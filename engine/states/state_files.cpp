@@ -1,5 +1,5 @@
 // Settings to TileFilesSpec, rates to text.
-#include "engine/train/state_files.h"
+#include "engine/states/state_files.h"
 
 #include <algorithm>
 #include <array>

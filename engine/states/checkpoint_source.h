@@ -5,7 +5,7 @@
 
 #include "engine/checkpoint/reader.h"
 #include "engine/config/train_config.h"
-#include "engine/train/state_source.h"
+#include "engine/states/state_source.h"
 
 namespace ds {
 

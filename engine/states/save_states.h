@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/checkpoint/chunk_writer.h"
+#include "engine/execute/executor.h"
+#include "engine/states/saved_states.h"
 #include "engine/storage/versioned_files.h"
-#include "engine/train/executor.h"
-#include "engine/train/saved_states.h"
 
 namespace ds {
 

@@ -1,5 +1,5 @@
 // Tiles cut at tensors, tensors cut into pieces.
-#include "engine/train/save_states.h"
+#include "engine/states/save_states.h"
 
 #include <algorithm>
 #include <array>

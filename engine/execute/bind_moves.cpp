@@ -1,8 +1,8 @@
 // Binding of ops that move bytes: between ranks, between tiers, to zero.
 #include <utility>
 
+#include "engine/execute/executor.h"
 #include "engine/program/slices.h"
-#include "engine/train/executor.h"
 
 namespace ds {
 namespace {

@@ -1,5 +1,5 @@
 // Initialising and hashing weights, a tile at a time.
-#include "engine/train/weights.h"
+#include "engine/states/weights.h"
 
 #include <xxhash.h>
 
@@ -10,8 +10,8 @@
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/states/saved_states.h"
 #include "engine/tensor/split_master.h"
-#include "engine/train/saved_states.h"
 
 namespace ds {
 namespace {

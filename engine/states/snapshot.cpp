@@ -1,5 +1,5 @@
 // Host memory in blocks that threads take one after the other; the device's by its own copies.
-#include "engine/train/snapshot.h"
+#include "engine/states/snapshot.h"
 
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 // Binding of the ops that Llama has and GPT-2 has not: RMS norm, SwiGLU, rotary embedding.
-#include "engine/train/executor.h"
+#include "engine/execute/executor.h"
 
 namespace ds {
 

@@ -2,8 +2,8 @@
 // wire, so that a file's bytes are read once by the whole job.
 #pragma once
 
+#include "engine/execute/executor.h"
 #include "engine/program/passes.h"
-#include "engine/train/executor.h"
 
 namespace ds {
 

@@ -1,10 +1,10 @@
 // All-gathers straight into the values, or through host memory where the host cannot reach them.
-#include "engine/train/share_states.h"
+#include "engine/states/share_states.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "engine/train/saved_states.h"
+#include "engine/states/saved_states.h"
 
 namespace ds {
 namespace {

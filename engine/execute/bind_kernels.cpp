@@ -1,5 +1,5 @@
 // Binding of ops to kernels.
-#include "engine/train/executor.h"
+#include "engine/execute/executor.h"
 
 namespace ds {
 

@@ -1,5 +1,5 @@
 // New weights by chance.
-#include "engine/train/state_source.h"
+#include "engine/states/state_source.h"
 
 #include <xxhash.h>
 

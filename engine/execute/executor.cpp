@@ -1,5 +1,5 @@
 // Issuing ops, events between streams, and the first of several errors.
-#include "engine/train/executor.h"
+#include "engine/execute/executor.h"
 
 #include <algorithm>
 #include <chrono>
