@@ -88,10 +88,10 @@ bytes() { summary_of "$1" planned_file_bytes; }
 # saving WORLD NAME NAME OF THE SAME WITHOUT KEYS...
 saving() {
   local name=$2 same=$3 more planned states
-  run_job "$1" "$name" train.steps=8 checkpoint.dir="$work/$name.saves" checkpoint.every=3 "${@:4}"
+  run_job "$1" "$name" train.steps=5 checkpoint.dir="$work/$name.saves" checkpoint.every=3 "${@:4}"
   check_memory "$name"
-  [ -d "$work/$name.saves/step-00000003" ] && [ -d "$work/$name.saves/step-00000008" ] ||
-    fail "$name: steps 3 and 8 were to be saved: $(ls "$work/$name.saves")"
+  [ -d "$work/$name.saves/step-00000003" ] && [ -d "$work/$name.saves/step-00000005" ] ||
+    fail "$name: steps 3 and 5 were to be saved: $(ls "$work/$name.saves")"
   planned=$(($(summary_of "$name" planned_bytes) - $(summary_of "$same" planned_bytes)))
   more=$(($(summary_of "$name" peak_memory_bytes) - $(summary_of "$same" peak_memory_bytes)))
   states=$(($(summary_of "$same" parameters) * 12 / $1))

@@ -9,8 +9,9 @@ has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # Rank 0 serves what ranks say of each other: without it the others know only that it is silent.
-for victim in 1 0; do
-  name=stop$victim
+# case_stop VICTIM
+case_stop() {
+  local victim=$1 name=stop$1 rank code
   start_job 3 $name determinism.virtual_ranks=3 zero.stage=$((victim * 3)) "${long[@]}"
   wait_for 60 has_steps $name 3 || fail "$name: no step"
   kill -STOP "${pids[$victim]}"
@@ -26,18 +27,34 @@ for victim in 1 0; do
   done
   kill -9 "${pids[$victim]}"
   wait "${pids[$victim]}" 2>/dev/null
-done
-grep -qhE "has not been heard of .* it was (in [a-z_]+[a-z0-9_.]*|between programs)" "$work"/stop1.*.out ||
-  fail "stop1: nobody says where rank 1 was: $(tail -n 3 "$work"/stop1.*.out)"
+  pids=()
+  [ $victim = 0 ] || grep -qhE "has not been heard of .* it was (in [a-z_]+[a-z0-9_.]*|between programs)" "$work"/stop1.*.out ||
+    fail "stop1: nobody says where rank 1 was: $(tail -n 3 "$work"/stop1.*.out)"
+}
 
 # Ctrl-Z and fg, for longer than any rank may be silent.
-start_job 3 pause determinism.virtual_ranks=3 "${long[@]}"
-wait_for 60 has_steps pause 3 || fail "pause: no step"
-kill -STOP "${pids[@]}"
-sleep 6
-kill -CONT "${pids[@]}"
-steps=$(steps_of pause)
-wait_for 30 has_steps pause $((steps + 3)) || fail "pause: no step after it: $(tail -n 3 "$work"/pause.*.out)"
+case_pause() {
+  local steps
+  start_job 3 pause determinism.virtual_ranks=3 "${long[@]}"
+  wait_for 60 has_steps pause 3 || fail "pause: no step"
+  kill -STOP "${pids[@]}"
+  sleep 6
+  kill -CONT "${pids[@]}"
+  steps=$(steps_of pause)
+  wait_for 30 has_steps pause $((steps + 3)) || fail "pause: no step after it: $(tail -n 3 "$work"/pause.*.out)"
+}
+
+# Beside each other: all of them wait most of the time.
+cases=()
+for words in "case_stop 1" "case_stop 0" case_pause; do
+  (
+    trap 'kill -9 "${pids[@]}" 2>/dev/null' EXIT # the folder is of all three
+    $words
+    exit $((failures > 0))
+  ) &
+  cases+=($!)
+done
+for pid in "${cases[@]}"; do wait "$pid" || failures=$((failures + 1)); done
 
 [ $failures = 0 ] && echo "ranks that stand still: named; a job that does: goes on"
 exit $((failures > 0))

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -81,10 +82,11 @@ Frames callers() {
   std::size_t used = 0;
   const int depth = backtrace(stack.data(), kDepth);
   for (int i = 0; i < depth && used < found.size(); ++i) {
-    Dl_info info{};
+    // Not dladdr(3), which goes through all symbols of a program for each frame.
+    dl_find_object object{};
     void* const frame = stack.at(static_cast<std::size_t>(i));
-    if (dladdr(frame, &info) == 0 || info.dli_fname == nullptr) continue;
-    if (!is_runtime(info.dli_fname)) found.at(used++) = frame;
+    if (_dl_find_object(frame, &object) != 0) continue;
+    if (!is_runtime(object.dlfo_link_map->l_name)) found.at(used++) = frame;
   }
   return found;
 }
