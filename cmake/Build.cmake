@@ -11,6 +11,16 @@ function(ds_library name)
   target_link_libraries(ds_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} ds::warnings)
 endfunction()
 
+# ds_long_test(NAME SECONDS [BUSY]): long tests begin first, so that no core idles beside the last one. BUSY: it works
+# more than it waits, and takes two of the places that scripts/test.sh has; those begin before all that wait.
+function(ds_long_test name seconds)
+  if("BUSY" IN_LIST ARGN)
+    math(EXPR seconds "${seconds} + 1000")
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
+  set_tests_properties(${name} PROPERTIES COST ${seconds})
+endfunction()
+
 # ds_test(NAME LABELS ... SOURCES ... LINK ... [TIMEOUT s]): one doctest program, one ctest entry.
 # A program that exits 77 counts as skipped.
 function(ds_test name)
