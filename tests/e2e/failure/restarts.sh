@@ -92,6 +92,8 @@ background -n 2 --max-restarts 3 --grace 30s -- bash -c 'trap "" TERM; : >up.$RA
   while [ ! -e up.0 ] || [ ! -e up.1 ]; do sleep 0.01; done; [ $RANK = 0 ] && exit 3; while :; do sleep 0.1; done'
 wait_for grep -q 'restart 1 of 3' err
 kill -INT "$launcher"
+int_taken() { ! grep -q '^ShdPnd:.*[2367abef]$' "/proc/$launcher/status"; } # two that are pending would be one
+wait_for int_taken
 kill -INT "$launcher"
 finish
 expect 130 "Ctrl-C during a restart"
