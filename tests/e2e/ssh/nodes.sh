@@ -43,9 +43,10 @@ want '^unreachable: \[connection\] head: cannot connect to port 22: 10.77.0.1: C
 
 # A node that vanishes: noticed by TCP itself within 10 s and a little, on an idle connection.
 case="a node that vanishes"
-on_head timeout 60 "$DS_TESTS/ssh_probe" -F "$dir/ssh_config" -c 'echo up; sleep 50' node2 > "$dir/out" 2> "$dir/err" < /dev/null &
+on_head timeout 60 "$DS_TESTS/ssh_probe" -F "$dir/ssh_config" -c "touch '$dir/up'; sleep 50" node2 > "$dir/out" 2> "$dir/err" < /dev/null &
 probe=$!
-for ((i = 0; i < 200; i++)); do grep -q up "$dir/out" && break; sleep 0.05; done
+for ((i = 0; i < 200; i++)); do [ ! -e "$dir/up" ] || break; sleep 0.05; done
+[ -e "$dir/up" ] || fail "the command did not start"
 begin=$SECONDS
 ip -n "$head_ns" link set leg2 down
 wait "$probe"
