@@ -2,6 +2,12 @@
 # -ffp-contract=off everywhere: equal bits are a promise, fma is written where it is meant.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
+# With DS_UNITY a folder's files are compiled a few at a time: most of a small file's time goes into the headers that all
+# of them read. ds_compile_alone(FILE ...): not these, whose helpers have names that other files of the folder use too.
+function(ds_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # ds_library(NAME SOURCES ... PUBLIC ... PRIVATE ...): static library ds_NAME with alias ds::NAME.
 function(ds_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})

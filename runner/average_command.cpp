@@ -15,7 +15,7 @@
 namespace ds {
 namespace {
 
-constexpr ToolOption kOptions[] = {{"--out", true}, {"--last", true}};
+constexpr ToolOption kAverageOptions[] = {{"--out", true}, {"--last", true}};
 constexpr int kMost = 1000;
 
 std::size_t count_of(const std::string& text) {
@@ -46,7 +46,7 @@ std::vector<std::string> chosen(const ToolWords& words) {
 }  // namespace
 
 int run_average(const std::vector<std::string>& words) {
-  const ToolWords read = read_tool_words("average", words, kOptions);
+  const ToolWords read = read_tool_words("average", words, kAverageOptions);
   if (read.value("--out").empty())
     throw Error(ErrorKind::usage, "--out DIR is missing", "the folder that is made for the mean");
   const std::vector<std::string> folders = chosen(read);

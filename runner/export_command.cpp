@@ -14,7 +14,7 @@
 namespace ds {
 namespace {
 
-constexpr ToolOption kOptions[] = {
+constexpr ToolOption kExportOptions[] = {
     {"--format", true}, {"--dtype", true}, {"--shard-size", true}, {"--vocab", true}};
 
 DType dtype_of(const std::string& word) {
@@ -69,7 +69,7 @@ void tell(const std::string& from, const ExportRequest& request, const ExportRes
 }  // namespace
 
 int run_export(const std::vector<std::string>& words) {
-  const ToolWords read = read_tool_words("export", words, kOptions);
+  const ToolWords read = read_tool_words("export", words, kExportOptions);
   const ExportRequest request = request_of(read);
   const std::string folder = checkpoint_at(read.others[0]);
   ExportResult result;

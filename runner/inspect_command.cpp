@@ -16,7 +16,7 @@
 namespace ds {
 namespace {
 
-constexpr ToolOption kOptions[] = {{"--no-verify"}, {"--all"}, {"--json"}};
+constexpr ToolOption kInspectOptions[] = {{"--no-verify"}, {"--all"}, {"--json"}};
 constexpr int kNotWhole = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
@@ -58,7 +58,7 @@ int inspect_two(const std::string& a, const std::string& b, const ToolWords& wor
 }  // namespace
 
 int run_inspect(const std::vector<std::string>& words) {
-  const ToolWords read = read_tool_words("inspect", words, kOptions);
+  const ToolWords read = read_tool_words("inspect", words, kInspectOptions);
   if (read.others.size() == 1) return inspect_one(read.others[0], read);
   if (read.others.size() == 2) return inspect_two(read.others[0], read.others[1], read);
   throw Error(ErrorKind::usage,

@@ -8,6 +8,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 preset=${1:-release}
 shift || true
 cd "$root"
+# A new folder's build is from scratch, so in batches of files; -DDS_UNITY=OFF does without, for often changed files.
+[ -e "build/$preset/CMakeCache.txt" ] || set -- -DDS_UNITY=ON "$@"
 mkdir -p "build/$preset"
 log=build/$preset/build.log
 echo "build: $preset, $(nproc) jobs (log: $log)"

@@ -17,7 +17,7 @@ struct Cases : F... {
 template <class... F>
 Cases(F...) -> Cases<F...>;  // clang 14, and so clang-tidy, does not deduce it.
 
-std::string quoted(std::string_view text) {
+std::string toml_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -51,7 +51,7 @@ std::string to_toml(const ConfigValue& value) {
                           [](bool flag) { return std::string(flag ? "true" : "false"); },
                           [](std::int64_t integer) { return fmt::format("{}", integer); },
                           [](double number) { return number_text(number); },
-                          [](const std::string& text) { return quoted(text); },
+                          [](const std::string& text) { return toml_text(text); },
                           [](const ConfigValue::List& list) {
                             std::string text = "[";
                             for (const ConfigValue& element : list) {
@@ -70,7 +70,7 @@ std::string describe(const ConfigValue& value) {
             [&](double) { return fmt::format("the number {}", to_toml(value)); },
             [](const std::string& text) {
               const bool cut = text.size() > kShownBytes;
-              return fmt::format("the string {}{}", quoted(text.substr(0, kShownBytes)),
+              return fmt::format("the string {}{}", toml_text(text.substr(0, kShownBytes)),
                                  cut ? "..." : "");
             },
             [](const ConfigValue::List& list) { return fmt::format("a list of {}", list.size()); }},

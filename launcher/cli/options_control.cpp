@@ -7,7 +7,7 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr OptionDef<ControlOptions> kOptions[] = {
+constexpr OptionDef<ControlOptions> kControlOptions[] = {
     {{"--detach", "FILE",
       "start the job, print its id and leave it running in the background;\n"
       "its output goes to FILE (default: dslaunch-%j.log; %j is the id);\n"
@@ -18,7 +18,7 @@ constexpr OptionDef<ControlOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<ControlOptions>> control_options() { return kOptions; }
+std::span<const OptionDef<ControlOptions>> control_options() { return kControlOptions; }
 
 std::string log_file_name(std::string_view form, std::string_view job_id) {
   std::string name;

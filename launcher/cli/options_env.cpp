@@ -45,7 +45,7 @@ void add_families(EnvOptions& part, const GivenOption& given) {
 
 /// So many of the following are also of a program behind ':'.
 constexpr std::size_t kProgramOptions = 2;
-constexpr OptionDef<EnvOptions> kOptions[] = {
+constexpr OptionDef<EnvOptions> kEnvOptions[] = {
     {{"--wdir", "DIR", "working directory on every node (default: the current one)"},
      [](EnvOptions& part, const GivenOption& given) { part.wdir = text_value(given); }},
     {{"-x", "NAME[=value]",
@@ -80,10 +80,10 @@ constexpr OptionDef<EnvOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<EnvOptions>> env_options() { return kOptions; }
+std::span<const OptionDef<EnvOptions>> env_options() { return kEnvOptions; }
 
 std::span<const OptionDef<EnvOptions>> program_env_options() {
-  return std::span<const OptionDef<EnvOptions>>(kOptions).first(kProgramOptions);
+  return std::span<const OptionDef<EnvOptions>>(kEnvOptions).first(kProgramOptions);
 }
 
 }  // namespace ds::launcher

@@ -62,7 +62,7 @@ void set_exit_skew(FailureOptions& part, const GivenOption& given) {
   part.exit_skew = {*after, word == "stop"};
 }
 
-constexpr OptionDef<FailureOptions> kOptions[] = {
+constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--grace", "SECONDS",
       "between TERM and KILL of a stopping rank: 10, 10s, 500ms, 2m\n"
       "(default: 10s; of a train.toml, which saves a checkpoint: 25s)"},
@@ -112,7 +112,7 @@ constexpr OptionDef<FailureOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<FailureOptions>> failure_options() { return kOptions; }
+std::span<const OptionDef<FailureOptions>> failure_options() { return kFailureOptions; }
 
 void default_grace(FailureOptions& options, bool trains) {
   if (trains && !options.grace_given) options.grace = kTrainingGrace;

@@ -46,7 +46,7 @@ PartWish part_value(const GivenOption& given) {
 
 /// The first is --hostfile; so many behind it choose.
 constexpr std::size_t kSelectionOptions = 5;
-constexpr OptionDef<HostOptions> kOptions[] = {
+constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--hostfile,--machinefile", "FILE",
       "hosts and slots, one a line (\"-\" reads standard input);\n"
       "without any host every rank runs on this machine"},
@@ -126,10 +126,10 @@ constexpr OptionDef<HostOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<HostOptions>> host_options() { return kOptions; }
+std::span<const OptionDef<HostOptions>> host_options() { return kHostOptions; }
 
 std::span<const OptionDef<HostOptions>> selection_options() {
-  return std::span<const OptionDef<HostOptions>>(kOptions).subspan(1, kSelectionOptions);
+  return std::span<const OptionDef<HostOptions>>(kHostOptions).subspan(1, kSelectionOptions);
 }
 
 void check_host_options(const HostOptions& options) {

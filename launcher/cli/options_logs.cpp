@@ -49,7 +49,7 @@ void set_folder(LogPolicy& policy, const GivenOption& given) {
   policy.folder = folder;
 }
 
-constexpr OptionDef<LogOptions> kOptions[] = {
+constexpr OptionDef<LogOptions> kLogOptions[] = {
     {{"--prefix", "TEXT",
       "before each line (default: '[{rank}] '); known: {rank} {local_rank}\n"
       "{node} {node_rank} {host} {group} {stream} {time} {elapsed}"},
@@ -106,6 +106,6 @@ constexpr OptionDef<LogOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<LogOptions>> log_options() { return kOptions; }
+std::span<const OptionDef<LogOptions>> log_options() { return kLogOptions; }
 
 }  // namespace ds::launcher

@@ -28,7 +28,7 @@ std::string address_value(const GivenOption& given) {
   return given.value;
 }
 
-constexpr OptionDef<MasterWish> kOptions[] = {
+constexpr OptionDef<MasterWish> kMasterOptions[] = {
     {{"--iface", "NAME|NETWORK",
       "interface of every node that ranks shall use: by its name (eth1) or\n"
       "by its network (10.1.0.0/16); limits MASTER_ADDR, and sets\n"
@@ -52,6 +52,6 @@ constexpr OptionDef<MasterWish> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<MasterWish>> master_options() { return kOptions; }
+std::span<const OptionDef<MasterWish>> master_options() { return kMasterOptions; }
 
 }  // namespace ds::launcher

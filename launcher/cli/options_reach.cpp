@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxWindow = 4096;
 
-constexpr OptionDef<ReachOptions> kOptions[] = {
+constexpr OptionDef<ReachOptions> kReachOptions[] = {
     {{"--transport", "auto|ssh|local|slurm|join|exec:CMD",
       "auto (default): this machine directly, others by ssh; nodes of a Slurm\n"
       "allocation by srun; ssh: all by ssh; local: start every node's ranks\n"
@@ -51,6 +51,6 @@ constexpr OptionDef<ReachOptions> kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionDef<ReachOptions>> reach_options() { return kOptions; }
+std::span<const OptionDef<ReachOptions>> reach_options() { return kReachOptions; }
 
 }  // namespace ds::launcher

@@ -14,7 +14,7 @@ namespace {
 enum class Load { all, weights };
 constexpr std::array<std::string_view, 2> kLoads = {"all", "weights"};
 
-constexpr OptionDef<TrainOptions> kOptions[] = {
+constexpr OptionDef<TrainOptions> kTrainOptions[] = {
     {{"--resume", "auto|never|PATH",
       "of a train.toml: where training goes on: the newest checkpoint in\n"
       "checkpoint.dir (auto), none (never), or this one"},
@@ -50,7 +50,7 @@ void add(const char* option, const std::string& key, const std::optional<std::st
 
 }  // namespace
 
-std::span<const OptionDef<TrainOptions>> train_options() { return kOptions; }
+std::span<const OptionDef<TrainOptions>> train_options() { return kTrainOptions; }
 
 void add_overrides(const TrainOptions& options, std::vector<std::string>& overrides) {
   add("--resume", "checkpoint.resume", options.resume, overrides);

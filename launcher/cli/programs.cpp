@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kForm =
     "as in: dslaunch -n 2 -- ./a : -n 4 -- ./b   (--one-program makes ':' an argument)";
 
-constexpr OptionDef<MoreProgram> kOptions[] = {
+constexpr OptionDef<MoreProgram> kMoreOptions[] = {
     {{"-n,--np", "N", ""},
      [](MoreProgram& part, const GivenOption& given) {
        part.ranks = number_value(given, 1, kMaxRanks);
@@ -45,7 +45,7 @@ MoreProgram read_program(WordIt begin, WordIt end) {
   if (dashes == end) usage_error("a program behind ':' needs -- before its command", kForm);
   MoreProgram program;
   OptionTable table;
-  table.add("", std::span<const OptionDef<MoreProgram>>(kOptions), program);
+  table.add("", std::span<const OptionDef<MoreProgram>>(kMoreOptions), program);
   table.add("", program_env_options(), program.env);
   const std::vector<std::string> rest = table.read({begin, dashes}, Words::mixed);
   if (!rest.empty())

@@ -41,7 +41,7 @@ void set_level(DeepspeedWords& part, const Given& given) {
               "debug, info, warning, error or critical");
 }
 
-constexpr ForeignDef<DeepspeedWords> kOptions[] = {
+constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"-H,--hostfile", "FILE", Fate::taken, "--hostfile; one that is not there is an error"},
      [](DeepspeedWords& part, const Given& given) {
        part.has_hostfile = true;
@@ -110,7 +110,7 @@ constexpr ForeignDef<DeepspeedWords> kOptions[] = {
       "dslaunch plan finds the memory that a configuration needs"}},
 };
 
-constexpr std::span<const ForeignDef<DeepspeedWords>> kTable(kOptions);
+constexpr std::span<const ForeignDef<DeepspeedWords>> kDeepspeedTable(kDeepspeedOptions);
 
 /// --no_ssh: of the hosts of the list only this one.
 void add_part(const DeepspeedWords& words, Disguised& out) {
@@ -125,10 +125,10 @@ void add_part(const DeepspeedWords& words, Disguised& out) {
 }  // namespace
 
 Disguised translate_deepspeed(std::span<const std::string> words, const Surroundings& around) {
-  const std::vector<ForeignOption> shapes = shapes_of(kTable);
+  const std::vector<ForeignOption> shapes = shapes_of(kDeepspeedTable);
   const ForeignWords read = read_foreign("deepspeed", shapes, Spelling::argparse, words);
   DeepspeedWords deepspeed;
-  apply_foreign(kTable, read, deepspeed);
+  apply_foreign(kDeepspeedTable, read, deepspeed);
   Disguised out;
   out.notes = notes_of(shapes, read);
   for (const auto& [option, value] : deepspeed.options)
@@ -144,6 +144,6 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
   return out;
 }
 
-std::vector<ForeignOption> deepspeed_options() { return shapes_of(kTable); }
+std::vector<ForeignOption> deepspeed_options() { return shapes_of(kDeepspeedTable); }
 
 }  // namespace ds::launcher

@@ -119,7 +119,7 @@ constexpr std::string_view kJoinLines = "give its lines here, with : between the
 constexpr std::string_view kDebug = "dslaunch's --dry-run, --verdict and --log-level tell more";
 constexpr std::string_view kModules = "modules of Open MPI are not used; --iface names a network";
 
-constexpr ForeignDef<MpiWords> kOptions[] = {
+constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-np,-n,-c", "N", Fate::taken, "-n"},
      [](MpiWords& part, const Given& given) { part.ranks = given.values[0]; }},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
@@ -231,6 +231,6 @@ constexpr ForeignDef<MpiWords> kOptions[] = {
 
 }  // namespace
 
-std::span<const ForeignDef<MpiWords>> mpi_table() { return kOptions; }
+std::span<const ForeignDef<MpiWords>> mpi_table() { return kMpirunOptions; }
 
 }  // namespace ds::launcher

@@ -40,7 +40,7 @@ struct TorchWords {
 using Given = ForeignGiven;
 constexpr std::string_view kOfTorch = "it is of torchrun's own rendezvous, which is not used";
 
-constexpr ForeignDef<TorchWords> kOptions[] = {
+constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
     {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N is N, but N:M is refused"},
      [](TorchWords& part, const Given& given) { part.nodes = given.values[0]; }},
     {{"--nproc-per-node", "N", Fate::taken,
@@ -98,7 +98,7 @@ constexpr ForeignDef<TorchWords> kOptions[] = {
       "leave it out: a rank picks its GPU by LOCAL_RANK"}},
 };
 
-constexpr std::span<const ForeignDef<TorchWords>> kTable(kOptions);
+constexpr std::span<const ForeignDef<TorchWords>> kTorchrunTable(kTorchrunOptions);
 
 /// "--nproc-per-node" -> "PET_NPROC_PER_NODE".
 std::string variable_of(std::string_view names) {
@@ -110,7 +110,7 @@ std::string variable_of(std::string_view names) {
 
 /// What variables say, before what is typed.
 void take_variables(TorchWords& torch, const Surroundings& around) {
-  for (const ForeignDef<TorchWords>& def : kTable) {
+  for (const ForeignDef<TorchWords>& def : kTorchrunTable) {
     const std::string name = variable_of(def.shape.names);
     const std::optional<std::string> value = around.variable(name);
     if (!value || def.apply == nullptr) continue;
@@ -233,11 +233,11 @@ void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
 }  // namespace
 
 Disguised translate_torchrun(std::span<const std::string> words, const Surroundings& around) {
-  const std::vector<ForeignOption> shapes = shapes_of(kTable);
+  const std::vector<ForeignOption> shapes = shapes_of(kTorchrunTable);
   const ForeignWords read = read_foreign("torchrun", shapes, Spelling::argparse, words);
   TorchWords torch;
   take_variables(torch, around);
-  apply_foreign(kTable, read, torch);
+  apply_foreign(kTorchrunTable, read, torch);
   const int nodes = node_count(torch);
   const int node_rank = node_rank_of(torch, nodes);
   const int ranks = rank_count(torch, around);
@@ -261,6 +261,6 @@ Disguised translate_torchrun(std::span<const std::string> words, const Surroundi
   return out;
 }
 
-std::vector<ForeignOption> torchrun_options() { return shapes_of(kTable); }
+std::vector<ForeignOption> torchrun_options() { return shapes_of(kTorchrunTable); }
 
 }  // namespace ds::launcher

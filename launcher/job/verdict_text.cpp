@@ -17,11 +17,11 @@ namespace {
 constexpr std::size_t kKindsNamed = 6;
 constexpr std::size_t kErrorFileLines = 20;
 
-std::string quoted(const std::string& line) { return "\n  | " + printable(line); }
+std::string quoted_line(const std::string& line) { return "\n  | " + printable(line); }
 
 std::string last_lines_text(int rank, const std::vector<std::string>& lines) {
   std::string text = fmt::format("the last lines of rank {}:", rank);
-  for (const std::string& line : lines) text += quoted(line);
+  for (const std::string& line : lines) text += quoted_line(line);
   return text;
 }
 
@@ -31,7 +31,7 @@ std::string error_file_text(int rank, const std::string& file) {
   std::size_t lines = 0;
   for (std::string line; std::getline(in, line); ++lines) {
     if (lines == kErrorFileLines) return text + "\n  | ...";
-    text += quoted(line);
+    text += quoted_line(line);
   }
   return text;
 }

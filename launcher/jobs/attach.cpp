@@ -24,7 +24,7 @@ constexpr auto kConfirmWithin = 2s;
 std::atomic<int> interrupts = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-constexpr OptionDef<FollowOptions> kOptions[] = {
+constexpr OptionDef<FollowOptions> kAttachOptions[] = {
     {{"--lines,-n", "N", "begin with at most so many lines of what is kept (default: 10)"},
      [](FollowOptions& part, const GivenOption& given) {
        part.lines = static_cast<std::size_t>(number_value(given, 0, kMaxLines));
@@ -37,7 +37,7 @@ constexpr OptionDef<FollowOptions> kOptions[] = {
 
 OptionTable table_of(FollowOptions& options) {
   OptionTable table;
-  table.add("Options", std::span<const OptionDef<FollowOptions>>(kOptions), options);
+  table.add("Options", std::span<const OptionDef<FollowOptions>>(kAttachOptions), options);
   return table;
 }
 

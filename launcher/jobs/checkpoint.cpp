@@ -18,7 +18,7 @@ struct CheckpointOptions {
   std::chrono::milliseconds wait = 10min;
 };
 
-constexpr OptionDef<CheckpointOptions> kOptions[] = {
+constexpr OptionDef<CheckpointOptions> kCheckpointOptions[] = {
     {{"--wait", "SECONDS",
       "for the outcome, at most so long (default: 10m); 0: ask, and do not wait"},
      [](CheckpointOptions& part, const GivenOption& given) { part.wait = duration_value(given); }},
@@ -26,7 +26,7 @@ constexpr OptionDef<CheckpointOptions> kOptions[] = {
 
 OptionTable table_of(CheckpointOptions& options) {
   OptionTable table;
-  table.add("Options", std::span<const OptionDef<CheckpointOptions>>(kOptions), options);
+  table.add("Options", std::span<const OptionDef<CheckpointOptions>>(kCheckpointOptions), options);
   return table;
 }
 

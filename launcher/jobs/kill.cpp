@@ -22,7 +22,7 @@ struct KillOptions {
   bool wait = false;
 };
 
-constexpr OptionDef<KillOptions> kOptions[] = {
+constexpr OptionDef<KillOptions> kKillOptions[] = {
     {{"--signal,-s", "SIGNAL",
       "TERM (default), INT and HUP stop the job; KILL does so without a\n"
       "grace; STOP and CONT suspend it and let it go on; any other goes to\n"
@@ -36,7 +36,7 @@ constexpr OptionDef<KillOptions> kOptions[] = {
 
 OptionTable table_of(KillOptions& options) {
   OptionTable table;
-  table.add("Options", std::span<const OptionDef<KillOptions>>(kOptions), options);
+  table.add("Options", std::span<const OptionDef<KillOptions>>(kKillOptions), options);
   return table;
 }
 

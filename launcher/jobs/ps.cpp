@@ -20,7 +20,7 @@ struct PsOptions {
   bool ids = false;
 };
 
-constexpr OptionDef<PsOptions> kOptions[] = {
+constexpr OptionDef<PsOptions> kPsOptions[] = {
     {{"--json", "", "an array of objects with all that is known, instead of a table"},
      [](PsOptions& part, const GivenOption&) { part.json = true; }},
     {{"--ids,-q", "", "only the ids, one a line"},
@@ -29,7 +29,7 @@ constexpr OptionDef<PsOptions> kOptions[] = {
 
 OptionTable table_of(PsOptions& options) {
   OptionTable table;
-  table.add("Options", std::span<const OptionDef<PsOptions>>(kOptions), options);
+  table.add("Options", std::span<const OptionDef<PsOptions>>(kPsOptions), options);
   return table;
 }
 

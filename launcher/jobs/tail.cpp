@@ -9,7 +9,7 @@ namespace {
 constexpr int kMaxLines = 1 << 20;
 constexpr int kMaxRank = (1 << 20) - 1;
 
-constexpr OptionDef<FollowOptions> kOptions[] = {
+constexpr OptionDef<FollowOptions> kTailOptions[] = {
     {{"--lines,-n", "N", "at most so many lines of what is kept (default: 10)"},
      [](FollowOptions& part, const GivenOption& given) {
        part.lines = static_cast<std::size_t>(number_value(given, 0, kMaxLines));
@@ -24,7 +24,7 @@ constexpr OptionDef<FollowOptions> kOptions[] = {
 
 OptionTable table_of(FollowOptions& options) {
   OptionTable table;
-  table.add("Options", std::span<const OptionDef<FollowOptions>>(kOptions), options);
+  table.add("Options", std::span<const OptionDef<FollowOptions>>(kTailOptions), options);
   return table;
 }
 

@@ -21,7 +21,7 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr std::string_view kDetails =
+constexpr std::string_view kAsDetails =
     R"(The words behind NAME are those of that launcher, and mean what they mean there; what has no effect
 here is said in a line, what would change the job is refused. The same happens when dslaunch is
 started under that name, as through a symbolic link. NAME --help lists its options. --print shows
@@ -107,7 +107,7 @@ const Command kAsCommand = {.name = "as",
                             .summary = "run the command line of another launcher",
                             .run = run_as,
                             .synopsis = "[--print] NAME [options of NAME] PROGRAM ...",
-                            .details = kDetails};
+                            .details = kAsDetails};
 
 bool is_disguised(const char* program) {
   return program != nullptr && find_disguise(program) != nullptr;
