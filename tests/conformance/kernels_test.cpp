@@ -246,6 +246,23 @@ TEST_CASE("GELU's gradient, sums and casts") {
   });
 }
 
+TEST_CASE("the matrix peak is a rate that such a device can have") {
+  if (on_accelerator()) return;  // cuda_products_test
+  for_each_subject([](const Subject& subject, DType act) {
+    Bench bench(subject.options, {.micro = 1,
+                                  .seq_len = 1,
+                                  .width = 8,
+                                  .heads = 1,
+                                  .ffn = 1,
+                                  .vocab = 1,
+                                  .chunk_rows = 1,
+                                  .act = act});
+    const double peak = bench.kernels().measure_matrix_peak(act);
+    CHECK(peak > 1e6);
+    CHECK(peak < 1e15);
+  });
+}
+
 TEST_CASE("no product falls back to a slow implementation") {
   for_each_subject([](const Subject& subject, DType act) {
     Bench bench(subject.options, {.micro = 1,

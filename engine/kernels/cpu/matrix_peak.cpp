@@ -1,5 +1,6 @@
 // The yardstick of the progress line: what this machine's matrix units give, now, for products that
 // fit in cache.
+#include <algorithm>
 #include <chrono>
 
 #include "engine/kernels/cpu/ops.h"
@@ -10,7 +11,9 @@ namespace {
 
 constexpr std::int64_t kDepth = 768;
 constexpr int kProductsPerTask = 8;
-constexpr auto kSpan = std::chrono::milliseconds(200);
+constexpr auto kSpan = std::chrono::milliseconds(200);    // at most
+constexpr auto kSettled = std::chrono::milliseconds(40);  // without a better result
+constexpr double kBetter = 1.01;
 
 }  // namespace
 
@@ -39,10 +42,15 @@ double measure_matrix_peak(const Context& c, DType type) {
       2.0 * kTileRows * kPanel * kDepth * kProductsPerTask * static_cast<double>(tasks);
   double best = 0;
   c.pool.parallel_for(tasks, body);
-  for (const auto end = Clock::now() + kSpan; Clock::now() < end;) {
-    const auto start = Clock::now();
+  const auto end = Clock::now() + kSpan;
+  auto settled = Clock::now() + kSettled;
+  for (auto start = Clock::now(); start < std::min(end, settled);) {
     c.pool.parallel_for(tasks, body);
-    best = std::max(best, flops / std::chrono::duration<double>(Clock::now() - start).count());
+    const auto now = Clock::now();
+    const double rate = flops / std::chrono::duration<double>(now - start).count();
+    if (rate > kBetter * best) settled = now + kSettled;
+    best = std::max(best, rate);
+    start = now;
   }
   return best;
 }
