@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "launcher/transport/libssh/matched_lists.h"
 #include "launcher/transport/ssh_link.h"
 
 namespace {
@@ -20,7 +21,6 @@ thread_local std::string* capture = nullptr;
 extern "C" {
 
 // As libssh declares them: include/libssh/token.h and pki.h, which are not installed.
-char* __real_ssh_find_all_matching(const char* available, const char* preferred);
 int __real_ssh_pki_import_pubkey_blob(ssh_string blob, ssh_key* key);
 
 /// The only list that asks for certificates and is compared with one that has none is that of host
@@ -30,7 +30,7 @@ char* __wrap_ssh_find_all_matching(const char* available, const char* preferred)
       std::strstr(preferred, kCertificate) != nullptr &&
       std::strstr(available, kCertificate) == nullptr)
     return ::strdup(preferred);
-  return __real_ssh_find_all_matching(available, preferred);
+  return ds::launcher::libssh::all_matching(available, preferred);
 }
 
 int __wrap_ssh_pki_import_pubkey_blob(ssh_string blob, ssh_key* key) {
