@@ -44,12 +44,11 @@ std::string no_certificate_text(const std::vector<TextPlace>& places, bool suppo
 
 HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
                                const HostKeyVerdict& verdict) {
+  if (verdict.kind == HostKeyVerdict::Kind::match) return {true, false, ""};
   const std::string shown = fmt::format("{} {}", key.type, fingerprint(key));
   const std::string note =
       verdict.certificate_problem.empty() ? "" : "; " + verdict.certificate_problem;
   switch (verdict.kind) {
-    case HostKeyVerdict::Kind::match:
-      return {true, false, ""};
     case HostKeyVerdict::Kind::revoked:
       return {false, false,
               fmt::format("host key {} is revoked ({})", shown, places_text(verdict.places))};
@@ -68,6 +67,7 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
               fmt::format("host key {} is unknown, though keys of other types are known for this "
                           "host ({}){}; {}",
                           shown, places_text(verdict.places), note, how_to_add(s))};
+    case HostKeyVerdict::Kind::match:
     case HostKeyVerdict::Kind::unknown:
       break;
   }

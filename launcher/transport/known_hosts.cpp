@@ -260,7 +260,10 @@ std::string host_key_algorithms(const std::vector<std::string>& known_types,
 }
 
 bool takes_plain_key(const std::string& wanted, const std::string& type) {
-  const std::vector<std::string> taken = split_patterns(host_key_algorithms({}, wanted));
+  static const std::vector<std::string> kUnchanged = split_patterns(host_key_algorithms({}, ""));
+  const std::vector<std::string> changed =
+      wanted.empty() ? std::vector<std::string>() : split_patterns(host_key_algorithms({}, wanted));
+  const std::vector<std::string>& taken = wanted.empty() ? kUnchanged : changed;
   return std::ranges::any_of(taken, [&](const std::string& algorithm) {
     return algorithm == type || (type == "ssh-rsa" && algorithm.starts_with("rsa-sha2-"));
   });

@@ -42,12 +42,12 @@ class SettingsReader {
   }
 
  private:
-  [[nodiscard]] std::string text(const std::string& keyword) const {
+  [[nodiscard]] std::string text(std::string_view keyword) const {
     const Directive* directive = chosen_.find(keyword);
     return directive == nullptr ? std::string() : directive->values.front();
   }
 
-  [[nodiscard]] bool flag(const std::string& keyword, bool otherwise = false) const {
+  [[nodiscard]] bool flag(std::string_view keyword, bool otherwise = false) const {
     const Directive* directive = chosen_.find(keyword);
     if (directive == nullptr) return otherwise;
     const std::string value = ssh_lower(directive->values.front());
@@ -56,7 +56,7 @@ class SettingsReader {
     config_error(directive->place, fmt::format("{} is '{}', not yes or no", keyword, value));
   }
 
-  [[nodiscard]] int number(const std::string& keyword, int otherwise, int least, int most) const {
+  [[nodiscard]] int number(std::string_view keyword, int otherwise, int least, int most) const {
     const Directive* directive = chosen_.find(keyword);
     if (directive == nullptr) return otherwise;
     const auto value = ssh_number(directive->values.front());
@@ -67,7 +67,7 @@ class SettingsReader {
   }
 
   /// Nothing for "none" and 0.
-  [[nodiscard]] std::optional<std::chrono::seconds> time(const std::string& keyword) const {
+  [[nodiscard]] std::optional<std::chrono::seconds> time(std::string_view keyword) const {
     const Directive* directive = chosen_.find(keyword);
     if (directive == nullptr || ssh_lower(directive->values.front()) == "none") return std::nullopt;
     const auto seconds = ssh_seconds(directive->values.front());
@@ -95,7 +95,7 @@ class SettingsReader {
                            local_);
   }
 
-  [[nodiscard]] std::vector<std::string> paths(const std::string& keyword,
+  [[nodiscard]] std::vector<std::string> paths(std::string_view keyword,
                                                const std::vector<std::string>& fallback) const {
     const Directive* directive = chosen_.find(keyword);
     if (directive == nullptr) return fallback;
@@ -106,7 +106,7 @@ class SettingsReader {
   }
 
   /// The files of all lines of the keyword, each once.
-  [[nodiscard]] std::vector<std::string> path_lines(const std::string& keyword) const {
+  [[nodiscard]] std::vector<std::string> path_lines(std::string_view keyword) const {
     std::vector<std::string> out;
     for (const Directive* directive : chosen_.all(keyword)) {
       if (ssh_lower(directive->values.front()) == "none") continue;

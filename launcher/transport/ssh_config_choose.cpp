@@ -13,9 +13,8 @@ namespace ds::launcher {
 namespace {
 
 /// ProxyJump and ProxyCommand stand for each other: the first of both counts.
-const std::string& slot_of(const std::string& keyword) {
-  static const std::string proxy = "proxy";
-  return keyword == "proxyjump" || keyword == "proxycommand" ? proxy : keyword;
+std::string_view slot_of(std::string_view keyword) {
+  return keyword == "proxyjump" || keyword == "proxycommand" ? "proxy" : keyword;
 }
 
 void need_value(const SshConfig::Directive& directive) {
@@ -108,7 +107,7 @@ bool ChosenDirectives::command_succeeds(const Condition& condition,
 
 void ChosenDirectives::take(const Directive& directive) {
   if (directive.keyword != "identityfile" && directive.keyword != "certificatefile") {
-    first_.try_emplace(slot_of(directive.keyword), &directive);
+    first_.try_emplace(std::string(slot_of(directive.keyword)), &directive);
     return;
   }
   need_value(directive);
@@ -116,7 +115,7 @@ void ChosenDirectives::take(const Directive& directive) {
   if (std::ranges::find(list, &directive) == list.end()) list.push_back(&directive);
 }
 
-const SshConfig::Directive* ChosenDirectives::find(const std::string& keyword) const {
+const SshConfig::Directive* ChosenDirectives::find(std::string_view keyword) const {
   const auto found = first_.find(slot_of(keyword));
   if (found == first_.end() || found->second->keyword != keyword) return nullptr;
   need_value(*found->second);
@@ -124,7 +123,7 @@ const SshConfig::Directive* ChosenDirectives::find(const std::string& keyword) c
 }
 
 const std::vector<const SshConfig::Directive*>& ChosenDirectives::all(
-    const std::string& keyword) const {
+    std::string_view keyword) const {
   static const std::vector<const Directive*> none;
   const auto found = lists_.find(keyword);
   return found == lists_.end() ? none : found->second;

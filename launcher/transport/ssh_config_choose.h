@@ -38,9 +38,9 @@ class ChosenDirectives {
                    const LocalUser& local);
 
   /// Null if there is none. Errors:  Error{config} for one without a value.
-  [[nodiscard]] const Directive* find(const std::string& keyword) const;
+  [[nodiscard]] const Directive* find(std::string_view keyword) const;
   /// Of a keyword whose lines add up.
-  [[nodiscard]] const std::vector<const Directive*>& all(const std::string& keyword) const;
+  [[nodiscard]] const std::vector<const Directive*>& all(std::string_view keyword) const;
   [[nodiscard]] std::string user() const;
   [[nodiscard]] std::string host_name() const;
   /// Criteria of Match that are not known.
@@ -63,8 +63,8 @@ class ChosenDirectives {
   bool final_pass_ = false;
   bool final_wanted_ = false;
   std::string subject_;  // what Host lines look at: the name typed, in the final pass HostName
-  std::map<std::string, const Directive*> first_;
-  std::map<std::string, std::vector<const Directive*>> lists_;
+  std::map<std::string, const Directive*, std::less<>> first_;
+  std::map<std::string, std::vector<const Directive*>, std::less<>> lists_;
   std::set<std::string> notes_;
 };
 

@@ -81,7 +81,7 @@ std::vector<Host> parse_jump_hosts(std::string_view text, const TextPlace& place
 std::vector<std::string> ignored_directives(const ChosenDirectives& chosen) {
   std::vector<std::string> notes;
   for (const Ignored& ignored : ignored_list()) {
-    const auto* directive = chosen.find(std::string(ignored.keyword));
+    const auto* directive = chosen.find(ignored.keyword);
     if (directive == nullptr) continue;
     const std::string value = ssh_lower(directive->values.front());
     if (std::ranges::find(ignored.harmless, value) != ignored.harmless.end()) continue;

@@ -112,6 +112,7 @@ void CommandSession::send(Bytes bytes) {
 void CommandSession::pause(bool pause) {
   paused_ = pause;
   if (pause || session_ == nullptr || stage_ != Stage::running || ended()) return;
+  const SocketTurn turn(socket_);
   drain();
   post_wake();
 }

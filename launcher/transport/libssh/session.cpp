@@ -15,6 +15,7 @@ void Session::start() {
   DS_ASSERT(session_ != nullptr, "ssh_new fails only without memory");
   const bool usable = set_options();
   wait_.assign(login_.socket.get());
+  socket_.assign(login_.socket.get());
   const int fd = login_.socket.get();  // ours until ssh_connect has taken it
   ssh_options_set(session_, SSH_OPTIONS_FD, &fd);
   ssh_set_blocking(session_, 0);
@@ -47,10 +48,19 @@ void Session::post_wake() {
 void Session::wake() {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();  // an event may destroy the link
-  const bool more = advance();
-  hand_over();
+  bool more = false;
+  {
+    const SocketTurn turn(socket_);
+    more = advance();
+    hand_over();
+    // What an event has had us send goes out together with what this turn sends.
+    if (wake_posted_ && session_ != nullptr && !ended()) {
+      more = advance() || more;
+      hand_over();
+    }
+  }
   if (session_ == nullptr || ended()) return;
-  if (more) post_wake();
+  if (more || socket_.owes(session_)) post_wake();
   arm();
 }
 
@@ -60,13 +70,17 @@ void Session::arm() {
     wait_.async_wait(type, [self = shared_from_this(), &armed](const asio::error_code& error) {
       armed = false;
       if (error) return;
-      self->heard_ = self->heard_ || &armed == &self->read_armed_;
+      if (&armed == &self->read_armed_) {
+        self->heard_ = true;
+        self->socket_.now_readable();
+      } else {
+        self->socket_.now_writable();
+      }
       self->wake();
     });
   };
   wait(asio::posix::descriptor_base::wait_read, read_armed_);
-  if ((ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0)
-    wait(asio::posix::descriptor_base::wait_write, write_armed_);
+  if (socket_.wants_write(session_)) wait(asio::posix::descriptor_base::wait_write, write_armed_);
 }
 
 bool Session::dropped() const {
@@ -112,7 +126,10 @@ void Session::expect_life() {
                              self->login_.alive_count_max, self->login_.alive_interval.count()));
       return self->hand_over();
     }
-    if (self->missed_ > 0) ssh_send_keepalive(self->session_);
+    if (self->missed_ > 0) {
+      const SocketTurn turn(self->socket_);
+      ssh_send_keepalive(self->session_);
+    }
     self->expect_life();
   });
 }
@@ -138,6 +155,8 @@ void Session::release() {
   asio::error_code ignored;
   timer_.cancel(ignored);
   if (wait_.is_open()) wait_.release();  // before ssh_free: libssh closes the descriptor
+  const SocketTurn turn(socket_);
+  socket_.farewell();
   if (poll_ != nullptr) {
     ssh_event_remove_session(poll_, session_);
     ssh_event_free(std::exchange(poll_, nullptr));

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "launcher/transport/libssh/keyring.h"
+#include "launcher/transport/libssh/socket_turn.h"
 #include "launcher/transport/ssh_link.h"
 
 namespace ds::launcher::libssh {
@@ -66,6 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SshLogin login_;
   ssh_session session_ = nullptr;
   ssh_event poll_ = nullptr;
+  SessionSocket socket_;
 
  private:
   enum class State { handshake, auth, up, ended };

@@ -48,8 +48,8 @@ bool Session::set_options() {
   set(SSH_OPTIONS_PROCESS_CONFIG, &no_config);
   set(SSH_OPTIONS_HOST, "host");
   set(SSH_OPTIONS_SSH_DIR, "/dev/null");
-  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
-  set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null/none");  // cannot be opened: nothing to read and close
+  set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null/none");
   set(SSH_OPTIONS_PORT, &port);
   set(SSH_OPTIONS_USER, login_.user.c_str());
   set(SSH_OPTIONS_COMPRESSION, "no");

@@ -24,6 +24,19 @@ struct KeptKey {
   std::unique_ptr<EVP_PKEY, FreeKey> key;
 };
 
+constexpr std::size_t kSecret = 32;
+
+bool random_bytes(void* where, std::size_t size) {
+  auto* at = static_cast<unsigned char*>(where);
+  while (size > 0) {
+    const ssize_t got = ::getrandom(at, size, 0);
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
 }  // namespace
 
 extern "C" {
@@ -59,16 +72,21 @@ EC_KEY* __wrap_EC_KEY_new_by_curve_name(int curve) {
   return nullptr;
 }
 
-/// Padding, cookies and curve25519 secrets: a few bytes each, for which OpenSSL's generator takes
-/// locks and checks: the kernel's own generator, which seeds that one, gives them in one call.
-/// Returns: 1, or 0 on trouble, as libssh's own.
+/// Paddings and cookies: a few bytes each, for which OpenSSL's generator takes locks and checks,
+/// and the kernel's a call: taken from its generator in advance. Secrets come from there at once.
+/// Returns: 1, or 0 on trouble, as libssh's own. Threads: the event loop's.
 int __wrap_ssh_get_random(void* where, int size, int /*strong*/) {
-  auto* at = static_cast<unsigned char*>(where);
-  for (int left = size; left > 0;) {
-    const ssize_t got = ::getrandom(at + (size - left), static_cast<std::size_t>(left), 0);
-    if (got <= 0) return 0;
-    left -= static_cast<int>(got);
+  static std::array<unsigned char, 256> store;
+  static std::size_t left = 0;
+  const auto wanted = static_cast<std::size_t>(size);
+  if (wanted >= kSecret) return random_bytes(where, wanted) ? 1 : 0;
+  if (left < wanted) {
+    if (!random_bytes(store.data(), store.size())) return 0;
+    left = store.size();
   }
+  left -= wanted;
+  std::memcpy(where, store.data() + left, wanted);
+  OPENSSL_cleanse(store.data() + left, wanted);
   return 1;
 }
 }

@@ -1,0 +1,20 @@
+// A shared libssh has its socket to itself.
+#include "launcher/transport/libssh/socket_turn.h"
+
+namespace ds::launcher::libssh {
+
+void SessionSocket::now_writable() {}
+
+bool SessionSocket::wants_write(ssh_session session) const {
+  return (ssh_get_poll_flags(session) & SSH_WRITE_PENDING) != 0;
+}
+
+bool SessionSocket::owes(ssh_session /*session*/) { return false; }
+
+void SessionSocket::farewell() {}
+
+SocketTurn::SocketTurn(SessionSocket& socket) : socket_(socket), outer_(nullptr) {}
+
+SocketTurn::~SocketTurn() {}
+
+}  // namespace ds::launcher::libssh
