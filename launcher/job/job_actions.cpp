@@ -53,7 +53,7 @@ void Job::perform(const SendSpec& action) {
   if (action.node == 0 && state_.finds_master()) master_.open_door(spec);
   output_.fill(spec, state_.placement());
   last_agents_[action.node] = action.agent;
-  link(action.agent).send(spec);
+  link(action.agent).send(std::move(spec));
   output_.prepared(action.agent);
   // Its answer tells how far its clock is from ours.
   link(action.agent).send(Heartbeat{.sent = clock_value(Clock::now())});

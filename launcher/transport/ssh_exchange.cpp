@@ -58,7 +58,7 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   std::vector<std::string> types = known.types(name, host_key_port(settings));
   if (types.empty())
     for (const std::string& key : shared_keys(settings)) types.push_back(key_type_of(key));
-  login.host_key_algorithms = host_key_algorithms(
+  login.host_key_algorithms = offered_host_keys(
       types, settings.algorithms.host_keys,
       ssh_takes_certificates() && !known.authorities(name, host_key_port(settings)).empty());
   login.algorithms = settings.algorithms;
@@ -68,6 +68,16 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   login.alive_interval = settings.server_alive_interval;
   login.alive_count_max = settings.server_alive_count_max;
   return login;
+}
+
+/// Most hosts are known by keys of the same types.
+const std::string& SshExchange::offered_host_keys(const std::vector<std::string>& types,
+                                                  const std::string& wanted, bool certificates) {
+  std::string question = certificates ? "with certificates " : "";
+  for (const std::string& type : types) question += type + ',';
+  const auto [it, fresh] = offered_host_keys_.try_emplace(question + ' ' + wanted);
+  if (fresh) it->second = host_key_algorithms(types, wanted, certificates);
+  return it->second;
 }
 
 SshLoginEvents SshExchange::login_events(const SshSettings& settings) {

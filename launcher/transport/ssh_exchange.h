@@ -64,6 +64,8 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
     std::size_t own_size = 0;
   };
   KnownFiles& known_files(const SshSettings& settings);
+  const std::string& offered_host_keys(const std::vector<std::string>& types,
+                                       const std::string& wanted, bool certificates);
   AgentRelay* agent(const std::string& socket_path);
   std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& shown);
   /// The public halves of keys that log in here as well as there: whoever shows one of them as its
@@ -83,6 +85,7 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   std::map<std::string, KnownFiles> known_files_;  // by the names of the files
   std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
   std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
+  std::map<std::string, std::string> offered_host_keys_;         // by all that they depend on
   std::map<std::string, std::string> authorized_;  // texts of authorized_keys, by path
   std::set<std::string> warned_;
   std::set<std::string> asked_;  // keys whose pass phrase was asked for

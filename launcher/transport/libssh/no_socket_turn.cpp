@@ -1,15 +1,17 @@
 // A shared libssh has its socket to itself.
+#include <libssh/libssh.h>
+
 #include "launcher/transport/libssh/socket_turn.h"
 
 namespace ds::launcher::libssh {
 
 void SessionSocket::now_writable() {}
 
-bool SessionSocket::wants_write(ssh_session session) const {
+bool SessionSocket::wants_write(ssh_session_struct* session) const {
   return (ssh_get_poll_flags(session) & SSH_WRITE_PENDING) != 0;
 }
 
-bool SessionSocket::owes(ssh_session /*session*/) { return false; }
+bool SessionSocket::owes(ssh_session_struct* /*session*/) { return false; }
 
 void SessionSocket::farewell() {}
 

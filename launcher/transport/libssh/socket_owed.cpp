@@ -1,5 +1,7 @@
 // When a static libssh may write: it would send one packet, and keep the next until a poll has told
 // it that it may.
+#include <libssh/libssh.h>
+
 #include <cstdint>
 
 #include "launcher/transport/libssh/socket_turn.h"
@@ -17,9 +19,9 @@ int __wrap_ssh_socket_write(void* socket, const void* bytes, std::uint32_t size)
 
 namespace ds::launcher::libssh {
 
-bool SessionSocket::wants_write(ssh_session /*session*/) const { return full_; }
+bool SessionSocket::wants_write(ssh_session_struct* /*session*/) const { return full_; }
 
-bool SessionSocket::owes(ssh_session session) {
+bool SessionSocket::owes(ssh_session_struct* session) {
   if (full_ || (ssh_get_status(session) & SSH_WRITE_PENDING) == 0) return false;
   tell_writable_ = true;
   return true;

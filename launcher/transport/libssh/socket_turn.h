@@ -4,11 +4,11 @@
 // together. Elsewhere (no_socket_turn.cpp) libssh has the socket to itself.
 #pragma once
 
-#include <libssh/libssh.h>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+struct ssh_session_struct;  // libssh's
 
 namespace ds::launcher::libssh {
 
@@ -19,9 +19,9 @@ class SessionSocket {
   void now_readable() { may_read_ = true; }
   void now_writable();
   /// Whether to call now_writable() when the socket can be written again.
-  [[nodiscard]] bool wants_write(ssh_session session) const;
+  [[nodiscard]] bool wants_write(ssh_session_struct* session) const;
   /// Whether libssh keeps bytes that it could hand over now: call it again.
-  [[nodiscard]] bool owes(ssh_session session);
+  [[nodiscard]] bool owes(ssh_session_struct* session);
   /// Nothing that libssh sends from here on goes out: the socket is about to be closed, which says
   /// the same as the ends of its channels would.
   void farewell();
