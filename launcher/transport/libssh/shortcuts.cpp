@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 namespace {
 
@@ -22,6 +23,15 @@ struct FreeKey {
 struct KeptKey {
   std::array<unsigned char, 32> bytes{};
   std::unique_ptr<EVP_PKEY, FreeKey> key;
+};
+
+/// The names of a kind of key, as OpenSSL walks them. It keeps the texts as long as it lives.
+struct KeptNames {
+  struct FreeKind {
+    void operator()(EVP_KEYMGMT* kind) const { EVP_KEYMGMT_free(kind); }
+  };
+  std::unique_ptr<EVP_KEYMGMT, FreeKind> kind;
+  std::vector<const char*> names;
 };
 
 constexpr std::size_t kSecret = 32;
@@ -70,6 +80,34 @@ EC_KEY* __wrap_EC_KEY_new_by_curve_name(int curve) {
   if (kCurve != nullptr && key != nullptr && EC_KEY_set_group(key, kCurve) == 1) return key;
   EC_KEY_free(key);
   return nullptr;
+}
+
+int __real_EVP_KEYMGMT_names_do_all(const EVP_KEYMGMT* kind, void (*tell)(const char*, void*),
+                                    void* data);
+
+/// Whenever a key is made or used OpenSSL looks through the names of all that it knows, hundreds,
+/// for those of the key's kind: asked once for each of the first few kinds. Threads: any.
+int __wrap_EVP_KEYMGMT_names_do_all(const EVP_KEYMGMT* kind, void (*tell)(const char*, void*),
+                                    void* data) {
+  thread_local std::array<KeptNames, 4> kept;
+  for (KeptNames& one : kept) {
+    if (!one.kind) {
+      auto* const mine = const_cast<EVP_KEYMGMT*>(kind);  // counted, not changed
+      const auto keep = [](const char* name, void* names) {
+        static_cast<std::vector<const char*>*>(names)->push_back(name);
+      };
+      if (__real_EVP_KEYMGMT_names_do_all(kind, keep, &one.names) != 1 || one.names.empty() ||
+          EVP_KEYMGMT_up_ref(mine) != 1) {
+        one.names.clear();
+        break;
+      }
+      one.kind.reset(mine);
+    }
+    if (one.kind.get() != kind) continue;
+    for (const char* const name : one.names) tell(name, data);
+    return 1;
+  }
+  return __real_EVP_KEYMGMT_names_do_all(kind, tell, data);
 }
 
 /// Paddings and cookies: a few bytes each, for which OpenSSL's generator takes locks and checks,
