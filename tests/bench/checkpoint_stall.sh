@@ -6,8 +6,8 @@
 # disk. Needs: DS_TESTS.
 #   stall   for how long training stands for the snapshot, on the rank where it stands longest, over the bytes of the snapshot at
 #           the rate at which as many processes with as many threads copy as many bytes (copy_rate, before the job and after
-#           it). Target: 1.2. Saves come one after the other, over six steps for each round. Where all cores compute, the copy
-#           beside the next step makes that one longer: by how much, over its bytes at the same rate, stands beside it.
+#           it). Target: 1.2. Saves come one after the other, over six steps for each round. Where all cores compute, the
+#           copy and the writing, which begins in the same step, make that step longer: by how much, over the same, stands beside.
 #   steps   those beside the writer over those of a job that saves nothing
 #   disk    in each round, in turn: dd writes and syncs, a save that training waits for; dd reads, a job resumes, neither out of
 #           the page cache. Rates over dd's of the same round.
@@ -64,7 +64,7 @@ longer() {
     END {
       for (s = 4; s < last; s++) if (!(s in copied)) plain[++n] = end[s] - end[s - 1]
       for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (plain[j] < plain[i]) { t = plain[i]; plain[i] = plain[j]; plain[j] = t }
-      for (s in copied) if (s > 3 && s < last) print end[s] - end[s - 1] - plain[int((n + 1) / 2)] }' "$work/run/metrics.jsonl"
+      for (s = 4; s < last; s++) if (s in copied) print end[s] - end[s - 1] - plain[int((n + 1) / 2)] }' "$work/run/metrics.jsonl"
 }
 # disk_rate write|read BYTES: bytes a second of dd, one file, past the page cache or synced
 disk_rate() {
@@ -114,7 +114,7 @@ stall() {
   rate=$(median "$work/copies")
   awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' "$work/stalls" >"$work/ratios"
   longer | awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' >"$work/longer"
-  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves); the step beside the copy longer by $(spread <"$work/longer") times as much"
+  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves); the step beside copy and writing longer by $(spread <"$work/longer") times as much"
 }
 # beside WORLD KEYS...: after stall
 beside() {
