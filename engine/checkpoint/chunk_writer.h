@@ -39,7 +39,8 @@ class ChunkWriter {
  public:
   explicit ChunkWriter(const ChunkWriterSpec& spec);
 
-  /// Appends at most kPieceBytes as one piece, at the next multiple of 64 bytes.
+  /// Appends at most kPieceBytes as one piece, at the next multiple of 64 bytes; of 4096 for one of
+  /// at least 1 MiB, which goes past the page cache where file system and address allow it.
   struct Place {
     std::int64_t at = 0;
     std::uint64_t checksum = 0;
@@ -51,6 +52,8 @@ class ChunkWriter {
 
  private:
   void write_at(std::span<const std::byte> bytes, std::int64_t at);
+  [[nodiscard]] std::size_t direct_bytes(std::span<const std::byte> bytes, std::int64_t at) const;
+  bool set_direct(bool direct);
   void push_out();
   void wait(std::int64_t bytes);
   [[noreturn]] void fail(const std::string& what, int error_number) const;
@@ -59,6 +62,8 @@ class ChunkWriter {
   Pace pace_;
   UniqueFd file_;
   std::int64_t bytes_ = 0, pushed_ = 0;
+  bool may_be_direct_ = false;
+  bool is_direct_ = false;  // the file's flag O_DIRECT
 };
 
 }  // namespace ds

@@ -4,10 +4,13 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -61,23 +64,53 @@ class FileLimit {
 
 }  // namespace
 
-TEST_CASE("pieces begin at multiples of 64, with zeros between them") {
+TEST_CASE("pieces begin at multiples of 64, long ones of 4096, with zeros between them") {
   const Folder folder;
   const std::string path = folder.file("a.chunk");
   write_text(path, std::string(5000, 'x'));  // An older file goes.
   ChunkWriter writer({.path = path});
   const auto one = pattern(100, 1), two = pattern(3 << 20, 2), three = pattern(1, 3);
   CHECK(writer.append(one).at == 0);
-  CHECK(writer.append(two).at == 128);
+  CHECK(writer.append(two).at == 4096);
+  CHECK(writer.append(three).at == 4096 + (3 << 20));
   const ChunkWriter::Place last = writer.append(three);
-  CHECK(last.at == 128 + (3 << 20));
+  CHECK(last.at == 4096 + (3 << 20) + 64);
   CHECK(writer.finish() == last.at + 1);
   const std::string text = read_text(path);
   REQUIRE(text.size() == static_cast<std::size_t>(last.at) + 1);
   CHECK(std::memcmp(text.data(), one.data(), one.size()) == 0);
-  CHECK(text.substr(100, 28) == std::string(28, '\0'));
-  CHECK(std::memcmp(text.data() + 128, two.data(), two.size()) == 0);
+  CHECK(text.substr(100, 3996) == std::string(3996, '\0'));
+  CHECK(std::memcmp(text.data() + 4096, two.data(), two.size()) == 0);
   CHECK(text.back() == static_cast<char>(three[0]));
+}
+
+TEST_CASE("long pieces of whole pages of memory, with and without a rest, between short ones") {
+  const Folder folder;
+  const std::string path = folder.file("a.chunk");
+  const std::size_t sizes[] = {3 << 20, (1 << 20) + 12, 8 << 20, 4096, 70, (2 << 20) + 4095, 5};
+  constexpr std::size_t kMost = std::size_t{8} << 20;
+  const std::unique_ptr<void, decltype(&std::free)> pages(std::aligned_alloc(4096, kMost),
+                                                          &std::free);
+  const std::span memory(static_cast<std::byte*>(pages.get()), kMost);
+  for (const std::int64_t rate : {std::int64_t{0}, std::int64_t{1} << 40}) {
+    ChunkWriter writer({.path = path, .rate = rate});
+    std::vector<std::int64_t> places;
+    std::int64_t end = 0;
+    for (int i = 0; i < 7; ++i) {
+      const auto bytes = pattern(sizes[i], i);
+      std::ranges::copy(bytes, memory.begin());
+      places.push_back(writer.append(memory.first(sizes[i])).at);
+      const std::int64_t alignment = sizes[i] >= 1 << 20 ? 4096 : 64;
+      CHECK(places.back() == (end + alignment - 1) / alignment * alignment);
+      end = places.back() + std::ssize(bytes);
+    }
+    CHECK(writer.finish() == end);
+    const std::string text = read_text(path);
+    REQUIRE(std::ssize(text) == end);
+    for (int i = 0; i < 7; ++i)
+      CHECK(std::memcmp(text.data() + places[static_cast<std::size_t>(i)],
+                        pattern(sizes[i], i).data(), sizes[i]) == 0);
+  }
 }
 
 TEST_CASE("checksums are XXH3-64") {
