@@ -1,7 +1,6 @@
 // Workers and two bounded rings, what to do and what is done, under one lock.
 #include "engine/storage/thread_queue.h"
 
-#include <linux/ioprio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "engine/storage/io_priority.h"
 
 namespace ds {
 namespace {
@@ -63,8 +64,7 @@ std::int64_t move_block(const Shared& shared, const Block& block) {
 
 // Of this thread; where it is refused, a small depth alone keeps the others' way free.
 void lower_priority() {
-  constexpr int kLow = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7);
-  ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, kLow);
+  ::syscall(SYS_ioprio_set, kOwnThread, 0, kLowIoPriority);
 }
 
 void work(const std::shared_ptr<Shared>& shared) {

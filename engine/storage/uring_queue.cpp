@@ -2,7 +2,6 @@
 // while it is under way.
 #include "engine/storage/uring_queue.h"
 
-#include <linux/ioprio.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -13,13 +12,13 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/storage/io_priority.h"
 #include "engine/storage/uring_ring.h"
 
 namespace ds {
 namespace {
 
 constexpr std::size_t kMaxRegistered = std::size_t{1} << 30;  // the kernel's limit a buffer
-constexpr std::uint16_t kLowPriority = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 7);  // no right needed
 
 class KernelQueue final : public UringQueue {
  public:
@@ -28,7 +27,7 @@ class KernelQueue final : public UringQueue {
       : files_(std::move(files)),
         direction_(direction),
         calls_(calls),
-        priority_(urgency == Urgency::low ? kLowPriority : std::uint16_t{0}) {}
+        priority_(urgency == Urgency::low ? kLowIoPriority : std::uint16_t{0}) {}
 
   bool open(int depth) {
     if (!ring_.open(static_cast<unsigned>(depth), calls_)) return false;
