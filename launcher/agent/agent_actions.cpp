@@ -116,7 +116,18 @@ void AgentLoop::perform(const StartRanks& action) {
     setting.guard = guard_.process();
     setting.cgroups = CgroupPlace::find();
   }
-  ranks_.start(spec, action.env, setting);
+  ranks_.start(spec, action.env, setting, bindings_of(spec));
+}
+
+std::vector<RankBinding> AgentLoop::bindings_of(const Spec& spec) {
+  std::vector<std::string> devices;
+  for (const RankSpec& rank : spec.ranks) devices.push_back(rank.device);
+  const NodeTopology topology =
+      spec.bind == Bind::none ? NodeTopology{} : read_topology("", allowed_processors());
+  std::vector<RankBinding> bindings = bind_ranks(spec.bind, topology, devices);
+  for (std::size_t i = 0; spec.tell_binding && i < bindings.size(); ++i)
+    output_.say(fmt::format("rank {} runs on {}", spec.ranks[i].rank, binding_text(bindings[i])));
+  return bindings;
 }
 
 void AgentLoop::perform(const SignalMains& action) {

@@ -56,6 +56,7 @@ class AgentLoop {
   void perform(const Send& action);
   void send_heartbeat();
   void enter_namespace(Isolate wish);
+  std::vector<RankBinding> bindings_of(const Spec& spec);
   void perform(const HoldPort&);
   void perform(const DialMaster& action);
   void perform(const KillLeftovers& action);

@@ -5,7 +5,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,24 +17,17 @@
 #include <sstream>
 
 #include "launcher/agent/node_devices.h"
+#include "launcher/agent/node_topology.h"
+#include "launcher/agent/proc_files.h"
 
 namespace ds::launcher {
 namespace {
 
 std::uint32_t cores_by_affinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<std::uint32_t>(CPU_COUNT(&set));
+  const std::size_t allowed = allowed_processors().size();
+  if (allowed > 0) return static_cast<std::uint32_t>(allowed);
   const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
   return static_cast<std::uint32_t>(std::max(online, 1L));
-}
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 /// The smallest quota on the way from this process's cgroup to the top (cgroup v2).
@@ -47,7 +39,7 @@ std::uint32_t cgroup_quota() {
   }
   std::uint32_t smallest = 0;
   for (; !group.empty(); group.resize(group.rfind('/'))) {
-    const auto quota = quota_of_cpu_max(first_line("/sys/fs/cgroup" + group + "/cpu.max"));
+    const auto quota = quota_of_cpu_max(first_line_of("/sys/fs/cgroup" + group + "/cpu.max"));
     if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
     if (group.rfind('/') == std::string::npos) break;
   }
@@ -110,7 +102,7 @@ std::vector<NodeAddress> own_addresses() {
 /// The network stack that this process sees: of two hosts never the same, of two containers of one
 /// host only if they share it.
 std::string own_network() {
-  const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
+  const std::string boot = first_line_of("/proc/sys/kernel/random/boot_id");
   std::error_code error;
   const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/net", error);
   if (boot.empty() || error) return {};

@@ -41,6 +41,8 @@ class OutputPath {
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
   /// Nothing waits here or for the disk.
   [[nodiscard]] bool done(Clock::time_point now);
+  /// A line of the agent itself, for the launcher's user.
+  void say(const std::string& text);
 
  private:
   struct Rank {
@@ -53,7 +55,6 @@ class OutputPath {
   void keep(const Output& output, Rank& rank);
   void send_last_lines(std::int32_t number, const Rank& rank);
   void send(const Output& output);
-  void say(const std::string& text);
 
   AgentChannel& channel_;
   Envelope envelope_;

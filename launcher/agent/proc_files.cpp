@@ -83,6 +83,11 @@ std::string read_small_file(const char* path) {
   return read_all(UniqueFd(::open(path, O_RDONLY | O_CLOEXEC)));
 }
 
+std::string first_line_of(const std::string& path) {
+  const std::string text = read_small_file(path.c_str());
+  return text.substr(0, text.find('\n'));
+}
+
 std::string read_proc(const std::string& name) { return read_all(open_proc(name, O_RDONLY)); }
 
 std::string name_of(pid_t pid) {

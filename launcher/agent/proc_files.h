@@ -16,6 +16,8 @@ void forget_proc();
 
 /// A file anywhere; empty if it cannot be read.
 std::string read_small_file(const char* path);
+/// The first line of a file anywhere, without the newline; empty if it cannot be read.
+std::string first_line_of(const std::string& path);
 /// A file below /proc: read_proc("self/cgroup").
 std::string read_proc(const std::string& name);
 

@@ -20,7 +20,8 @@ constexpr int kPipeBytes = 1 << 20;
 
 RankPipe make_output_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe for a rank's output", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw_errno("cannot make a pipe for a rank's output (see ulimit -n)", errno);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
@@ -28,7 +29,8 @@ RankPipe make_output_pipe() {
 
 RankPipe make_input_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe for a rank's input", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw_errno("cannot make a pipe for a rank's input (see ulimit -n)", errno);
   ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
   return {UniqueFd(ends[1]), UniqueFd(ends[0])};
 }

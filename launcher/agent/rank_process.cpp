@@ -38,7 +38,7 @@ pid_t fork_shim(const ShimSetup& setup) {
 }  // namespace
 
 RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-                         const RankSetting& setting)
+                         const RankSetting& setting, const RankBinding& binding)
     : rank_(rank.rank),
       program_(spec.programs.at(static_cast<std::size_t>(rank.program))),
       cgroup_(setting.cgroups.make(setting.cookie, setting.epoch, rank.rank)) {
@@ -49,11 +49,13 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
   RankPipe control = make_control();
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program_.env, &node_env, &rank.env});
+  const bool as_sshd = program_.login_shell && program_.at_home && program_.cwd.empty();
   resolve_login(program_, env);
   ShimSetup setup{.rank = rank.rank,
                   .spawn = {.argv = program_.argv,
                             .env = env,
                             .cwd = program_.cwd,
+                            .cwd_or_root = as_sshd,
                             .umask = spec.umask,
                             .limits = limits_to_set(spec.limits)},
                   .control_fd = control.theirs.get(),
@@ -62,6 +64,8 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
   setup.spawn.stdin_fd = in.theirs.get();
   setup.spawn.cgroup_fd = cgroup_.folder();
   setup.spawn.on_terminal = spec.output.pty;
+  setup.spawn.processors = affinity_mask(binding.processors);
+  if (binding.prefers_memory) setup.spawn.memory = affinity_mask({binding.numa});
   setup.spawn.stdout_fd = out.theirs.get();
   setup.spawn.stderr_fd = err.theirs.get();
   shim_ = fork_shim(setup);

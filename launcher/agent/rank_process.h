@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/base/unique_fd.h"
+#include "launcher/agent/rank_binding.h"
 #include "launcher/agent/rank_cgroup.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/shim.h"
@@ -31,7 +32,7 @@ class RankProcess {
   };
   /// Forks the shim. Errors: Error{system} if the system refuses.
   RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
-              const RankSetting& setting);
+              const RankSetting& setting, const RankBinding& binding);
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] const ProgramSpec& program() const { return program_; }

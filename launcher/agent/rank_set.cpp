@@ -9,9 +9,11 @@
 
 namespace ds::launcher {
 
-void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting& setting) {
-  for (const RankSpec& rank : spec.ranks)
-    ranks_.push_back(std::make_unique<RankProcess>(spec, rank, node_env, setting));
+void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting& setting,
+                    const std::vector<RankBinding>& bindings) {
+  for (std::size_t i = 0; i < spec.ranks.size(); ++i)
+    ranks_.push_back(
+        std::make_unique<RankProcess>(spec, spec.ranks[i], node_env, setting, bindings.at(i)));
 }
 
 void RankSet::order(const ShimOrder& order, int only) {

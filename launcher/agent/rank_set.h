@@ -14,8 +14,10 @@ namespace ds::launcher {
 /// Threads: one.
 class RankSet {
  public:
-  /// Forks a shim for each rank of `spec`. Errors: Error{system}; those already forked stay.
-  void start(const Spec& spec, const EnvList& node_env, const RankSetting& setting);
+  /// Forks a shim for each rank of `spec`; a binding for each. Errors: Error{system}; those already
+  /// forked stay.
+  void start(const Spec& spec, const EnvList& node_env, const RankSetting& setting,
+             const std::vector<RankBinding>& bindings);
   /// To all, or to one of them.
   void order(const ShimOrder& order, int only = -1);
 

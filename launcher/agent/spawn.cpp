@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/mempolicy.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -13,6 +14,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "engine/base/unique_fd.h"
@@ -63,8 +67,13 @@ int exec_first(ExecPlan& plan) {
       plan.script_argv[1] = const_cast<char*>(file.c_str());
       ::execve(plan.script_argv[0], plan.script_argv.data(), plan.envp.data());
     }
+    if (errno == ENOENT && best == ENOENT) {
+      best =
+          ELIBACC;  // the file is there: its first line, or it as a binary, names one that is not
+      continue;
+    }
     if (errno != ENOENT && errno != ENOTDIR) best = errno;
-    if (best != ENOENT && best != EACCES) return best;
+    if (best != ENOENT && best != EACCES && best != ELIBACC) return best;
   }
   return best;
 }
@@ -91,6 +100,27 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// False if the processors cannot be had.
+bool bind_to(const SpawnSetup& setup) {
+  constexpr std::size_t kWord = sizeof(unsigned long);
+  if (setup.processors.empty()) return true;
+  if (::syscall(SYS_sched_setaffinity, 0, setup.processors.size() * kWord,
+                setup.processors.data()) < 0)
+    return false;
+  // A container may forbid this one: memory then lies near whoever touches it first, as ever.
+  if (!setup.memory.empty())
+    (void)::syscall(SYS_set_mempolicy, MPOL_PREFERRED, setup.memory.data(),
+                    setup.memory.size() * kWord * CHAR_BIT + 1);
+  return true;
+}
+
+/// As sshd does without a home directory: what is to be looked at may be just that.
+bool enter_root(const std::string& cwd, int stderr_fd) {
+  ::dprintf(stderr_fd, "Could not change to home directory %s: %s; this runs in /\n", cwd.c_str(),
+            std::strerror(errno));
+  return ::chdir("/") == 0;
+}
+
 Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != shim) ::_exit(1);  // It died before the line above.
@@ -104,7 +134,10 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   if (setup.umask != Spec::kOwnUmask) ::umask(static_cast<mode_t>(setup.umask));
   for (const LimitToSet& limit : setup.limits)
     ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &limit.value);
-  if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0) return {Exited::Stage::chdir, errno};
+  if (!bind_to(setup)) return {Exited::Stage::bind, errno};
+  if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0 &&
+      !(setup.cwd_or_root && enter_root(setup.cwd, 2)))
+    return {Exited::Stage::chdir, errno};
   reset_signals();
   return {Exited::Stage::exec, exec_first(plan)};
 }

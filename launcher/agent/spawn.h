@@ -15,13 +15,16 @@ struct SpawnSetup {
   std::vector<std::string> argv;
   EnvList env;  // complete
   std::string cwd;
+  bool cwd_or_root = false;  // where cwd cannot be entered "/" will do, with a line on stderr
   std::uint32_t umask = 022;
   std::vector<LimitToSet> limits{};
   int stdin_fd = -1;  // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
-  int cgroup_fd = -1;        // folder of a cgroup; -1: the parent's
-  bool on_terminal = false;  // stdout_fd is one, and becomes the rank's own
+  int cgroup_fd = -1;                       // folder of a cgroup; -1: the parent's
+  bool on_terminal = false;                 // stdout_fd is one, and becomes the rank's own
+  std::vector<unsigned long> processors{};  // as affinity_mask() has them; empty: the parent's
+  std::vector<unsigned long> memory{};      // NUMA nodes preferred, likewise
 };
 
 /// How the start went; `stage` is none if the program runs.

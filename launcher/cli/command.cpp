@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "engine/base/error.h"
 
@@ -16,13 +17,27 @@ constexpr OptionDef<bool> kHelpOption[] = {
     {{"--help,-h", "", "print this"}, [](bool& asked, const GivenOption&) { asked = true; }},
 };
 
+/// What is wrong with the words of a subcommand, whose own help knows its options.
+Error with_help_of(const Command& command, const Error& error) {
+  constexpr std::string_view kHelp = "dslaunch --help";
+  std::string hint = error.hint();
+  if (const std::size_t at = hint.find(kHelp); at != std::string::npos)
+    hint.replace(at, kHelp.size(), fmt::format("dslaunch {} --help", command.name));
+  return {error.kind(), error.what(), std::move(hint)};
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> read_command(const Command& command, OptionTable table,
                                                      int argc, char** argv, Words words) {
   bool asked = false;
   table.add("Options", std::span<const OptionDef<bool>>(kHelpOption), asked);
-  std::vector<std::string> rest = table.read({argv + 1, argv + argc}, words);
+  std::vector<std::string> rest;
+  try {
+    rest = table.read({argv + 1, argv + argc}, words);
+  } catch (const Error& error) {
+    throw with_help_of(command, error);
+  }
   if (!asked) return rest;
   print(command_help(command));
   return std::nullopt;

@@ -19,7 +19,9 @@ constexpr OptionNote kNotes[] = {
      "GPUs of this machine."},
     {"--exclude", "Not together with --include."},
     {"--num-gpus", "They are the devices in CUDA_VISIBLE_DEVICES."},
-    {"-n", "Asking for more ranks than there are slots is an error. `-np` is understood."},
+    {"-n",
+     "Asking for more ranks than there are slots is an error. `-np` is understood, as is one dash "
+     "before any other long name (`-hostfile`)."},
     {"--ppn",
      "A host of which nobody said how many slots it has takes N; one with fewer slots is an "
      "error."},

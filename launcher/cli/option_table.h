@@ -33,6 +33,9 @@ struct OptionDef {
   void (*apply)(Part& part, const GivenOption& given);
 };
 
+constexpr std::string_view kHelpOrDashes =
+    "see dslaunch --help; a program's own options stand after --";
+
 /// Whether options may follow the first word that is none.
 enum class Words { mixed, command };
 
@@ -58,7 +61,9 @@ class OptionTable {
   /// Long options may be written with underscores. Returns the words that are no options.
   /// Errors:  Error{usage}: an unknown option (with the nearest known one), a missing value, an
   ///          option given twice that is not repeatable.
-  std::vector<std::string> read(std::vector<std::string> args, Words words) const;
+  /// `unknown_hint`: what to do about an unknown option that is near no known one.
+  std::vector<std::string> read(std::vector<std::string> args, Words words,
+                                std::string_view unknown_hint = kHelpOrDashes) const;
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   /// Every spelling, with its dashes.

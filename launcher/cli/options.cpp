@@ -61,6 +61,9 @@ void check_input_readers(const Options& options) {
   for (const std::string& file : options.env.files)
     if (file == "-") readers.emplace_back("--env-file -");
   if (options.logs.policy.input.kind != StdinChoice::Kind::none) readers.emplace_back("--stdin");
+  if (options.control.detach && !readers.empty() && readers.back() == "--stdin")
+    usage_error("--detach and --stdin exclude each other",
+                "a job in the background has no standard input: let a rank read a file");
   if (readers.size() > 1)
     usage_error(fmt::format("{} and {} both read standard input", readers[0], readers[1]),
                 "put the hosts or the variables into a file");
@@ -165,10 +168,9 @@ void check_pod_options(const Options& options) {
 }
 
 constexpr std::string_view kNotOfAgents[] = {
-    "--k8s",        "--part",        "--hostfile",        "--host",
-    "--include",    "--exclude",     "--num-nodes",       "--dry-run",
-    "--transport",  "--agent-path",  "--connect-timeout", "--window",
-    "--ssh-config", "--known-hosts", "--detach"};
+    "--k8s",       "--part",       "--hostfile",    "--host",  "--include",    "--exclude",
+    "--num-nodes", "--dry-run",    "--transport",   "--push",  "--agent-path", "--connect-timeout",
+    "--window",    "--ssh-config", "--known-hosts", "--detach"};
 
 /// What `dslaunch` has and a joining agent has not is named, with the reason.
 void check_agent_words(std::span<const char* const> args) {

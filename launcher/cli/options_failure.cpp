@@ -62,6 +62,13 @@ void set_exit_skew(FailureOptions& part, const GivenOption& given) {
   part.exit_skew = {*after, word == "stop"};
 }
 
+void set_verdict(FailureOptions& part, const GivenOption& given) {
+  if (given.value == "-")
+    usage_error(fmt::format("{} needs a file, not '-'", given.name),
+                "standard output is /dev/stdout");
+  part.verdict = text_value(given);
+}
+
 constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--grace", "SECONDS",
       "between TERM and KILL of a stopping rank: 10, 10s, 500ms, 2m\n"
@@ -99,8 +106,7 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
      [](FailureOptions& part, const GivenOption& given) {
        part.spares = number_value(given, 0, kMaxSpares);
      }},
-    {{"--verdict", "FILE", "write how the job went to FILE, as JSON"},
-     [](FailureOptions& part, const GivenOption& given) { part.verdict = text_value(given); }},
+    {{"--verdict", "FILE", "write how the job went to FILE, as JSON"}, set_verdict},
     {{"--isolate", "MODE",
       "pid: the ranks of a node get a PID namespace, and nothing outlives the\n"
       "job, whatever is killed or stopped; an error where a node allows none.\n"

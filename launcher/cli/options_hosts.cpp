@@ -105,6 +105,15 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
        constexpr std::array<std::string_view, 2> kNames = {"node", "own"};
        part.devices = choice_value<DeviceView>(given, kNames);
      }},
+    {{"--bind", "WHAT",
+      "processors and memory of a rank: none (default): all of its node;\n"
+      "numa: of one NUMA node, its GPU's; cores: a share of that alone"},
+     [](HostOptions& part, const GivenOption& given) {
+       constexpr std::array<std::string_view, 3> kNames = {"none", "numa", "cores"};
+       part.bind = choice_value<Bind>(given, kNames);
+     }},
+    {{"--report-bindings", "", "say of each rank which processors it runs on"},
+     [](HostOptions& part, const GivenOption&) { part.report_bindings = true; }},
     {{"--role", "NAME", "name of the program's ranks (ROLE_NAME; default: default)"},
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
     {{"--part", "NODE[/NODES[:ID]]",

@@ -8,6 +8,7 @@
 
 #include "launcher/cli/option_table.h"
 #include "launcher/hosts/host_selection.h"
+#include "launcher/wire/messages.h"
 
 namespace ds::launcher {
 
@@ -33,6 +34,8 @@ struct HostOptions {
   MapBy map_by = MapBy::slot;
   bool oversubscribe = false;
   DeviceView devices = DeviceView::node;
+  Bind bind = Bind::none;
+  bool report_bindings = false;
   std::optional<PartWish> part{};
   bool one_program = false;  // ':' is an ordinary argument
   DryRun dry_run = DryRun::off;

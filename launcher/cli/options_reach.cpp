@@ -2,7 +2,7 @@
 #include "launcher/cli/options_reach.h"
 
 #include "launcher/cli/option_values.h"
-#include "launcher/transport/exec_template.h"
+#include "launcher/transport/exec/exec_template.h"
 
 namespace ds::launcher {
 
@@ -31,8 +31,17 @@ constexpr OptionDef<ReachOptions> kReachOptions[] = {
      }},
     {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},
      [](ReachOptions& part, const GivenOption& given) { part.agent_path = text_value(given); }},
+    {{"--push", "WHEN",
+      "auto (default): where ssh finds no dslaunch this one is copied to\n"
+      "~/.cache/dslaunch, unless --agent-path is given; never: it is an error"},
+     [](ReachOptions& part, const GivenOption& given) {
+       constexpr std::array<std::string_view, 2> kNames = {"auto", "never"};
+       enum class When { automatic, never };
+       part.push = choice_value<When>(given, kNames) == When::automatic;
+     }},
     {{"--connect-timeout", "SECONDS",
-      "for one connection to be made and authenticated (default: 10s)"},
+      "for a connection to be made, and as long each for the key exchange and\n"
+      "the log-in (default: 10s; those 15s and 20s; at least 2s)"},
      [](ReachOptions& part, const GivenOption& given) {
        part.connect_timeout = positive_duration_value(given);
      }},

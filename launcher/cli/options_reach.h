@@ -17,6 +17,7 @@ struct ReachOptions {
   TransportChoice transport = TransportChoice::automatic;
   std::vector<std::string> exec_words;    // with TransportChoice::exec: see exec_template.h
   std::optional<std::string> agent_path;  // dslaunch on the nodes
+  bool push = true;                       // to nodes without it, by ssh; not beside agent_path
   std::chrono::milliseconds connect_timeout{10'000};
   int window = 64;                        // connections being opened at once
   std::optional<std::string> ssh_config;  // instead of ~/.ssh/config

@@ -47,7 +47,9 @@ MoreProgram read_program(WordIt begin, WordIt end) {
   OptionTable table;
   table.add("", std::span<const OptionDef<MoreProgram>>(kMoreOptions), program);
   table.add("", program_env_options(), program.env);
-  const std::vector<std::string> rest = table.read({begin, dashes}, Words::mixed);
+  const std::vector<std::string> rest = table.read(
+      {begin, dashes}, Words::mixed,
+      "behind ':' stand -n, --role, --host, -x, --wdir; options of the whole job stand first");
   if (!rest.empty())
     usage_error(fmt::format("unexpected '{}' between ':' and --", rest.front()), kForm);
   program.command.assign(dashes + 1, end);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/nearest_word.h"
+#include "launcher/cli/foreign_names.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/cli/option_values.h"
 
@@ -38,19 +39,33 @@ void declare(CLI::App& app, const OptionShape& shape, Filled& filled) {
   filled.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-[[noreturn]] void fail_unknown_option(const OptionTable& table, const std::string& word) {
+/// `cut`: what CLI11 has left of the word: -osts of -hosts, after -h.
+[[noreturn]] void fail_unknown_option(const OptionTable& table, const std::string& cut,
+                                      const std::vector<std::string>& args, std::string_view hint) {
+  const auto whole = std::find_if(args.begin(), args.end(), [&](const std::string& arg) {
+    return arg == cut || (arg.starts_with('-') && !arg.starts_with("--") &&
+                          arg.ends_with(std::string_view(cut).substr(1)));
+  });
+  const std::string& word = whole == args.end() ? cut : *whole;
   const std::string typed = word.substr(0, word.find('='));
   const std::vector<std::string> names = table.names();
   const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view meant = meaning_of_foreign(typed, known);
+  if (!meant.empty()) usage_error(fmt::format("unknown option {}", typed), std::string(meant));
   const std::string near = typed.size() > 2 ? nearest_word(typed, known) : "";
   usage_error(fmt::format("unknown option {}", typed),
-              near.empty() ? "see dslaunch --help; a program's own options stand after --"
-                           : fmt::format("did you mean {}?", near));
+              near.empty() ? std::string(hint) : fmt::format("did you mean {}?", near));
 }
 
-/// `--num_nodes=2` -> `--num-nodes=2`.
-std::string with_dashes(std::string word) {
-  if (word == "-np") return "-n";  // as mpirun's users type it
+/// `--num_nodes=2` -> `--num-nodes=2`; of mpirun's users `-np` -> `-n`, `-hostfile` ->
+/// `--hostfile`.
+std::string with_dashes(const OptionTable& table, std::string word) {
+  if (word == "-np") return "-n";
+  if (word.size() > 2 && word[0] == '-' && word[1] != '-') {
+    const std::string name = "-" + word.substr(0, word.find('='));
+    const std::vector<std::string> names = table.names();
+    if (std::find(names.begin(), names.end(), name) != names.end()) return "-" + word;
+  }
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
   std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
@@ -58,7 +73,6 @@ std::string with_dashes(std::string word) {
 }
 
 void parse(CLI::App& app, std::vector<std::string> args) {
-  std::transform(args.begin(), args.end(), args.begin(), with_dashes);
   std::reverse(args.begin(), args.end());  // CLI11 takes them from the back.
   try {
     app.parse(std::move(args));
@@ -76,7 +90,7 @@ std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::
     for (const OptionTable::Entry& entry : table.entries()) {
       if (entry.shape.argument.empty() || !entry.shape.implied.empty()) continue;
       for (const std::string_view name : split_names(entry.shape.names))
-        if (with_dashes(word) == name) return true;
+        if (with_dashes(table, word) == name) return true;
     }
     return false;
   };
@@ -91,7 +105,8 @@ std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::
 
 }  // namespace
 
-std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words words) const {
+std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words words,
+                                           std::string_view unknown_hint) const {
   std::vector<std::string> command;
   if (words == Words::command) command = cut_command(*this, args);
   CLI::App app;
@@ -101,8 +116,10 @@ std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words 
   std::vector<std::string> positional;
   if (words == Words::mixed) app.add_option("words", positional);
   app.allow_extras();  // Unknown options are reported here, with the nearest known one.
-  parse(app, std::move(args));
-  for (const std::string& word : app.remaining()) fail_unknown_option(*this, word);
+  for (std::string& arg : args) arg = with_dashes(*this, std::move(arg));
+  parse(app, args);
+  for (const std::string& word : app.remaining())
+    fail_unknown_option(*this, word, args, unknown_hint);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const std::string name(first_name(entries_[i].shape));
     const std::size_t count = filled[i].option->count();

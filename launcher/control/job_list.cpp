@@ -139,16 +139,21 @@ std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
   return array.dump(2, ' ', false, kReplaceBadUtf8) + "\n";
 }
 
+constexpr std::string_view kWhereEnded =
+    "what a job with --detach has written lies where it was started, in dslaunch-ID.log";
+
 std::string choose_job(std::string_view typed, const std::vector<std::string>& ids) {
   std::vector<std::string> matches;
   for (const std::string& id : ids)
     if (id.starts_with(typed)) matches.push_back(id);
   if (matches.size() == 1) return matches.front();
-  if (ids.empty()) throw Error(ErrorKind::usage, "no job of yours is running on this machine");
+  if (ids.empty())
+    throw Error(ErrorKind::usage, "no job of yours is running on this machine",
+                std::string(kWhereEnded));
   if (matches.empty()) {
     throw Error(ErrorKind::usage,
                 fmt::format("no running job has an id that begins with '{}'", typed),
-                "see dslaunch ps");
+                "see dslaunch ps; " + std::string(kWhereEnded));
   }
   throw Error(ErrorKind::usage,
               typed.empty() ? std::string("several jobs are running: say which one")

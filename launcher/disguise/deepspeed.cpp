@@ -23,7 +23,7 @@ struct DeepspeedWords {
 
 using Given = ForeignGiven;
 constexpr std::string_view kElastic = "a job whose size changes cannot be had; --num_nodes N";
-constexpr std::string_view kUnbound = "ranks are not bound to cores; numactl can do it";
+constexpr std::string_view kNoList = "dslaunch's --bind cores divides what a node may use";
 constexpr std::string_view kOwnWay =
     "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
 
@@ -101,8 +101,9 @@ constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"-q,--quiet", "", Fate::taken, "--log-level error"},
      [](DeepspeedWords& part, const Given&) { part.options.emplace_back("--log-level", "error"); }},
     {{"--save_pid", "", Fate::noted, "dslaunch ps lists jobs, dslaunch kill ends one"}},
-    {{"--bind_cores_to_rank", "", Fate::noted, kUnbound}},
-    {{"--bind_core_list", "LIST", Fate::noted, kUnbound}},
+    {{"--bind_cores_to_rank", "", Fate::taken, "--bind cores"},
+     [](DeepspeedWords& part, const Given&) { part.options.emplace_back("--bind", "cores"); }},
+    {{"--bind_core_list", "LIST", Fate::noted, kNoList}},
     {{"--venv_script", "FILE", Fate::refused, "-x PATH and VIRTUAL_ENV travel to the nodes"}},
     {{"--elastic_training", "", Fate::refused, kElastic}},
     {{"--min_elastic_nodes,--max_elastic_nodes", "N", Fate::refused, kElastic}},

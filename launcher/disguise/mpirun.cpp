@@ -86,6 +86,8 @@ class Translator {
     if (job.hostfile) add("--hostfile", *job.hostfile);
     if (job.per_host) add("--ppn", *job.per_host);
     if (job.map_by) add("--map-by", *job.map_by);
+    if (job.bind) add("--bind", *job.bind);
+    if (job.report_bindings) out_.words.emplace_back("--report-bindings");
     if (job.oversubscribe || hydra) out_.words.emplace_back("--oversubscribe");
     if (job.env_policy || hydra) add("--env", job.env_policy.value_or("all"));
     out_.words.emplace_back("--mpi-env=openmpi,mpich");

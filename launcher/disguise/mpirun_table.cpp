@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "launcher/cli/option_values.h"
 #include "launcher/disguise/mpirun_words.h"
@@ -74,7 +75,29 @@ void set_map(MpiWords& part, const Given& given) {
     for (char& c : modifier) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
     if (modifier == "OVERSUBSCRIBE") part.oversubscribe = true;
     if (modifier.starts_with("PE="))
-      part.notes.push_back(fmt::format("{} has no effect: ranks are not bound to cores", parts[i]));
+      part.notes.push_back(
+          fmt::format("{} has no effect: dslaunch's --bind cores divides them evenly", parts[i]));
+  }
+}
+
+/// core, socket:overload-allowed, none, ...
+void set_bind(MpiWords& part, const Given& given) {
+  const std::vector<std::string> parts = split_list(given.values[0], ':');
+  const std::string what = parts.empty() ? "" : parts[0];
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), what) != names.end();
+  };
+  part.job_option = given.name;
+  if (what == "none") {
+    part.bind = std::nullopt;
+  } else if (is_one_of({"core", "hwthread"})) {
+    const bool shared = std::find(parts.begin(), parts.end(), "overload-allowed") != parts.end();
+    part.bind = shared ? "numa" : "cores";  // cores are for one rank each
+  } else if (is_one_of({"numa", "socket", "package", "l1cache", "l2cache", "l3cache"})) {
+    part.bind = "numa";
+  } else {
+    part.notes.push_back(fmt::format(
+        "{} {} has no effect: dslaunch binds to cores or to a NUMA node", given.name, what));
   }
 }
 
@@ -109,7 +132,7 @@ void set_output(MpiWords& part, const Given& given) {
   }
 }
 
-constexpr std::string_view kUnbound = "ranks are not bound to cores; numactl can do it";
+constexpr std::string_view kNoCoreList = "dslaunch's --bind cores divides what a node may use";
 constexpr std::string_view kOwnWay =
     "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
 constexpr std::string_view kFirstFailure =
@@ -191,14 +214,22 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
       "no MPI is needed on the nodes; -x LD_LIBRARY_PATH for programs"}},
     {{"-noprefix", "", Fate::quiet, "see -prefix"}},
     {{"-path", "DIR", Fate::refused, "give the whole path of the program"}},
-    {{"-bind-to,-membind,-binding", "WHAT", Fate::noted, kUnbound}},
-    {{"-bind-to-core,-bind-to-socket,-use-hwthread-cpus", "", Fate::noted, kUnbound}},
-    {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kUnbound}},
+    {{"-bind-to,-binding", "WHAT", Fate::taken,
+      "core, hwthread: --bind cores; numa, socket and caches: --bind numa; none: none"},
+     set_bind},
+    {{"-bind-to-core", "", Fate::taken, "--bind cores"},
+     [](MpiWords& part, const Given&) { part.bind = "cores"; }},
+    {{"-bind-to-socket", "", Fate::taken, "--bind numa"},
+     [](MpiWords& part, const Given&) { part.bind = "numa"; }},
+    {{"-membind", "WHAT", Fate::noted, "--bind prefers memory of the same NUMA node"}},
+    {{"-use-hwthread-cpus", "", Fate::noted, kNoCoreList}},
+    {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kNoCoreList}},
     {{"-gpus-per-proc,-gpu-subdevs-per-proc", "N", Fate::noted, "see dslaunch's --devices own"}},
     {{"-npersocket,-ppr", "WHAT", Fate::refused, "-N says how many ranks a host gets"}},
     {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused, "-hostfile gives hosts their slots"}},
     {{"-nolocal,-skip-launch-node", "", Fate::refused, "leave the local host out of the list"}},
-    {{"-report-bindings", "", Fate::noted, kUnbound}},
+    {{"-report-bindings", "", Fate::taken, "--report-bindings"},
+     [](MpiWords& part, const Given&) { part.report_bindings = true; }},
     {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
       Fate::noted, kDebug}},
     {{"-display-diffable-map,-display-topo,-info,-print-rank-map", "", Fate::noted, kDebug}},

@@ -25,6 +25,8 @@ struct MpiWords {
   // Of the job.
   std::optional<std::string> hostfile{}, per_host{}, map_by{}, iface{}, rsh_agent{};
   std::optional<std::string> timeout{}, max_restarts{}, input{}, log_dir{}, env_policy{}, prefix{};
+  std::optional<std::string> bind{};
+  bool report_bindings = false;
   bool oversubscribe = false, timestamps = false, dry_run = false;
   bool hydra = false;                  // an option that only Hydra has
   std::string job_option{};            // the last of the job's options, for messages

@@ -34,11 +34,23 @@ struct TorchWords {
   std::string log_dir{};
   std::string redirects = "0", tee = "0";
   std::string shown_ranks{};
-  std::optional<std::string> grace{};
+  std::optional<std::string> grace{}, bind{};
 };
 
 using Given = ForeignGiven;
 constexpr std::string_view kOfTorch = "it is of torchrun's own rendezvous, which is not used";
+
+void set_binding(TorchWords& part, const Given& given) {
+  const std::string& mode = given.values[0];
+  if (mode == "node" || mode == "socket") {
+    part.bind = "numa";
+  } else if (mode == "exclusive" || mode == "core-complex") {
+    part.bind = "cores";
+  } else {
+    usage_error(fmt::format("torchrun: --numa-binding {}", mode),
+                "node, socket, exclusive or core-complex");
+  }
+}
 
 constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
     {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N is N, but N:M is refused"},
@@ -89,7 +101,9 @@ constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
     {{"--duplicate-stderr-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
     {{"--local-addr", "HOST", Fate::noted, kOfTorch}},
     {{"--logs-specs", "NAME", Fate::refused, "it names a Python class; see dslaunch's --log-dir"}},
-    {{"--numa-binding", "MODE", Fate::noted, "ranks are not bound to cores; numactl can do it"}},
+    {{"--numa-binding", "MODE", Fate::taken,
+      "node, socket: --bind numa; exclusive, core-complex: --bind cores"},
+     set_binding},
     {{"--signals-to-handle", "LIST", Fate::quiet,
       "HUP, INT and TERM stop the ranks, USR1 and USR2 reach them"}},
     {{"--shutdown-timeout", "SECONDS", Fate::taken, "--grace"},
@@ -254,6 +268,7 @@ Disguised translate_torchrun(std::span<const std::string> words, const Surroundi
   if (torch.max_restarts != "0") add("--max-restarts", torch.max_restarts);
   if (torch.role != "default") add("--role", torch.role);
   if (torch.grace) add("--grace", *torch.grace);
+  if (torch.bind) add("--bind", *torch.bind);
   add_logs(torch, node_rank * ranks, out);
   const std::vector<std::string> program =
       program_words("torchrun", torch.form, words.subspan(read.rest), around);

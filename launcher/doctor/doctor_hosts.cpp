@@ -55,6 +55,7 @@ std::vector<Host> hosts_of(const DoctorOptions& options) {
   HostSelection selection = options.choice.selection;
   if (!options.hostfile && options.lists.empty() && selection.picks.empty())
     usage_error("no hosts are given", "as in: dslaunch doctor --hostfile hosts");
+  if (!options.user.empty()) exec::check_user(options.user, "-l");
   exec::HostListParser parser(exec::system_list_reader());
   const std::vector<HostPick> picks = std::exchange(selection.picks, {});
   if (options.hostfile)

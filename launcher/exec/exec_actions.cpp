@@ -83,21 +83,22 @@ void Exec::stop_self(Clock::time_point latest) {
 }
 
 void Exec::say(const std::string& lines) {
-  control_.say(lines);
+  if (!left_) control_.say(lines);
   output_.say(lines);
 }
 
 void Exec::perform(const Leave&) {
   left_ = true;
   std::string words = hooks_.take ? "" : results_text(names_, state_.results());
-  if (!words.empty())
-    words.insert(0, words.find('\n') == std::string::npos ? "dslaunch: " : "dslaunch:\n");
   if (!words.empty()) control_.say(words);
   control_.finish(state_.exit_code(), [this] {
     drained_ = true;
     leave_when_over();
   });
-  output_.finish(words);
+  std::vector<bool> ended;
+  for (const NodeResult& result : state_.results())
+    ended.push_back(result.kind == NodeResult::Kind::exited);
+  output_.finish(words, ended);
 }
 
 void Exec::leave_when_over() {

@@ -16,7 +16,7 @@
 #include "launcher/exec/host_sources.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/routes/routes.h"
-#include "launcher/transport/ssh_files.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {
 namespace {
@@ -33,7 +33,9 @@ alone, for a loop that reads a file for instance.
 Every node runs by itself: none is stopped because another failed or could not be reached. Those
 that failed are listed at the end. Ctrl-C on a terminal lists who still runs; a second one within
 a second stops them, for real: TERM, and KILL after the grace, to all processes that the command
-made. From another terminal `dslaunch ps` lists it, `dslaunch kill` stops it.
+made. Nothing stays behind a command that has ended either, also not with nohup or setsid: start
+servers by systemd-run or systemctl. From another terminal `dslaunch ps` lists it, `dslaunch kill`
+stops it.
 
 Exit code: 0; with -S the largest code of the nodes, with -k that of the first failure: the
 command's code, 128 + signal, 69 a node was not reached or was lost, 124 its time was up; 64
@@ -47,6 +49,7 @@ struct FoundHosts {
 
 FoundHosts hosts_of(const ExecOptions& options) {
   FoundHosts found;
+  if (!options.user.empty()) check_user(options.user, "-l");
   found.took_input = options.hostfile == "-";
   ListReader reader = system_list_reader();
   reader.file = [&found, read = reader.file](const std::string& path) {
@@ -66,7 +69,8 @@ FoundHosts hosts_of(const ExecOptions& options) {
   }
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");
   found.hosts = parser.hosts();
-  if (found.hosts.empty()) usage_error("no hosts are left", "look at -w, -g, --hostfile and -x");
+  if (found.hosts.empty())
+    usage_error("no hosts are left", "look at -w, -g, --hostfile, WCOLL and -x");
   for (Host& host : found.hosts)
     if (host.user.empty()) host.user = options.user;
   return found;

@@ -50,6 +50,7 @@ class Exec {
   void say(const std::string& lines);
   [[nodiscard]] JobControl::Hooks control_hooks();
   void leave_when_over();
+  void lose_output(const std::string& why);
   void stop_self(Clock::time_point latest);
   [[nodiscard]] ProgramSpec program_of(int node) const;
   std::unique_ptr<NodeLink>& link(int node) { return links_[static_cast<std::size_t>(node)]; }

@@ -2,6 +2,8 @@
 #include "launcher/exec/exec_output.h"
 
 #include <asio/post.hpp>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "launcher/exec/folded_text.h"
@@ -68,7 +70,8 @@ void ExecOutput::look_at_reader() {
 
 void ExecOutput::on_queue_change() {
   look_at_reader();
-  if (queue_.broken(1) != 0) events_.on_closed();
+  if (const int error = queue_.broken(1); error != 0 && !std::exchange(closed_, true))
+    events_.on_closed(error == EPIPE ? "" : std::generic_category().message(error));
   if (!finished_) return;
   const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
   if (queue_.queued() == 0 || nobody_reads) events_.on_written();
@@ -79,11 +82,11 @@ void ExecOutput::leave_slow_reader() {
   asio::post(io_, [this] { on_queue_change(); });
 }
 
-void ExecOutput::finish(std::string_view last_words) {
+void ExecOutput::finish(std::string_view last_words, const std::vector<bool>& ended) {
   finished_ = true;
   relay_.finish({out_, err_});
   tree_.finish();
-  const std::vector<OutputGroup> groups = tree_.groups();
+  const std::vector<OutputGroup> groups = tree_.groups(setup_.diff ? ended : std::vector<bool>());
   out_.append(setup_.diff ? diff_text(groups, names_) : folded_text(groups, names_));
   push();
   if (!last_words.empty()) say(last_words);

@@ -31,8 +31,9 @@ class ExecOutput {
  public:
   struct Events {
     std::function<void(bool)> on_pause;  // the reader is slow: stop, or go on, reading nodes
-    std::function<void()> on_closed;     // nobody reads standard output any more; before on_written
-    std::function<void()> on_written;    // after finish(): all is written, or nobody waits for it
+    /// Nobody reads standard output any more, or why it cannot be written; before on_written.
+    std::function<void(const std::string& why)> on_closed;
+    std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
   };
   ExecOutput(asio::io_context& io, const ExecOutputSetup& setup, std::vector<std::string> names,
              Events events);
@@ -45,8 +46,9 @@ class ExecOutput {
   void say(std::string_view lines);
   /// From now on no slow reader is waited for.
   void leave_slow_reader();
-  /// Prints what is folded, then `last_words` on standard error if there are any.
-  void finish(std::string_view last_words);
+  /// Prints what is folded, then `last_words` on standard error if there are any. `ended`: by node,
+  /// whether its command has; then no output is one too, for what differs.
+  void finish(std::string_view last_words, const std::vector<bool>& ended);
   [[nodiscard]] bool paused() const { return paused_; }
 
  private:
@@ -64,6 +66,7 @@ class ExecOutput {
   bool paused_ = false;
   bool waits_for_reader_ = true;
   bool finished_ = false;
+  bool closed_ = false;
   OutputQueue queue_;  // last: its thread calls us until it is gone
 };
 

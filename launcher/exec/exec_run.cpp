@@ -50,7 +50,7 @@ Exec::Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
                      for (const auto& link : links_)
                        if (link) link->pause_reading(pause);
                    },
-               .on_closed = [this] { feed(OutputGone{}); },
+               .on_closed = [this](const std::string& why) { lose_output(why); },
                .on_written =
                    [this] {
                      written_ = true;
@@ -116,6 +116,11 @@ void Exec::wait_for_signal() {
     if (left_ && signo != SIGTSTP) return io_.stop();  // only unread output holds us: leave it
     feed(GotSignal{signo});
   });
+}
+
+void Exec::lose_output(const std::string& why) {
+  if (!why.empty()) say("dslaunch: standard output cannot be written: " + why);
+  feed(OutputGone{});
 }
 
 // Nodes.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/job/verdict.h"
 #include "runner/contract.h"
 
 namespace ds::launcher::exec {
@@ -193,8 +194,11 @@ void ExecState::handle(const TimeCame&) {
     for (int i = 0, opened = next_; i < opened; ++i) {
       const auto stage = node(i).stage;
       if (stage == NodeState::Stage::opening || stage == NodeState::Stage::greeted)
-        handle(NodeLost{i, names_[static_cast<std::size_t>(i)] + ": not ready in time",
-                        "agent start"});
+        handle(
+            NodeLost{i,
+                     names_[static_cast<std::size_t>(i)] + ": " +
+                         not_ready_text(stage == NodeState::Stage::greeted, policy_.start_timeout),
+                     "agent start"});
     }
   }
   if (now_ < next_due_) return;

@@ -52,6 +52,7 @@ std::string diff_text(std::span<const OutputGroup> groups, const std::vector<std
   std::string text;
   if (groups.empty()) return text;
   const OutputGroup& most = groups.front();
+  if (groups.size() == 1 && most.lines.empty() && !most.cut) return text;
   append_group(text, most, names);
   for (const OutputGroup& group : groups.subspan(1)) {
     text += fmt::format("--- {}\n+++ {}\n", nodes_text(most, names), nodes_text(group, names));

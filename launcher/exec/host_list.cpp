@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostDepth = 8;
 constexpr int kMostPort = 65535;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
 
@@ -50,6 +51,18 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// The line of `text` in which `item` stands, which is a part of it.
+SourceLine line_around(std::string_view item, std::string_view text, std::string_view file) {
+  const auto at = static_cast<std::size_t>(item.data() - text.data());
+  const std::size_t begin = text.substr(0, at).rfind('\n') + 1;  // npos + 1 is 0.
+  const auto number = 1 + std::count(text.begin(), text.begin() + static_cast<long>(begin), '\n');
+  std::string_view line = text.substr(begin, text.find('\n', at) - begin);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return {file, static_cast<int>(number), line};
+}
+
+std::string name_and_port(const Host& host) { return fmt::format("{} {}", host.name, host.port); }
+
 }  // namespace
 
 void HostListParser::add_items(std::string_view text, const Origin& origin, bool excluded) {
@@ -61,14 +74,15 @@ void HostListParser::add_items(std::string_view text, const Origin& origin, bool
 }
 
 void HostListParser::add_item(std::string_view item, const Origin& origin, bool excluded) {
-  if (item == "-")
-    return add_items(reader_.file("-"), {"standard input", origin.depth + 1}, excluded);
+  if (item == "-") return add_file_items("-", origin, excluded);
+  if (item.front() == '/')
+    throw Error(
+        origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
+        fmt::format("{}: {} is no host; patterns are not known here", origin.name, quoted(item)),
+        "ranges are, as in node[01-16], and groups, as in @compute");
   // What is left out of a list that is left out itself is left out all the same.
   if (item.front() == '-') return add_item(item.substr(1), origin, true);
-  if (item.front() == '^') {
-    const std::string path(item.substr(1));
-    return add_items(reader_.file(path), {path, origin.depth + 1}, excluded);
-  }
+  if (item.front() == '^') return add_file_items(std::string(item.substr(1)), origin, excluded);
   if (item.front() == '@') return add_group_items(std::string(item.substr(1)), origin, excluded);
   add_names(item, origin, excluded);
 }
@@ -81,21 +95,32 @@ void HostListParser::add_group_items(const std::string& name, const Origin& orig
         fmt::format("{}: no group '{}'", origin.name, name),
         "groups are files in ~/.dsh/group and /etc/dsh/group, attributes in /etc/genders, or "
         "lines of /etc/clustershell/groups.d/local.cfg");
-  add_items(*list, {"group " + name, origin.depth + 1}, excluded);
+  add_items(*list, {.name = "group " + name, .depth = origin.depth + 1}, excluded);
+}
+
+void HostListParser::add_file_items(const std::string& path, const Origin& origin, bool excluded) {
+  const std::string text = reader_.file(path);
+  std::string_view rest = text;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  const std::string name = path == "-" ? "standard input" : path;
+  add_items(rest, {.name = name, .depth = origin.depth + 1, .lines = rest}, excluded);
 }
 
 void HostListParser::add_names(std::string_view item, const Origin& origin, bool excluded) {
-  const SourceLine line{origin.name, 0, item};
+  SourceLine line{origin.name, 0, item};
+  if (!origin.lines.empty()) line = line_around(item, origin.lines, origin.name);
+  const auto offset = static_cast<std::size_t>(item.data() - line.text.data());
   try {
-    const HostWord word = read_host_word(line, Word{item, 0});
+    const HostWord word = read_host_word(line, Word{item, offset});
     const int port = word.suffix ? read_number(line, *word.suffix, "a port", kMostPort) : 0;
     for (const std::string& name : word.names) {
       if (excluded)
-        excluded_.insert(name);
+        exclude_host(name, port);
       else
         add_host({.name = name,
                   .user = std::string(word.user ? word.user->text : std::string_view()),
-                  .port = port});
+                  .port = port},
+                 origin);
     }
   } catch (const Error& error) {
     if (origin.depth > 0) throw;
@@ -103,22 +128,52 @@ void HostListParser::add_names(std::string_view item, const Origin& origin, bool
   }
 }
 
-void HostListParser::add_host(Host host) {
-  if (!known_.insert(fmt::format("{} {}", host.name, host.port)).second) return;
+void HostListParser::add_host(Host host, const Origin& origin) {
+  const auto [known, is_new] = known_.try_emplace(name_and_port(host), hosts_.size());
+  if (!is_new) {
+    std::string& user = hosts_[known->second].user;
+    if (user.empty()) user = host.user;
+    if (host.user.empty() || host.user == user) return;
+    throw Error(ErrorKind::config,
+                fmt::format("{}: {} is named for two users, {} and {}", origin.name, host.name,
+                            user, host.user),
+                "every host runs the command once; use two commands");
+  }
   if (hosts_.size() == kMaxHosts)
     throw Error(ErrorKind::config, fmt::format("more than {} hosts", kMaxHosts));
   hosts_.push_back(std::move(host));
 }
 
 void HostListParser::add_hosts(const std::vector<Host>& hosts) {
-  for (const Host& host : hosts) add_host(host);
+  for (const Host& host : hosts) add_host(host, {.name = "--hostfile"});
+}
+
+void HostListParser::exclude_host(const std::string& name, int port) {
+  if (port == 0) {
+    excluded_.insert(name);
+  } else {
+    excluded_.insert(name_and_port({.name = name, .port = port}));
+    excluded_somewhere_.insert(name);
+  }
 }
 
 std::vector<Host> HostListParser::hosts() const {
   std::vector<Host> hosts;
-  for (const Host& host : hosts_)
-    if (!excluded_.contains(host.name)) hosts.push_back(host);
+  for (const Host& host : hosts_) {
+    // The port of a host that names none is known only to ssh_config: it may be the one left out.
+    const bool out = excluded_.contains(host.name) || excluded_.contains(name_and_port(host)) ||
+                     (host.port == 0 && excluded_somewhere_.contains(host.name));
+    if (!out) hosts.push_back(host);
+  }
   return hosts;
+}
+
+void check_user(std::string_view user, std::string_view option) {
+  try {
+    (void)read_user({option, 0, user}, Word{user, 0});
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, error.what(), error.hint());
+  }
 }
 
 std::optional<std::string> genders_group(std::string_view text, std::string_view name) {

@@ -1,10 +1,12 @@
 // Lists of hosts as pdsh and clush take them: -w, -x, -g, WCOLL. Pure but for the reader given.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -21,7 +23,7 @@ struct ListReader {
 };
 
 /// Reads lists into one: each host once, in the order of the command line; a host is its name and
-/// its port.
+/// its port. What is left out by a name alone, or where no port is named, is left out with any.
 /// Items are separated by commas, blanks or newlines, outside of brackets; `# ...` is a comment:
 ///   [user@]name[01-16,20][:port]   hosts        -ITEM   leaves them out
 ///   ^FILE                          the items of a file
@@ -32,15 +34,16 @@ class HostListParser {
   explicit HostListParser(ListReader reader) : reader_(std::move(reader)) {}
 
   /// `origin` is the option, variable or file that `text` is from.
-  /// Errors:  Error{usage} for what an option says, Error{config} for what a file says.
+  /// Errors:  Error{usage} for what an option says, Error{config} for what a file says, or where
+  /// a host is named for two users.
   void add(std::string_view text, const std::string& origin) {
-    add_items(text, {origin, 0}, false);
+    add_items(text, {.name = origin}, false);
   }
   void exclude(std::string_view text, const std::string& origin) {
-    add_items(text, {origin, 0}, true);
+    add_items(text, {.name = origin}, true);
   }
   void add_group(const std::string& name, const std::string& origin) {
-    add_group_items(name, {origin, 0}, false);
+    add_group_items(name, {.name = origin}, false);
   }
   void add_hosts(const std::vector<Host>& hosts);
 
@@ -51,18 +54,26 @@ class HostListParser {
   struct Origin {
     std::string name;
     int depth = 0;  // files and groups inside of one another
+    /// The whole text of a file, whose lines errors name.
+    std::string_view lines{};
   };
   void add_items(std::string_view text, const Origin& origin, bool excluded);
   void add_item(std::string_view item, const Origin& origin, bool excluded);
   void add_names(std::string_view item, const Origin& origin, bool excluded);
+  void add_file_items(const std::string& path, const Origin& origin, bool excluded);
   void add_group_items(const std::string& name, const Origin& origin, bool excluded);
-  void add_host(Host host);
+  void add_host(Host host, const Origin& origin);
+  void exclude_host(const std::string& name, int port);
 
   ListReader reader_;
   std::vector<Host> hosts_;
-  std::unordered_set<std::string> known_;     // "name port"
-  std::unordered_set<std::string> excluded_;  // names
+  std::unordered_map<std::string, std::size_t> known_;  // "name port" -> index in hosts_
+  std::unordered_set<std::string> excluded_;            // "name", "name port"
+  std::unordered_set<std::string> excluded_somewhere_;  // names that are left out with a port
 };
+
+/// Checks the name that `option` gives.   Errors:  Error{usage}
+void check_user(std::string_view user, std::string_view option);
 
 /// The nodes of /etc/genders text that have the attribute `name` or `name=value`, as a list;
 /// nothing if none has.

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "engine/base/error.h"
-#include "launcher/transport/ssh_files.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher::exec {
 namespace {

@@ -93,11 +93,11 @@ std::vector<std::string_view> OutputTree::lines_to(std::uint32_t place) const {
   return lines;
 }
 
-std::vector<OutputGroup> OutputTree::groups() const {
+std::vector<OutputGroup> OutputTree::groups(const std::vector<bool>& silent) const {
   std::map<std::pair<std::uint32_t, bool>, std::vector<int>> nodes_at;
   for (std::size_t node = 0; node < outputs_.size(); ++node) {
     const NodeOutput& output = outputs_[node];
-    if (output.place != 0 || output.cut)
+    if (output.place != 0 || output.cut || (!silent.empty() && silent[node]))
       nodes_at[{output.place, output.cut}].push_back(static_cast<int>(node));
   }
   std::vector<OutputGroup> groups;

@@ -34,8 +34,9 @@ class OutputTree {
   /// No more comes: lines without a newline count as lines.
   void finish();
 
-  /// Nodes that have written anything. Order: most nodes first, then by the first node.
-  [[nodiscard]] std::vector<OutputGroup> groups() const;
+  /// Nodes that have written anything, and those of `silent` (by node; may be empty) that have
+  /// not. Order: most nodes first, then by the first node.
+  [[nodiscard]] std::vector<OutputGroup> groups(const std::vector<bool>& silent = {}) const;
 
  private:
   struct Place {

@@ -71,6 +71,11 @@ std::string words_of(const NodeResult& result) {
   return {};
 }
 
+/// Of another node's failure, with -k, or of a signal: the causes are said first.
+bool is_consequence(const NodeResult& result) {
+  return result.kind == NodeResult::Kind::stopped || result.kind == NodeResult::Kind::not_started;
+}
+
 }  // namespace
 
 int code_of(const NodeResult& result) {
@@ -92,7 +97,7 @@ int code_of(const NodeResult& result) {
 
 std::string results_text(const std::vector<std::string>& names,
                          const std::vector<NodeResult>& results) {
-  Lines ended, lost;
+  Lines ended, lost, stopped;
   std::vector<BadHost> unreachable;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const NodeResult& result = results[i];
@@ -101,15 +106,16 @@ std::string results_text(const std::vector<std::string>& names,
     else if (result.kind == NodeResult::Kind::lost)
       lost.add("lost: " + without_name(result.reason, names[i]), names[i]);
     else if (const std::string words = words_of(result); !words.empty())
-      ended.add(words, names[i]);
+      (is_consequence(result) ? stopped : ended).add(words, names[i]);
   }
-  std::string text = ended.text("") + lost.text("");
+  constexpr std::string_view kOurs = "dslaunch: ";
+  std::string text = ended.text(kOurs) + lost.text(kOurs) + stopped.text(kOurs);
   const std::size_t count = unreachable.size();
   const std::string_view word = results.size() == 1 ? "node was"
                                 : count == 1        ? "nodes was"
                                                     : "nodes were";
   if (count > 0)
-    text += fmt::format("{} of {} {} not reached:\n{}\n", count, results.size(), word,
+    text += fmt::format("{}{} of {} {} not reached:\n{}\n", kOurs, count, results.size(), word,
                         bad_hosts_table(unreachable, "  "));
   return without_newline(std::move(text));
 }

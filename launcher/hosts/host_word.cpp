@@ -51,6 +51,9 @@ bool is_bracketed_address(std::string_view text) {
     fail(line, offset, "',' outside of brackets", "write one host, or one range, a line");
   if (c == '#') fail(line, offset, "'#' inside a word", "a comment needs a space before its '#'");
   if (c == '/') fail(line, offset, "'/' inside a word", "a comment needs a space before its '//'");
+  if (c == '*' || c == '{' || c == '?')
+    fail(line, offset, fmt::format("'{}' cannot be in a host name", c),
+         "many hosts are named by ranges, as in node[01-16]");
   if (c > ' ' && c < 0x7F) fail(line, offset, fmt::format("'{}' cannot be in a host name", c));
   fail(line, offset,
        fmt::format("byte 0x{:02x} cannot be in a host name", static_cast<unsigned char>(c)),
@@ -104,7 +107,7 @@ std::size_t end_of_expression(const SourceLine& line, Word word) {
   if (colon == std::string_view::npos) return word.text.size();
   if (word.text.find(':', colon + 1) != std::string_view::npos) {
     fail(line, word.offset, fmt::format("{} has more than one ':'", quoted(word.text)),
-         "an IPv6 address stands in brackets, as in [::1] slots=2");
+         "an IPv6 address stands in brackets, as in [::1]");
   }
   return colon;
 }

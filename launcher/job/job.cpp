@@ -64,12 +64,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                .err_fd = request_.err_fd},
               {.on_credit = [this](int agent, const Credit& credit) { link(agent).send(credit); },
                .on_closed = [this](std::string reason) { feed(OutputClosed{std::move(reason)}); },
-               .on_written =
-                   [this] {
-                     if (!code_) return feed(OutputWritten{});
-                     written_ = true;
-                     leave_when_over();
-                   }}),
+               .on_written = [this] { all_written(); }}),
       input_(io, request_.logs.input, request_.in_fd,
              [this](int agent, const Stdin& input) { link(agent).send(input); }),
       master_(io,
@@ -150,6 +145,10 @@ void Job::on_message(int agent, Message& message) {
     if (hello->version != kWireVersion) problem = version_reason(host, *hello);
     if (problem.empty())
       problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
+    if (const int node = state_.agents()[agent].node; problem.empty() && node >= 0)
+      problem = bind_problem(host, request_.bind,
+                             state_.placement().nodes[static_cast<std::size_t>(node)].ranks.size(),
+                             *hello);
     if (problem.empty() && request_.master.iface)
       problem = interface_problem(host, *request_.master.iface, hello->addresses);
     if (!problem.empty()) {

@@ -39,6 +39,8 @@ struct JobRequest {
   JobEnvironment environment;
   bool trains = false;       // the program is dsrunner, with a train.toml
   bool own_devices = false;  // each rank sees the device of its slot alone
+  Bind bind = Bind::none;
+  bool tell_binding = false;  // says of each rank where it runs
   JobPolicy policy;
   MasterWish master;
   LogPolicy logs;

@@ -157,11 +157,7 @@ std::string Job::device_of(int rank) {
   const RankPlace& place = state_.placement().ranks[static_cast<std::size_t>(rank)];
   const auto agent = last_agents_.find(place.node_rank);
   if (agent == last_agents_.end()) return {};
-  EnvList given = request_.environment.given;
-  const EnvList& own = request_.programs[static_cast<std::size_t>(place.group)].env;
-  given.insert(given.end(), own.begin(), own.end());
-  const Host& host = state_.placement().nodes[static_cast<std::size_t>(place.node_rank)].host;
-  return device_of_rank(host, place.local_rank, request_.own_devices, given, hello(agent->second));
+  return device_of_rank(request_, state_.placement(), rank, hello(agent->second));
 }
 
 void Job::perform(const Conclude& action) {
@@ -182,15 +178,16 @@ void Job::perform(const Conclude& action) {
   if (request_.on_verdict)
     request_.on_verdict(verdict_json(verdict, words, job_id_text(identity_.id)));
   code_ = exit_code(verdict.cause);
-  control_.finish(*code_, life_.guard([this] {
-    drained_ = true;
-    leave_when_over();
-  }));
   output_.finish();
 }
 
-void Job::leave_when_over() {
-  if (written_ && drained_) io_.stop();
+/// Clients hear of the end when all that was said of it is written: who waited for it reads the
+/// log.
+void Job::all_written() {
+  if (!code_) return feed(OutputWritten{});
+  if (written_) return;
+  written_ = true;
+  control_.finish(*code_, life_.guard([this] { io_.stop(); }));
 }
 
 void Job::write_verdict(const JobVerdict& verdict, const RankWords& words) {

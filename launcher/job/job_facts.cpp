@@ -89,4 +89,13 @@ std::string version_reason(const std::string& host, const Hello& hello) {
       host, hello.version, kWireVersion);
 }
 
+std::string bind_problem(const std::string& host, Bind bind, std::size_t ranks,
+                         const Hello& hello) {
+  if (bind != Bind::cores || ranks <= hello.cores) return {};
+  return fmt::format(
+      "{}: {} ranks cannot have a processor each with --bind cores: they may use {} there (hint: "
+      "fewer ranks, or --bind numa)",
+      host, ranks, hello.cores);
+}
+
 }  // namespace ds::launcher

@@ -36,4 +36,7 @@ bool is_rank_of(const Placement& placement, int node, int rank);
 /// Why an agent of another version is no use.
 std::string version_reason(const std::string& host, const Hello& hello);
 
+/// Why the ranks of a node cannot be bound there; empty if they can.
+std::string bind_problem(const std::string& host, Bind bind, std::size_t ranks, const Hello& hello);
+
 }  // namespace ds::launcher

@@ -74,7 +74,7 @@ class Job {
   void send_all(const Message& message);
   /// To agents that have a Spec and have not said Cleared.
   void send_to_busy(const Message& message);
-  void leave_when_over();
+  void all_written();
   void send_window();
   /// As ControlHooks::watch.
   bool watch(int rank, bool on);
@@ -105,9 +105,8 @@ class Job {
   MasterFinder master_;
   JobControl control_;
   std::optional<int> code_;
-  // After the end: all output is written, clients of the private socket have it too.
+  // After the end: all output is written, and clients of the private socket hear of it.
   bool written_ = false;
-  bool drained_ = false;
 };
 
 }  // namespace ds::launcher

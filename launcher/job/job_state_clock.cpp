@@ -82,7 +82,10 @@ void JobState::drop_unready_agents() {
   for (int agent = 0; agent < known; ++agent) {
     const AgentRecord& record = agents_[agent];
     if (record.stage == Stage::preparing || (record.stage == Stage::opening && !record.again))
-      handle(AgentLost{agent, host_name(agent) + ": not ready in time", "agent start"});
+      handle(AgentLost{agent,
+                       host_name(agent) + ": " +
+                           not_ready_text(record.stage == Stage::preparing, policy_.start_timeout),
+                       "agent start"});
   }
 }
 

@@ -4,11 +4,28 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 #include "runner/contract.h"
 
 namespace ds::launcher {
+
+namespace {
+
+// The system's words do not say that a single word may be too long.
+constexpr std::string_view kTooBig =
+    " (one word may have 128 KiB, all words and variables what `getconf ARG_MAX` says); give it by "
+    "standard input or in a file";
+
+/// A program that exec has not found, or has found without what it needs to run.
+std::string why_missing(const Exited& exited) {
+  if (exited.spawn_errno == ELIBACC)
+    return "its interpreter (#! line, or loader) is not there; a line of DOS ends in \\r";
+  return exited.detail.find('/') == std::string::npos ? "not found in PATH" : "not found";
+}
+
+}  // namespace
 
 RankEnd rank_end(const Exited& exited) {
   const std::string why = std::generic_category().message(exited.spawn_errno);
@@ -22,10 +39,17 @@ RankEnd rank_end(const Exited& exited) {
       return {ExitStatus::exited(contract::kExitConfig),
               fmt::format("cannot enter {}: {}", exited.detail, why),
               {}};
+    case Exited::Stage::bind:
+      return {ExitStatus::exited(1),
+              fmt::format("cannot be bound to its processors (--bind): {}", why),
+              {}};
     case Exited::Stage::exec:
-      const bool missing = exited.spawn_errno == ENOENT;
+      const bool missing = exited.spawn_errno == ENOENT || exited.spawn_errno == ELIBACC;
+      const std::string reason = missing                       ? why_missing(exited)
+                                 : exited.spawn_errno == E2BIG ? why + std::string(kTooBig)
+                                                               : why;
       return {ExitStatus::exited(missing ? contract::kExitNotFound : contract::kExitNotExecutable),
-              fmt::format("cannot run {}: {}", exited.detail, missing ? "not found" : why),
+              fmt::format("cannot run {}: {}", exited.detail, reason),
               {}};
   }
   return {};

@@ -9,6 +9,16 @@
 
 namespace ds::launcher {
 
+std::string device_of_rank(const JobRequest& request, const Placement& placement, int rank,
+                           const Hello& hello) {
+  const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
+  EnvList given = request.environment.given;
+  const EnvList& own = request.programs[static_cast<std::size_t>(place.group)].env;
+  given.insert(given.end(), own.begin(), own.end());
+  const Host& host = placement.nodes[static_cast<std::size_t>(place.node_rank)].host;
+  return device_of_rank(host, place.local_rank, request.own_devices, given, hello);
+}
+
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                const JobIdentity& identity, const NodeContact& contact) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
@@ -33,6 +43,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;
+  spec.bind = request.bind;
+  spec.tell_binding = request.tell_binding;
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request.policy.node_timeout.count());
@@ -50,6 +62,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     rank_spec.env = rank_place_env(placement, number);
     const EnvList families = family_env(placement, number, request.environment.families);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
+    if (request.bind != Bind::none)
+      rank_spec.device = device_of_rank(request, placement, number, contact.hello);
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, contact.hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());

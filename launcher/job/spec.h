@@ -19,4 +19,8 @@ struct NodeContact {
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                const JobIdentity& identity, const NodeContact& contact);
 
+/// The GPU of a rank, as CUDA_VISIBLE_DEVICES names it; empty where none is known.
+std::string device_of_rank(const JobRequest& request, const Placement& placement, int rank,
+                           const Hello& hello);
+
 }  // namespace ds::launcher

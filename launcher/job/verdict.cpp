@@ -178,6 +178,14 @@ std::string span_text(std::chrono::milliseconds span) {
   return fmt::format("{:.6g} s", static_cast<double>(count) / 1000);
 }
 
+std::string not_ready_text(bool greeted, std::chrono::milliseconds span) {
+  if (greeted) return "its agent was not ready within " + span_text(span);
+  return fmt::format(
+      "no agent answered within {}; a start-up file of the login shell, or a forced command of the "
+      "site, may wait for something there",
+      span_text(span));
+}
+
 std::string printable(std::string_view text) {
   std::string clean(text);
   for (char& letter : clean) {

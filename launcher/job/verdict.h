@@ -32,14 +32,14 @@ struct BadNode {
 struct Cause {
   enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew };
   Kind kind = Kind::none;
-  int rank = 0;          // of Kind::rank
-  int node = 0;          // of Kind::rank and Kind::node
-  RankEnd end{};         // of Kind::rank
-  ExitTime time{};       // of Kind::rank; of Kind::node: when it was last heard
-  int signo = 0;         // of Kind::signal
-  std::string reason{};  // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank
-                         // began; of Kind::output, if it is not merely closed
-  std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks that still ran
+  int rank = 0;                // of Kind::rank
+  int node = 0;                // of Kind::rank and Kind::node
+  RankEnd end{};               // of Kind::rank
+  ExitTime time{};             // of Kind::rank; of Kind::node: when it was last heard
+  int signo = 0;               // of Kind::signal
+  std::string reason{};        // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank
+                               // began; of Kind::output, if it is not merely closed
+  std::vector<int> running{};  // of Kind::deadline and Kind::skew: ranks that still ran
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
   std::string note{};                // why it was not followed by a restart
   std::vector<BadNode> bad{};        // of Kind::unreachable
@@ -105,6 +105,8 @@ std::string number_ranges(const std::vector<int>& numbers);
 std::string count_of(int number, std::string_view noun);
 /// "10 s", "1.5 s", "2 min".
 std::string span_text(std::chrono::milliseconds span);
+/// Why a node that got no further within `span` is given up; `greeted`: its agent has spoken.
+std::string not_ready_text(bool greeted, std::chrono::milliseconds span);
 /// `text` with control bytes shown as '?': names and reasons come from elsewhere.
 std::string printable(std::string_view text);
 

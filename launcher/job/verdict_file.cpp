@@ -1,12 +1,15 @@
-// Another name first, then rename.
+// Another name first, then rename; what is no file (a device, a pipe, /dev/stdout) is written as it
+// is.
 #include "launcher/job/verdict_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "engine/base/error.h"
@@ -31,6 +34,32 @@ UniqueFd create(const std::string& name) {
               "check --verdict; its folder must be there");
 }
 
+/// A name of one of our descriptors: /dev/stdout, /dev/fd/63 of a shell's >(...), /proc/self/fd/3.
+bool names_descriptor(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  if (error) return false;
+  for (const auto& name : {path, path.parent_path() / target})
+    if (std::filesystem::canonical(name.parent_path(), error).string().starts_with("/proc/"))
+      return true;
+  return false;
+}
+
+/// Must be neither removed nor replaced.
+bool is_written_in_place(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return false;
+  const bool replaced = S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
+  return !replaced || names_descriptor(path);
+}
+
+/// Nobody is waited for: a pipe without a reader is an error.
+UniqueFd open_in_place(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
+}
+
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = ::write(fd, text.data(), text.size());
@@ -44,6 +73,10 @@ bool write_all(int fd, std::string_view text) {
 }  // namespace
 
 void prepare_verdict_file(const std::string& path) {
+  if (is_written_in_place(path)) {
+    if (::access(path.c_str(), W_OK) != 0) fail(ErrorKind::config, path, errno);
+    return;
+  }
   const std::string other = other_name(path);
   if (!create(other)) fail(ErrorKind::config, path, errno);
   ::unlink(other.c_str());
@@ -51,6 +84,11 @@ void prepare_verdict_file(const std::string& path) {
 }
 
 void write_verdict_file(const std::string& path, const std::string& text) {
+  if (is_written_in_place(path)) {
+    const UniqueFd place = open_in_place(path);
+    if (!place || !write_all(place.get(), text)) fail(ErrorKind::system, path, errno);
+    return;
+  }
   const std::string other = other_name(path);
   const UniqueFd file = create(other);
   if (!file) fail(ErrorKind::system, path, errno);

@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -36,6 +38,16 @@ int write_all(int fd, std::string_view text) {
     }
   }
   return 0;
+}
+
+/// As much as goes without waiting.
+void write_what_fits(int fd, std::string_view text) {
+  pollfd room{fd, POLLOUT, 0};
+  while (!text.empty() && ::poll(&room, 1, 0) == 1 && room.revents == POLLOUT) {
+    const ssize_t written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 }  // namespace
@@ -95,6 +107,9 @@ OutputQueue::~OutputQueue() {
   const std::lock_guard lock(shared_->mutex);
   shared_->abandoned = true;
   shared_->wake.notify_one();
+  // Standard output may stand still; how the job went is said on standard error all the same.
+  for (const Shared::Piece& piece : shared_->pieces)
+    if (piece.stream == 2) write_what_fits(shared_->fds[2], piece.bytes.view());
 }
 
 void OutputQueue::push(int stream, OutputBuffer& buffer) {

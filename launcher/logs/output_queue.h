@@ -20,6 +20,7 @@ class OutputQueue {
   /// broke. The descriptors stay the caller's.
   OutputQueue(int out_fd, int err_fd, std::function<void()> on_change);
   /// Does not wait for what is still queued: a reader that never reads must not keep the launcher.
+  /// Of standard error what fits is written.
   ~OutputQueue();
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;

@@ -1,6 +1,7 @@
 // One row a subcommand; what it does lies in its own folder.
 #include "launcher/main/commands.h"
 
+#include <utility>
 #include <vector>
 
 #include "engine/base/nearest_word.h"
@@ -36,6 +37,11 @@ const Command* find_command(std::string_view word) {
 }
 
 std::string near_command(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
+      {"list", "ps"},   {"status", "ps"},   {"jobs", "ps"},     {"logs", "tail"},
+      {"stop", "kill"}, {"cancel", "kill"}, {"manifest", "k8s"}};
+  for (const auto& [other, name] : kOtherWords)
+    if (word == other) return std::string(name);
   std::vector<std::string_view> known;
   for (const Command& command : kCommands)
     if (!command.summary.empty()) known.push_back(command.name);

@@ -78,6 +78,8 @@ JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Pro
   if (!request.logs.folder.empty())
     request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
   request.own_devices = options.hosts.devices == DeviceView::own;
+  request.bind = options.hosts.bind;
+  request.tell_binding = options.hosts.report_bindings;
   request.policy = job_policy(options);
   request.master = options.master;
   if (options.failure.verdict)

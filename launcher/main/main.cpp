@@ -1,8 +1,12 @@
 // dslaunch: a subcommand, another launcher's command line, or a job.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 
 #include "engine/base/error.h"
@@ -27,9 +31,17 @@ void check_first_word(const std::string& word) {
                             near, word));
 }
 
+/// Whoever closes 0, 1 or 2 (`>&-`) must not find a socket of ours there: input then ends at once,
+/// output cannot be written.
+void fill_closed_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDONLY) != fd) return;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_closed_descriptors();
   try {
     if (is_disguised(argv[0])) return run_disguised(argc, argv);
     if (const Command* command = argc > 1 ? find_command(argv[1]) : nullptr)
@@ -39,6 +51,14 @@ int main(int argc, char** argv) {
   } catch (const ds::Error& error) {
     std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
     return ds::contract::exit_code(error.kind());
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fputs(
+        fmt::format("dslaunch: cannot use {}: {}\n  hint: a path without / at its front counts "
+                    "from the current folder; has that been removed?\n",
+                    error.path1().string(), error.code().message())
+            .c_str(),
+        stderr);
+    return ds::contract::kExitConfig;
   } catch (const std::exception& error) {
     std::fputs(("dslaunch: bug: " + std::string(error.what()) + "\n").c_str(), stderr);
     return ds::contract::kExitBug;

@@ -12,7 +12,7 @@
 #include "launcher/pods/termination_log.h"
 #include "launcher/pods/termination_report.h"
 #include "launcher/sources/world.h"
-#include "launcher/transport/ssh_files.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {
 

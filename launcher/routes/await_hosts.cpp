@@ -12,8 +12,8 @@
 #include "launcher/dns/wait_hosts.h"
 #include "launcher/routes/routes.h"
 #include "launcher/sources/own_names.h"
-#include "launcher/transport/ssh_files.h"
-#include "launcher/transport/ssh_route.h"
+#include "launcher/transport/ssh/ssh_files.h"
+#include "launcher/transport/ssh_config/ssh_route.h"
 
 namespace ds::launcher {
 

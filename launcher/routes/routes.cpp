@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -12,13 +13,13 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/sources/own_names.h"
-#include "launcher/transport/ask_pass.h"
-#include "launcher/transport/exec_transport.h"
-#include "launcher/transport/kubexec.h"
+#include "launcher/transport/exec/exec_transport.h"
+#include "launcher/transport/exec/kubexec.h"
 #include "launcher/transport/local_transport.h"
 #include "launcher/transport/remote_command.h"
-#include "launcher/transport/ssh_files.h"
-#include "launcher/transport/ssh_transport.h"
+#include "launcher/transport/ssh/ask_pass.h"
+#include "launcher/transport/ssh/ssh_files.h"
+#include "launcher/transport/ssh/ssh_transport.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
@@ -27,7 +28,16 @@ namespace {
 
 // Beyond connecting: logging in, and starting the agent on a busy machine.
 constexpr std::chrono::seconds kStartMargin{30};
+constexpr std::chrono::milliseconds kLeastStage{2000};  // a busy node needs some of it
 constexpr std::chrono::seconds kExecMargin{20};  // less: a program that says nothing is named
+
+/// A time that was given holds for each step of logging in too, be it shorter or longer.
+SshStageLimits stage_limits(std::chrono::milliseconds connect_timeout) {
+  SshStageLimits limits;
+  if (connect_timeout == ReachOptions().connect_timeout) return limits;
+  limits.handshake = limits.auth = std::max(connect_timeout, kLeastStage);
+  return limits;
+}
 
 SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds node_timeout) {
   SshOptions ssh;
@@ -35,10 +45,12 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   ssh.remote_command = direct_agent_command(path);
   ssh.fallback_command = remote_agent_command(path);
   if (ssh.remote_command.empty()) ssh.remote_command = std::exchange(ssh.fallback_command, {});
+  if (options.push && !options.agent_path) ssh.copy = copy_of_this_program;
   ssh.answer = kPreamble;
   ssh.config_file = options.ssh_config.value_or("");
   ssh.known_hosts_files = options.known_hosts;
   ssh.connect_limit = options.connect_timeout;
+  ssh.limits = stage_limits(options.connect_timeout);
   ssh.dead_after = node_timeout;
   ssh.window = options.window;
   if (ask_way() != AskWay::none) ssh.ask = ask_pass_phrase;

@@ -12,6 +12,7 @@ namespace ds::launcher {
 template <class A>
 void fields(A& a, RankSpec& m) {
   a(m.rank), a(m.local_rank), a(m.program), a(m.env), a(m.sent), a(m.has_stdin), a(m.log_file);
+  a(m.device);
 }
 template <class A>
 void fields(A& a, NodeAddress& m) {
@@ -56,6 +57,7 @@ class FieldWriter {
   }
   void operator()(Exited::Stage stage) { (*this)(static_cast<std::uint8_t>(stage)); }
   void operator()(Isolate isolate) { (*this)(static_cast<std::uint8_t>(isolate)); }
+  void operator()(Bind bind) { (*this)(static_cast<std::uint8_t>(bind)); }
   void operator()(const std::string& text) {
     (*this)(static_cast<std::uint32_t>(text.size()));
     const auto* from = reinterpret_cast<const std::byte*>(text.data());
@@ -97,7 +99,8 @@ class FieldReader {
     if (std::is_same_v<T, bool> && bits > 1) good_ = false;
     value = static_cast<T>(bits);
   }
-  void operator()(Exited::Stage& stage) { read_enum(stage, Exited::Stage::exec); }
+  void operator()(Exited::Stage& stage) { read_enum(stage, Exited::Stage::bind); }
+  void operator()(Bind& bind) { read_enum(bind, Bind::cores); }
   void operator()(Isolate& isolate) { read_enum(isolate, Isolate::required); }
   void operator()(std::string& text) {
     std::uint32_t size = 0;
@@ -152,6 +155,7 @@ void fields(A& a, Spec& m) {
   a(m.grace_ms), a(m.node_timeout_ms), a(m.ranks), a(m.hold_port), a(m.job_cookie);
   a(m.keep_agent), a(m.isolate), a(m.limits), a(m.output);
   a(m.port), a(m.door_question), a(m.door_answer);
+  a(m.bind), a(m.tell_binding);
 }
 template <class A>
 void fields(A& a, Go& m) {

@@ -29,7 +29,7 @@ struct ProgramSpec {
   std::vector<std::string> argv{};
   EnvList env{};             // of this program's ranks; wins over Spec::env
   std::string cwd{};         // empty: the agent's own
-  bool at_home = false;      // an empty cwd is the home directory
+  bool at_home = false;      // an empty cwd is the home directory; with login_shell "/" will do
   bool login_shell = false;  // argv is one text for the user's login shell, as sshd runs commands
   friend bool operator==(const ProgramSpec&, const ProgramSpec&) = default;
 };
@@ -41,6 +41,7 @@ struct RankSpec {
   std::uint8_t sent = 3;   // streams whose output the root wants: 1 stdout, 2 stderr, added up
   bool has_stdin = false;  // its standard input comes in Stdin frames (else it is /dev/null)
   std::string log_file{};  // all it writes goes there too; empty: nowhere
+  std::string device{};    // its GPU, as CUDA_VISIBLE_DEVICES names it; empty: none is known
   friend bool operator==(const RankSpec&, const RankSpec&) = default;
 };
 /// A soft limit of the launcher's shell, by its name in limits.conf ("nofile", "core").
@@ -51,6 +52,12 @@ struct ResourceLimit {
 };
 /// Whether the ranks of a node get a PID namespace of their own.
 enum class Isolate : std::uint8_t { none, if_free, required };
+/// Which processors a rank may use.
+enum class Bind : std::uint8_t {
+  none,  // all that its agent may
+  numa,  // those of one NUMA node: its GPU's, or else by turns
+  cores  // a share of these for itself
+};
 /// What becomes of output.
 struct OutputSpec {
   std::uint64_t spool_bytes = 0;  // kept on the node while the root takes nothing
@@ -83,6 +90,8 @@ struct Spec {
   Isolate isolate = Isolate::none;
   std::vector<ResourceLimit> limits{};
   OutputSpec output{};
+  Bind bind = Bind::none;
+  bool tell_binding = false;  // a line for each rank says where it runs
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// All nodes are ready: exec. `env` (MASTER_PORT...) goes to all ranks, over Spec::env, below
@@ -226,7 +235,7 @@ bool operator==(const Output& a, const Output& b);
 /// A rank has ended, or could not be started. It overtakes output that waits; Bye comes after all
 /// output.
 struct Exited {
-  enum class Stage : std::uint8_t { none, fork, chdir, exec };  // where the start failed
+  enum class Stage : std::uint8_t { none, fork, chdir, exec, bind };  // where the start failed
   std::int32_t rank = 0;
   std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: nobody could learn it
   Stage stage = Stage::none;

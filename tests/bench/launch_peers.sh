@@ -68,13 +68,16 @@ start_mpirun() {
     --mca plm_rsh_num_concurrent 64 --hostfile "$dir/mpirun_hosts" -np "$hosts" true
 }
 start_hydra() { HYDRA_LAUNCHER_EXTRA_ARGS="-q -F $dir/config" mpiexec.hydra -launcher ssh -f "$dir/hydra_hosts" -n "$hosts" true; }
-# Runs launcher $1 under the limit; sets status, seconds and cpu (user + system of its own processes).
+# Runs launcher $1 under the limit; sets status, seconds and cpu (user + system of the launcher's own processes, not of
+# the shell that starts it).
 measure() {
-  local TIMEFORMAT='%R %U %S' line
+  local TIMEFORMAT=%R
   export -f "start_$1"
-  line=$({ time timeout -k 5 "$limit" bash -c "start_$1" > "$dir/$1.out" 2>&1; echo $? > "$dir/status"; } 2>&1)
+  echo "0 0" > "$dir/cpu_times"
+  seconds=$({ time timeout -k 5 "$limit" bash -c "TIMEFORMAT='%U %S'; { time start_$1 > '$dir/$1.out' 2>&1; } 2> '$dir/cpu_times'" \
+    > /dev/null 2>&1; echo $? > "$dir/status"; } 2>&1)
   status=$(cat "$dir/status")
-  read -r seconds user system <<< "$line"
+  read -r user system < "$dir/cpu_times"
   cpu=$(awk "BEGIN { print $user + $system }")
 }
 export BIN dir list hosts

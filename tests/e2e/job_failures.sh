@@ -43,8 +43,11 @@ rm -f up.*
 expect 0 '' -n 2 -- sh -c '[ $RANK = 1 ] || sleep 0.3'
 
 # How a rank does not begin.
-expect 127 'dslaunch: rank 0 on localhost: cannot run no-such-program: not found' -- no-such-program
+expect 127 'dslaunch: rank 0 on localhost: cannot run no-such-program: not found in PATH' -- no-such-program
 expect 127 'dslaunch: rank 0 on localhost: cannot run ./missing: not found' -- ./missing
+printf '#!/bin/sh\r\necho hi\r\n' >dos
+chmod +x dos
+expect 127 'dslaunch: rank 0 on localhost: cannot run ./dos: its interpreter (#! line, or loader) is not there; a line of DOS ends in \r' -- ./dos
 echo text >plain
 expect 126 'dslaunch: rank 0 on localhost: cannot run ./plain: Permission denied' -- ./plain
 expect 65 'dslaunch: rank 0 on localhost: cannot enter /no/such/folder: No such file or directory' \

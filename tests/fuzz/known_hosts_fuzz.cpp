@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fuzz/check_text.h"
-#include "launcher/transport/known_hosts.h"
+#include "launcher/transport/host_keys/known_hosts.h"
 
 using namespace ds::launcher;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/check_text.h"
-#include "launcher/transport/ssh_config.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 using namespace ds::launcher;
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "launcher/transport/exec_template.h"
-#include "launcher/transport/exec_transport.h"
-#include "launcher/transport/ssh_transport.h"
+#include "launcher/transport/exec/exec_template.h"
+#include "launcher/transport/exec/exec_transport.h"
+#include "launcher/transport/ssh/ssh_transport.h"
 
 using namespace ds::launcher;
 

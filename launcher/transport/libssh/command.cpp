@@ -54,6 +54,9 @@ bool CommandSession::exec() {
 
 void CommandSession::deliver() {
   if (opened_ && !std::exchange(told_open_, true) && !dismissed()) events_.on_open();
+  if (copy_wanted_ && !std::exchange(told_copy_wanted_, true) && !dismissed())
+    events_.on_copy_wanted();
+  if (copy_ && answered_ && !std::exchange(told_copied_, true) && !dismissed()) events_.on_copied();
   if (!inbox_.empty() && !dismissed()) {
     const Bytes bytes = std::move(inbox_);
     inbox_.clear();

@@ -23,6 +23,7 @@ class CommandSession final : public Session {
   void send(Bytes bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
   void pause(bool pause);
+  void copy_now();
   void close();
 
  private:
@@ -39,7 +40,9 @@ class CommandSession final : public Session {
   void flush();
   void drain();
   void finish();
-  void run_fallback();
+  bool run_copy();
+  void run_instead(std::string line);
+  void send_copy();
   void hear(std::string_view text);
 
   static int on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
@@ -60,8 +63,14 @@ class CommandSession final : public Session {
   bool eof_wanted_ = false;
   bool eof_sent_ = false;
   bool channel_closed_ = false;
-  bool answered_ = false;  // the command has written its answer to its standard output
-  std::string heard_;      // before that: the last of what came there
+  bool answered_ = false;              // the command has written its answer to its standard output
+  std::shared_ptr<const Bytes> copy_;  // of the program, for the command that asks for it
+  std::size_t copied_ = 0;
+  bool copy_wanted_ = false;
+  bool told_copy_wanted_ = false;
+  bool may_copy_ = false;
+  bool told_copied_ = false;
+  std::string heard_;  // before that: the last of what came there
   std::optional<int> exit_status_;
   std::string exit_signal_;
   std::deque<Bytes> queue_;

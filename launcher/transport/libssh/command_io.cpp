@@ -1,6 +1,8 @@
 // Bytes of the running command in both directions, and how its end is judged.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/base/error.h"
 #include "launcher/transport/libssh/command.h"
 
@@ -27,6 +29,7 @@ bool CommandSession::run() {
 }
 
 void CommandSession::flush() {
+  if (copy_ && !answered_) return send_copy();
   while (!queue_.empty() && !channel_closed_) {
     const Bytes& bytes = queue_.front();
     const int count = ssh_channel_write(channel_, bytes.data() + queue_offset_,
@@ -40,6 +43,17 @@ void CommandSession::flush() {
   }
   if (eof_wanted_ && !eof_sent_ && queue_.empty() && !channel_closed_)
     eof_sent_ = ssh_channel_send_eof(channel_) != SSH_AGAIN;
+}
+
+/// Nothing goes behind the program before it answers: whatever reads it there may read ahead.
+void CommandSession::send_copy() {
+  while (may_copy_ && copied_ < copy_->size() && !channel_closed_) {
+    const std::size_t size = std::min(copy_->size() - copied_, kPacket);
+    const int count =
+        ssh_channel_write(channel_, copy_->data() + copied_, static_cast<std::uint32_t>(size));
+    if (count <= 0) return;
+    copied_ += static_cast<std::size_t>(count);
+  }
 }
 
 /// Takes what libssh kept in the channel's buffers while reading was paused.
@@ -61,7 +75,9 @@ void CommandSession::finish() {
     fail(ChannelEnd::Kind::lost, stage::kRunning,
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
   } else if (exit_status_.value_or(0) != 0 && !answered_ && !command_.fallback.empty()) {
-    run_fallback();
+    run_instead(std::exchange(command_.fallback, {}));
+  } else if (exit_status_ == 127 && !answered_ && run_copy()) {
+    // Its end is judged when it comes.
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
              (exit_status_.value_or(0) != 0 && !answered_)) {
     // What it said went to on_noise; the command itself is ours and would only hide it.
@@ -71,21 +87,33 @@ void CommandSession::finish() {
   } else if (!answered_ && !command_.answer.empty() && !eof_wanted_) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
          "no agent could be started there: something else ran in its place (a forced command of "
-         "the site that leaves $SSH_ORIGINAL_COMMAND out?)");
+         "the site that leaves $SSH_ORIGINAL_COMMAND out, or a start-up file of the login shell "
+         "that ends it?)");
   } else {
     fail(ChannelEnd::Kind::closed, "", "");
   }
 }
 
-/// The first command has ended without an answer: the second one gets a channel of its own. What
-/// was sent to the first is gone; before an agent's answer that is nothing but heartbeats.
-void CommandSession::run_fallback() {
+/// There is no dslaunch on the node. False if it shall not get one, or has been tried.
+bool CommandSession::run_copy() {
+  if (!command_.copy) return false;
+  const std::optional<AgentCopy> copy = std::exchange(command_.copy, {})();
+  if (!copy) return false;
+  copy_ = copy->bytes;
+  run_instead(copy->command);
+  return true;
+}
+
+/// A command has ended without an answer: the next one gets a channel of its own. What was sent to
+/// the first is gone; before an agent's answer that is nothing but heartbeats.
+void CommandSession::run_instead(std::string line) {
   let_go();
-  command_.line = std::exchange(command_.fallback, {});
+  command_.line = std::move(line);
   exit_status_.reset();
   channel_closed_ = false;
   eof_sent_ = false;
   noise_.clear();  // the shell's words about the first one
+  heard_.clear();
   begin();
   post_wake();
 }
@@ -93,6 +121,7 @@ void CommandSession::run_fallback() {
 void CommandSession::hear(std::string_view text) {
   heard_.append(text);
   answered_ = heard_.find(command_.answer) != std::string::npos;
+  copy_wanted_ = copy_wanted_ || (copy_ && heard_.find(kCopyWish) != std::string::npos);
   if (answered_) heard_ = {};
   if (heard_.size() > kHeardKept) heard_.erase(0, heard_.size() - kHeardKept);
 }
@@ -115,6 +144,11 @@ void CommandSession::pause(bool pause) {
   const SocketTurn turn(socket_);
   drain();
   post_wake();
+}
+
+void CommandSession::copy_now() {
+  may_copy_ = true;
+  if (session_ != nullptr) post_wake();
 }
 
 void CommandSession::close() {

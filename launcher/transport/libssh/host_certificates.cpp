@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "launcher/transport/libssh/matched_lists.h"
-#include "launcher/transport/ssh_link.h"
+#include "launcher/transport/ssh/ssh_link.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "launcher/transport/known_hosts.h"
+#include "launcher/transport/host_keys/known_hosts.h"
 
 namespace ds::launcher::libssh {
 

@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/transport/host_certificate.h"
-#include "launcher/transport/key_file.h"
+#include "launcher/transport/host_keys/host_certificate.h"
+#include "launcher/transport/ssh/key_file.h"
 
 namespace ds::launcher::libssh {
 

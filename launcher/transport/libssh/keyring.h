@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "launcher/transport/ssh_link.h"
+#include "launcher/transport/ssh/ssh_link.h"
 
 namespace ds::launcher::libssh {
 

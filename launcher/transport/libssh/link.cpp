@@ -2,7 +2,7 @@
 #include "launcher/transport/libssh/command.h"
 #include "launcher/transport/libssh/jump.h"
 #include "launcher/transport/libssh/keyring.h"
-#include "launcher/transport/ssh_link.h"
+#include "launcher/transport/ssh/ssh_link.h"
 
 namespace ds::launcher {
 
@@ -23,6 +23,7 @@ class Link final : public SshLink {
   void send(Bytes bytes) override { session_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return session_->unsent(); }
   void pause_reading(bool pause) override { session_->pause(pause); }
+  void copy_now() override { session_->copy_now(); }
   void close() override { session_->close(); }
 
  private:

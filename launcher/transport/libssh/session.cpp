@@ -3,12 +3,31 @@
 
 #include <fmt/format.h>
 #include <libssh/server.h>  // ssh_send_keepalive
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
+#include <asio/buffer.hpp>
 #include <asio/post.hpp>
 
 #include "engine/base/error.h"
 
 namespace ds::launcher::libssh {
+
+namespace {
+
+constexpr std::chrono::microseconds kNear{2000};
+
+/// Whether a packet went there and back in next to no time when the socket was connected. Nothing
+/// is known of the ways that are no TCP.
+bool is_near(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         std::chrono::microseconds(info.tcpi_rtt) < kNear;
+}
+
+}  // namespace
 
 void Session::start() {
   session_ = ssh_new();
@@ -16,12 +35,25 @@ void Session::start() {
   const bool usable = set_options();
   wait_.assign(login_.socket.get());
   socket_.assign(login_.socket.get());
+  let_server_begin();
   const int fd = login_.socket.get();  // ours until ssh_connect has taken it
   ssh_options_set(session_, SSH_OPTIONS_FD, &fd);
   ssh_set_blocking(session_, 0);
   limit_stage(stage::kKeyExchange, login_.limits.handshake);
   if (!usable) fail(ChannelEnd::Kind::unreachable, stage::kConfig, error_text());
   post_wake();
+}
+
+/// Servers greet at once; what waits for us to begin (a multiplexer of protocols) shall not wait
+/// long. One far away hears us at once: its list of algorithms, which comes after our greeting,
+/// would else be a round trip late.
+void Session::let_server_begin() {
+  if (!is_near(login_.socket.get())) return;
+  socket_.let_server_begin();
+  patience_.expires_after(login_.patience);
+  patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->ended()) self->socket_.speak();
+  });
 }
 
 void Session::limit_stage(const char* stage, std::chrono::milliseconds limit) {
@@ -60,8 +92,16 @@ void Session::wake() {
     }
   }
   if (session_ == nullptr || ended()) return;
+  if (up() && !std::exchange(acknowledges_, true)) acknowledge_at_once();
   if (more || socket_.owes(session_)) post_wake();
   arm();
+}
+
+/// sshd sends two small packets after a login; the second waits for the first's acknowledgement,
+/// which our kernel would delay by 40 ms. Set after what we send: sending ends the kernel's haste.
+void Session::acknowledge_at_once() const {
+  const int on = 1;
+  (void)::setsockopt(ssh_get_fd(session_), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 void Session::arm() {
@@ -79,8 +119,33 @@ void Session::arm() {
       self->wake();
     });
   };
-  wait(asio::posix::descriptor_base::wait_read, read_armed_);
+  if (SocketTurn::reads_ahead()) {
+    read();
+  } else {
+    wait(asio::posix::descriptor_base::wait_read, read_armed_);
+  }
   if (socket_.wants_write(session_)) wait(asio::posix::descriptor_base::wait_write, write_armed_);
+}
+
+/// As a wait, but the event loop reads: it would tell the kernel of each wait anew.
+void Session::read() {
+  if (std::exchange(read_armed_, true)) return;
+  socket_.leave_to_loop();
+  wait_.async_read_some(
+      asio::buffer(arrived_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t count) {
+        self->read_armed_ = count == 0;  // then nothing comes any more, however often it is asked
+        if (error == asio::error::operation_aborted) return;
+        self->heard_ = true;
+        if (count > 0) {
+          self->socket_.arrived({self->arrived_.data(), count}, count == self->arrived_.size());
+        } else if (error && error != asio::error::eof) {
+          self->socket_.broke(error.value());
+        } else {
+          self->socket_.now_readable();  // its end: libssh is told by reading it
+        }
+        self->wake();
+      });
 }
 
 bool Session::dropped() const {
@@ -154,6 +219,7 @@ void Session::hand_over() {
 void Session::release() {
   asio::error_code ignored;
   timer_.cancel(ignored);
+  patience_.cancel(ignored);
   if (wait_.is_open()) wait_.release();  // before ssh_free: libssh closes the descriptor
   const SocketTurn turn(socket_);
   socket_.farewell();

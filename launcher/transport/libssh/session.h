@@ -5,6 +5,7 @@
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
+#include <array>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <memory>
@@ -13,7 +14,7 @@
 
 #include "launcher/transport/libssh/keyring.h"
 #include "launcher/transport/libssh/socket_turn.h"
-#include "launcher/transport/ssh_link.h"
+#include "launcher/transport/ssh/ssh_link.h"
 
 namespace ds::launcher::libssh {
 
@@ -38,7 +39,8 @@ class Session : public std::enable_shared_from_this<Session> {
         login_(std::move(login)),
         login_events_(std::move(events)),
         wait_(io),
-        timer_(io) {}
+        timer_(io),
+        patience_(io) {}
 
   /// Once, when logged in: ssh_event_dopoll(poll_) works from here on.
   virtual void begin() = 0;
@@ -73,9 +75,12 @@ class Session : public std::enable_shared_from_this<Session> {
   enum class State { handshake, auth, up, ended };
 
   bool set_options();
+  void let_server_begin();
+  void acknowledge_at_once() const;
   void wake();
   void hand_over();
   void arm();
+  void read();
   bool advance();
   bool handshake();
   bool check_host_key();
@@ -88,6 +93,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SshLoginEvents login_events_;
   asio::posix::stream_descriptor wait_;  // only waits; libssh owns the descriptor
   asio::steady_timer timer_;
+  asio::steady_timer patience_;
+  std::array<char, 1280> arrived_{};  // the longest of a login's answers
   State state_ = State::handshake;
   std::string shown_key_;  // the host's, as it came; only with a static libssh
   std::size_t identity_ = 0;
@@ -98,6 +105,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool wake_posted_ = false;
   bool dismissed_ = false;
   bool heard_ = false;
+  bool acknowledges_ = false;
   std::optional<SshLinkEnd> end_;
 };
 

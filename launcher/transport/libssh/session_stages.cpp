@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
-#include "launcher/transport/base64.h"
-#include "launcher/transport/host_certificate.h"
+#include "launcher/transport/host_keys/base64.h"
+#include "launcher/transport/host_keys/host_certificate.h"
+#include "launcher/transport/host_keys/wire_reader.h"
+#include "launcher/transport/libssh/early_login.h"
 #include "launcher/transport/libssh/host_certificates.h"
 #include "launcher/transport/libssh/session.h"
-#include "launcher/transport/ssh_algorithms.h"
-#include "launcher/transport/wire_reader.h"
+#include "launcher/transport/ssh_config/ssh_algorithms.h"
 
 namespace ds::launcher::libssh {
 
@@ -120,7 +121,11 @@ int Session::try_identity(const SshIdentity& identity) {
     const Keyring::Entry& entry = identity.certificate.empty()
                                       ? keyring_.entry(identity.path)
                                       : keyring_.certified(identity.path, identity.certificate);
-    return entry.key ? ssh_userauth_publickey(session_, nullptr, entry.key.get()) : SSH_AUTH_DENIED;
+    if (!entry.key) return SSH_AUTH_DENIED;
+    // How an RSA key signs depends on what the server takes.
+    const ssh_keytypes_e type = ssh_key_type(entry.key.get());
+    const EarlyLogin early(type != SSH_KEYTYPE_RSA && type != SSH_KEYTYPE_RSA_CERT01);
+    return ssh_userauth_publickey(session_, nullptr, entry.key.get());
   }
   if (!std::exchange(agent_attached_, true)) {
     // libssh waits for the agent without a deadline, so it talks to a relay of ours that always

@@ -14,17 +14,6 @@
 
 namespace {
 
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-
-/// The user's Ed25519 key as OpenSSL has it, with the bytes it was made of: the keyring keeps those
-/// as long as the program runs anyway. Keys of a key exchange are of another type, and not kept.
-struct KeptKey {
-  std::array<unsigned char, 32> bytes{};
-  std::unique_ptr<EVP_PKEY, FreeKey> key;
-};
-
 /// The names of a kind of key, as OpenSSL walks them. It keeps the texts as long as it lives.
 struct KeptNames {
   struct FreeKind {
@@ -50,24 +39,6 @@ bool random_bytes(void* where, std::size_t size) {
 }  // namespace
 
 extern "C" {
-
-EVP_PKEY* __real_EVP_PKEY_new_raw_private_key(int type, ENGINE* engine, const unsigned char* bytes,
-                                              std::size_t size);
-
-/// libssh makes the key from its bytes for every signature, and OpenSSL then computes the public
-/// half again. Threads: libssh runs on the event loop's alone.
-EVP_PKEY* __wrap_EVP_PKEY_new_raw_private_key(int type, ENGINE* engine, const unsigned char* bytes,
-                                              std::size_t size) {
-  static KeptKey kept;
-  if (type != EVP_PKEY_ED25519 || size != kept.bytes.size())
-    return __real_EVP_PKEY_new_raw_private_key(type, engine, bytes, size);
-  if (!kept.key || CRYPTO_memcmp(kept.bytes.data(), bytes, size) != 0) {
-    kept.key.reset(__real_EVP_PKEY_new_raw_private_key(type, engine, bytes, size));
-    std::memcpy(kept.bytes.data(), bytes, size);
-  }
-  if (kept.key) EVP_PKEY_up_ref(kept.key.get());
-  return kept.key.get();
-}
 
 EC_KEY* __real_EC_KEY_new_by_curve_name(int curve);
 

@@ -36,6 +36,22 @@ void SessionSocket::now_writable() {
   flush();
 }
 
+void SessionSocket::arrived(std::string_view bytes, bool more) {
+  listening_ = false;
+  may_read_ = more;
+  if (given_.empty()) {
+    given_ = bytes;
+    return;
+  }
+  given_later_ = std::string(given_).append(bytes);  // libssh has not taken the last ones
+  given_ = given_later_;
+}
+
+void SessionSocket::speak() {
+  listening_ = false;
+  flush();
+}
+
 void SessionSocket::farewell() {
   flush();
   silent_ = true;
@@ -55,6 +71,7 @@ bool SessionSocket::fetch() {
   if (!may_read_) return error_ != 0;
   const ssize_t count = __real_recv(descriptor_, chunk.data(), chunk.size(), MSG_DONTWAIT);
   if (count > 0) {
+    listening_ = false;
     given_ = {chunk.data(), static_cast<std::size_t>(count)};
     may_read_ = given_.size() == chunk.size();  // else it was all there is: the next wait tells
     return true;
@@ -111,6 +128,7 @@ std::ptrdiff_t SessionSocket::send(const void* bytes, std::size_t size) {
 }
 
 void SessionSocket::flush() {
+  if (listening_) return;
   std::size_t done = 0;
   while (done < kept_.size() && !full_ && descriptor_ >= 0) {
     const ssize_t count = __real_send(descriptor_, kept_.data() + done, kept_.size() - done,
@@ -141,6 +159,8 @@ SocketTurn::SocketTurn(SessionSocket& socket) : socket_(socket), outer_(current)
 }
 
 bool SocketTurn::under_way() { return current != nullptr; }
+
+bool SocketTurn::reads_ahead() { return true; }
 
 SocketTurn::~SocketTurn() {
   socket_.flush();

@@ -17,7 +17,17 @@ class SessionSocket {
  public:
   void assign(int descriptor) { descriptor_ = descriptor; }
   void now_readable() { may_read_ = true; }
+  /// The event loop has read this, and there may be more. The bytes stay until the next turn ends.
+  void arrived(std::string_view bytes, bool more);
+  /// Until then the loop alone reads: what is read here now would overtake it.
+  void leave_to_loop() { may_read_ = false; }
+  /// Reading failed so.
+  void broke(int error) { error_ = error; }
   void now_writable();
+  /// Keeps what libssh sends until the server has said something or speak() is called: its greeting
+  /// and ours then need one packet of ours instead of two.
+  void let_server_begin() { listening_ = true; }
+  void speak();
   /// Whether to call now_writable() when the socket can be written again.
   [[nodiscard]] bool wants_write(ssh_session_struct* session) const;
   /// Whether libssh keeps bytes that it could hand over now: call it again.
@@ -44,6 +54,7 @@ class SessionSocket {
   bool may_read_ = false;
   bool full_ = false;          // the kernel takes no more for now
   bool tell_writable_ = true;  // libssh waits to hear that it may write: at first, and when refused
+  bool listening_ = false;
   bool silent_ = false;
   int error_ = 0;  // of a send: libssh hears of it
   bool ended_ = false;
@@ -61,6 +72,8 @@ class SocketTurn {
   SocketTurn(const SocketTurn&) = delete;
   SocketTurn& operator=(const SocketTurn&) = delete;
   [[nodiscard]] static bool under_way();
+  /// Whether bytes that were read may be handed to SessionSocket::arrived().
+  [[nodiscard]] static bool reads_ahead();
 
  private:
   SessionSocket& socket_;

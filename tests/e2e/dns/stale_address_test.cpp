@@ -5,7 +5,7 @@
 #include <asio/ip/tcp.hpp>
 #include <optional>
 
-#include "launcher/transport/ssh_way.h"
+#include "launcher/transport/ssh/ssh_way.h"
 
 using namespace ds::launcher;
 using asio::ip::tcp;

@@ -20,6 +20,9 @@ exec_on 127.0.2.1 -N --no-shell -- printf '%%s|' 'a  b' '$HOME' '*'
 out_is 'a  b|$HOME|*|' "--no-shell passes words as they are"
 exec_on 127.0.2.1 -N --literal -- echo %h %n
 out_is '%h %n' "--literal"
+HOME=/no/such/home run exec -N -w localhost pwd
+out_is / "without a home directory it runs in /, as with ssh"
+err_is "Could not change to home directory /no/such/home: No such file or directory; this runs in /" "and says so"
 SHELL=/bin/dash run exec -N -w localhost 'echo $0'
 out_is /bin/dash "the login shell runs the words"
 
@@ -55,14 +58,22 @@ c
 +B
  c' "--diff"
 
+exec_on '127.0.2.[1-4]' --diff -- '[ %n != 1 ] || echo only'
+out_is '---------------
+127.0.2.[1,3] (2)
+---------------
+--- 127.0.2.[1,3] (2)
++++ 127.0.2.2
+@@ -0,0 +1 @@
++only' "--diff counts no output, but not that of a node that was not reached"
+
 # Failures: nobody else is stopped, all are named, the code is 0 or with -S the largest.
 exec_on '127.0.2.[1-4]' -- 'case %n in 0) exit 3 ;; 1) kill -SEGV $$ ;; esac; echo done'
 expect 0 "failures do not matter without -S"
 out_is "127.0.2.3: done" "the others run on"
-[ "$(sed -n '1,4s/ (core dumped)//; 1,4p' err)" = "dslaunch:
-127.0.2.1: exited 3
-127.0.2.2: killed by SIGSEGV
-1 of 4 nodes was not reached:" ] || die "what failed is listed"
+[ "$(sed -n '1,3s/ (core dumped)//; 1,3p' err)" = "dslaunch: 127.0.2.1: exited 3
+dslaunch: 127.0.2.2: killed by SIGSEGV
+dslaunch: 1 of 4 nodes was not reached:" ] || die "what failed is listed"
 grep -q '^  127\.0\.2\.4  connection  .*refused' err || die "the node that refuses is named with the reason"
 exec_on '127.0.2.[1-2]' -S -- 'exit $((%n + 4))'
 expect 5 "-S"
@@ -70,6 +81,12 @@ exec_on '127.0.2.[3-4]' -S -- true
 expect 69 "-S counts nodes that were not reached"
 exec_on 127.0.2.1 -S --no-shell -- no-such-command
 expect 127 "-S with a command that is not there"
+
+# A node that takes connections and says nothing holds nobody longer than -t.
+kill -STOP "$(cat ssh/sshd.pid)"
+exec_on 127.0.2.1 -t 2 -- true
+kill -CONT "$(cat ssh/sshd.pid)"
+grep -q 'key exchange did not finish within 2 s' err || die "-t holds for the key exchange too"
 
 # Lists, files, groups.
 mkdir groups
@@ -106,6 +123,9 @@ wrong 64 'no hosts are given' echo
 wrong 64 'no command is given' -w n1
 wrong 64 'no hosts are left' -w n1 -x n1 echo
 wrong 64 "'[' is never closed" -w 'n[1-3' echo
+wrong 64 'named for two users, ann and bob' -w ann@n1,bob@n1 echo
+wrong 64 "-l: a user name cannot start with '-'" -l -oProxyCommand=id -w n1 echo
+wrong 64 'see dslaunch exec --help' -w n1 -q echo
 wrong 64 "no group 'nobody'" -g nobody echo
 wrong 64 '-f needs a whole number' -w n1 -f 0 echo
 wrong 64 '-u needs a time' -w n1 -u soon echo

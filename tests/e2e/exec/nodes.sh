@@ -19,7 +19,7 @@ exec_on -t 1 -S -w 'node[1-3]' -- hostname
 [ "$status" = 69 ] || fail "exit $status"
 [ "$(sort "$dir/out")" = "node1: node1
 node2: node2" ] || fail "the others run"
-grep -q '^1 of 3 nodes was not reached:' "$dir/err" && grep -q '^  node3 .*connection .*no answer' "$dir/err" || fail "node3 is named"
+grep -q '^dslaunch: 1 of 3 nodes was not reached:' "$dir/err" && grep -q '^  node3 .*connection .*no answer' "$dir/err" || fail "node3 is named"
 
 (sleep 1; ip -n "$head_ns" link set leg2 down) &
 exec_on -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 4; hostname'

@@ -12,7 +12,7 @@ wait_for nothing_left
 
 exec_on '127.0.2.[1-3]' -k -- "[ %n != 1 ] || exit 7; $sleeper"
 expect 7 "-k gives the code of the first failure"
-grep -q '^127\.0\.2\.2: exited 7' err || die "-k names the failure"
+[ "$(head -n 1 err)" = "dslaunch: 127.0.2.2: exited 7" ] || die "-k names the failure first"
 wait_for nothing_left
 
 background exec --ssh-config "$work/ssh/ssh_config" -w '127.0.2.[1-3]' -- "$sleeper"
@@ -33,6 +33,7 @@ wait_for nothing_left
 # On a terminal the first Ctrl-C asks, the second stops.
 command -v script >/dev/null || die "script (bsdutils) is missing"
 mkfifo keys
+: >out # the three lines of before must not be taken for this run's: its terminal might not be there yet
 script -qec "$dslaunch exec --ssh-config $work/ssh/ssh_config -w '127.0.2.[1-3]' -- '$sleeper'" /dev/null <keys >out 2>err &
 terminal=$!
 exec 3>keys
@@ -58,4 +59,12 @@ timeout 20 "$dslaunch" exec --ssh-config "$work/ssh/ssh_config" -w '127.0.2.[1-3
 [ "${PIPESTATUS[0]}" = 141 ] || die "nobody reads any more"
 [ "$(wc -l <out)" = 3 ] || die "what was read before"
 wait_for nothing_left
+
+# Output that cannot be written is not lost in silence, also when only the end finds out.
+for fold in '' -b; do
+  rc=0
+  "$dslaunch" exec --ssh-config "$work/ssh/ssh_config" -w 127.0.2.1 $fold -- echo x >/dev/full 2>err || rc=$?
+  expect 141 "a full disk"
+  grep -q '^dslaunch: standard output cannot be written: No space left on device' err || die "a full disk is named"
+done
 echo "ok"

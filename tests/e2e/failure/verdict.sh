@@ -75,6 +75,28 @@ run --verdict "$work/no/such/folder/v.json" -- touch started
 expect 65 "no folder for the verdict"
 [ ! -e started ] || die "the job ran without a place for its verdict"
 
+# What is no file is written as it is, and stays: a pipe, a device, standard output.
+mkfifo pipe
+timeout 20 cat pipe >v.json &
+reader=$!
+run --verdict pipe -- sh -c 'exit 3'
+expect 3 "a pipe for the verdict"
+wait $reader
+[ -p pipe ] || die "the verdict has replaced a pipe"
+has '"exit_code": 3,'
+timeout 10 "$dslaunch" --verdict pipe -- true >out 2>err </dev/null || die "a pipe without a reader"
+grep -q 'cannot write the verdict' err || die "a pipe without a reader is not told"
+ln -s /proc/self/fd/1 stdout
+run --verdict stdout -- echo hello
+expect 0 "standard output for the verdict"
+[ -L stdout ] || die "the verdict has replaced a link to standard output"
+cp out v.json
+grep -qx hello v.json || die "the verdict has removed what the rank wrote"
+has '"kind": "none"'
+run --verdict - -- touch started
+expect 64 "- for the verdict"
+[ ! -e - ] || die "the verdict went to a file called -"
+
 # A bad host is replaced by a spare, and named.
 printf 'localhost\nnosuchname.invalid\n127.0.0.1\n' >hosts
 run --hostfile hosts --spares 1 --verdict v.json -- true

@@ -70,6 +70,8 @@ grep -q "no-such-host.invalid" err || die "the bad host is not named"
 # Whoever starts it is free at once, though the job holds on.
 detached -n 1 -- sleep 1000
 "$dslaunch" kill "$id" --wait 2>/dev/null || die "kill --wait"
+cat "dslaunch-$id.log" >out
+grep -q "got SIGTERM; 1 rank stopped" out || die "kill --wait was back before the log was written"
 run ps
 [ "$(wc -l <out)" = 1 ] || die "a killed job is listed"
 nothing_left || die "left: $(job_processes)"

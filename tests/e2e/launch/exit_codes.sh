@@ -42,5 +42,12 @@ grep -q "./plain.*Permission denied" err || die "not executable is not named"
 run -n 1 -- /
 expect 126 "a folder"
 
+# A folder that somebody has removed meanwhile.
+mkdir removed
+rc=0
+(cd removed && rmdir "$work/removed" && exec "$dslaunch" -- true) >out 2>err </dev/null || rc=$?
+expect 65 "the current folder is gone"
+grep -q '^dslaunch: cannot use .*: No such file or directory$' err || die "a current folder that is gone is not told"
+
 nothing_left || die "left: $(job_processes)"
 echo "exit codes: the first failure decides and is named"

@@ -58,6 +58,7 @@ sleep 0.5
 kill -INT "$launcher"
 finish
 expect 130 "interrupt under a flood"
+grep -q "^dslaunch: interrupted; 2 ranks stopped" err || die "a flood that nobody reads hides how the job ended"
 exec 3<&-
 wait_for nothing_left
 # A rank that fails under a flood of others ends the job too.
@@ -102,6 +103,14 @@ echo Ann >&4
 finish
 exec 4>&-
 grep -q 'hello Ann' out || die "a question and its answer"
+# Whoever closed one of the three gets none of the launcher's own descriptors there.
+timeout 20 "$dslaunch" -n 2 --stdin all -- cat <&- >out 2>err || die "closed standard input: $?"
+[ ! -s out ] || die "closed standard input: something was read"
+"$dslaunch" -- true 2>&- >out </dev/null || die "closed standard error"
+rc=0
+"$dslaunch" -- sh -c 'echo words' 2>err >&- </dev/null || rc=$?
+expect 141 "closed standard output"
+grep -q 'standard output cannot be written: Bad file descriptor' err || die "closed standard output is not told"
 
 # Terminals.
 run -n 2 --pty -- bash -c '[ -t 1 ] && [ ! -t 2 ] && stty size <&1 && printf "a\nb\n"; echo "$TERM" >&2'

@@ -9,6 +9,7 @@ dir=$(mktemp -d)
 cleanup() {
   local each
   for each in "$dir" "$dir/gate" "$dir/closed"; do sshd_stop "$each"; done
+  [ -z "${mux_pid-}" ] || kill "$mux_pid" 2> /dev/null
   rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -42,7 +43,28 @@ for each in gate closed; do
   # Their own host keys under an alias: HostKeyAlias counts for jump hosts too.
   echo "$each $(cut -d' ' -f1,2 "$dir/$each/host_key.pub")" >> "$dir/known_hosts"
 done
-sshd_know "$dir" "[127.0.*]:$port"
+# A multiplexer of protocols on one port: it asks the server only when it has seen how the client begins.
+cat > "$dir/mux.py" << 'END'
+import socket, sys, threading
+def carry(here, there):
+    while data := here.recv(65536):
+        there.sendall(data)
+    there.shutdown(socket.SHUT_WR)
+listener = socket.create_server(("127.0.0.10", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    client = listener.accept()[0]
+    greeting = client.recv(255)
+    server = socket.create_connection(("127.0.0.10", int(sys.argv[1])))
+    server.sendall(greeting)
+    for pair in (client, server), (server, client):
+        threading.Thread(target=carry, args=pair, daemon=True).start()
+END
+python3 "$dir/mux.py" "$port" > "$dir/mux_port" 2> /dev/null &
+mux_pid=$!
+until [ -s "$dir/mux_port" ]; do kill -0 "$mux_pid" || exit 1; sleep 0.02; done
+mux_port=$(cat "$dir/mux_port")
+sshd_know "$dir" "[127.0.*]:$port" "[127.0.*]:$mux_port"
 {
   printf 'Host gate\n HostName 127.0.0.1\n Port %s\n HostKeyAlias gate\n' "$gate_port"
   printf 'Host closed\n HostName 127.0.0.1\n Port %s\n HostKeyAlias closed\n' "$closed_port"
@@ -55,6 +77,8 @@ sshd_know "$dir" "[127.0.*]:$port"
   printf 'Host unknown\n HostName 127.0.0.1\n Port %s\n' "$gate_port"
   printf 'Host netcat\n HostName 127.0.0.6\n Port %s\n ProxyCommand bash %s/pipe %%h %%p\n' "$port" "$dir"
   printf 'Host sshw\n HostName 127.0.0.8\n Port %s\n ProxyCommand ssh -F %s -W %%h:%%p gate\n' "$port" "$dir/ssh_config"
+  printf 'Host waits\n HostName 127.0.0.10\n Port %s\n' "$mux_port"
+  printf 'Host narrow\n HostName 127.0.0.10\n Port %s\n ProxyCommand bash %s/pipe %%h %%p\n' "$mux_port" "$dir"
   printf 'Host broken\n HostName 127.0.0.9\n ProxyCommand no-such-program %%h\n'
   printf 'Host *\n'
   cat "$dir/ssh_config"
@@ -85,6 +109,9 @@ want 'received=80000000'
 run "a chain of jump hosts" -c 'echo "$SSH_CONNECTION"' chain
 want_status 0
 grep -q '127.0.0.4' "$dir/out" || fail "not at the target"
+run "a way that waits for the client to begin" -c 'echo "$SSH_CONNECTION"' waits narrow
+want_status 0
+[ "$(grep -c '127.0.0.10' "$dir/out")" = 2 ] || fail "not at the target"
 run "ProxyCommand" -c 'echo "$SSH_CONNECTION"' netcat sshw
 want_status 0
 grep -q '127.0.0.8' "$dir/out" || fail "not at the target"

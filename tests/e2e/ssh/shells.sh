@@ -10,7 +10,7 @@ unshare -m mount --bind /etc/passwd /etc/passwd 2> /dev/null ||
 . "$DS_SOURCE/tests/support/launch.sh"
 trap 'sshd_stop "$work/ssh"; clean_up' EXIT
 chmod 755 "$work"
-mkdir ssh home keys
+mkdir ssh home keys here_only
 sshd_setup "$work/ssh"
 cp "$dslaunch" "$work/dslaunch" # where every user may run it
 for file in passwd group shadow; do cp "/etc/$file" "$work/$file"; done
@@ -55,6 +55,7 @@ echo "Welcome to this site" >motd
 cat >start_sshd <<END
 #!/bin/sh
 for file in passwd group shadow; do mount --bind "$work/\$file" "/etc/\$file" || exit 1; done
+mount -t tmpfs none "$work/here_only" || exit 1
 exec /usr/sbin/sshd -f "$work/ssh/sshd_config" -E "$work/ssh/sshd.log"
 END
 chmod 755 start_sshd
@@ -95,6 +96,25 @@ for agent_path in "$work/dslaunch" "$work/odd 'path' !x/dslaunch"; do
     expect 7 "the exit code from $name"
   done
 done
+
+# Accounts where there is no dslaunch get one each, into their own folders; then they have one.
+cp dslaunch here_only/dslaunch
+dslaunch=$work/here_only/dslaunch
+copies() { find home -path '*/.cache/dslaunch/*/dslaunch' | sort; }
+for time in first second; do
+  run --ssh-config "$work/ssh/ssh_config" --hostfile quoted --wdir / -- sh -c 'echo "ok $(id -un) $RANK"'
+  expect 0 "a job on accounts without dslaunch, the $time time"
+  [ "$(grep -c '^\[[0-9]*\] ok ' out)" = "$(wc -l < quoted)" ] || die "not all of them"
+  [ "$time" = first ] || [ ! -s err ] || die "something is said though they have it"
+  copies > "copies.$time"
+done
+[ "$(wc -l < copies.first)" = "$(wc -l < quoted)" ] || die "not one copy each: $(cat copies.first)"
+cmp -s copies.first copies.second || die "copied again"
+while read -r copy; do
+  cmp -s "$copy" "$dslaunch" || die "$copy is another program"
+  [ "$(stat -c %a "$copy")" = 700 ] || die "$copy is for others, too"
+done < copies.first
+dslaunch=$work/dslaunch
 
 # A node that runs something else instead is named with what it said.
 agent_path=$work/dslaunch

@@ -157,6 +157,11 @@ TEST_CASE("--help and --version win over everything before --") {
   CHECK(parse({"--", "ls", "--help"}).action == Options::Action::run);
 }
 
+TEST_CASE("one dash before a long name is understood, as mpirun's users type it") {
+  CHECK(parse({"-hostfile", "h", "-np", "2", "--", "a"}).hosts.hostfile == "h");
+  CHECK(parse({"-n2", "-wdir=/w", "--", "a"}).hosts.ranks == 2);
+}
+
 TEST_CASE("wrong use: the whole message") {
   struct Row {
     std::vector<const char*> args;
@@ -175,6 +180,16 @@ TEST_CASE("wrong use: the whole message") {
       {{"--something-else", "--", "a"},
        "unknown option --something-else\n"
        "  hint: see dslaunch --help; a program's own options stand after --"},
+      {{"--nproc_per_node=2", "--", "a"},
+       "unknown option --nproc-per-node\n"
+       "  hint: ranks on each host: --ppn N; ranks in all: -n N"},
+      {{"-hosts", "a,b", "--", "a"}, "unknown option -hosts\n  hint: hosts: --host a:4,b"},
+      {{"-n", "1", "--", "a", ":", "--grace", "3", "--", "b"},
+       "unknown option --grace\n  hint: behind ':' stand -n, --role, --host, -x, --wdir; "
+       "options of the whole job stand first"},
+      {{"--detach", "--stdin", "all", "--", "a"},
+       "--detach and --stdin exclude each other\n"
+       "  hint: a job in the background has no standard input: let a rank read a file"},
       {{"a.toml", "--dryrun"}, "unknown option --dryrun\n  hint: did you mean --dry-run?"},
       {{"--hostfile", "--", "a"}, std::string("--hostfile needs a value") + kSeeHelp},
       {{"--hostfile", "", "--", "a"}, std::string("--hostfile is empty") + kSeeHelp},

@@ -111,5 +111,8 @@ TEST_CASE("a job is named by the beginning of its id") {
         "  hint: one of: aabb000000000000, aacc000000000000");
   CHECK(error_of("x", ids).starts_with("no running job has an id that begins with 'x'"));
   CHECK(error_of("", ids).starts_with("several jobs are running: say which one"));
-  CHECK(error_of("", {}) == "no job of yours is running on this machine");
+  CHECK(error_of("", {}) ==
+        "no job of yours is running on this machine\n"
+        "  hint: what a job with --detach has written lies where it was started, in "
+        "dslaunch-ID.log");
 }

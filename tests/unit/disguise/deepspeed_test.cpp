@@ -59,10 +59,12 @@ TEST_CASE("deepspeed: output, notes, refusals") {
         "--num-gpus 1 --one-program -- python3 -u t.py");
   const auto noted = translate(
       "deepspeed --launcher openmpi --launcher_args=-xA --force_multi --bind_cores_to_rank "
-      "t.py");
+      "--bind_core_list 0-3 t.py");
+  CHECK(noted.words[0] == "--bind");
+  CHECK(noted.words[1] == "cores");
   CHECK(noted.notes.size() == 3);
   CHECK(noted.notes[2] ==
-        "--bind_cores_to_rank has no effect: ranks are not bound to cores; numactl can do it");
+        "--bind_core_list has no effect: dslaunch's --bind cores divides what a node may use");
   CHECK(refused("deepspeed --elastic_training t.py") ==
         "deepspeed: --elastic_training cannot be had here\n"
         "  hint: a job whose size changes cannot be had; --num_nodes N");

@@ -30,7 +30,7 @@ TEST_CASE("mpirun: ranks and hosts") {
         "--ppn 8 " + kAlways + "-n 16 -- ./a.out");
   CHECK(meant("mpirun --map-by node:OVERSUBSCRIBE -np 16 ./a.out") ==
         "--map-by node --oversubscribe " + kAlways + "-n 16 -- ./a.out");
-  CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") == kAlways + "-n 2 -- ./a.out");
+  CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") == "--bind cores " + kAlways + "-n 2 -- ./a.out");
   CHECK(meant("mpirun -machinefile hosts -bynode -wdir /w -timeout 60 ./a.out") ==
         "--hostfile hosts --map-by node " + kAlways + "--timeout 60 -n all --wdir /w -- ./a.out");
   CHECK(meant("mpirun -np 2 train.toml train.steps=2") ==
@@ -48,14 +48,25 @@ TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
   CHECK(ds::test::join(horovod.words) ==
         kAlways + "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
   CHECK(horovod.notes ==
-        std::vector<std::string>{
-            "-bind-to has no effect: ranks are not bound to cores; numactl can do it",
-            "-x LD_LIBRARY_PATH has no effect: it is not set here",
-            "--mca pml, btl has no effect: modules of Open MPI are not used"});
+        std::vector<std::string>{"-x LD_LIBRARY_PATH has no effect: it is not set here",
+                                 "--mca pml, btl has no effect: modules of Open MPI are not used"});
   CHECK(meant("mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh --mca plm_rsh_num_concurrent 9 -np 2 "
               "a") == kAlways + "--transport exec:/etc/mpi/kubexec.sh -n 2 -- a");
   CHECK(meant("mpirun --mca plm_rsh_agent /usr/bin/ssh --mca orte_default_hostfile h -np 2 a") ==
         "--hostfile h " + kAlways + "-n 2 -- a");
+}
+
+TEST_CASE("mpirun: binding") {
+  CHECK(meant("mpirun -np 2 --bind-to core --report-bindings a") ==
+        "--bind cores --report-bindings " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 --bind-to socket:overload-allowed a") ==
+        "--bind numa " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 --bind-to core:overload-allowed a") ==
+        "--bind numa " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 -bind-to-core a") == "--bind cores " + kAlways + "-n 2 -- a");
+  CHECK(translate("mpirun -np 2 --bind-to board a").notes ==
+        std::vector<std::string>{
+            "--bind-to board has no effect: dslaunch binds to cores or to a NUMA node"});
 }
 
 TEST_CASE("mpirun: variables, the last one of a name; values that nobody else shall see") {

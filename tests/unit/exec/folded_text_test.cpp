@@ -35,6 +35,16 @@ TEST_CASE("differences are to the output that most have") {
   CHECK(diff_text({}, kNames).empty());
 }
 
+TEST_CASE("no output is one that differs, where the command has ended") {
+  OutputTree tree(4);
+  tree.add(2, 1, "only\n");
+  tree.finish();
+  CHECK(diff_text(tree.groups({true, true, true, false}), kNames) ==
+        "---------------\nn[1-2] (2)\n---------------\n"
+        "--- n[1-2] (2)\n+++ n3\n@@ -0,0 +1 @@\n+only\n");
+  CHECK(diff_text(OutputTree(4).groups({true, true, true, true}), kNames).empty());
+}
+
 TEST_CASE("control bytes stay away from the terminal, tabs do not") {
   OutputTree tree(1);
   tree.add(0, 1, "a\tb\x1b[31m\x7f\xc3\xa4\n");

@@ -17,6 +17,8 @@ ListReader reader() {
             if (path == "-") return "in1\nin2\n";
             if (path == "hosts") return "# racks\na1 a2\t# two\na[3-4],@web\n\n";
             if (path == "loop") return "^loop";
+            if (path == "windows") return "\xEF\xBB\xBF# from a spreadsheet\r\n\tb1\r\nb2\r\n";
+            if (path == "broken") return "\xEF\xBB\xBFn1\n  n2,n[3\n";
             throw ds::Error(ds::ErrorKind::config, "cannot read " + path);
           },
           .group = [](const std::string& name) -> std::optional<std::string> {
@@ -80,14 +82,31 @@ TEST_CASE("files, groups and standard input are lists again") {
   CHECK(listed("-") == "in1 in2");
   CHECK(listed("@web") == "web1");
   CHECK(listed("x,^hosts,-a[1-4]") == "x web1");
+  CHECK(listed("^windows") == "b1 b2");
+}
+
+TEST_CASE("a host that is named again with a user is that user's; two users are no silent choice") {
+  CHECK(listed("n1,ann@n1") == "ann@n1");
+  CHECK(listed("ann@n1,n1,ann@n1") == "ann@n1");
+  CHECK(listed("ann@n1:1,bob@n1:2") == "ann@n1:1 bob@n1:2");
+  CHECK(failure("n1,ann@n1,bob@n1").kind == ds::ErrorKind::usage);
+  CHECK(failure("n1,ann@n1,bob@n1").text == "-w: n1 is named for two users, ann and bob");
+}
+
+TEST_CASE("a port that is left out leaves the host's other ports in") {
+  CHECK(listed("n1:1,n1:2", "n1:2") == "n1:1");
+  CHECK(listed("n1:1,n1:2", "n1").empty());
+  CHECK(listed("n1,n2", "n1:22") == "n2");
 }
 
 TEST_CASE("what is wrong is named with its place") {
   CHECK(failure("n[1-").kind == ds::ErrorKind::usage);
   CHECK(failure("n[1-").text.find("-w") != std::string::npos);
   CHECK(failure("n:x").text.find("a port needs a number") != std::string::npos);
+  CHECK(failure("/n1/").text == "-w: '/n1/' is no host; patterns are not known here");
   CHECK(failure("@nobody").text == "-w: no group 'nobody'");
   CHECK(failure("^missing").text == "cannot read missing");
+  CHECK(failure("^broken").text == "broken:2:7: '[' is never closed\n    n2,n[3\n        ^");
   CHECK(failure("^loop").text == "loop: files and groups name each other without end");
 }
 

@@ -35,18 +35,27 @@ TEST_CASE("nodes that ended alike share a line; those that were not reached come
                       {.kind = Kind::unreachable, .reason = "n5: refused", .stage = "connection"},
                       {.kind = Kind::lost, .reason = "n6: nothing heard for 10 s"},
                       missing}) ==
-        "n[1,3] (2): exited 1\n"
-        "n4: killed by SIGSEGV (core dumped)\n"
-        "n7: cannot run x: no such file\n"
-        "n6: lost: nothing heard for 10 s\n"
-        "2 of 7 nodes were not reached:\n"
+        "dslaunch: n[1,3] (2): exited 1\n"
+        "dslaunch: n4: killed by SIGSEGV (core dumped)\n"
+        "dslaunch: n7: cannot run x: no such file\n"
+        "dslaunch: n6: lost: nothing heard for 10 s\n"
+        "dslaunch: 2 of 7 nodes were not reached:\n"
         "  HOSTS       STAGE       REASON\n"
         "  n[2,5] (2)  connection  refused");
 }
 
+TEST_CASE("what was stopped is said below what failed") {
+  const NodeResult stopped{.kind = Kind::stopped};
+  CHECK(results_text({"n1", "n2", "n3", "n4"},
+                     {stopped, exited(7), stopped, {.kind = Kind::not_started}}) ==
+        "dslaunch: n2: exited 7\n"
+        "dslaunch: n[1,3] (2): stopped\n"
+        "dslaunch: n4: not started");
+}
+
 TEST_CASE("control bytes of a reason do not reach the terminal") {
   CHECK(results_text({"n"}, {{.kind = Kind::unreachable, .reason = "n: \x1b[2J"}}) ==
-        "1 of 1 node was not reached:\n  HOSTS  STAGE  REASON\n  n      -      ?[2J");
+        "dslaunch: 1 of 1 node was not reached:\n  HOSTS  STAGE  REASON\n  n      -      ?[2J");
 }
 
 TEST_CASE("codes for -S") {

@@ -87,7 +87,8 @@ TEST_CASE("nodes that get nowhere are named when nobody has got further for the 
   CHECK(text_of(job.on(Tick{}, kT0 + 49s)) == "beat");
   CHECK(text_of(job.on(Tick{}, kT0 + 50s)) ==
         "close 1, close 2, say 2 of 3 nodes cannot be used:\n  HOSTS       STAGE        REASON\n"
-        "  n[1-2] (2)  agent start  not ready in time, kill");
+        "  n[1-2] (2)  agent start  no agent answered within 30 s; a start-up file of the login "
+        "shell, or a forced command of the site, may wait for something there, kill");
 }
 
 TEST_CASE("a lost node is a failure like any other") {

@@ -23,6 +23,9 @@ TEST_CASE("failed starts say what could not be opened, with the codes of shells"
         RankEnd{ExitStatus::exited(127), "cannot run ./x: not found"});
   CHECK(failed(Exited::Stage::exec, EACCES) ==
         RankEnd{ExitStatus::exited(126), "cannot run ./x: Permission denied"});
+  CHECK(failed(Exited::Stage::exec, E2BIG).status == ExitStatus::exited(126));
+  CHECK(failed(Exited::Stage::exec, E2BIG).cause.find("one word may have 128 KiB") !=
+        std::string::npos);
   CHECK(failed(Exited::Stage::exec, ENOEXEC).status == ExitStatus::exited(126));
   CHECK(failed(Exited::Stage::chdir, ENOENT) ==
         RankEnd{ExitStatus::exited(65), "cannot enter ./x: No such file or directory"});

@@ -43,6 +43,7 @@ Values nonsense_for(std::string_view argument) {
       {"WHAT", {"nothing-like-it"}},
       {"auto|never|PATH", {}},  // a path may have any name
       {"WHOSE", {"mine"}},
+      {"WHEN", {"sometimes"}},
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
       {"NODE[/NODES[:ID]]", {"one", "4/4", "-1/4", "a/b", "1/"}},

@@ -1,6 +1,6 @@
 // The relay before the ssh-agent: its cached list, an agent that is missing, and one that never
 // answers.
-#include "launcher/transport/agent_relay.h"
+#include "launcher/transport/ssh/agent_relay.h"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>

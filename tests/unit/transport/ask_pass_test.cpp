@@ -1,5 +1,5 @@
 // Who is asked for a pass phrase, by what the environment says.
-#include "launcher/transport/ask_pass.h"
+#include "launcher/transport/ssh/ask_pass.h"
 
 #include <doctest/doctest.h>
 

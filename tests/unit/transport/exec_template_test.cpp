@@ -1,10 +1,10 @@
 // --transport exec:... : how its text is cut into words, and what a host makes of them.
-#include "launcher/transport/exec_template.h"
+#include "launcher/transport/exec/exec_template.h"
 
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/transport/kubexec.h"
+#include "launcher/transport/exec/kubexec.h"
 
 using namespace ds::launcher;
 

@@ -1,11 +1,11 @@
 // Host certificates made by ssh-keygen: fields, signatures, and every way to be refused.
-#include "launcher/transport/host_certificate.h"
+#include "launcher/transport/host_keys/host_certificate.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/base64.h"
-#include "launcher/transport/ssh_files.h"
-#include "launcher/transport/wire_reader.h"
+#include "launcher/transport/host_keys/base64.h"
+#include "launcher/transport/host_keys/wire_reader.h"
+#include "launcher/transport/ssh/ssh_files.h"
 #include "support/mutate.h"
 
 using namespace ds::launcher;

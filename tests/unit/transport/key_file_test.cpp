@@ -1,9 +1,9 @@
 // Modes and owners of private keys as operators mount them, and the key that all pods share.
-#include "launcher/transport/key_file.h"
+#include "launcher/transport/ssh/key_file.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/shared_key.h"
+#include "launcher/transport/host_keys/shared_key.h"
 
 using namespace ds::launcher;
 

@@ -1,9 +1,9 @@
 // known_hosts: every form of a line, and the decision that follows from what it says.
-#include "launcher/transport/known_hosts.h"
+#include "launcher/transport/host_keys/known_hosts.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/host_key_policy.h"
+#include "launcher/transport/host_keys/host_key_policy.h"
 
 using namespace ds::launcher;
 using Kind = HostKeyVerdict::Kind;

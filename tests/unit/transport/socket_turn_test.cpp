@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <string>
 #include <string_view>
 
@@ -75,6 +76,40 @@ TEST_CASE("packets of one turn leave at its end, in order") {
   CHECK(pair.arrived() == "beside");
 }
 
+TEST_CASE("the server is let greet first: what was kept until then leaves with the answer") {
+  Pair pair;
+  pair.socket.let_server_begin();
+  {
+    const SocketTurn turn(pair.socket);
+    CHECK(pair.say("greeting ") == 9);
+  }
+  CHECK(pair.arrived().empty());
+  pair.answer("server");
+  pair.socket.now_readable();
+  {
+    const SocketTurn turn(pair.socket);
+    CHECK(pair.ask(POLLIN) == POLLIN);
+    CHECK(pair.hear() == "server");
+    CHECK(pair.say("answer") == 6);
+  }
+  CHECK(pair.arrived() == "greeting answer");
+}
+
+TEST_CASE("a server that says nothing hears us all the same") {
+  Pair pair;
+  pair.socket.let_server_begin();
+  {
+    const SocketTurn turn(pair.socket);
+    CHECK(pair.say("greeting ") == 9);
+  }
+  pair.socket.speak();
+  CHECK(pair.arrived() == "greeting ");
+  const SocketTurn turn(pair.socket);
+  CHECK(pair.say("more") == 4);
+  pair.socket.flush();
+  CHECK(pair.arrived() == "more");
+}
+
 TEST_CASE("a socket is readable when the loop has said so and bytes are there") {
   Pair pair;
   pair.answer("hello");
@@ -86,6 +121,60 @@ TEST_CASE("a socket is readable when the loop has said so and bytes are there") 
   CHECK(pair.ask(POLLIN) == 0);
   pair.socket.now_readable();  // the loop may be wrong: libssh would take it for an error
   CHECK(pair.ask(POLLIN) == 0);
+}
+
+TEST_CASE("what the loop has read comes first, then what it left") {
+  Pair pair;
+  pair.answer(" and more");
+  pair.socket.arrived("read", true);
+  const SocketTurn turn(pair.socket);
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  CHECK(pair.hear() == "read");
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  CHECK(pair.hear() == " and more");
+  CHECK(pair.ask(POLLIN) == 0);
+}
+
+TEST_CASE("while the loop reads nothing overtakes it") {
+  Pair pair;
+  pair.socket.arrived("one ", true);
+  pair.answer("three");
+  pair.socket.leave_to_loop();  // which has read "two " and not said so yet
+  {
+    const SocketTurn turn(pair.socket);
+    CHECK(pair.ask(POLLIN) == POLLIN);
+    CHECK(pair.hear() == "one ");
+    CHECK(pair.ask(POLLIN) == 0);
+  }
+  pair.socket.arrived("two ", true);
+  const SocketTurn turn(pair.socket);
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  CHECK(pair.hear() == "two ");
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  CHECK(pair.hear() == "three");
+}
+
+TEST_CASE("bytes that were not taken in one turn stand before those of the next") {
+  Pair pair;
+  std::string buffer = "first ";
+  pair.socket.arrived(buffer, false);
+  { const SocketTurn turn(pair.socket); }
+  buffer = "second";
+  pair.socket.arrived(buffer, false);
+  const SocketTurn turn(pair.socket);
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  CHECK(pair.hear() == "first second");
+  CHECK(pair.ask(POLLIN) == 0);
+}
+
+TEST_CASE("a failed reading is told as an error") {
+  Pair pair;
+  pair.socket.broke(ECONNRESET);
+  const SocketTurn turn(pair.socket);
+  CHECK(pair.ask(POLLIN) == POLLIN);
+  std::array<char, 8> text{};
+  CHECK(::recv(pair.near, text.data(), text.size(), 0) == -1);
+  CHECK(errno == ECONNRESET);
 }
 
 TEST_CASE("the end of the connection and the end of writing are told") {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "launcher/transport/ssh_config.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
 

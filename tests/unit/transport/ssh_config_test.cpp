@@ -1,9 +1,9 @@
 // ssh_config: which value counts for which host, tokens, Include, Match, and messages.
-#include "launcher/transport/ssh_config.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/ssh_config_parse.h"
+#include "launcher/transport/ssh_config/ssh_config_parse.h"
 #include "unit/transport/ssh_config_helpers.h"
 
 using namespace ds::launcher;

@@ -1,5 +1,5 @@
 // ProxyJump and ProxyCommand: their values, and the way to a host that follows from them.
-#include "launcher/transport/ssh_route.h"
+#include "launcher/transport/ssh_config/ssh_route.h"
 
 #include <doctest/doctest.h>
 

@@ -37,7 +37,8 @@ std::vector<Message> one_of_each() {
                  .env = {},
                  .sent = 2,
                  .has_stdin = true,
-                 .log_file = "/l"}};
+                 .log_file = "/l",
+                 .device = "GPU-1"}};
   spec.output = {
       .spool_bytes = 9, .drop = true, .stamped = true, .pty = true, .rows = 24, .columns = 80};
   spec.hold_port = true;
@@ -47,6 +48,8 @@ std::vector<Message> one_of_each() {
   spec.job_cookie = "cookie";
   spec.keep_agent = true;
   spec.isolate = Isolate::required;
+  spec.bind = Bind::cores;
+  spec.tell_binding = true;
   spec.limits = {{"nofile", 4096}, {"core", UINT64_MAX}};
   Hello hello{.build = "0.1",
               .pid = 7,

@@ -1,0 +1,136 @@
+// NUMA node of each rank, then its share of that.
+#include "launcher/agent/rank_binding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "launcher/logs/rank_ranges.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr int kWholeMachine = -1;
+
+/// NUMA node of the device of that name; -1 if it is not known.
+int numa_of_device(const NodeTopology& topology, const std::string& name) {
+  std::size_t index = 0;
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  if (error == std::errc() && stop == name.data() + name.size())
+    return index < topology.devices.size() ? topology.devices[index].numa : -1;
+  for (const DevicePlace& device : topology.devices) {
+    // A name may be the beginning of a UUID; a part of a GPU may be MIG-GPU-<UUID>/1/0.
+    const bool same = !device.uuid.empty() && name.size() > 4 &&
+                      (device.uuid.starts_with(name) || name.starts_with("MIG-" + device.uuid));
+    if (same) return device.numa;
+  }
+  return -1;
+}
+
+std::vector<int> numa_of_ranks(const NodeTopology& topology,
+                               const std::vector<std::string>& devices,
+                               const std::vector<int>& nodes, bool heed_devices) {
+  std::vector<int> chosen;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const int near = heed_devices ? numa_of_device(topology, devices[i]) : -1;
+    const bool usable = std::find(nodes.begin(), nodes.end(), near) != nodes.end();
+    chosen.push_back(usable ? near : nodes[i * nodes.size() / devices.size()]);
+  }
+  return chosen;
+}
+
+/// Those of a NUMA node or of the whole machine; threads of one core side by side.
+std::vector<Processor> processors_of(const NodeTopology& topology, int numa) {
+  std::vector<Processor> found;
+  for (const Processor& one : topology.processors)
+    if (numa == kWholeMachine || one.numa == numa) found.push_back(one);
+  std::stable_sort(found.begin(), found.end(), [](const Processor& a, const Processor& b) {
+    return std::tie(a.numa, a.core) < std::tie(b.numa, b.core);
+  });
+  return found;
+}
+
+/// Whether each rank can have a processor of its own where it shall be.
+bool has_room(const NodeTopology& topology, const std::vector<int>& numa) {
+  std::map<int, std::ptrdiff_t> left;
+  for (const Processor& one : topology.processors) ++left[one.numa];
+  return std::all_of(numa.begin(), numa.end(), [&](int node) { return left[node]-- > 0; });
+}
+
+/// The part `index` of `parts`, of whole cores if there are enough.
+std::vector<Processor> share_of(const std::vector<Processor>& all, std::size_t index,
+                                std::size_t parts) {
+  std::vector<std::size_t> starts;  // of what is handed out as a whole
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i == 0 || all[i].core != all[i - 1].core) starts.push_back(i);
+  if (starts.size() < parts) {
+    starts.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) starts.push_back(i);
+  }
+  const std::size_t units = starts.size();
+  starts.push_back(all.size());
+  std::size_t first = index * units / parts;
+  std::size_t last = (index + 1) * units / parts;
+  if (units < parts) first = index % units, last = first + 1;  // nobody can have one for himself
+  return {all.begin() + static_cast<std::ptrdiff_t>(starts[first]),
+          all.begin() + static_cast<std::ptrdiff_t>(starts[last])};
+}
+
+RankBinding binding_of(const std::vector<Processor>& processors, bool one_of_several) {
+  RankBinding binding;
+  for (const Processor& one : processors) binding.processors.push_back(one.number);
+  std::sort(binding.processors.begin(), binding.processors.end());
+  binding.numa = processors.front().numa;
+  for (const Processor& one : processors)
+    if (one.numa != binding.numa) binding.numa = -1;
+  binding.prefers_memory = one_of_several && binding.numa >= 0;
+  return binding;
+}
+
+}  // namespace
+
+std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
+                                    const std::vector<std::string>& devices) {
+  std::vector<RankBinding> bindings(devices.size());
+  if (how == Bind::none || topology.processors.empty() || devices.empty()) return bindings;
+  std::set<int> known;
+  for (const Processor& one : topology.processors) known.insert(one.numa);
+  const std::vector<int> nodes(known.begin(), known.end());
+  std::vector<int> numa = numa_of_ranks(topology, devices, nodes, true);
+  if (how == Bind::cores && !has_room(topology, numa))
+    numa = numa_of_ranks(topology, devices, nodes, false);
+  if (how == Bind::cores && !has_room(topology, numa)) numa.assign(numa.size(), kWholeMachine);
+  std::map<int, std::size_t> before;  // ranks of the same place that came before
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto together = static_cast<std::size_t>(std::count(numa.begin(), numa.end(), numa[i]));
+    const std::vector<Processor> all = processors_of(topology, numa[i]);
+    bindings[i] = binding_of(how == Bind::cores ? share_of(all, before[numa[i]]++, together) : all,
+                             nodes.size() > 1);
+  }
+  return bindings;
+}
+
+std::string binding_text(const RankBinding& binding) {
+  if (binding.processors.empty()) return "any processor";
+  return fmt::format("processor{} {}{}", binding.processors.size() == 1 ? "" : "s",
+                     rank_ranges(binding.processors),
+                     binding.numa < 0 ? "" : fmt::format(" of NUMA node {}", binding.numa));
+}
+
+std::vector<unsigned long> affinity_mask(const std::vector<int>& processors) {
+  constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+  std::vector<unsigned long> mask;
+  for (const int number : processors) {
+    const auto at = static_cast<std::size_t>(number);
+    if (mask.size() <= at / kBits) mask.resize(at / kBits + 1);
+    mask[at / kBits] |= 1UL << (at % kBits);
+  }
+  return mask;
+}
+
+}  // namespace ds::launcher

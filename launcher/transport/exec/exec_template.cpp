@@ -1,0 +1,130 @@
+// Cuts and fills the words of an exec transport.
+#include "launcher/transport/exec/exec_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "engine/base/error.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kTokens = {"{host}", "{addr}", "{user}", "{port}",
+                                                     "{command}"};
+constexpr const char* kForm =
+    "exec:'PROGRAM ARGS...' with {host}, {addr}, {user}, {port} and {command} in its words, such "
+    "as "
+    "exec:'ssh {host}'";
+
+[[noreturn]] void bad_template(const std::string& what) {
+  throw Error(ErrorKind::usage, "--transport exec: " + what, kForm);
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+/// Takes the first word off `rest`, which does not begin with a blank.
+std::string take_word(std::string_view& rest) {
+  std::string word;
+  char quote = 0;
+  for (; !rest.empty() && (quote != 0 || !is_blank(rest.front())); rest.remove_prefix(1)) {
+    const char c = rest.front();
+    if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && rest.size() > 1) {
+      rest.remove_prefix(1);
+      word += rest.front();
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) bad_template("a quote is not closed");
+  return word;
+}
+
+void check_tokens(const std::string& word) {
+  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
+    const bool known = std::ranges::any_of(kTokens, [&](std::string_view token) {
+      return word.compare(at, token.size(), token) == 0;
+    });
+    if (known) continue;
+    const std::size_t end = word.find('}', at);
+    bad_template(fmt::format("'{}' is no token", end == std::string::npos
+                                                     ? word.substr(at)
+                                                     : word.substr(at, end - at + 1)));
+  }
+}
+
+std::string replace_tokens(const std::string& word,
+                           const std::function<const std::string&(std::string_view)>& value) {
+  std::string out;
+  for (std::size_t i = 0; i < word.size();) {
+    const auto* token = std::ranges::find_if(
+        kTokens, [&](std::string_view t) { return word.compare(i, t.size(), t) == 0; });
+    if (token == kTokens.end()) {
+      out += word[i++];
+    } else {
+      out += value(*token);
+      i += token->size();
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_exec_template(std::string_view text) {
+  std::vector<std::string> words;
+  while (true) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    if (text.empty()) break;
+    words.push_back(take_word(text));
+    check_tokens(words.back());
+  }
+  if (words.empty() || words.front().empty()) bad_template("the program is missing");
+  return words;
+}
+
+std::vector<std::string> fill_exec_template(const std::vector<std::string>& words, const Host& host,
+                                            const std::string& local_user,
+                                            const std::string& command) {
+  const auto uses = [&](std::string_view token) {
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return word.find(token) != std::string::npos; });
+  };
+  const auto fail = [&](const std::string& what) {
+    throw Error(ErrorKind::config, fmt::format("{}: {}", host.name, what), kForm);
+  };
+  if (!host.user.empty() && !uses("{user}"))
+    fail(fmt::format("the hostfile gives it user {}, but --transport exec has no {{user}}",
+                     host.user));
+  if (host.port != 0 && !uses("{port}"))
+    fail(fmt::format("the hostfile gives it port {}, but --transport exec has no {{port}}",
+                     host.port));
+  if (!host.address.empty() && !uses("{addr}"))
+    fail("the hostfile gives it an address, but --transport exec has no {addr}");
+  const std::string address = host.address.empty() ? host.name : host.address;
+  const std::string user = host.user.empty() ? local_user : host.user;
+  const std::string port = std::to_string(host.port == 0 ? 22 : host.port);
+  for (const std::string& value : {host.name, address, user})
+    if (value.starts_with('-')) fail(fmt::format("'{}' would be an option", value));
+  std::vector<std::string> filled;
+  for (const std::string& word : words)
+    filled.push_back(replace_tokens(word, [&](std::string_view token) -> const std::string& {
+      if (token == "{host}") return host.name;
+      if (token == "{addr}") return address;
+      if (token == "{user}") return user;
+      return token == "{port}" ? port : command;
+    }));
+  const bool as_rsh = std::ranges::none_of(kTokens, uses);
+  if (as_rsh) filled.push_back(host.name);
+  if (!uses("{command}")) filled.push_back(command);
+  return filled;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,131 @@
+// The order of keys; each is named once, also if it is both in a file and in the agent.
+#include "launcher/transport/ssh/ssh_identities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "launcher/transport/host_keys/base64.h"
+
+namespace ds::launcher {
+
+namespace {
+
+void add_note(std::string& note, const std::string& text) {
+  note += (note.empty() ? "" : "; ") + text;
+}
+
+/// The agent's keys as one identity, without those that a file already gives.
+void add_agent(SshIdentityPlan& plan, AgentRelay& agent, const std::set<std::string>& from_files,
+               const std::set<std::string>* allowed) {
+  std::vector<AgentKey> keys;
+  for (const AgentKey& key : agent.keys()) {
+    const std::string public_key = base64_encode(key.blob);
+    if (from_files.contains(public_key) || (allowed != nullptr && !allowed->contains(public_key)))
+      continue;
+    keys.push_back(key);
+  }
+  if (keys.empty()) return;
+  std::string label =
+      fmt::format("{} key{} of the agent", keys.size(), keys.size() == 1 ? "" : "s");
+  plan.identities.push_back({SshIdentity::Kind::agent,
+                             {},
+                             [&agent, keys] { return agent.open_session(keys); },
+                             std::move(label),
+                             {}});
+}
+
+using State = SshKeyring::State;
+
+/// The certificates of a key, each in front of the key alone: IDENTITY-cert.pub as ssh-keygen names
+/// it, and those of CertificateFile.
+void add_with_certificates(SshIdentityPlan& plan, const SshSettings& settings, SshKeyring& keyring,
+                           const std::string& key) {
+  std::vector<std::string> paths = settings.certificate_files;
+  if (std::ranges::find(paths, key + "-cert.pub") == paths.end())
+    paths.push_back(key + "-cert.pub");
+  for (const std::string& path : paths) {
+    const SshKeyring::Status& status = keyring.load_certificate(key, path);
+    if (status.state != State::ready) continue;
+    plan.identities.push_back({SshIdentity::Kind::file, key, {}, path, path});
+    if (!status.problem.empty()) add_note(plan.note, path + ": " + status.problem);
+  }
+  plan.identities.push_back({SshIdentity::Kind::file, key, {}, key, {}});
+}
+
+/// Certificates that somebody has named and that go with no key.
+void note_certificates(SshIdentityPlan& plan, const SshSettings& settings, SshKeyring& keyring) {
+  for (const std::string& path : settings.certificate_files) {
+    std::string problem = " is not used: its key is in no file that can be used";
+    for (const std::string& key : settings.identity_files) {
+      const SshKeyring::Status& status = keyring.load_certificate(key, path);
+      if (keyring.load(key).state != State::ready) continue;
+      if (status.state == State::ready) problem.clear();
+      if (status.state == State::missing) problem = " does not exist";
+      if (status.state == State::unusable) problem = " is not used: " + status.problem;
+      if (status.state != State::other_key) break;
+    }
+    if (!problem.empty()) add_note(plan.note, path + problem);
+  }
+}
+
+}  // namespace
+
+bool holds_key(const AgentRelay& agent, const std::string& public_base64) {
+  return std::ranges::any_of(
+      agent.keys(), [&](const AgentKey& key) { return base64_encode(key.blob) == public_base64; });
+}
+
+SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring, AgentRelay* agent,
+                                const std::string& last_good, bool can_ask) {
+  SshIdentityPlan plan;
+  std::set<std::string> from_files;
+  std::set<std::string> named;
+  std::vector<std::string> locked;
+  for (const std::string& path : settings.identity_files) {
+    const SshKeyring::Status& status = keyring.load(path);
+    if (!status.public_base64.empty()) named.insert(status.public_base64);
+    switch (status.state) {
+      case SshKeyring::State::ready:
+        from_files.insert(status.public_base64);
+        add_with_certificates(plan, settings, keyring, path);
+        break;
+      case SshKeyring::State::missing:
+        if (settings.identities_configured) add_note(plan.note, path + " does not exist");
+        break;
+      case SshKeyring::State::encrypted:
+        locked.push_back(path);
+        break;
+      case SshKeyring::State::unusable:
+        add_note(plan.note, path + " is not used: " + status.problem);
+        break;
+      case SshKeyring::State::other_key:
+        break;  // of certificates only
+    }
+  }
+  const std::size_t files = plan.identities.size();
+  if (agent != nullptr)
+    add_agent(plan, *agent, from_files, settings.identities_only ? &named : nullptr);
+  if (!settings.identities_configured && plan.identities.size() > files)
+    std::rotate(plan.identities.begin(), plan.identities.end() - 1, plan.identities.end());
+  for (const std::string& path : locked) {
+    // The agent may have it, under its public half.
+    if (agent != nullptr && holds_key(*agent, keyring.load(path).public_base64)) continue;
+    add_note(
+        plan.note,
+        fmt::format("{} is encrypted, and {}: `ssh-add` it to an agent", path,
+                    settings.batch_mode ? "BatchMode is yes"
+                    : can_ask           ? "its pass phrase was not given"
+                              : "nobody can be asked (no terminal, and no SSH_ASKPASS that may "
+                                "be used)"));
+  }
+  note_certificates(plan, settings, keyring);
+  if (agent != nullptr && !agent->problem().empty()) add_note(plan.note, agent->problem());
+  const auto good = std::ranges::find_if(
+      plan.identities, [&](const SshIdentity& i) { return i.label == last_good; });
+  if (good != plan.identities.end()) std::rotate(plan.identities.begin(), good, good + 1);
+  return plan;
+}
+
+}  // namespace ds::launcher

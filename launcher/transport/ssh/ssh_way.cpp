@@ -1,0 +1,215 @@
+// The three kinds of ways.
+#include "launcher/transport/ssh/ssh_way.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <cstdlib>
+
+#include "engine/base/deadline.h"
+#include "launcher/transport/child_process.h"
+#include "launcher/transport/connector.h"
+#include "launcher/transport/ssh/ssh_jump_host.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBetweenAttempts = 1s;  // ConnectionAttempts, as ssh
+
+/// Looks the name up and connects. Where the address was found before the job and does not answer
+/// any more (a pod that was replaced), the name is looked up anew.
+class StraightWay final : public SshWay {
+ public:
+  StraightWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
+      : exchange_(exchange),
+        settings_(settings),
+        name_(settings.address),
+        done_(std::move(done)),
+        timer_(exchange.io) {
+    attempt();
+  }
+
+ private:
+  void attempt() {
+    const auto limit = exchange_.connect_limit(settings_);
+    deadline_ = Clock::now() + limit;
+    timer_.expires_after(limit);  // for a look-up that hangs; connecting keeps its own time
+    timer_.async_wait([this, life = std::weak_ptr(life_), limit](const asio::error_code& error) {
+      if (error || life.expired()) return;
+      life_ = std::make_shared<int>();  // the answer comes too late now
+      fail(stage::kLookUp, fmt::format("looking up {} did not finish within {} s", name_,
+                                       std::chrono::duration<double>(limit).count()));
+    });
+    exchange_.resolver.resolve(name_, settings_.port,
+                               [this, life = std::weak_ptr(life_)](Resolved resolved) {
+                                 if (!life.expired()) this->resolved(std::move(resolved));
+                               });
+  }
+
+  void resolved(Resolved result) {
+    timer_.cancel();
+    if (result.addresses.empty())
+      return fail(stage::kLookUp,
+                  fmt::format("the name {} cannot be looked up: {}", name_, result.problem));
+    keep_family(result.addresses);
+    if (result.addresses.empty())
+      return fail(
+          stage::kLookUp,
+          fmt::format("{} has no address of the family that AddressFamily asks for", name_));
+    ConnectOptions options;
+    options.limit =
+        std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()), 1ms);
+    options.dead_after = exchange_.options.dead_after;
+    options.keep_alive = settings_.tcp_keep_alive;
+    options.bind_address = settings_.bind_address;
+    options.bind_interface = settings_.bind_interface;
+    attempt_ = connect_any(exchange_.io, std::move(result.addresses), std::move(options),
+                           [this](Connected connected) { this->connected(std::move(connected)); });
+  }
+
+  void keep_family(std::vector<asio::ip::tcp::endpoint>& addresses) const {
+    if (settings_.address_family == AddressFamily::any) return;
+    const bool v6 = settings_.address_family == AddressFamily::inet6;
+    std::erase_if(addresses,
+                  [v6](const auto& endpoint) { return endpoint.address().is_v6() != v6; });
+  }
+
+  void connected(Connected result) {
+    attempt_.reset();
+    if (!result.socket && name_ != settings_.found_by && !settings_.found_by.empty()) {
+      name_ = settings_.found_by;
+      return attempt();
+    }
+    if (!result.socket && !result.transient && ++attempts_ < settings_.connection_attempts) {
+      timer_.expires_after(kBetweenAttempts);
+      timer_.async_wait([this, life = std::weak_ptr(life_)](const asio::error_code& error) {
+        if (!error && !life.expired()) attempt();
+      });
+      return;
+    }
+    if (!result.socket)
+      return fail(stage::kConnect,
+                  fmt::format("cannot connect to port {}: {}", settings_.port, result.problem),
+                  result.transient);
+    finish({std::move(result.socket), std::move(result.address), {}, {}, false});
+  }
+
+  void fail(const char* stage, std::string problem, bool transient = false) {
+    finish({UniqueFd(), {}, stage, std::move(problem), transient});
+  }
+
+  void finish(Reached reached) {
+    const auto done = std::move(done_);
+    done(std::move(reached));  // may destroy this
+  }
+
+  SshExchange& exchange_;
+  const SshSettings& settings_;
+  std::string name_;
+  std::function<void(Reached)> done_;
+  asio::steady_timer timer_;
+  Clock::time_point deadline_;
+  std::unique_ptr<ConnectAttempt> attempt_;
+  int attempts_ = 0;
+  std::shared_ptr<int> life_ = std::make_shared<int>();
+};
+
+/// Starts a ProxyCommand, by the user's shell as ssh does.
+class CommandWay final : public SshWay {
+ public:
+  CommandWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
+      : exchange_(exchange), settings_(settings), done_(std::move(done)) {
+    const char* shell = std::getenv("SHELL");
+    const std::string program = shell != nullptr && *shell == '/' ? shell : "/bin/sh";
+    auto started = start_child(exchange.io, {program, "-c", "exec " + settings.proxy_command},
+                               {.on_stderr = [this](std::string_view text) { said(text); },
+                                .on_exit = [this](const ExitStatus& status) { ended_ = status; }});
+    process_ = std::move(started.process);
+    asio::post(exchange.io, [this, life = std::weak_ptr(life_),
+                             child = std::make_shared<StartedChild>(std::move(started))] {
+      if (life.expired()) return;
+      Reached reached{std::move(child->socket), {}, {}, {}, false};
+      if (!reached.socket) {
+        reached.stage = stage::kConnect;
+        reached.problem = "ProxyCommand: " + child->problem;
+      }
+      const auto tell = std::move(done_);
+      tell(std::move(reached));
+    });
+  }
+
+  [[nodiscard]] std::string trouble() const override {
+    settle();
+    if (said_.empty() && (!ended_ || ended_->success())) return {};
+    std::string text = "ProxyCommand";
+    if (ended_) text += " " + ended_->describe();
+    return said_.empty() ? text : text + ": " + said_;
+  }
+  [[nodiscard]] bool hopeless() const override {
+    settle();
+    return ended_ && !ended_->success();
+  }
+
+ private:
+  /// The end of its socket can be seen before its own.
+  void settle() const {
+    if (process_ && !ended_) process_->settle();
+  }
+  /// Keeps the last line.
+  void said(std::string_view text) {
+    constexpr std::size_t kMost = 300;
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+    const std::size_t newline = text.rfind('\n');
+    if (newline != std::string_view::npos) text.remove_prefix(newline + 1);
+    if (!text.empty()) said_ = text.substr(0, kMost);
+  }
+
+  SshExchange& exchange_;
+  const SshSettings& settings_;
+  std::function<void(Reached)> done_;
+  std::unique_ptr<ChildProcess> process_;
+  std::string said_;
+  std::optional<ExitStatus> ended_;
+  std::shared_ptr<int> life_ = std::make_shared<int>();
+};
+
+/// Asks the last jump host.
+class JumpWay final : public SshWay {
+ public:
+  JumpWay(SshExchange& exchange, const SshSettings& settings, std::span<const SshSettings> jumps,
+          std::function<void(Reached)> done)
+      : request_(std::make_shared<JumpRequest>()) {
+    request_->host = settings.address;
+    request_->port = settings.port;
+    request_->limit = exchange.connect_limit(settings);
+    request_->done = std::move(done);
+    // Never from inside the call: the jump host may answer at once.
+    asio::post(exchange.io, [&host = exchange.jump_host(jumps), weak = std::weak_ptr(request_)] {
+      if (auto request = weak.lock()) host.ask(std::move(request));
+    });
+  }
+  JumpWay(const JumpWay&) = delete;
+  JumpWay& operator=(const JumpWay&) = delete;
+  ~JumpWay() override { request_->done = nullptr; }
+
+ private:
+  std::shared_ptr<JumpRequest> request_;
+};
+
+}  // namespace
+
+std::unique_ptr<SshWay> find_way(SshExchange& exchange, const SshSettings& settings,
+                                 std::span<const SshSettings> jumps,
+                                 std::function<void(Reached)> done) {
+  if (!jumps.empty()) return std::make_unique<JumpWay>(exchange, settings, jumps, std::move(done));
+  if (!settings.proxy_command.empty())
+    return std::make_unique<CommandWay>(exchange, settings, std::move(done));
+  return std::make_unique<StraightWay>(exchange, settings, std::move(done));
+}
+
+}  // namespace ds::launcher

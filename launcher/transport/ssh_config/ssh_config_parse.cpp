@@ -1,0 +1,155 @@
+// Reads the lines of ssh_config files, with Include, into blocks of directives.
+#include "launcher/transport/ssh_config/ssh_config_parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "engine/base/error.h"
+#include "engine/base/text_error.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
+
+namespace ds::launcher {
+
+namespace {
+constexpr std::size_t kShownBytes = 300;
+}  // namespace
+
+void config_error(const TextPlace& place, std::string_view what, std::string hint) {
+  throw Error(ErrorKind::config,
+              fmt::format("{}:{}: {}", place.file, place.line, printable_text(what, kShownBytes)),
+              std::move(hint));
+}
+
+namespace {
+
+constexpr int kMaxIncludeDepth = 16;  // as ssh
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
+
+void skip_spaces(std::string_view& rest) {
+  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+}
+
+std::string next_word(std::string_view& rest, const TextPlace& place) {
+  std::string word;
+  char quote = 0;
+  while (!rest.empty()) {
+    const char c = rest.front();
+    if (quote == 0 && is_space(c)) break;
+    rest.remove_prefix(1);
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && !rest.empty() &&
+               (rest.front() == '"' || rest.front() == '\'' || rest.front() == '\\')) {
+      word += rest.front();
+      rest.remove_prefix(1);
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) config_error(place, "a quote is not closed");
+  return word;
+}
+
+/// Commands for a shell: quotes and # in them are the shell's.
+bool takes_the_rest(std::string_view keyword) {
+  return keyword == "proxycommand" || keyword == "remotecommand" || keyword == "localcommand" ||
+         keyword == "knownhostscommand";
+}
+
+}  // namespace
+
+ConfigLine parse_config_line(std::string_view line, const TextPlace& place) {
+  ConfigLine parsed;
+  skip_spaces(line);
+  while (!line.empty() && !is_space(line.front()) && line.front() != '=' && line.front() != '#') {
+    parsed.keyword += static_cast<char>(std::tolower(static_cast<unsigned char>(line.front())));
+    line.remove_prefix(1);
+  }
+  if (parsed.keyword.empty()) return parsed;
+  skip_spaces(line);
+  if (line.starts_with('=')) line.remove_prefix(1);
+  skip_spaces(line);
+  if (takes_the_rest(parsed.keyword)) {
+    while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
+    if (!line.empty()) parsed.words.emplace_back(line);
+    return parsed;
+  }
+  while (!line.empty() && line.front() != '#') {
+    parsed.words.push_back(next_word(line, place));
+    skip_spaces(line);
+  }
+  return parsed;
+}
+
+namespace {
+
+using Block = SshConfig::Block;
+using Condition = SshConfig::Condition;
+
+/// Reads one file into blocks; `outer` are the conditions under which it was included.
+class FileReader {
+ public:
+  FileReader(const SshConfig::Sources& sources, std::vector<Block>& blocks)
+      : sources_(sources), blocks_(blocks) {}
+
+  void read(std::string_view text, const std::string& file, const std::vector<Condition>& outer,
+            int depth) {
+    blocks_.push_back({outer, {}});
+    TextPlace place{file, 0, 1};
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      ++place.line;
+      take(parse_config_line(text.substr(0, end), place), place, outer, depth);
+      if (end == std::string_view::npos) break;
+      text.remove_prefix(end + 1);
+    }
+  }
+
+ private:
+  void take(ConfigLine line, const TextPlace& place, const std::vector<Condition>& outer,
+            int depth) {
+    if (line.keyword.empty()) return;
+    if (line.keyword == "host" || line.keyword == "match") {
+      if (line.words.empty()) config_error(place, line.keyword + " without a pattern");
+      std::vector<Condition> conditions = outer;
+      const auto kind = line.keyword == "host" ? Condition::Kind::host : Condition::Kind::match;
+      conditions.push_back({kind, std::move(line.words), place});
+      blocks_.push_back({std::move(conditions), {}});
+    } else if (line.keyword == "include") {
+      include(line.words, place, depth);
+    } else {
+      blocks_.back().directives.push_back({std::move(line.keyword), std::move(line.words), place});
+    }
+  }
+
+  void include(const std::vector<std::string>& patterns, const TextPlace& place, int depth) {
+    if (patterns.empty()) config_error(place, "Include without a file");
+    if (depth >= kMaxIncludeDepth) config_error(place, "too many Includes inside each other");
+    const std::vector<Condition> conditions = blocks_.back().conditions;
+    for (std::string pattern : patterns) {
+      if (pattern.starts_with("~/")) pattern = sources_.home + pattern.substr(1);
+      if (!pattern.starts_with('/')) pattern = sources_.include_base + "/" + pattern;
+      for (const std::string& path : sources_.glob(pattern)) {
+        if (const auto text = sources_.read(path)) read(*text, path, conditions, depth + 1);
+      }
+    }
+    blocks_.push_back(
+        {conditions, {}});  // what follows the Include belongs to the including block again
+  }
+
+  const SshConfig::Sources& sources_;
+  std::vector<Block>& blocks_;
+};
+
+}  // namespace
+
+void SshConfig::add(std::string_view text, const std::string& file_name, const Sources& sources) {
+  FileReader(sources, blocks_).read(text, file_name, {}, 0);
+}
+
+}  // namespace ds::launcher
