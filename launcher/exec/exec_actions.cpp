@@ -63,6 +63,11 @@ void Exec::send_all(const Message& message) {
     if (link) link->send(message);
 }
 
+void Exec::perform(const BeatAll&) {
+  for (const auto& link : links_)
+    if (link) link->beat({});
+}
+
 void Exec::perform(const StopSelf&) {
   asio::post(io_, [this] { stop_self(Clock::now() + 500ms); });
 }

@@ -38,7 +38,7 @@ class Exec {
   }
   void perform(const KillCommand& action) { send(action.node, Kill{}); }
   void perform(const CloseNode& action);
-  void perform(const BeatAll&) { send_all(Heartbeat{}); }
+  void perform(const BeatAll&);
   void perform(const SuspendAll&) { send_all(Suspend{}); }
   void perform(const StopSelf&);
   void perform(const ResumeAll&) { send_all(Resume{}); }

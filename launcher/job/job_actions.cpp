@@ -100,6 +100,11 @@ void Job::send_all(const Message& message) {
   for (const auto& link : links_) link->send(message);
 }
 
+void Job::perform(const SendHeartbeats&) {
+  const Heartbeat beat{.sent = clock_value(Clock::now())};
+  for (const auto& link : links_) link->beat(beat);
+}
+
 void Job::send_to_busy(const Message& message) {
   for (int agent = 0; agent < static_cast<int>(links_.size()); ++agent) {
     const AgentRecord::Stage stage = state_.agents()[agent].stage;

@@ -57,7 +57,7 @@ class Job {
   void perform(const SuspendRanks&) { send_all(Suspend{}); }
   void perform(const SuspendSelf&);
   void perform(const ResumeRanks&) { send_all(Resume{}); }
-  void perform(const SendHeartbeats&) { send_all(Heartbeat{.sent = clock_value(Clock::now())}); }
+  void perform(const SendHeartbeats&);
   void perform(const SendSweep& action);
   void perform(const DismissAgent& action);
   void perform(const CloseAgent& action);

@@ -29,7 +29,16 @@ void NodeLink::open(Transport& transport, const Host& host) {
 }
 
 void NodeLink::send(const Message& message) {
-  if (is_open()) channel_->send(encode(envelope_, message));
+  if (!is_open()) return;
+  spoke_ = true;
+  channel_->send(encode(envelope_, message));
+}
+
+void NodeLink::beat(const Heartbeat& heartbeat) {
+  if (!talked_) return;
+  left_out_ = spoke_ && !left_out_;
+  if (!left_out_) send(heartbeat);
+  spoke_ = false;
 }
 
 void NodeLink::pause_reading(bool pause) {

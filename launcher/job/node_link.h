@@ -27,6 +27,10 @@ class NodeLink {
 
   void open(Transport& transport, const Host& host);
   void send(const Message& message);
+  /// Sends it unless the agent knows already that we live: it has not said a word yet (it gets an
+  /// answer when it does), or something went to it since the last beat. Never leaves out two in a
+  /// row: the clocks are compared by beats.
+  void beat(const Heartbeat& heartbeat);
   void pause_reading(bool pause);
   /// What is sent from now on, and what is taken, is of this epoch.
   void enter_epoch(std::uint32_t epoch) { envelope_.epoch = epoch; }
@@ -54,6 +58,8 @@ class NodeLink {
   std::string noise_;  // the last of what the remote side said on its standard error
   bool closed_ = false;
   bool talked_ = false;  // a message came
+  bool spoke_ = false;   // since the last beat was due
+  bool left_out_ = false;  // the last beat
 };
 
 }  // namespace ds::launcher

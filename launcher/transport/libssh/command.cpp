@@ -1,6 +1,8 @@
 // From a logged-in session to a running command.
 #include "launcher/transport/libssh/command.h"
 
+#include <utility>
+
 #include "engine/base/error.h"
 
 namespace ds::launcher::libssh {
@@ -27,7 +29,10 @@ bool CommandSession::proceed() {
 
 bool CommandSession::open_channel() {
   const int rc = ssh_channel_open_session(channel_);
-  if (rc == SSH_AGAIN && !dropped()) return false;
+  if (rc == SSH_AGAIN && !dropped()) {
+    ask_early();
+    return false;
+  }
   if (rc != SSH_OK) {
     fail(ChannelEnd::Kind::unreachable, stage::kStart,
          "the server refused a channel (" + error_text() +
@@ -38,8 +43,17 @@ bool CommandSession::open_channel() {
   return true;
 }
 
+/// The command goes along with the request for its channel: a round trip and a packet less. It has
+/// to name the channel by the server's number, which the server tells only then; OpenSSH counts from
+/// 0, and libssh writes 0 until it knows.
+void CommandSession::ask_early() {
+  if (std::exchange(first_asked_, true) || ssh_get_openssh_version(session_) == 0) return;
+  exec_rc_ = ssh_channel_request_exec(channel_, command_.line.c_str());
+}
+
 bool CommandSession::exec() {
-  const int rc = ssh_channel_request_exec(channel_, command_.line.c_str());
+  const int rc = exec_rc_ == SSH_OK ? SSH_OK
+                                    : ssh_channel_request_exec(channel_, command_.line.c_str());
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,

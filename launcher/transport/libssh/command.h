@@ -35,6 +35,7 @@ class CommandSession final : public Session {
   void deliver_end(const SshLinkEnd& end) override { events_.on_end(end); }
   void let_go() override;
   bool open_channel();
+  void ask_early();
   bool exec();
   bool run();
   void flush();
@@ -57,6 +58,8 @@ class CommandSession final : public Session {
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_{};
   Stage stage_ = Stage::none;
+  bool first_asked_ = false;  // for the session's first channel
+  int exec_rc_ = SSH_AGAIN;   // of a command that was asked for before the channel was there
   bool paused_ = false;
   bool opened_ = false;  // on_open is due or done
   bool told_open_ = false;

@@ -109,6 +109,7 @@ bool CommandSession::run_copy() {
 void CommandSession::run_instead(std::string line) {
   let_go();
   command_.line = std::move(line);
+  exec_rc_ = SSH_AGAIN;
   exit_status_.reset();
   channel_closed_ = false;
   eof_sent_ = false;

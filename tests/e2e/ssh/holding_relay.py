@@ -1,0 +1,83 @@
+# A relay between an ssh client and its server that lets the server's next words through only when the client has sent
+# what it need not wait for. Usage: holding_relay.py PORT SERVER_PORT PAIR...
+#   PAIR  as 1-2: when the client has sent one packet behind its NEWKEYS, the server is heard again after the second
+# Prints "held COUNT" for a client that waited in vain, "PACKETS packets" when it has gone. With AES-GCM the length of a
+# packet is not encrypted (RFC 5647, 7.3).
+import asyncio
+import sys
+
+NEWKEYS, TAG, PATIENCE = 21, 16, 5.0
+
+
+class Client:
+    """What one client has sent, and who waits for more of it."""
+
+    def __init__(self, pairs):
+        self.pairs, self.count, self.more = pairs, 0, asyncio.Event()
+        self.buffer, self.greeted, self.encrypted = b"", False, False
+
+    def take(self, data):
+        self.buffer += data
+        while self.take_one():
+            pass
+
+    def take_one(self):
+        if not self.greeted:
+            line, end, rest = self.buffer.partition(b"\n")
+            self.greeted = bool(end)
+            self.buffer = rest if end else line
+            return self.greeted
+        size = 4 + int.from_bytes(self.buffer[:4], "big") + (TAG if self.encrypted else 0)
+        if len(self.buffer) < max(size, 6):
+            return False
+        if self.encrypted:
+            self.count += 1
+            self.more.set()
+        self.encrypted = self.encrypted or self.buffer[5] == NEWKEYS
+        self.buffer = self.buffer[size:]
+        return True
+
+    async def until_due(self):
+        while self.count in self.pairs:
+            waited_for, self.more = self.count, asyncio.Event()
+            try:
+                await asyncio.wait_for(self.more.wait(), PATIENCE)
+            except asyncio.TimeoutError:
+                print("held", waited_for, flush=True)
+                return
+
+
+async def pump(reader, writer, before):
+    try:
+        while data := await reader.read(65536):
+            await before(data)
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    writer.close()
+
+
+async def main():
+    port, server_port = int(sys.argv[1]), int(sys.argv[2])
+    pairs = {int(pair.split("-")[0]) for pair in sys.argv[3:]}
+
+    async def relay(reader, writer):
+        client = Client(pairs)
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", server_port)
+
+        async def sent(data):
+            client.take(data)
+
+        async def heard(_):
+            await client.until_due()
+
+        await asyncio.gather(pump(reader, to_server, sent), pump(from_server, writer, heard))
+        print(client.count, "packets", flush=True)
+
+    async with await asyncio.start_server(relay, "127.0.0.1", port) as server:
+        print("listening", flush=True)
+        await server.serve_forever()
+
+
+asyncio.run(main())
