@@ -33,7 +33,7 @@ bool CommandSession::open_channel() {
     ask_early();
     return false;
   }
-  if (rc != SSH_OK) {
+  if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::unreachable, stage::kStart,
          "the server refused a channel (" + error_text() +
              "): its MaxSessions, or a limit of the account?");
@@ -51,11 +51,15 @@ void CommandSession::ask_early() {
   exec_rc_ = ssh_channel_request_exec(channel_, command_.line.c_str());
 }
 
+/// A short command that was asked for early may be over, with its channel, before libssh has told
+/// that the channel was there.
+bool CommandSession::has_run() const { return channel_closed_ || exit_status_ || !inbox_.empty(); }
+
 bool CommandSession::exec() {
   const int rc = exec_rc_ == SSH_OK ? SSH_OK
                                     : ssh_channel_request_exec(channel_, command_.line.c_str());
   if (rc == SSH_AGAIN && !dropped()) return false;
-  if (rc != SSH_OK) {
+  if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
          "the server would not run a command: " + error_text());
     return false;

@@ -36,6 +36,7 @@ class CommandSession final : public Session {
   void let_go() override;
   bool open_channel();
   void ask_early();
+  [[nodiscard]] bool has_run() const;
   bool exec();
   bool run();
   void flush();

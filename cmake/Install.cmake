@@ -1,0 +1,8 @@
+# cmake --install build/release [--prefix PREFIX]: the programs, the CUDA backend, man page, completions, ready configurations.
+include(GNUInstallDirs)
+install(TARGETS dslaunch dsrunner RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET dsengine_cuda)
+  install(TARGETS dsengine_cuda LIBRARY DESTINATION lib) # dsrunner looks for it in ../lib
+endif()
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(DIRECTORY configs hostfiles DESTINATION ${CMAKE_INSTALL_DATADIR}/dslaunch)
