@@ -1,6 +1,8 @@
 // From a logged-in session to a running command.
 #include "launcher/transport/libssh/command.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "engine/base/error.h"
@@ -28,15 +30,11 @@ bool CommandSession::proceed() {
 }
 
 bool CommandSession::open_channel() {
-  const int rc = ssh_channel_open_session(channel_);
-  if (rc == SSH_AGAIN && !dropped()) {
-    ask_early();
-    return false;
-  }
+  int rc = ssh_channel_open_session(channel_);
+  if (rc == SSH_AGAIN && ask_early()) rc = ssh_channel_open_session(channel_);  // that may have read
+  if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK && !has_run()) {
-    fail(ChannelEnd::Kind::unreachable, stage::kStart,
-         "the server refused a channel (" + error_text() +
-             "): its MaxSessions, or a limit of the account?");
+    fail(ChannelEnd::Kind::unreachable, stage::kStart, no_channel_text());
     return false;
   }
   stage_ = Stage::exec;
@@ -45,15 +43,27 @@ bool CommandSession::open_channel() {
 
 /// The command goes along with the request for its channel: a round trip and a packet less. It has
 /// to name the channel by the server's number, which the server tells only then; OpenSSH counts from
-/// 0, and libssh writes 0 until it knows.
-void CommandSession::ask_early() {
-  if (std::exchange(first_asked_, true) || ssh_get_openssh_version(session_) == 0) return;
+/// 0, and libssh writes 0 until it knows. True if it was sent now.
+bool CommandSession::ask_early() {
+  if (std::exchange(first_asked_, true) || ssh_get_openssh_version(session_) == 0) return false;
   exec_rc_ = ssh_channel_request_exec(channel_, command_.line.c_str());
+  return true;
+}
+
+std::string CommandSession::no_channel_text() const {
+  const std::string why = error_text();
+  if (why == kHungUp) return "the server hung up when it was asked to run a command";
+  // sshd hangs up over an early command for a channel that it did not open: its reason is gone.
+  const bool reason_gone = why.find("unknown channel") != std::string::npos;
+  return fmt::format("the server refused a channel{}: its MaxSessions, or a limit of the account?",
+                     reason_gone ? "" : " (" + why + ")");
 }
 
 /// A short command that was asked for early may be over, with its channel, before libssh has told
 /// that the channel was there.
-bool CommandSession::has_run() const { return channel_closed_ || exit_status_ || !inbox_.empty(); }
+bool CommandSession::has_run() const {
+  return channel_closed_ || exit_status_ || !inbox_.empty() || !noise_.empty();
+}
 
 bool CommandSession::exec() {
   const int rc = exec_rc_ == SSH_OK ? SSH_OK

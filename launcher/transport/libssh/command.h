@@ -35,7 +35,8 @@ class CommandSession final : public Session {
   void deliver_end(const SshLinkEnd& end) override { events_.on_end(end); }
   void let_go() override;
   bool open_channel();
-  void ask_early();
+  bool ask_early();
+  [[nodiscard]] std::string no_channel_text() const;
   [[nodiscard]] bool has_run() const;
   bool exec();
   bool run();

@@ -159,7 +159,7 @@ std::string Session::error_text() const {
   // libssh prints the last error number even where there was none.
   const bool says_nothing =
       text.empty() || text.ends_with("Success") || text.ends_with("disconnected");
-  return says_nothing ? "the server hung up" : text;
+  return says_nothing ? kHungUp : text;
 }
 
 /// True if there is more to do at once.

@@ -33,6 +33,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  protected:
+  static constexpr const char* kHungUp = "the server hung up";  // of error_text()
+
   Session(asio::io_context& io, Keyring& keyring, SshLogin login, SshLoginEvents events)
       : io_(io),
         keyring_(keyring),

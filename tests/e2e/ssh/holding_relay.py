@@ -1,12 +1,13 @@
 # A relay between an ssh client and its server that lets the server's next words through only when the client has sent
-# what it need not wait for. Usage: holding_relay.py PORT SERVER_PORT PAIR...
-#   PAIR  as 1-2: when the client has sent one packet behind its NEWKEYS, the server is heard again after the second
+# what it need not wait for. Usage: holding_relay.py PORT SERVER_PORT PAIR|burst-COUNT ...
+#   PAIR  as 1-2: when the client has sent one packet behind its NEWKEYS, the server is heard again after the second;
+#         burst-4: what the server says after the fourth comes at once, as soon as it has said no more for half a second
 # Prints "held COUNT" for a client that waited in vain, "PACKETS packets" when it has gone. With AES-GCM the length of a
 # packet is not encrypted (RFC 5647, 7.3).
 import asyncio
 import sys
 
-NEWKEYS, TAG, PATIENCE = 21, 16, 5.0
+NEWKEYS, TAG, PATIENCE, SILENCE = 21, 16, 5.0, 0.5
 
 
 class Client:
@@ -47,10 +48,21 @@ class Client:
                 return
 
 
+async def all_it_says(reader):
+    """Up to a time of silence, or the end."""
+    said = b""
+    try:
+        while data := await asyncio.wait_for(reader.read(65536), SILENCE):
+            said += data
+    except asyncio.TimeoutError:
+        pass
+    return said
+
+
 async def pump(reader, writer, before):
     try:
         while data := await reader.read(65536):
-            await before(data)
+            data += await before(data) or b""
             writer.write(data)
             await writer.drain()
     except ConnectionError:
@@ -60,7 +72,9 @@ async def pump(reader, writer, before):
 
 async def main():
     port, server_port = int(sys.argv[1]), int(sys.argv[2])
-    pairs = {int(pair.split("-")[0]) for pair in sys.argv[3:]}
+    words = [word.split("-") for word in sys.argv[3:]]
+    pairs = {int(first) for first, _ in words if first != "burst"}
+    bursts = [int(count) for first, count in words if first == "burst"]
 
     async def relay(reader, writer):
         client = Client(pairs)
@@ -71,6 +85,8 @@ async def main():
 
         async def heard(_):
             await client.until_due()
+            if bursts and client.count >= bursts[0]:
+                return await all_it_says(from_server)
 
         await asyncio.gather(pump(reader, to_server, sent), pump(from_server, writer, heard))
         print(client.count, "packets", flush=True)

@@ -165,7 +165,7 @@ cp "$dir/good_config" "$dir/ssh_config"
 restart "MaxSessions 0"
 run "no sessions" 127.0.0.2
 want_status 69
-want '^unreachable: \[agent start\] 127.0.0.2: the server refused a channel .*MaxSessions'
+want '^unreachable: \[agent start\] 127.0.0.2: the server refused a channel( \(Channel opening failure: .*\))?: its MaxSessions'
 restart "MaxStartups 3:90:4"
 many=()
 for i in $(seq 2 31); do many+=("127.0.9.$i"); done
