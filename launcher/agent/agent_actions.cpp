@@ -84,6 +84,7 @@ void AgentLoop::perform(const HoldPort&) {
 void AgentLoop::perform(const DialMaster& action) {
   if (!action.probe.addresses.empty()) return probe_.start(action.probe, Clock::now());
   door_.close();
+  probe_.stop();
   channel_.send_control(envelope_, Probed{action.probe.search, {}});
 }
 

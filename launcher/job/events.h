@@ -83,6 +83,7 @@ struct SendSpec {
 };
 struct FindMaster {  // answered by MasterFound or MasterMissing
   std::uint16_t master_port = 0;
+  bool known = false;  // found before, for the same agents: node 0 has but to shut its door
   friend bool operator==(const FindMaster&, const FindMaster&) = default;
 };
 struct SendGo {

@@ -46,6 +46,7 @@ bool Job::nodes_share_network() {
 }
 
 void Job::perform(const FindMaster& action) {
+  if (action.known) return master_.again(state_.agents().agent_of(0));
   if (nodes_share_network()) return master_.skip(state_.agents().agent_of(0));
   const MasterFinder::Question question = master_question(action.master_port);
   if (!question.candidates.empty()) return master_.begin(question);

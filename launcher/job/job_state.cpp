@@ -122,8 +122,9 @@ void JobState::begin_when_ready() {
   if (settled < nodes_.size()) return;
   if (vacant_.empty()) {
     if (searching_) return;
-    searching_ = policy_.find_master && found_with_ != agents_by_node();
-    if (searching_) return act(FindMaster{port_});
+    const bool known = found_with_ == agents_by_node();
+    searching_ = policy_.find_master && !(known && found_epoch_ == placement_.epoch);
+    if (searching_) return act(FindMaster{port_, known});
     phase_ = Phase::running;
     next_beat_ = std::min(next_beat_, now_ + beat_period());
     begun_ = true;
@@ -146,6 +147,7 @@ std::vector<int> JobState::agents_by_node() const {
 void JobState::handle(const MasterFound&) {
   if (!std::exchange(searching_, false)) return;
   found_with_ = agents_by_node();
+  found_epoch_ = placement_.epoch;
   begin_when_ready();
 }
 

@@ -14,17 +14,12 @@ void MasterFinder::open_door(Spec& spec) {
   spec.door_answer = answer_;
 }
 
-void MasterFinder::forget() {
-  timer_.cancel();
-  search_.reset();
-  address_.clear();
-}
-
 void MasterFinder::begin(const Question& question) {
   ++number_;
   first_agent_ = question.agents.front();
   master_ = question.nodes.front().host;
   probers_.clear();
+  ending_.clear();
   std::vector<std::string> names;
   for (const int node : probing_nodes(question.nodes)) {
     probers_.push_back(question.agents[static_cast<std::size_t>(node)]);
@@ -42,7 +37,10 @@ void MasterFinder::begin(const Question& question) {
 }
 
 void MasterFinder::take(int agent, const Probed& reached) {
-  if (!search_ && agent == first_agent_ && reached.search == number_) return events_.on_found();
+  if (!search_ && reached.search == number_ && reached.results.empty()) {
+    if (std::erase(ending_, agent) > 0 && ending_.empty()) events_.on_found();
+    return;
+  }
   const auto prober = std::find(probers_.begin(), probers_.end(), agent);
   if (!search_ || reached.search != number_ || prober == probers_.end()) return;
   for (const Probed::Result& result : reached.results)
@@ -64,20 +62,30 @@ void MasterFinder::look() {
   search_.reset();
   if (state == MasterSearch::State::missing) return events_.on_missing(ended.table(master_));
   address_ = ended.address();
-  shut_door();
+  std::vector<int> agents{first_agent_};
+  for (const std::size_t prober : ended.unfinished()) agents.push_back(probers_[prober]);
+  end_tries(agents);
 }
 
 void MasterFinder::skip(int first_agent) {
-  forget();
-  ++number_;
-  first_agent_ = first_agent;
-  shut_door();
+  address_.clear();
+  again(first_agent);
 }
 
-void MasterFinder::shut_door() {
+void MasterFinder::again(int first_agent) {
+  timer_.cancel();
+  search_.reset();
+  ++number_;
+  first_agent_ = first_agent;
+  end_tries({first_agent});
+}
+
+/// Each answers with as little.
+void MasterFinder::end_tries(const std::vector<int>& agents) {
+  ending_ = agents;
   Probe nothing;
   nothing.search = number_;
-  events_.send(first_agent_, nothing);
+  for (const int agent : agents) events_.send(agent, nothing);
 }
 
 }  // namespace ds::launcher

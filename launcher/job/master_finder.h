@@ -34,20 +34,22 @@ class MasterFinder {
 
   /// Node 0 shall answer there; new secrets each time.
   void open_door(Spec& spec);
-  /// Before on_found node 0's agent has shut its door: else a rank that starts early elsewhere
-  /// would take it for rank 0. Ends with one of the two events, perhaps before it returns; an
+  /// Before on_found node 0's agent has shut its door, else a rank that starts early elsewhere
+  /// would take it for rank 0; and no agent dials any more, else rank 0 would take it for a rank.
+  /// Ends with one of the two events, perhaps before it returns; an
   /// earlier search is forgotten.
   void begin(const Question& question);
   /// There is nothing to try: on_found follows, without an address.
   void skip(int first_agent);
+  /// Nothing has changed since: on_found follows, with the address found last.
+  void again(int first_agent);
   void take(int agent, const Probed& reached);
   /// The address found last; empty: none yet.
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
   void look();
-  void shut_door();
-  void forget();
+  void end_tries(const std::vector<int>& agents);
 
   asio::steady_timer timer_;
   Life life_;
@@ -57,6 +59,7 @@ class MasterFinder {
   std::string master_;        // the name of node 0
   int first_agent_ = -1;      // of node 0
   std::vector<int> probers_;  // agents
+  std::vector<int> ending_;   // agents that have not said yet that they are through
   std::optional<MasterSearch> search_;
   std::string address_;
 };

@@ -143,6 +143,16 @@ Clock::time_point MasterSearch::wake_at() const {
   return first_found_ ? std::min(*first_found_ + kForBetter, last) : last;
 }
 
+std::vector<std::size_t> MasterSearch::unfinished() const {
+  std::vector<std::size_t> probers;
+  for (std::size_t prober = 0; prober < results_.size(); ++prober) {
+    const auto& results = results_[prober];
+    if (std::find(results.begin(), results.end(), std::nullopt) != results.end())
+      probers.push_back(prober);
+  }
+  return probers;
+}
+
 std::string MasterSearch::row(std::size_t prober) const {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {

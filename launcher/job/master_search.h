@@ -55,6 +55,8 @@ class MasterSearch {
   [[nodiscard]] Clock::time_point wake_at() const;
   /// Once found.
   [[nodiscard]] const std::string& address() const { return address_; }
+  /// Which probers still try an address.
+  [[nodiscard]] std::vector<std::size_t> unfinished() const;
   /// Who did not reach what, once missing: one line a prober, equal ones together.
   [[nodiscard]] std::string table(const std::string& master) const;
 

@@ -37,7 +37,7 @@ struct ActionText {
   std::string operator()(const SendSweep& a) const { return fmt::format("sweep {}", a.agent); }
   std::string operator()(const SendGo& a) const { return fmt::format("go {}", a.master_port); }
   std::string operator()(const FindMaster& a) const {
-    return fmt::format("find master {}", a.master_port);
+    return fmt::format("{} {}", a.known ? "shut the door of" : "find master", a.master_port);
   }
   std::string operator()(const StopRanks& a) const {
     return fmt::format("stop {}", a.grace.count());

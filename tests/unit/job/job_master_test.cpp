@@ -123,6 +123,14 @@ TEST_CASE("one node of another machine tries; node 0 shuts its door; then all ge
   CHECK(played.specs.at("n1").door_question.empty());
 }
 
+TEST_CASE("who still tries another address is told to end that before ranks start") {
+  const Played played = Stage({.hellos = two_machines(), .results = {{0, ""}}}).play();
+  CHECK(played.code == 0);
+  CHECK(played.heard == Lines{"n1 probe 10.1.0.1 10.2.0.1", "n0 probe", "n1 probe",
+                              "n0 go 10.1.0.1:4711", "n1 go 10.1.0.1:4711",
+                              "n2 go 10.1.0.1:4711"});
+}
+
 TEST_CASE("nodes that share all interfaces try nothing") {
   std::vector<Hello> hellos(3, seeing("a", {{"127.0.0.2", "lo", 8}}));
   const Played played = Stage({.hellos = hellos, .results = {}}).play();

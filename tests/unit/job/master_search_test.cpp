@@ -174,7 +174,9 @@ TEST_CASE("ranks start once MASTER_ADDR is found, and again without a search on 
   job.on(AgentCleared{1}, kT0);
   job.on(AgentCleared{0}, kT0);
   job.on(AgentReady{1, 0}, kT0);
-  CHECK(text_of(job.on(AgentReady{0, 4001}, kT0)) == "go 4001");
+  // Its door is open again, for the new port.
+  CHECK(text_of(job.on(AgentReady{0, 4001}, kT0)) == "shut the door of 4001");
+  CHECK(text_of(job.on(MasterFound{}, kT0)) == "go 4001");
 }
 
 TEST_CASE("a node lost during the search, and a search without result") {
