@@ -171,9 +171,9 @@ class JobState {
   int nodes_done_ = 0;
   int ranks_left_ = 0;  // not ended
   int ranks_started_ = 0;
-  std::uint16_t port_ = 0;       // MASTER_PORT
-  bool searching_ = false;       // for MASTER_ADDR
-  std::vector<int> found_with_;  // agents by node for whom it was found
+  std::uint16_t port_ = 0;                    // MASTER_PORT
+  bool searching_ = false;                    // for MASTER_ADDR
+  std::vector<int> found_with_;               // agents by node for whom it was found
   std::optional<std::uint64_t> found_epoch_;  // the last one in which it was
   Cause cause_;
   JobVerdict verdict_;  // what is already known of it

@@ -36,8 +36,7 @@ class MasterFinder {
   void open_door(Spec& spec);
   /// Before on_found node 0's agent has shut its door, else a rank that starts early elsewhere
   /// would take it for rank 0; and no agent dials any more, else rank 0 would take it for a rank.
-  /// Ends with one of the two events, perhaps before it returns; an
-  /// earlier search is forgotten.
+  /// Ends with one of the two events, perhaps before it returns; an earlier search is forgotten.
   void begin(const Question& question);
   /// There is nothing to try: on_found follows, without an address.
   void skip(int first_agent);

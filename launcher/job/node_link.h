@@ -57,8 +57,8 @@ class NodeLink {
   Decoder decoder_{Decoder::Start::preamble};
   std::string noise_;  // the last of what the remote side said on its standard error
   bool closed_ = false;
-  bool talked_ = false;  // a message came
-  bool spoke_ = false;   // since the last beat was due
+  bool talked_ = false;    // a message came
+  bool spoke_ = false;     // since the last beat was due
   bool left_out_ = false;  // the last beat
 };
 

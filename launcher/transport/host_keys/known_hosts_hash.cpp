@@ -8,6 +8,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/transport/host_keys/base64.h"
+#include "launcher/transport/host_keys/freed.h"
 #include "launcher/transport/host_keys/known_hosts.h"
 
 namespace ds::launcher {
@@ -60,10 +61,7 @@ class Sha1 {
   }
 
  private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context_{EVP_MD_CTX_new()};
+  std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context_{EVP_MD_CTX_new()};
 };
 
 }  // namespace

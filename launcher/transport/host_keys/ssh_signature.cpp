@@ -9,19 +9,13 @@
 #include <memory>
 
 #include "launcher/transport/host_keys/base64.h"
+#include "launcher/transport/host_keys/freed.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 
 namespace ds::launcher {
 namespace {
 
-template <auto kFree>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
 using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 using PublicKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>>;

@@ -31,7 +31,8 @@ bool CommandSession::proceed() {
 
 bool CommandSession::open_channel() {
   int rc = ssh_channel_open_session(channel_);
-  if (rc == SSH_AGAIN && ask_early()) rc = ssh_channel_open_session(channel_);  // that may have read
+  if (rc == SSH_AGAIN && ask_early())
+    rc = ssh_channel_open_session(channel_);  // that may have read
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::unreachable, stage::kStart, no_channel_text());
@@ -42,8 +43,8 @@ bool CommandSession::open_channel() {
 }
 
 /// The command goes along with the request for its channel: a round trip and a packet less. It has
-/// to name the channel by the server's number, which the server tells only then; OpenSSH counts from
-/// 0, and libssh writes 0 until it knows. True if it was sent now.
+/// to name the channel by the server's number, which the server tells only then; OpenSSH counts
+/// from 0, and libssh writes 0 until it knows. True if it was sent now.
 bool CommandSession::ask_early() {
   if (std::exchange(first_asked_, true) || ssh_get_openssh_version(session_) == 0) return false;
   exec_rc_ = ssh_channel_request_exec(channel_, command_.line.c_str());
@@ -66,8 +67,8 @@ bool CommandSession::has_run() const {
 }
 
 bool CommandSession::exec() {
-  const int rc = exec_rc_ == SSH_OK ? SSH_OK
-                                    : ssh_channel_request_exec(channel_, command_.line.c_str());
+  const int rc =
+      exec_rc_ == SSH_OK ? SSH_OK : ssh_channel_request_exec(channel_, command_.line.c_str());
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,

@@ -11,6 +11,8 @@
 #include <memory>
 #include <mutex>
 
+#include "launcher/transport/host_keys/freed.h"
+
 namespace {
 
 constexpr std::size_t kSeed = crypto_sign_SEEDBYTES;
@@ -21,12 +23,9 @@ constexpr std::size_t kSignature = crypto_sign_BYTES;
 /// anyway. Taken from OpenSSL for each signature, the secret ones would stay behind in freed
 /// memory. Keys of a key exchange are of another type, and not kept.
 struct KeptKey {
-  struct Free {
-    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  };
   std::mutex mutex;
   std::array<unsigned char, kSeed + kPublic> both{};  // the seed, then the public half
-  std::unique_ptr<EVP_PKEY, Free> key;
+  std::unique_ptr<EVP_PKEY, ds::launcher::Freed<EVP_PKEY_free>> key;
 };
 
 KeptKey& kept_key() {

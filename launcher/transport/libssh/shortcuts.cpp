@@ -14,14 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/transport/host_keys/freed.h"
+
 namespace {
 
 /// The names of a kind of key, as OpenSSL walks them. It keeps the texts as long as it lives.
 struct KeptNames {
-  struct FreeKind {
-    void operator()(EVP_KEYMGMT* kind) const { EVP_KEYMGMT_free(kind); }
-  };
-  std::unique_ptr<EVP_KEYMGMT, FreeKind> kind;
+  std::unique_ptr<EVP_KEYMGMT, ds::launcher::Freed<EVP_KEYMGMT_free>> kind;
   std::vector<const char*> names;
 };
 
@@ -101,8 +100,8 @@ int __wrap_ssh_get_random(void* where, int size, int /*strong*/) {
   return 1;
 }
 
-/// Secrets of OpenSSL (keys of a key exchange): from the kernel's generator at once, which costs a
-/// tenth of OpenSSL's own above it. Returns: 1, or 0 on trouble. Threads: any.
+/// Secrets of OpenSSL (keys of a key exchange): from the kernel's generator at once, without
+/// OpenSSL's own above it and its locks and checks. Returns: 1, or 0 on trouble. Threads: any.
 int __wrap_RAND_priv_bytes_ex(OSSL_LIB_CTX* /*library*/, unsigned char* where, std::size_t size,
                               unsigned int /*strength*/) {
   return random_bytes(where, size) ? 1 : 0;

@@ -127,8 +127,7 @@ TEST_CASE("who still tries another address is told to end that before ranks star
   const Played played = Stage({.hellos = two_machines(), .results = {{0, ""}}}).play();
   CHECK(played.code == 0);
   CHECK(played.heard == Lines{"n1 probe 10.1.0.1 10.2.0.1", "n0 probe", "n1 probe",
-                              "n0 go 10.1.0.1:4711", "n1 go 10.1.0.1:4711",
-                              "n2 go 10.1.0.1:4711"});
+                              "n0 go 10.1.0.1:4711", "n1 go 10.1.0.1:4711", "n2 go 10.1.0.1:4711"});
 }
 
 TEST_CASE("nodes that share all interfaces try nothing") {

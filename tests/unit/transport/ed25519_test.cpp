@@ -12,15 +12,11 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/transport/host_keys/freed.h"
+
 namespace {
 
-template <auto kFree>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
+using ds::launcher::Freed;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
 
