@@ -92,13 +92,14 @@ void Session::wake() {
     }
   }
   if (session_ == nullptr || ended()) return;
-  if (up() && !std::exchange(acknowledges_, true)) acknowledge_at_once();
+  if (state_ == State::auth || (up() && !std::exchange(acknowledges_, true))) acknowledge_at_once();
   if (more || socket_.owes(session_)) post_wake();
   arm();
 }
 
-/// sshd sends two small packets after a login; the second waits for the first's acknowledgement,
-/// which our kernel would delay by 40 ms. Set after what we send: sending ends the kernel's haste.
+/// sshd answers a login by two small packets (the service, then the key), and what follows it by
+/// two more; the second waits for the first's acknowledgement, which our kernel would delay by 40
+/// ms. Set after what we send: sending ends the kernel's haste.
 void Session::acknowledge_at_once() const {
   const int on = 1;
   (void)::setsockopt(ssh_get_fd(session_), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);

@@ -4,14 +4,12 @@
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <sys/random.h>
 
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "launcher/transport/host_keys/freed.h"
@@ -105,16 +103,6 @@ int __wrap_ssh_get_random(void* where, int size, int /*strong*/) {
 int __wrap_RAND_priv_bytes_ex(OSSL_LIB_CTX* /*library*/, unsigned char* where, std::size_t size,
                               unsigned int /*strength*/) {
   return random_bytes(where, size) ? 1 : 0;
-}
-
-EVP_KDF* __real_EVP_KDF_fetch(OSSL_LIB_CTX* library, const char* name, const char* properties);
-
-/// How keys are derived is looked up six times a session, by its name: kept. Threads: any.
-EVP_KDF* __wrap_EVP_KDF_fetch(OSSL_LIB_CTX* library, const char* name, const char* properties) {
-  if (library != nullptr || properties != nullptr || std::string_view(name) != "SSHKDF")
-    return __real_EVP_KDF_fetch(library, name, properties);
-  static EVP_KDF* const kKept = __real_EVP_KDF_fetch(nullptr, "SSHKDF", nullptr);
-  return kKept != nullptr && EVP_KDF_up_ref(kKept) == 1 ? kKept : nullptr;
 }
 
 /// libssh orders its list of algorithms by what known_hosts says, which it reads for each session;
