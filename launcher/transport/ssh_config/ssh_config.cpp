@@ -80,6 +80,7 @@ class SettingsReader {
   /// A path with ~ and the tokens of file names.
   [[nodiscard]] std::string expand_path(std::string path, const Directive& directive) const {
     if (path == "~" || path.starts_with("~/")) path = local_.home + path.substr(1);
+    if (is_plain_text(path)) return path;
     const std::string short_name = local_.host_name.substr(0, local_.host_name.find('.'));
     return expand_ssh_text(path, directive.place,
                            {{'d', local_.home},
@@ -187,17 +188,18 @@ class SettingsReader {
   }
 
   void read_proxy() {
+    const Directive* const jump = chosen_.find("proxyjump");
+    const Directive* const command = chosen_.find("proxycommand");
+    if (jump == nullptr && command == nullptr) return;
     const SshTokens tokens = {
         {'h', s_.host_name}, {'k', s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias},
         {'n', host_.name},   {'p', std::to_string(s_.port)},
         {'r', s_.user},      {'u', local_.name},
         {'d', local_.home}};
-    if (const Directive* jump = chosen_.find("proxyjump");
-        jump != nullptr && ssh_lower(jump->values.front()) != "none")
+    if (jump != nullptr && ssh_lower(jump->values.front()) != "none")
       s_.jumps = parse_jump_hosts(
           expand_ssh_text(jump->values.front(), jump->place, tokens, local_), jump->place);
-    if (const Directive* command = chosen_.find("proxycommand");
-        command != nullptr && ssh_lower(command->values.front()) != "none")
+    if (command != nullptr && ssh_lower(command->values.front()) != "none")
       s_.proxy_command = expand_ssh_command(command->values.front(), command->place, tokens);
   }
 

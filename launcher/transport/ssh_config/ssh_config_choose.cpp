@@ -138,6 +138,7 @@ std::string ChosenDirectives::user() const {
 std::string ChosenDirectives::host_name() const {
   const Directive* directive = find("hostname");
   if (directive == nullptr) return host_.name;
+  if (is_plain_text(directive->values.front())) return directive->values.front();
   return expand_ssh_text(directive->values.front(), directive->place,
                          {{'h', host_.name}, {'n', host_.name}}, local_);
 }

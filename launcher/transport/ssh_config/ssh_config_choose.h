@@ -15,6 +15,8 @@ namespace ds::launcher {
 
 using SshTokens = std::map<char, std::string>;
 
+/// Whether it stands for itself, as most do: then no tokens need be gathered for it.
+bool is_plain_text(std::string_view text);
 /// Replaces %x by `tokens` and ${NAME} by the environment; %% is a percent sign.
 /// Errors:  Error{config} for a token that is not in `tokens` and a variable that is not set.
 std::string expand_ssh_text(const std::string& text, const TextPlace& place,

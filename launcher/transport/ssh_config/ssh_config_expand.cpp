@@ -27,6 +27,8 @@ bool is_plain_word(const std::string& value) {
 
 }  // namespace
 
+bool is_plain_text(std::string_view text) { return text.find_first_of("%$") == text.npos; }
+
 std::string expand_ssh_text(const std::string& text, const TextPlace& place,
                             const SshTokens& tokens, const LocalUser& local) {
   std::string out;
