@@ -216,14 +216,12 @@ int main(int argc, char** argv) {
     const ds::RankEnv env = ds::parse_rank_env([](const char* name) { return std::getenv(name); });
     local_rank = env.local_rank;
     return run(argc, argv, env, started, joined);
-  } catch (const ds::Error& error) {
+  } catch (const std::exception& caught) {
+    const ds::Error error = ds::as_error(caught);
     // What is wrong with the job's input is the same for all ranks of a node: one of them says it.
     const bool common =
         !joined && (error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage);
     if (!common || local_rank == 0) fmt::print(stderr, "dsrunner: {}\n", error.for_people());
     return ds::contract::exit_code(error.kind());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "dsrunner: bug: {}\n", error.what());
-    return ds::contract::kExitBug;
   }
 }

@@ -3,12 +3,29 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <new>
 #include <system_error>
 
 namespace ds {
 
 std::string Error::for_people() const {
   return hint_.empty() ? std::string(what()) : fmt::format("{}\n  hint: {}", what(), hint_);
+}
+
+Error as_error(const std::exception& caught) {
+  if (const auto* own = dynamic_cast<const Error*>(&caught)) return *own;
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&caught))
+    return {ErrorKind::config,
+            fmt::format("cannot use {}: {}", file->path1().string(), file->code().message()),
+            "a path without / at its front counts from the current folder; has that been removed?"};
+  if (dynamic_cast<const std::system_error*>(&caught) != nullptr)
+    return {ErrorKind::system, fmt::format("the system refused something: {}", caught.what()),
+            "a limit of this user or of the machine? `ulimit -a` shows the user's"};
+  if (dynamic_cast<const std::bad_alloc*>(&caught) != nullptr)
+    return {ErrorKind::system, "no memory is left on this machine, or for this user",
+            "`ulimit -v` shows the user's limit"};
+  return {ErrorKind::bug, fmt::format("bug: {}", caught.what())};
 }
 
 void throw_errno(std::string_view what, int error_number, std::string hint) {

@@ -44,6 +44,10 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
+/// What a library threw, as one of ours: what the system refused, an empty memory, a file that
+/// cannot be used; anything else is a bug.
+Error as_error(const std::exception& caught);
+
 /// Throws ErrorKind::system with `what` and the text of `error_number`.
 [[noreturn]] void throw_errno(std::string_view what, int error_number, std::string hint = {});
 

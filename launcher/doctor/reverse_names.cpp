@@ -10,7 +10,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
+
+#include "engine/base/helper_thread.h"
 
 namespace ds::launcher::doctor {
 namespace {
@@ -66,7 +67,7 @@ std::vector<std::string> reverse_names(const std::vector<std::string>& addresses
   work->addresses = addresses;
   work->names.resize(addresses.size());
   for (std::size_t i = 0; i < std::min(kThreads, addresses.size()); ++i)
-    std::thread([work] { take_work(work); }).detach();
+    start_helper_thread([work] { take_work(work); });
   std::unique_lock lock(work->mutex);
   work->ended.wait_for(lock, deadline.remaining(),
                        [&] { return work->done == work->addresses.size(); });

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/freed.h"
 
 namespace ds::launcher {
 
@@ -19,12 +20,7 @@ constexpr std::string_view kIdentity = "dslaunch join 1";
 constexpr const char* kCipher = "TLS_AES_128_GCM_SHA256";  // SHA-256 is that of the key
 constexpr std::array<unsigned char, 2> kCipherNumber = {0x13, 0x01};
 
-struct FreeContext {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-struct FreeSsl {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-};
+using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 
 const JoinKey& key_of(SSL* ssl) { return *static_cast<const JoinKey*>(SSL_get_app_data(ssl)); }
 
@@ -58,10 +54,9 @@ int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, 
   return *session != nullptr ? 1 : 0;
 }
 
-std::unique_ptr<SSL_CTX, FreeContext> make_context(TlsSession::Side side) {
+Context make_context(TlsSession::Side side) {
   const bool root = side == TlsSession::Side::root;
-  std::unique_ptr<SSL_CTX, FreeContext> context(
-      SSL_CTX_new(root ? ::TLS_server_method() : ::TLS_client_method()));
+  Context context(SSL_CTX_new(root ? ::TLS_server_method() : ::TLS_client_method()));
   const bool good = context != nullptr &&
                     SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
                     SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
@@ -160,7 +155,7 @@ struct TlsSession::Impl {
   }
 
   std::unique_ptr<JoinKey> key;  // where the callbacks find it
-  std::unique_ptr<SSL, FreeSsl> ssl;
+  std::unique_ptr<SSL, Freed<SSL_free>> ssl;
   BIO* in = nullptr;
   BIO* out = nullptr;
   Bytes waiting;

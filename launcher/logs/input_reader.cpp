@@ -2,17 +2,17 @@
 #include "launcher/logs/input_reader.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
 
@@ -79,11 +79,7 @@ void InputReader::Shared::run() {
 InputReader::InputReader(int fd, OnInput on_input) : shared_(std::make_shared<Shared>()) {
   shared_->fd = fd;
   shared_->on_input = std::move(on_input);
-  sigset_t all, old;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &old);
-  std::thread([shared = shared_] { shared->run(); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  start_helper_thread([shared = shared_] { shared->run(); });
 }
 
 InputReader::~InputReader() {

@@ -2,7 +2,6 @@
 #include "launcher/logs/output_queue.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +9,11 @@
 #include <cerrno>
 #include <climits>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
 #include <string_view>
-#include <thread>
+
+#include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
 
@@ -126,13 +125,8 @@ void OutputQueue::push(int stream, OutputBuffer& buffer) {
     pieces.back().bytes.swap(buffer);
   }
   if (!shared_->started) {
+    start_helper_thread([shared = shared_] { shared->run(); });
     shared_->started = true;
-    // Signals are for the main thread; a detached thread holds the shared part, and ends with it.
-    sigset_t all, old;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &old);
-    std::thread([shared = shared_] { shared->run(); }).detach();
-    ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
   }
   shared_->wake.notify_one();
 }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,16 +10,15 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 #include "engine/base/deadline.h"
 #include "engine/base/error.h"
+#include "engine/base/helper_thread.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/logs/line_relay.h"
 #include "launcher/logs/output_buffer.h"
@@ -162,12 +160,7 @@ RankFiles::RankFiles(std::vector<std::string> paths, Begin begin, std::function<
   shared_->paths = std::move(paths);
   shared_->flags = begin == Begin::empty ? O_TRUNC : 0;
   shared_->on_change = std::move(on_change);
-  // Signals are for the main thread; a detached thread holds the shared part, and ends with it.
-  sigset_t all, old;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &old);
-  std::thread([shared = shared_] { shared->run(); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  start_helper_thread([shared = shared_] { shared->run(); });
 }
 
 RankFiles::~RankFiles() {

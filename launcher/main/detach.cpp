@@ -55,16 +55,12 @@ int run_child(int log_fd, UniqueFd running, const std::function<int(const Detach
   };
   try {
     return job(detached);
-  } catch (const Error& error) {
+  } catch (const std::exception& caught) {
+    const Error error = as_error(caught);
     const std::string text = "dslaunch: " + error.for_people();
     show(log_fd, text);
     detached.on_say(text);
     return contract::exit_code(error.kind());
-  } catch (const std::exception& error) {
-    const std::string text = "dslaunch: bug: " + std::string(error.what());
-    show(log_fd, text);
-    detached.on_say(text);
-    return contract::kExitBug;
   }
 }
 

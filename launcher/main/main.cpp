@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <string>
 
 #include "engine/base/error.h"
@@ -48,19 +47,9 @@ int main(int argc, char** argv) {
       return command->run(argc - 1, argv + 1);
     if (argc > 1) check_first_word(argv[1]);
     return run_main_command(argc, argv);
-  } catch (const ds::Error& error) {
+  } catch (const std::exception& caught) {
+    const ds::Error error = ds::as_error(caught);
     std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
     return ds::contract::exit_code(error.kind());
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::fputs(
-        fmt::format("dslaunch: cannot use {}: {}\n  hint: a path without / at its front counts "
-                    "from the current folder; has that been removed?\n",
-                    error.path1().string(), error.code().message())
-            .c_str(),
-        stderr);
-    return ds::contract::kExitConfig;
-  } catch (const std::exception& error) {
-    std::fputs(("dslaunch: bug: " + std::string(error.what()) + "\n").c_str(), stderr);
-    return ds::contract::kExitBug;
   }
 }

@@ -51,6 +51,7 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   ssh.known_hosts_files = options.known_hosts;
   ssh.connect_limit = options.connect_timeout;
   ssh.limits = stage_limits(options.connect_timeout);
+  ssh.retry_limit = 2 * options.connect_timeout;
   ssh.dead_after = node_timeout;
   ssh.window = options.window;
   if (ask_way() != AskWay::none) ssh.ask = ask_pass_phrase;

@@ -9,23 +9,31 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <thread>
+
+#include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
 
 namespace {
 
-Resolved look_up(const std::string& host, int port, int flags) {
+struct LookUp {
+  Resolved result;
+  bool no_answer = false;  // of any name server
+};
+
+LookUp look_up(const std::string& host, int port, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  Resolved out;
+  LookUp look_up;
+  Resolved& out = look_up.result;
   const int rc = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (rc != 0) {
     out.problem = rc == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(rc);
-    return out;
+    look_up.no_answer = rc == EAI_AGAIN;
+    return look_up;
   }
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     asio::ip::tcp::endpoint endpoint;
@@ -36,7 +44,13 @@ Resolved look_up(const std::string& host, int port, int flags) {
   }
   ::freeaddrinfo(list);
   if (out.addresses.empty()) out.problem = "no usable address";
-  return out;
+  return look_up;
+}
+
+Resolved resolved(const std::string& host, int port) {
+  LookUp first = look_up(host, port, AI_ADDRCONFIG);
+  if (!first.result.addresses.empty() || first.no_answer) return std::move(first.result);
+  return look_up(host, port, 0).result;  // hosts with only loopback up
 }
 
 }  // namespace
@@ -52,14 +66,14 @@ struct Resolver::Shared {
   void serve() {
     std::unique_lock lock(mutex);
     while (true) {
+      ++idle;
       wake.wait(lock, [&] { return stopped || !requests.empty(); });
+      --idle;
       if (stopped) return;
       Request request = std::move(requests.front());
       requests.pop_front();
       lock.unlock();
-      Resolved result = look_up(request.host, request.port, AI_ADDRCONFIG);
-      if (result.addresses.empty())
-        result = look_up(request.host, request.port, 0);  // hosts with only loopback up
+      Resolved result = resolved(request.host, request.port);
       lock.lock();
       if (stopped) return;  // io may be gone
       asio::post(*io,
@@ -72,6 +86,7 @@ struct Resolver::Shared {
   std::deque<Request> requests;
   asio::io_context* io;
   int threads = 0;
+  std::size_t idle = 0;
   bool stopped = false;
 };
 
@@ -85,8 +100,16 @@ Resolver::~Resolver() {
   shared_->wake.notify_all();
 }
 
+/// The newest request, for want of a thread.
+void Resolver::refuse(const Error& error) {
+  auto done = std::move(shared_->requests.back().done);
+  shared_->requests.pop_back();
+  asio::post(*shared_->io,
+             [done = std::move(done), none = Resolved{{}, error.what()}] { done(none); });
+}
+
 void Resolver::resolve(const std::string& host, int port, std::function<void(Resolved)> done) {
-  Resolved numeric = look_up(host, port, AI_NUMERICHOST);
+  Resolved numeric = look_up(host, port, AI_NUMERICHOST).result;
   const std::lock_guard lock(shared_->mutex);
   if (!numeric.addresses.empty()) {
     asio::post(*shared_->io,
@@ -94,9 +117,14 @@ void Resolver::resolve(const std::string& host, int port, std::function<void(Res
     return;
   }
   shared_->requests.push_back({host, port, std::move(done)});
-  if (shared_->threads < max_threads_) {
-    ++shared_->threads;
-    std::thread([shared = shared_] { shared->serve(); }).detach();
+  // Not one for each name: few are needed where name servers answer, and many where they do not.
+  if (shared_->idle < shared_->requests.size() && shared_->threads < max_threads_) {
+    try {
+      start_helper_thread([shared = shared_] { shared->serve(); });
+      ++shared_->threads;
+    } catch (const Error& error) {
+      if (shared_->threads == 0) return refuse(error);
+    }
   }
   shared_->wake.notify_one();
 }

@@ -1,4 +1,4 @@
-// Names -> addresses on a few helper threads, because getaddrinfo blocks.
+// Names -> addresses on helper threads, because getaddrinfo blocks: as many as wait for an answer.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/error.h"
+
 namespace ds::launcher {
 
 struct Resolved {
@@ -16,8 +18,8 @@ struct Resolved {
 };
 
 /// Threads: results arrive on the io_context's thread, never from inside `resolve`. A lookup that
-/// hangs holds one
-///          of `threads` helpers and never the destructor; the caller keeps the deadline.
+///          hangs holds one of at most `threads` helpers and never the destructor; the caller keeps
+///          the deadline.
 class Resolver {
  public:
   Resolver(asio::io_context& io, int threads);
@@ -28,6 +30,7 @@ class Resolver {
 
  private:
   struct Shared;
+  void refuse(const Error& error);
   std::shared_ptr<Shared> shared_;
   int max_threads_;
 };

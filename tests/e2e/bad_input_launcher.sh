@@ -102,6 +102,32 @@ expect 64 "dslaunch: -x DS_NOT_SET: DS_NOT_SET is not set here
 expect 65 "dslaunch: cannot read missing.toml: No such file or directory
   hint: a relative path counts from the current directory" missing.toml
 
+# What the system refuses is told as that, with the limit: as another user, for root has none.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  cp "$dslaunch" own
+  chmod 755 . own
+  printf '%s\n' '#!/bin/bash' 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-' 'ulimit "$1" "$2" && shift 2 && exec "$@"' >limited
+  chmod 755 limited
+  real=$dslaunch
+  dslaunch=setpriv
+  as_other="--reuid=54321 --regid=54321 --clear-groups $work/limited"
+  mkdir -m 700 sockets
+  chown 54321 sockets
+  export DSLAUNCH_RUNTIME_DIR=$work/sockets
+  expect 1 "dslaunch: 1 of 1 node was not reached:
+  HOSTS      STAGE  REASON
+  localhost  -      cannot start the agent of this machine: Resource temporarily unavailable
+dslaunch: no further thread can be started: Resource temporarily unavailable
+  hint: this user may have reached a limit of processes and threads: ulimit -u, or pids.max of a container" \
+    $as_other -u 1 "$work/own" exec -w localhost -- true
+  expect 1 "dslaunch: the system refused something: epoll: Too many open files
+  hint: a limit of this user or of the machine? \`ulimit -a\` shows the user's" \
+    $as_other -n 4 "$work/own" exec -w localhost -- true
+  dslaunch=$real
+else
+  echo "not tested, for want of another user: limits"
+fi
+
 if [ "$failures" != 0 ]; then
   echo "bad input of the launcher: $failures of $checks checks failed"
   exit 1

@@ -1,4 +1,5 @@
-// Small network partner for tests: `silent ADDRESS PORT` listens and never answers; `meet` is a
+// Small network partner for tests: `silent ADDRESS PORT` listens and never answers, `hang-up
+// ADDRESS PORT` hangs up on all who come, as a server full of logins does; `meet` is a
 // rank that meets all other ranks at MASTER_ADDR:MASTER_PORT, as a training framework would, and
 // says so.
 #include <arpa/inet.h>
@@ -91,6 +92,11 @@ int main(int count, char** words) {
     ::alarm(300);
     while (true) ::pause();
   }
-  std::fputs("usage: net_helper meet | silent ADDRESS PORT\n", stderr);
+  if (count == 4 && std::strcmp(words[1], "hang-up") == 0) {
+    const int listener = listen_at(words[2], std::stoi(words[3]));
+    ::alarm(300);
+    while (true) ::close(::accept(listener, nullptr, nullptr));
+  }
+  std::fputs("usage: net_helper meet | silent ADDRESS PORT | hang-up ADDRESS PORT\n", stderr);
   return 64;
 }

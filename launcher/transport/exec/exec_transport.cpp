@@ -4,12 +4,10 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <asio/post.hpp>
-#include <deque>
-
 #include "engine/base/error.h"
 #include "launcher/transport/exec/exec_link.h"
 #include "launcher/transport/exec/exec_template.h"
+#include "launcher/transport/turns.h"
 
 namespace ds::launcher {
 
@@ -24,56 +22,40 @@ std::string user_name() {
 class Starter : public std::enable_shared_from_this<Starter> {
  public:
   Starter(asio::io_context& io, ExecOptions options)
-      : io_(io), options_(std::move(options)), user_(user_name()) {}
+      : io_(io),
+        options_(std::move(options)),
+        user_(user_name()),
+        turns_(std::make_shared<Turns>(io, options_.window)) {}
 
   std::shared_ptr<ExecLink> enqueue(const Host& host, ChannelEvents events) {
     auto link = std::make_shared<ExecLink>(io_, host.name, std::move(events));
-    waiting_.push_back({host, link});
-    post_pump();
+    turns_->enqueue([self = weak_from_this(), weak = std::weak_ptr(link), host] {
+      const auto starter = self.lock();
+      const auto waiting = weak.lock();
+      return starter && waiting && starter->start(host, *waiting);
+    });
     return link;
   }
 
  private:
-  struct Waiting {
-    Host host;
-    std::weak_ptr<ExecLink> link;
-  };
-
-  void post_pump() {
-    asio::post(io_, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->pump();
-    });
-  }
-
-  void pump() {
-    while (under_way_ < options_.window && !waiting_.empty()) {
-      const Waiting next = std::move(waiting_.front());
-      waiting_.pop_front();
-      if (const auto link = next.link.lock()) start(next.host, *link);
-    }
-  }
-
-  void start(const Host& host, ExecLink& link) {
+  /// True if the program is under way.
+  bool start(const Host& host, ExecLink& link) {
     std::vector<std::string> argv;
     try {
       argv = fill_exec_template(options_.words, host, user_, options_.remote_command);
     } catch (const Error& error) {
       // The message names the host, as the channel will.
-      return link.refuse(std::string(error.what()).substr(host.name.size() + 2));
+      link.refuse(std::string(error.what()).substr(host.name.size() + 2));
+      return false;
     }
-    ++under_way_;
-    link.start(argv, options_.start_limit, [this, weak = weak_from_this()] {
-      if (weak.expired()) return;
-      --under_way_;
-      post_pump();
-    });
+    link.start(argv, options_.start_limit, [turns = turns_] { turns->done(); });
+    return true;
   }
 
   asio::io_context& io_;
   ExecOptions options_;
   std::string user_;
-  std::deque<Waiting> waiting_;
-  int under_way_ = 0;
+  std::shared_ptr<Turns> turns_;
 };
 
 class ExecChannel final : public Channel {

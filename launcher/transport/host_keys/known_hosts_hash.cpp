@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "engine/base/error.h"
+#include "engine/base/freed.h"
 #include "launcher/transport/host_keys/base64.h"
-#include "launcher/transport/host_keys/freed.h"
 #include "launcher/transport/host_keys/known_hosts.h"
 
 namespace ds::launcher {

@@ -8,8 +8,8 @@
 
 #include <memory>
 
+#include "engine/base/freed.h"
 #include "launcher/transport/host_keys/base64.h"
-#include "launcher/transport/host_keys/freed.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 

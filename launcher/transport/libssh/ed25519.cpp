@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 
-#include "launcher/transport/host_keys/freed.h"
+#include "engine/base/freed.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ constexpr std::size_t kSignature = crypto_sign_BYTES;
 struct KeptKey {
   std::mutex mutex;
   std::array<unsigned char, kSeed + kPublic> both{};  // the seed, then the public half
-  std::unique_ptr<EVP_PKEY, ds::launcher::Freed<EVP_PKEY_free>> key;
+  std::unique_ptr<EVP_PKEY, ds::Freed<EVP_PKEY_free>> key;
 };
 
 KeptKey& kept_key() {

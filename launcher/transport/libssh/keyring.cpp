@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/ssh/key_file.h"
@@ -68,13 +69,16 @@ Keyring::Entry read_key(const std::string& path) {
   if (ssh_pki_import_privkey_file(path.c_str(), nullptr, no_passphrase, &asked, &key) == SSH_OK)
     return {{SshKeyring::State::ready, public_base64(key), {}}, Key(key)};
   if (!asked) return unusable("it is not a private key that libssh can read");
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string problem = key_cipher_problem(key_cipher(text));
   ssh_key shown = nullptr;
   // OpenSSH's own form has the public half outside of what is encrypted.
   if (ssh_pki_import_pubkey_file((path + ".pub").c_str(), &shown) != SSH_OK &&
       ssh_pki_import_pubkey_file(path.c_str(), &shown) != SSH_OK)
-    return {{SshKeyring::State::encrypted, {}, {}}, {}};
+    return {{SshKeyring::State::encrypted, {}, problem}, {}};
   const Key owner(shown);
-  return {{SshKeyring::State::encrypted, public_base64(shown), {}}, {}};
+  return {{SshKeyring::State::encrypted, public_base64(shown), problem}, {}};
 }
 
 Keyring::Entry read_certificate(const Keyring::Entry& plain, const std::string& path) {
@@ -101,6 +105,7 @@ Keyring::Entry read_certificate(const Keyring::Entry& plain, const std::string& 
 }  // namespace
 
 bool Keyring::unlock(const std::string& path, const std::string& pass_phrase) {
+  if (!entry(path).status.problem.empty()) return false;
   ssh_key key = nullptr;
   if (ssh_pki_import_privkey_file(path.c_str(), pass_phrase.c_str(), nullptr, nullptr, &key) !=
       SSH_OK)

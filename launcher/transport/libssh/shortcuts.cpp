@@ -12,13 +12,13 @@
 #include <memory>
 #include <vector>
 
-#include "launcher/transport/host_keys/freed.h"
+#include "engine/base/freed.h"
 
 namespace {
 
 /// The names of a kind of key, as OpenSSL walks them. It keeps the texts as long as it lives.
 struct KeptNames {
-  std::unique_ptr<EVP_KEYMGMT, ds::launcher::Freed<EVP_KEYMGMT_free>> kind;
+  std::unique_ptr<EVP_KEYMGMT, ds::Freed<EVP_KEYMGMT_free>> kind;
   std::vector<const char*> names;
 };
 

@@ -1,7 +1,9 @@
-// Whether a private key's file may be used, by its owner, its mode and how it came there. Pure.
+// Whether a private key's file may be used: its owner, its mode, how it came there, and how it is
+// encrypted. Pure.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace ds::launcher {
 
@@ -23,5 +25,13 @@ struct KeyReader {
 /// others may read, because its mode is the cluster's (defaultMode, fsGroup) and cannot be changed
 /// from inside, and whoever is in the pod has the pod's identity. Others may never write.
 std::string key_file_problem(const KeyFile& file, const KeyReader& reader);
+
+/// The cipher of a private key in OpenSSH's own form (its PROTOCOL.key), "none" of one that is not
+/// encrypted; empty for all other texts.
+std::string key_cipher(std::string_view text);
+
+/// Why a key with that cipher cannot be opened, whatever the pass phrase; empty if it can. libssh
+/// 0.10 ends in a null pointer over those that encrypt by packet.
+std::string key_cipher_problem(std::string_view cipher);
 
 }  // namespace ds::launcher

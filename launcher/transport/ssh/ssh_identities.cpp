@@ -111,7 +111,12 @@ SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring
     std::rotate(plan.identities.begin(), plan.identities.end() - 1, plan.identities.end());
   for (const std::string& path : locked) {
     // The agent may have it, under its public half.
-    if (agent != nullptr && holds_key(*agent, keyring.load(path).public_base64)) continue;
+    const SshKeyring::Status& status = keyring.load(path);
+    if (agent != nullptr && holds_key(*agent, status.public_base64)) continue;
+    if (!status.problem.empty()) {
+      add_note(plan.note, path + " " + status.problem);
+      continue;
+    }
     add_note(
         plan.note,
         fmt::format("{} is encrypted, and {}: `ssh-add` it to an agent", path,

@@ -27,7 +27,8 @@ class SshKeyring {
     State state = State::missing;
     std::string
         public_base64;    // of a ready key; of an encrypted one if its .pub file lies beside it
-    std::string problem;  // of an unusable one; of a certificate out of date, which is ready
+    std::string problem;  // of an unusable one, or an encrypted one that no pass phrase opens; of a
+                          // certificate out of date, which is ready
   };
   virtual ~SshKeyring() = default;
   virtual const Status& load(const std::string& path) = 0;
@@ -70,7 +71,7 @@ struct SshLogin {
   std::string identities_note;  // what could not be tried and why; ends the text of a refusal
   SshStageLimits limits;
   std::chrono::milliseconds patience{100};  // with a near server that has not greeted
-  std::chrono::seconds alive_interval{0};  // ServerAliveInterval
+  std::chrono::seconds alive_interval{0};   // ServerAliveInterval
   int alive_count_max = 3;
 };
 

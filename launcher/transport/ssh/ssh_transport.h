@@ -32,8 +32,8 @@ struct SshOptions {
   int window = 64;  // hosts between start and running command at the same time
   // For connections that the server drops at once, as a full MaxStartups does at random.
   int max_attempts = 8;
-  std::chrono::milliseconds retry_limit{20000};
-  int resolver_threads = 8;
+  std::chrono::milliseconds retry_limit{20000};  // from the first; none begins to wait later
+  int resolver_threads = 128;  // at most: names that no server answers hold them up to 30 s
   // Targets through one connection to a jump host: its sshd has a descriptor for each, of 1024.
   std::size_t jump_room = 500;
   std::function<void(const std::string&)> warn;  // each text once a run; may be empty

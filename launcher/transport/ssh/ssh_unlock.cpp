@@ -37,9 +37,10 @@ void SshExchange::unlock_keys_of(const SshSettings& settings) {
   std::vector<std::string> locked;
   bool others = false;
   for (const std::string& path : settings.identity_files) {
-    const SshKeyring::State state = keyring->load(path).state;
+    const auto& [state, base64, problem] = keyring->load(path);
     others = others || state == SshKeyring::State::ready;
-    if (state == SshKeyring::State::encrypted && !asked_.contains(path)) locked.push_back(path);
+    if (state == SshKeyring::State::encrypted && problem.empty() && !asked_.contains(path))
+      locked.push_back(path);
   }
   if (locked.empty()) return;
   const AgentRelay* relay = agent(settings.identity_agent);

@@ -88,6 +88,17 @@ exec_on 127.0.2.1 -t 2 -- true
 kill -CONT "$(cat ssh/sshd.pid)"
 grep -q 'key exchange did not finish within 2 s' err || die "-t holds for the key exchange too"
 
+# One that hangs up at once may only be busy: it is tried again, for twice that time and not eight times over.
+busy=$(free_port)
+"$DS_TESTS/net_helper" hang-up 127.0.2.1 "$busy" &
+busy_pid=$!
+printf 'Host busy\nHostName 127.0.2.1\nPort %s\n' "$busy" | cat - ssh/ssh_config >ssh/busy_config
+until (exec 3<>"/dev/tcp/127.0.2.1/$busy") 2>/dev/null; do sleep 0.05; done
+run exec --ssh-config ssh/busy_config -w busy -t 1 -S -- true
+kill "$busy_pid"
+expect 69 "a server that hangs up"
+grep -Eq 'busy .*the server hung up \([2-6] attempts\)' err || die "tries within twice the time of -t"
+
 # Lists, files, groups.
 mkdir groups
 echo '127.0.2.[1-2] # two' >groups/pair

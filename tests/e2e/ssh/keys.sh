@@ -68,6 +68,16 @@ expect 69 "BatchMode"
 asked 0
 grep -q "client_key is encrypted, and BatchMode is yes: .ssh-add. it" err || die "the reason of BatchMode"
 sed -i 1d ssh/ssh_config
+# libssh cannot open these: nobody is asked in vain.
+cp ssh/client_key plain_key
+for cipher in aes256-gcm@openssh.com chacha20-poly1305@openssh.com; do
+  ssh-keygen -q -p -P "$secret" -N "$secret" -Z $cipher -f ssh/client_key >/dev/null
+  job
+  expect 69 "a key encrypted by $cipher"
+  asked 0
+  grep -q "client_key is encrypted by $cipher, which only an agent opens: .ssh-add. it, or" err || die "the reason: $cipher"
+done
+cp plain_key ssh/client_key
 eval "$(ssh-agent -s -a "$work/agent")" >/dev/null
 ssh-add -q ssh/client_key </dev/null 2>/dev/null || die "ssh-add"
 job

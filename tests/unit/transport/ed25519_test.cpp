@@ -12,11 +12,11 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/transport/host_keys/freed.h"
+#include "engine/base/freed.h"
 
 namespace {
 
-using ds::launcher::Freed;
+using ds::Freed;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
 

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
+#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/shared_key.h"
+#include "launcher/transport/host_keys/wire_reader.h"
 
 using namespace ds::launcher;
 
@@ -52,6 +56,35 @@ TEST_CASE("a key that the user cannot read says whose it is") {
         "(in a pod, securityContext.fsGroup lets the user read it)");
   CHECK(key_file_problem(file, {1000, false}) ==
         "it cannot be read as user 1000: it belongs to 0, with permissions 0600");
+}
+
+TEST_CASE("the cipher of a private key in OpenSSH's form") {
+  const auto file = [](std::string_view body, const char* line = "\n") {
+    return std::string("-----BEGIN OPENSSH PRIVATE KEY-----") + line + std::string(body) + line +
+           "-----END OPENSSH PRIVATE KEY-----" + line;
+  };
+  const auto begins = [](std::string_view cipher) {
+    return base64_encode(std::string("openssh-key-v1\0", 15) + wire_string(cipher) +
+                         wire_string("bcrypt") + std::string(24, 'x'));
+  };
+  CHECK(key_cipher(file(begins("aes256-ctr"))) == "aes256-ctr");
+  CHECK(key_cipher(file(begins("none"), "\r\n")) == "none");
+  const std::string lines = begins("aes256-gcm@openssh.com");
+  CHECK(key_cipher("noise\n" + file(lines.substr(0, 20) + "\n" + lines.substr(20))) ==
+        "aes256-gcm@openssh.com");
+  for (const std::string& other :
+       {std::string(), std::string("-----BEGIN RSA PRIVATE KEY-----\nAAAA\n"), file("no base64!"),
+        file(""), file(base64_encode("openssh-key-v2")), file(base64_encode("openssh-key-v1")),
+        file(base64_encode(std::string("openssh-key-v1\0\xff\xff", 17))),
+        "-----END OPENSSH PRIVATE KEY-----" + file("").substr(0, 40)})
+    CHECK(key_cipher(other).empty());
+}
+
+TEST_CASE("ciphers by packet are told of before libssh meets them") {
+  for (const char* good : {"aes256-ctr", "aes256-cbc", "3des-cbc", "none", ""})
+    CHECK(key_cipher_problem(good).empty());
+  for (const char* bad : {"aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"})
+    CHECK(key_cipher_problem(bad).starts_with("is encrypted by " + std::string(bad)));
 }
 
 TEST_CASE("authorized_keys lets a key in") {

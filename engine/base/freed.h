@@ -1,7 +1,7 @@
 // std::unique_ptr for what a C library frees by a function of its own.
 #pragma once
 
-namespace ds::launcher {
+namespace ds {
 
 /// As a deleter: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
 template <auto kFree>
@@ -12,4 +12,4 @@ struct Freed {
   }
 };
 
-}  // namespace ds::launcher
+}  // namespace ds
