@@ -78,7 +78,7 @@ measure() {
     > /dev/null 2>&1; echo $? > "$dir/status"; } 2>&1)
   status=$(cat "$dir/status")
   read -r user system < "$dir/cpu_times"
-  cpu=$(awk "BEGIN { print $user + $system }")
+  cpu=$(awk "BEGIN { print ${user:-0} + ${system:-0} }") # none of one that was killed
 }
 export BIN dir list hosts
 median() { sort -g | awk '{ v[NR] = $1 } END { printf "median %.2f, from %.2f to %.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
