@@ -10,6 +10,7 @@
 #include <deque>
 #include <mutex>
 
+#include "engine/base/error.h"
 #include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
@@ -100,32 +101,24 @@ Resolver::~Resolver() {
   shared_->wake.notify_all();
 }
 
-/// The newest request, for want of a thread.
-void Resolver::refuse(const Error& error) {
-  auto done = std::move(shared_->requests.back().done);
-  shared_->requests.pop_back();
-  asio::post(*shared_->io,
-             [done = std::move(done), none = Resolved{{}, error.what()}] { done(none); });
-}
-
 void Resolver::resolve(const std::string& host, int port, std::function<void(Resolved)> done) {
   Resolved numeric = look_up(host, port, AI_NUMERICHOST).result;
   const std::lock_guard lock(shared_->mutex);
-  if (!numeric.addresses.empty()) {
+  const auto answer = [&](Resolved result) {
     asio::post(*shared_->io,
-               [done = std::move(done), numeric = std::move(numeric)] { done(numeric); });
-    return;
-  }
-  shared_->requests.push_back({host, port, std::move(done)});
+               [done = std::move(done), result = std::move(result)] { done(result); });
+  };
+  if (!numeric.addresses.empty()) return answer(std::move(numeric));
   // Not one for each name: few are needed where name servers answer, and many where they do not.
-  if (shared_->idle < shared_->requests.size() && shared_->threads < max_threads_) {
+  if (shared_->idle <= shared_->requests.size() && shared_->threads < max_threads_) {
     try {
       start_helper_thread([shared = shared_] { shared->serve(); });
       ++shared_->threads;
     } catch (const Error& error) {
-      if (shared_->threads == 0) return refuse(error);
+      if (shared_->threads == 0) return answer({{}, error.what()});
     }
   }
+  shared_->requests.push_back({host, port, std::move(done)});
   shared_->wake.notify_one();
 }
 

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/error.h"
-
 namespace ds::launcher {
 
 struct Resolved {
@@ -30,7 +28,6 @@ class Resolver {
 
  private:
   struct Shared;
-  void refuse(const Error& error);
   std::shared_ptr<Shared> shared_;
   int max_threads_;
 };

@@ -3,8 +3,8 @@
 #   PAIR  as 1-2: when the client has sent one packet behind its NEWKEYS, the server is heard again after the second;
 #         burst-4: what the server says after the fourth comes at once, as soon as it has said no more for half a second
 #         ack-2: whether the client's kernel acknowledges at once what the server says first after the second
-# Prints "held COUNT" for a client that waited in vain, "acknowledged", "PACKETS packets" when it has gone. With AES-GCM the length of a
-# packet is not encrypted (RFC 5647, 7.3).
+# Prints "held COUNT" for a client that waited in vain, "acknowledged", and "PACKETS packets" when it has gone. With
+# AES-GCM the length of a packet is not encrypted (RFC 5647, 7.3).
 import array
 import asyncio
 import fcntl
