@@ -1,9 +1,9 @@
-# The CUDA backend: libdsengine_cuda.so, built where nvcc is found. ds_cuda_library(NAME SOURCES ...) adds sources to it.
-set(DS_CUDA "auto" CACHE STRING "Build the CUDA backend: auto (where nvcc is found), on or off")
+# The CUDA backend: builds libdsengine_cuda.so if nvcc is found. ds_cuda_library(NAME SOURCES ...) adds sources to it.
+set(DS_CUDA "auto" CACHE STRING "Build the CUDA backend: auto (if nvcc is found), on or off")
 set_property(CACHE DS_CUDA PROPERTY STRINGS auto on off)
 set(DS_CUDA_FOUND FALSE)
 
-# nvcc off PATH: where CUDA_HOME, CUDA_PATH and NVIDIA's packages put it.
+# Finds nvcc outside of PATH: in CUDA_HOME, CUDA_PATH and the folders of NVIDIA's packages.
 function(ds_find_nvcc)
   if(DEFINED CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
     return()
@@ -19,7 +19,7 @@ endfunction()
 
 if(NOT DS_CUDA STREQUAL "off")
   include(CheckLanguage)
-  # Code for the A100 and H100/H200 as it runs, and PTX for later ones, which the driver compiles.
+  # Machine code for the A100 and H100/H200, and PTX for later GPUs, which the driver compiles.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "GPU architectures")
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   ds_find_nvcc()
@@ -29,7 +29,7 @@ if(NOT DS_CUDA STREQUAL "off")
       set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
     endif()
     enable_language(CUDA)
-    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 knows of C++17 at most
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 supports at most C++17 here
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
@@ -37,17 +37,17 @@ if(NOT DS_CUDA STREQUAL "off")
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-      # Debian 12's CMake (3.25.1) sets a property of this target, which CUDA 13 has no library for.
+      # Debian 12's CMake (3.25.1) sets a property of this target, for which CUDA 13 has no library.
       if(NOT TARGET CUDA::nvToolsExt)
         add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
       endif()
       find_package(CUDAToolkit REQUIRED)
       set(DS_CUDA_FOUND TRUE)
     elseif(DS_CUDA STREQUAL "on")
-      message(FATAL_ERROR "DS_CUDA=on, and ${CMAKE_CUDA_COMPILER} is of CUDA ${CMAKE_CUDA_COMPILER_VERSION}: 13.0 or later is needed")
+      message(FATAL_ERROR "DS_CUDA=on needs CUDA 13.0 or later, but ${CMAKE_CUDA_COMPILER} is version ${CMAKE_CUDA_COMPILER_VERSION}")
     endif()
   elseif(DS_CUDA STREQUAL "on")
-    message(FATAL_ERROR "DS_CUDA=on, and no working nvcc was found: set CUDACXX or CUDA_HOME, or DS_CUDA=off")
+    message(FATAL_ERROR "DS_CUDA=on, but no working nvcc was found; set CUDACXX or CUDA_HOME, or use DS_CUDA=off")
   endif()
 endif()
 if(DS_CUDA_FOUND)
@@ -55,10 +55,10 @@ if(DS_CUDA_FOUND)
 elseif(DS_CUDA STREQUAL "off")
   message(STATUS "CUDA backend: no (DS_CUDA=off)")
 else()
-  message(STATUS "CUDA backend: no (no nvcc of CUDA 13.0 or later was found; CUDACXX or CUDA_HOME would say where)")
+  message(STATUS "CUDA backend: no (no nvcc of CUDA 13.0 or later was found; set CUDACXX or CUDA_HOME if it is installed)")
 endif()
 
-# What nvcc itself makes of a kernel trips -Wconversion and -Wshadow of the host compiler, so .cu files get a short list.
+# Code that nvcc generates from a kernel causes -Wconversion and -Wshadow warnings of the host compiler, so .cu files get fewer warnings.
 function(ds_cuda_options target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/engine/device/cuda/ptx)
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
@@ -70,9 +70,9 @@ function(ds_cuda_options target)
   endif()
 endfunction()
 
-# ds_cuda_library(NAME SOURCES ...): objects of the plugin, from .cu (kernels and launchers) and .cpp (the rest). With
-# tests, the same sources are compiled a second time against tests/cuda_emulation, which needs no nvcc; EMULATED_SOURCES
-# are compiled there instead of them.
+# ds_cuda_library(NAME SOURCES ...): objects of the plugin, from .cu (kernels and launchers) and .cpp (the rest). If tests
+# are built, the same sources are compiled a second time against tests/cuda_emulation, without nvcc. EMULATED_SOURCES
+# replace them there.
 function(ds_cuda_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;EMULATED_SOURCES" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -90,7 +90,7 @@ function(ds_cuda_library name)
   set_property(GLOBAL APPEND PROPERTY DS_CUDA_OBJECTS $<TARGET_OBJECTS:ds_cuda_${name}>)
 endfunction()
 
-# ds_cuda_without_spills(NAME): a kernel of ds_cuda_library(NAME) that does not fit its registers fails the build.
+# ds_cuda_without_spills(NAME): the build fails if a kernel of ds_cuda_library(NAME) spills registers.
 function(ds_cuda_without_spills name)
   if(DS_CUDA_FOUND)
     target_compile_options(ds_cuda_${name} PRIVATE
@@ -98,8 +98,8 @@ function(ds_cuda_without_spills name)
   endif()
 endfunction()
 
-# ds_plugin_host(TARGET): a program that opens the plugin. It exports its symbols, and holds all that the plugin may need,
-# whether it needs that itself or not (archives named again later on the line add nothing).
+# ds_plugin_host(TARGET): for a program that opens the plugin. The program exports its symbols and contains everything that the
+# plugin may need, even if it does not use that itself. (Archives that are named again later on the line add nothing.)
 function(ds_plugin_host target)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
   set(archives ds_base ds_comm ds_comm_report ds_device_cpu)

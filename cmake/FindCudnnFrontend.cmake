@@ -1,6 +1,6 @@
-# NVIDIA's cudnn-frontend, headers only: CudnnFrontend_FOUND and the target ds::cudnn_frontend.
-# Looked for in DS_CUDNN_FRONTEND_DIR (a variable of CMake or of the environment; a folder with include/ or the headers),
-# where scripts/install_packages.sh puts it, in the packages of Python (nvidia-cudnn-frontend), and where packages install.
+# Finds NVIDIA's cudnn-frontend (headers only), sets CudnnFrontend_FOUND and defines ds::cudnn_frontend.
+# Searches DS_CUDNN_FRONTEND_DIR (a variable of CMake or of the environment; a folder with include/ or the headers), the
+# folder of scripts/install_packages.sh, Python packages (nvidia-cudnn-frontend), and the system's include folders.
 file(GLOB python_places LIST_DIRECTORIES TRUE
   /usr/lib/python3*/*-packages /usr/local/lib/python3*/*-packages $ENV{HOME}/.local/lib/python3*/*-packages
   $ENV{VIRTUAL_ENV}/lib/python3*/*-packages $ENV{CONDA_PREFIX}/lib/python3*/*-packages)
@@ -8,7 +8,7 @@ find_path(CudnnFrontend_INCLUDE_DIR cudnn_frontend/graph_interface.h
   HINTS ${DS_CUDNN_FRONTEND_DIR} ENV DS_CUDNN_FRONTEND_DIR ${PROJECT_SOURCE_DIR}/build/third_party/cudnn_frontend
   PATHS ${python_places} ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES include nvidia/cudnn_frontend/include)
-# cuDNN's own headers: of the toolkit, of Debian, of NVIDIA's Python wheel.
+# Headers of cuDNN itself: from the toolkit, Debian, or NVIDIA's Python wheel.
 list(TRANSFORM python_places APPEND /nvidia/cudnn OUTPUT_VARIABLE cudnn_places)
 find_path(CudnnFrontend_CUDNN_INCLUDE_DIR cudnn_graph.h
   HINTS ${DS_CUDNN_DIR} ENV DS_CUDNN_DIR ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cudnn_places} PATH_SUFFIXES include)
@@ -24,12 +24,12 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CudnnFrontend
   REQUIRED_VARS CudnnFrontend_INCLUDE_DIR CudnnFrontend_CUDNN_INCLUDE_DIR
   VERSION_VAR CudnnFrontend_VERSION
-  REASON_FAILURE_MESSAGE "attention by the own kernels (scripts/install_packages.sh build fetches the headers)")
+  REASON_FAILURE_MESSAGE "attention will use our own kernels (scripts/install_packages.sh build fetches the headers)")
 if(CudnnFrontend_FOUND AND NOT TARGET ds::cudnn_frontend)
   add_library(ds::cudnn_frontend INTERFACE IMPORTED)
   target_include_directories(ds::cudnn_frontend SYSTEM INTERFACE
     ${CudnnFrontend_INCLUDE_DIR} ${CudnnFrontend_CUDNN_INCLUDE_DIR})
-  # Functions are found in the libcudnn.so.9 that we opened; and its JSON, which takes long to compile, is not wanted.
+  # Functions are looked up in the libcudnn.so.9 that we opened. Its JSON support is left out, because it takes long to compile.
   target_compile_definitions(ds::cudnn_frontend INTERFACE
     NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING CUDNN_FRONTEND_SKIP_JSON_LIB)
 endif()

@@ -1,7 +1,6 @@
-# Finds LibSSH and defines ds::ssh, ds::ssh_crypto (the libcrypto that goes with it) and ds::ssh_tls (its libssl);
-# ds::sodium where libssh is static and libsodium is there.
-# The static libraries are taken where they are: dslaunch and its agents start 3 ms sooner, because the shared libssh
-# brings the five libraries of Kerberos. Debian has no static ones of those; gss_stubs.cpp stands in for them.
+# Finds libssh and defines ds::ssh, ds::ssh_crypto (the libcrypto that goes with it) and ds::ssh_tls (its libssl).
+# Links the static libraries where they exist: dslaunch and its agents start 3 ms sooner, because the shared libssh
+# loads the five libraries of Kerberos. Debian has no static Kerberos; launcher/transport/libssh/gss_stubs.cpp stands in.
 include(FindPackageHandleStandardArgs)
 option(DS_STATIC_SSH "Link libssh and libcrypto statically where they can be found" ON)
 find_path(LibSSH_INCLUDE_DIR libssh/libssh.h)
@@ -10,8 +9,6 @@ find_library(LibSSH_STATIC_LIBRARY libssh.a)
 find_library(LibSSH_STATIC_CRYPTO libcrypto.a)
 find_library(LibSSH_STATIC_TLS libssl.a)
 find_library(LibSSH_STATIC_ZLIB libz.a)
-find_library(LibSSH_STATIC_SODIUM libsodium.a)
-find_path(LibSSH_SODIUM_INCLUDE_DIR sodium.h)
 find_package_handle_standard_args(LibSSH REQUIRED_VARS LibSSH_LIBRARY LibSSH_INCLUDE_DIR)
 if(LibSSH_FOUND AND NOT TARGET ds::ssh)
   if(DS_STATIC_SSH AND LibSSH_STATIC_LIBRARY AND LibSSH_STATIC_CRYPTO AND LibSSH_STATIC_TLS
@@ -26,12 +23,6 @@ if(LibSSH_FOUND AND NOT TARGET ds::ssh)
     add_library(ds::ssh STATIC IMPORTED)
     set_target_properties(ds::ssh PROPERTIES IMPORTED_LOCATION ${LibSSH_STATIC_LIBRARY}
       INTERFACE_LINK_LIBRARIES "ds::ssh_crypto;${LibSSH_STATIC_ZLIB}")
-    if(LibSSH_STATIC_SODIUM AND LibSSH_SODIUM_INCLUDE_DIR) # without it Ed25519 is left to OpenSSL
-      add_library(ds::sodium STATIC IMPORTED)
-      set_target_properties(ds::sodium PROPERTIES IMPORTED_LOCATION ${LibSSH_STATIC_SODIUM}
-        INTERFACE_COMPILE_DEFINITIONS SODIUM_STATIC)
-      target_include_directories(ds::sodium SYSTEM INTERFACE ${LibSSH_SODIUM_INCLUDE_DIR})
-    endif()
   else()
     set(LibSSH_IS_STATIC FALSE)
     add_library(ds::ssh_crypto INTERFACE IMPORTED)

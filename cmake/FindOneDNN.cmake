@@ -1,4 +1,4 @@
-# Finds OneDNN (Debian's own package config wants OpenCL, so it is not used) and defines ds::onednn.
+# Finds OneDNN and defines ds::onednn. Debian's own package config is not used, because it requires OpenCL.
 include(FindPackageHandleStandardArgs)
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(OneDNN_LIBRARY dnnl)

@@ -1,7 +1,7 @@
-# Applies DS_SANITIZE to every target below; ASan and TSan cannot be mixed.
+# Applies DS_SANITIZE to every target below. ASan and TSan cannot be combined.
 if(DS_SANITIZE)
   if(DS_SANITIZE MATCHES "thread" AND DS_SANITIZE MATCHES "address")
-    message(FATAL_ERROR "DS_SANITIZE: address and thread exclude each other")
+    message(FATAL_ERROR "DS_SANITIZE: address and thread cannot be combined")
   endif()
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DS_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
   add_link_options(-fsanitize=${DS_SANITIZE})

@@ -1,4 +1,4 @@
-# cmake -D SOURCE=... -D OUTPUT=... -D COMPILER=... -P: writes the hash of the engine's sources, where it changed.
+# cmake -D SOURCE=... -D OUTPUT=... -D COMPILER=... -P: writes the hash of the engine's sources, if it has changed.
 file(GLOB_RECURSE files LIST_DIRECTORIES FALSE
   ${SOURCE}/engine/*.h ${SOURCE}/engine/*.cpp ${SOURCE}/engine/*.cu ${SOURCE}/engine/*.cuh)
 list(SORT files)

@@ -1,43 +1,30 @@
-// Which checkpoints, then their mean.
+// Chooses the checkpoints and writes their mean.
 #include "runner/average_command.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include "engine/base/error.h"
+#include "engine/base/tool_options.h"
 #include "engine/base/units.h"
 #include "engine/checkpoint/tools/average.h"
 #include "engine/checkpoint/tools/choose.h"
-#include "runner/tool_words.h"
+#include "runner/tool_progress.h"
 
 namespace ds {
 namespace {
 
-constexpr ToolOption kAverageOptions[] = {{"--out", true}, {"--last", true}};
-constexpr int kMost = 1000;
-
-std::size_t count_of(const std::string& text) {
-  int value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && rest == end && value >= 2 && value <= kMost)
-    return static_cast<std::size_t>(value);
-  throw Error(ErrorKind::usage,
-              fmt::format("--last takes a whole number from 2 to {}, not '{}'", kMost, text));
-}
-
 std::vector<std::string> chosen(const ToolWords& words) {
   if (words.has("--last")) {
     if (words.others.size() != 1)
-      throw Error(ErrorKind::usage, "--last is for one folder of checkpoints",
+      throw Error(ErrorKind::usage, "--last needs exactly one folder of checkpoints",
                   "dslaunch average DIR --last 3 --out OUT");
-    return last_checkpoints(words.others[0], count_of(words.value("--last")));
+    return last_checkpoints(words.others[0], static_cast<std::size_t>(words.number("--last")));
   }
   if (words.others.size() < 2)
-    throw Error(ErrorKind::usage, "a mean needs at least two checkpoints",
-                "name them, or a folder of them with --last N");
+    throw Error(ErrorKind::usage, "average needs at least 2 checkpoints",
+                "give 2 or more checkpoints, or a folder of checkpoints with --last N");
   std::vector<std::string> folders;
   for (const std::string& path : words.others) folders.push_back(checkpoint_at(path));
   return folders;
@@ -46,9 +33,9 @@ std::vector<std::string> chosen(const ToolWords& words) {
 }  // namespace
 
 int run_average(const std::vector<std::string>& words) {
-  const ToolWords read = read_tool_words("average", words, kAverageOptions);
+  const ToolWords read("average", words);
   if (read.value("--out").empty())
-    throw Error(ErrorKind::usage, "--out DIR is missing", "the folder that is made for the mean");
+    throw Error(ErrorKind::usage, "--out DIR is missing", "DIR is the new folder for the result");
   const std::vector<std::string> folders = chosen(read);
   AverageResult result;
   {
@@ -57,7 +44,7 @@ int run_average(const std::vector<std::string>& words) {
         folders, read.value("--out"),
         [&progress](std::int64_t done, std::int64_t bytes) { progress.show(done, bytes); });
   }
-  fmt::print("{}: mean of {} checkpoints, {}, weights alone: checkpoint.load=weights takes it\n",
+  fmt::print("{}: mean of {} checkpoints, {}, weights only; load it with checkpoint.load=weights\n",
              result.folder, folders.size(), format_bytes(result.bytes));
   return 0;
 }

@@ -1,4 +1,4 @@
-// `dsrunner average`: the mean of several checkpoints' weights.
+// `dsrunner average`: writes the mean of several checkpoints' weights.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ds {
 
-/// `words`: CHECKPOINT... --out DIR [--last N]. Prints one line to standard output; returns 0.
+/// Runs the command. `words`: CHECKPOINT... --out DIR [--last N]. Prints one line; returns 0.
 /// Errors: Error{usage}; as average_checkpoints().
 int run_average(const std::vector<std::string>& words);
 

@@ -1,4 +1,4 @@
-// `dsrunner export`: a checkpoint's weights for other programs.
+// `dsrunner export`: writes a checkpoint's weights in a format of other programs.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ds {
 
-/// `words`: CHECKPOINT OUT [--format hf] [--dtype T] [--shard-size SIZE] [--vocab N]. Prints what
-/// was written; returns 0. Errors: Error{usage}; as export_hugging_face().
+/// Runs the command. `words`: CHECKPOINT OUT [--format hf] [--dtype T] [--shard-size SIZE]
+/// [--vocab N]. Prints a summary; returns 0. Errors: Error{usage}; as export_hugging_face().
 int run_export(const std::vector<std::string>& words);
 
 }  // namespace ds

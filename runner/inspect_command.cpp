@@ -1,4 +1,4 @@
-// Opens, verifies or compares, prints.
+// Verifies one checkpoint or compares two, and prints the report.
 #include "runner/inspect_command.h"
 
 #include <fmt/format.h>
@@ -6,17 +6,17 @@
 #include <chrono>
 
 #include "engine/base/error.h"
+#include "engine/base/tool_options.h"
 #include "engine/checkpoint/reader.h"
 #include "engine/checkpoint/tools/choose.h"
 #include "engine/checkpoint/tools/compare.h"
 #include "engine/checkpoint/tools/report.h"
 #include "engine/checkpoint/tools/verify.h"
-#include "runner/tool_words.h"
+#include "runner/tool_progress.h"
 
 namespace ds {
 namespace {
 
-constexpr ToolOption kInspectOptions[] = {{"--no-verify"}, {"--all"}, {"--json"}};
 constexpr int kNotWhole = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
@@ -41,8 +41,8 @@ int inspect_one(const std::string& path, const ToolWords& words) {
 
 int inspect_two(const std::string& a, const std::string& b, const ToolWords& words) {
   if (words.has("--no-verify"))
-    throw Error(ErrorKind::usage, "--no-verify is for one checkpoint",
-                "comparing two reads and verifies every piece of both");
+    throw Error(ErrorKind::usage, "--no-verify applies only to one checkpoint",
+                "a comparison reads and verifies every piece of both checkpoints");
   Comparison comparison;
   {
     ToolProgress progress("compared");
@@ -58,7 +58,7 @@ int inspect_two(const std::string& a, const std::string& b, const ToolWords& wor
 }  // namespace
 
 int run_inspect(const std::vector<std::string>& words) {
-  const ToolWords read = read_tool_words("inspect", words, kInspectOptions);
+  const ToolWords read("inspect", words);
   if (read.others.size() == 1) return inspect_one(read.others[0], read);
   if (read.others.size() == 2) return inspect_two(read.others[0], read.others[1], read);
   throw Error(ErrorKind::usage,

@@ -1,4 +1,4 @@
-// `dsrunner inspect`: one checkpoint shown and verified, or two compared.
+// `dsrunner inspect`: shows and verifies one checkpoint, or compares two.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace ds {
 
-/// `words`: CHECKPOINT [CHECKPOINT] [--no-verify] [--all] [--json]. Prints to standard output.
-/// Returns 0: whole, or equal; 1: broken, or different. Errors: Error{usage}; Error{config}: not a
-/// checkpoint.
+/// Runs the command. `words`: CHECKPOINT [CHECKPOINT] [--no-verify] [--all] [--json]. Prints to
+/// standard output. Returns 0 if the checkpoint is intact or both are equal, else 1. Errors:
+/// Error{usage}; Error{config} if a path is not a checkpoint.
 int run_inspect(const std::vector<std::string>& words);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// dsrunner: one rank of a training job.
+// dsrunner: main program of one rank of a training job; parses arguments and handles signals.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,10 +10,10 @@
 #include <exception>
 #include <string_view>
 
+#include "engine/base/contract.h"
 #include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
 #include "runner/average_command.h"
-#include "runner/contract.h"
 #include "runner/export_command.h"
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
@@ -24,25 +24,25 @@ namespace {
 constexpr auto kRendezvousTimeout = std::chrono::seconds(120);
 
 constexpr std::string_view kHelp =
-    R"(dsrunner: one rank of a training job; dslaunch starts it, and so can torchrun, mpirun, srun or a person.
+    R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average ...     as dslaunch plan --help and the like say
+  dsrunner plan | inspect | export | average ...     see dslaunch plan --help, ...
 
-  --check     check configuration, data and memory; print nothing when all is well;
+  --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
   --resume auto|never|PATH, --load all|weights
-              short for the keys checkpoint.resume and checkpoint.load
-  --devices   print what this machine trains on: processor, CUDA driver, GPUs, NVIDIA's libraries
+              Set the keys checkpoint.resume and checkpoint.load
+  --devices   Print what this machine trains on: processor, CUDA driver, GPUs, NVIDIA's libraries
               and where they were found
-  --version   print the version
-  --help      print this text
+  --version   Print the version
+  --help      Print this text
 
-Environment: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (none set: a job of one rank).
+Environment: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (none set: a job with 1 rank).
 Keys of train.toml: docs/config.md.
 )";
 
-/// What is no rank of a job.
+/// A subcommand that does not run a rank.
 struct Tool {
   std::string_view name;
   int (*run)(const std::vector<std::string>& words);
@@ -72,7 +72,7 @@ void on_save_signal(int /*signal*/) { save_requests.fetch_add(1); }
 
 std::atomic<bool> steps_begun{false};
 
-// Before the first step there is nothing to save.
+// Ends at once before the first step, when there is nothing to save.
 void on_stop_signal(int signal) {
   if (!steps_begun.load()) ::_exit(ds::contract::kExitSignalBase + signal);
   stop_signal.store(signal);
@@ -84,7 +84,7 @@ struct Arguments {
   std::vector<std::string> overrides;
 };
 
-/// `--resume X`, `--resume=X`, and --load alike, are keys of [checkpoint]. Takes one at `index`.
+/// Takes `--resume X`, `--resume=X` or the same of --load at `index` as keys of [checkpoint].
 bool take_checkpoint_option(int argc, char** argv, int& index,
                             std::vector<std::string>& overrides) {
   const std::string_view word = argv[index];
@@ -92,7 +92,8 @@ bool take_checkpoint_option(int argc, char** argv, int& index,
     const std::string option = fmt::format("--{}", name);
     if (word != option && !word.starts_with(option + "=")) continue;
     if (word == option && index + 1 == argc)
-      throw ds::Error(ds::ErrorKind::usage, option + " needs a value", "as in --resume auto");
+      throw ds::Error(ds::ErrorKind::usage, option + " needs a value",
+                      "for example: --resume auto");
     const std::string_view value =
         word == option ? std::string_view(argv[++index]) : word.substr(option.size() + 1);
     std::string quoted;
@@ -139,9 +140,10 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
-// TERM and INT ask for a stop at the end of a step, which all ranks take together. USR1 asks for a
-// checkpoint. A second TERM or INT ends at once, unless a launcher sees to the end: what stops its
-// ranks (Slurm, systemd) often tells both, and the second word comes while they save.
+// TERM and INT request a stop at the end of a step, which all ranks make together; USR1 requests a
+// checkpoint. A second TERM or INT ends the process at once, unless a launcher enforces the end:
+// Slurm and systemd often signal both launcher and ranks, so a second signal arrives during the
+// save.
 void install_signals(bool has_launcher) {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
@@ -154,7 +156,7 @@ void install_signals(bool has_launcher) {
   sigaction(SIGUSR1, &save, nullptr);
 }
 
-// Ranks that are asked to stop do not wait for one that is gone: what was saved is saved.
+// When a stop was requested, a lost rank is not an error: earlier checkpoints are complete.
 bool train(const ds::JobRequest& request) {
   try {
     return ds::run_training(request);
@@ -218,7 +220,7 @@ int main(int argc, char** argv) {
     return run(argc, argv, env, started, joined);
   } catch (const std::exception& caught) {
     const ds::Error error = ds::as_error(caught);
-    // What is wrong with the job's input is the same for all ranks of a node: one of them says it.
+    // An error in the job's input is the same on all ranks of a node; only local rank 0 prints it.
     const bool common =
         !joined && (error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage);
     if (!common || local_rank == 0) fmt::print(stderr, "dsrunner: {}\n", error.for_people());

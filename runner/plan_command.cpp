@@ -1,4 +1,4 @@
-// Config, limits, rates; then the planner.
+// Fills in limits and rates, runs the planner and prints its report.
 #include "runner/plan_command.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 void write(const std::string& text) { fmt::print("{}", text); }
 
-/// A node's threads are shared by its ranks, as the launcher deals them.
+/// The ranks of a node share its threads evenly, as the launcher assigns them.
 Backend make_host_backend(const DeviceConfig& device, const Cluster& cluster) {
   int threads = static_cast<int>(device.threads);
   if (threads == 0) {
@@ -30,8 +30,8 @@ Backend make_host_backend(const DeviceConfig& device, const Cluster& cluster) {
   return make_cpu_backend({.threads = threads, .isa = device.isa});
 }
 
-/// Options win over keys; without either, the memory of this machine, when the job is to be one
-/// node.
+/// Fills in the limits: options before keys, and without either the memory of this machine if the
+/// job has one node. Returns where they come from, for the report.
 std::string fill_limits(MemoryLimits& limits, const DeviceConfig& keys, const Cluster& cluster,
                         const Device& device) {
   if (!limits.device && keys.memory > 0) limits.device = keys.memory;
@@ -43,7 +43,7 @@ std::string fill_limits(MemoryLimits& limits, const DeviceConfig& keys, const Cl
   return "free on this machine, limits of cgroups counted";
 }
 
-/// What was not given is measured.
+/// Measures the rates that were not given.
 void measure(Rates& rates, Kernels& kernels, const TrainConfig& config) {
   if (rates.flops == 0) {
     rates.flops = kernels.measure_matrix_peak(act_of(config.precision.dtype));
@@ -51,7 +51,7 @@ void measure(Rates& rates, Kernels& kernels, const TrainConfig& config) {
   if (rates.host == 0) rates.host = measure_memory_rate();
 }
 
-/// The heaviest rank's plan by both orders.
+/// Returns the plan of the heaviest rank for both orders of reduction.
 std::vector<std::pair<std::string, RankPlan>> both_orders(TrainConfig config,
                                                           const Cluster& cluster, int rank,
                                                           const BuildRank& build) {
@@ -64,17 +64,18 @@ std::vector<std::pair<std::string, RankPlan>> both_orders(TrainConfig config,
   return plans;
 }
 
-/// DeepSpeed counts the parameters of one module without its children: the largest matrix here.
+/// Returns the size of the largest matrix. DeepSpeed counts the parameters of one module without
+/// its children.
 double largest_layer(const TrainConfig& config) {
   const auto hidden = static_cast<double>(config.model.hidden);
   const double head = hidden * static_cast<double>(config.model.vocab);
   return std::max(head, hidden * static_cast<double>(config.model.ffn + 1));
 }
 
-/// What the report calls things.
+/// Names shown in the report.
 struct Names {
   std::string config, limits, device;
-  bool chosen = false;  // values "auto" were
+  bool chosen = false;  // "auto" values were chosen
 };
 
 void show(const PlanOptions& options, SolveRequest request, const Names& names,
@@ -131,8 +132,8 @@ void run_plan(const PlanOptions& options) {
   const std::string from = fill_limits(request.limits, given.device, request.cluster, *host.device);
   if (options.measure && is_accelerator(given.device))
     throw Error(ErrorKind::usage,
-                "--measure measures the CPU; this plan is for device.backend = \"cuda\"",
-                "give the rates that count: --rates flops=800T,pcie=55G,host=200G");
+                "--measure measures the CPU, but this plan is for device.backend = \"cuda\"",
+                "give the rates of the GPU: --rates flops=800T,pcie=55G,host=200G");
   if (options.measure) measure(request.rates, *host.kernels, given);
   if (request.rates.device == 0 && request.limits.device_is_host)
     request.rates.device = request.rates.host / request.cluster.slots;

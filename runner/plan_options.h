@@ -1,4 +1,4 @@
-// The words of `dsrunner plan`.
+// Options of `dsrunner plan` and their parser.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ struct PlanOptions {
   MemoryLimits limits;
   Rates rates;
   bool measure = false, json = false, deepspeed_estimate = false;
-  std::string print;  // a pass, or "config"; empty: the plan
-  int rank = 0;       // whose program `print` shows
+  std::string print;  // name of a pass, or "config"; empty: print the plan
+  int rank = 0;       // rank whose program `print` shows
   std::string config;
   std::vector<std::string> overrides;
 };
 
-/// Words after "plan": --NAME=VALUE or --NAME VALUE, then the train.toml and key=value.
-/// Errors: Error{usage} naming the option and the accepted form.
+/// Parses the words after "plan": --NAME=VALUE or --NAME VALUE, then the train.toml and key=value.
+/// Errors: Error{usage} with the option and its accepted form.
 PlanOptions parse_plan_options(const std::vector<std::string>& words);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The rank's environment: every variable is checked, and every error names it.
+// Reads a rank's environment. Every variable is checked, and every error names its variable.
 #include "runner/rank_env.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "runner/contract.h"
-#include "runner/slurm_rank.h"
+#include "engine/base/slurm_rank.h"
 
 namespace ds {
 namespace {
@@ -21,7 +21,7 @@ class Environment {
  public:
   explicit Environment(const Lookup& lookup) : lookup_(lookup) {}
 
-  // Empty counts as not set: `RANK= dsrunner` is how people unset.
+  // An empty variable counts as unset, because `RANK= dsrunner` is a common way to unset it.
   [[nodiscard]] std::optional<std::string> text(const char* name) const {
     const char* value = lookup_(name);
     if (value == nullptr || *value == '\0') return std::nullopt;
@@ -36,11 +36,11 @@ class Environment {
     const char* end = value->data() + value->size();
     const auto [stop, error] = std::from_chars(value->data(), end, number);
     if (error != std::errc() || stop != end) {
-      throw Error(ErrorKind::config, fmt::format("{}='{}' is not a whole number", name, *value));
+      throw Error(ErrorKind::config, fmt::format("{}='{}' is not an integer", name, *value));
     }
     if (number < low || number > high) {
       throw Error(ErrorKind::config,
-                  fmt::format("{}={} is not in {} to {}", name, number, low, high));
+                  fmt::format("{}={} is out of range ({} to {})", name, number, low, high));
     }
     return number;
   }
@@ -52,7 +52,8 @@ class Environment {
     const char* end = value->data() + value->size();
     const auto [stop, error] = std::from_chars(value->data(), end, number);
     if (error != std::errc() || stop != end || !(number >= 0 && number <= kLongest))
-      throw Error(ErrorKind::config, fmt::format("{}='{}' is no number of seconds", name, *value));
+      throw Error(ErrorKind::config,
+                  fmt::format("{}='{}' is not a number of seconds", name, *value));
     return number;
   }
 
@@ -77,7 +78,7 @@ class Environment {
                        [&](const char* name) { return text(name).has_value(); });
   }
 
-  /// A rank is named; the master alone is no place.
+  /// Returns whether a rank variable is set. MASTER_ADDR and MASTER_PORT alone do not name a rank.
   [[nodiscard]] bool has_rank() const {
     return std::any_of(std::begin(kPlace), std::begin(kPlace) + kRankNames,
                        [&](const char* name) { return text(name).has_value(); });
@@ -100,7 +101,7 @@ std::string job_key(const Environment& environment) {
   if (!key.empty() && (key.size() != 64 || !is_hex)) {
     throw Error(ErrorKind::config,
                 fmt::format("{} is not 64 hexadecimal digits", contract::kJobKey),
-                "unset it, or make one with: openssl rand -hex 32");
+                "unset it, or generate a key with: openssl rand -hex 32");
   }
   return key;
 }
@@ -117,13 +118,13 @@ void read_place(const Environment& environment, RankEnv& env) {
   if (!address) environment.missing(contract::kMasterAddr);
   env.master_addr = *address;
   env.master_port = environment.required(contract::kMasterPort, 1, 65535);
-  // torchrun's agent itself listens at MASTER_PORT then, for a store that is not ours: the
-  // neighbour is used.
+  // torchrun's agent then listens at MASTER_PORT itself, for its own store, so the next port is
+  // used.
   if (environment.text(kTorchrunHasStore) == "True")
     env.master_port += env.master_port < 65535 ? 1 : -1;
 }
 
-/// A task of `srun`; MASTER_ADDR and MASTER_PORT may be set beside it.
+/// Takes the place of a task of `srun`. MASTER_ADDR and MASTER_PORT may also be set.
 void take_place(const Environment& environment, const SlurmRank& place, RankEnv& env) {
   env.world_size = place.world_size;
   env.rank = place.rank;
@@ -154,8 +155,9 @@ RankEnv parse_rank_env(const Lookup& lookup) {
   if (const auto wire = environment.text(contract::kTestWire)) {
     env.test_wire = parse_wire_speed(*wire);
     if (!env.test_wire)
-      throw Error(ErrorKind::config, fmt::format("{} is '{}'", contract::kTestWire, *wire),
-                  "write it as: rate=200M,latency=1ms");
+      throw Error(ErrorKind::config,
+                  fmt::format("{}='{}' is not a wire speed", contract::kTestWire, *wire),
+                  "write for example: rate=200M,latency=1ms");
   }
   return env;
 }

@@ -1,5 +1,5 @@
-// A rank's place in its job, from the environment that dslaunch, torchrun, or a person sets. Pure:
-// the lookup comes in.
+// RankEnv: a rank's place in its job, from the environment set by dslaunch, torchrun or the user.
+// Pure: the caller passes the lookup function.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@ struct RankEnv {
   int world_size = 1;
   int local_rank = 0;
   int local_world_size =
-      1;  // ranks on this node; what is known of it when the variable is not set: local_rank + 1
+      1;  // ranks on this node; at least local_rank + 1 if the variable is not set
   std::string master_addr;  // empty for a world of one
   int master_port = 0;
   std::string job_id;
-  std::string job_key;  // empty: none
+  std::string job_key;  // empty: no key
   std::uint64_t epoch = 0;
   bool live_progress = false;
-  std::optional<double> grace_s{};  // from TERM to KILL; none: nobody has told
+  std::optional<double> grace_s{};  // time from TERM to KILL; none: unknown
   std::optional<WireSpeed> test_wire{};
 
-  /// How this rank finds the others.
+  /// Returns how this rank finds the others.
   [[nodiscard]] Rendezvous rendezvous(Clock::duration timeout) const;
 };
 
-/// The value of an environment variable, or null.
+/// Returns the value of an environment variable, or null.
 using Lookup = std::function<const char*(const char* name)>;
 
-/// Nothing set: a job of one rank. Set: RANK, WORLD_SIZE and LOCAL_RANK, and for more than one rank
-/// MASTER_ADDR and MASTER_PORT; the rest is optional. Without a rank in these, a task of `srun`
-/// takes its place from the step. Errors: Error{config} naming the variable that is missing,
-/// malformed or in contradiction to another one. The job key is never printed.
+/// Parses the environment. Nothing set: a job of one rank. Otherwise RANK, WORLD_SIZE and
+/// LOCAL_RANK are required, and for more than one rank MASTER_ADDR and MASTER_PORT; the rest is
+/// optional. If no rank is set, a task of `srun` takes its place from the step. Errors:
+/// Error{config} with the variable that is missing, malformed or contradicts another one. The job
+/// key is never printed.
 RankEnv parse_rank_env(const Lookup& lookup);
 
 }  // namespace ds

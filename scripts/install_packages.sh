@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, and nothing when none is.
+# Installs missing Debian packages; does nothing if none is missing.
 #
 #   scripts/install_packages.sh build|test|text ...
 #
-# build: what compiles the two programs, and with nvcc there, cuDNN's frontend (headers, under build/third_party);
-# test: what the tests start besides; text: the quickstart's English text.
+# build: packages to compile the two programs, and if nvcc is installed, cuDNN's frontend (headers, in build/third_party).
+# test: programs that the tests start. text: the quickstart's English text.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(g++ cmake ninja-build libssh-dev libasio-dev libcli11-dev libtomlplusplus-dev libfmt-dev
-       libgloo-dev libdnnl-dev nlohmann-json3-dev libxxhash-dev libssl-dev libsodium-dev)
+build=(g++ cmake ninja-build libssh-dev libc-ares-dev libasio-dev libcli11-dev libtomlplusplus-dev libfmt-dev
+       libgloo-dev libdnnl-dev nlohmann-json3-dev libxxhash-dev libssl-dev)
 test=(doctest-dev slurm-wlm munge openssh-server openssh-client iproute2 iputils-ping procps tcsh csh zsh
       dnsmasq-base unbound bind9-dnsutils
       python3-yaml python3-jsonschema python3-xxhash)
@@ -21,7 +21,7 @@ for set in "$@"; do
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     text) wanted+=("${text[@]}") ;;
-    *) echo "install_packages: unknown set '$set' (build, test, text)" >&2; exit 64 ;;
+    *) echo "install_packages: unknown set '$set'; the sets are build, test, text" >&2; exit 64 ;;
   esac
 done
 
@@ -29,21 +29,21 @@ missing=()
 for package in "${wanted[@]}"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)" = installed ] || missing+=("$package")
 done
-# What the tests need of these packages are programs: their services (unbound's DNS, Slurm's daemons) are not started here.
+# The tests need only the programs of these packages, so their services (unbound's DNS, Slurm's daemons) are not started.
 hold_services() {
   local policy=/usr/sbin/policy-rc.d
-  [ ! -e $policy ] || return 0 # somebody else decides
+  [ ! -e $policy ] || return 0 # another program's policy applies
   trap 'rm -f "$log"; "${as_root[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin $policy
 }
 install_missing() {
   if [ ${#missing[@]} -eq 0 ]; then
-    echo "packages: all ${#wanted[@]} are there"
+    echo "packages: all ${#wanted[@]} are installed"
     return
   fi
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo > /dev/null || { echo "packages: run this as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
+    command -v sudo > /dev/null || { echo "packages: cannot install ${missing[*]}; run this as root, or install sudo" >&2; exit 1; }
     as_root=(sudo)
   fi
   echo "packages: installing ${missing[*]}"
@@ -53,12 +53,12 @@ install_missing() {
   if ! { "${as_root[@]}" apt-get update &&
          "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
     tail -n 20 "$log" >&2
-    echo "packages: apt could not install them; the lines above say why" >&2
+    echo "packages: apt-get failed; see the lines above for the reason" >&2
     exit 1
   fi
 }
 
-# The CUDA backend is built with cuDNN's attention when these headers are there, and without it when they are not.
+# With these headers the CUDA backend is built with cuDNN's attention, otherwise without it.
 frontend_version=1.32.0
 frontend_sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
 frontend=build/third_party/cudnn_frontend
@@ -68,7 +68,7 @@ fetch_frontend() {
   nvcc=$(command -v nvcc || ls /usr/local/cuda*/bin/nvcc "${CUDA_HOME:-/nowhere}/bin/nvcc" 2> /dev/null | head -n 1 || true)
   [ -n "$nvcc" ] || return 0
   if [ "$(cat $frontend/version 2> /dev/null || true)" = $frontend_version ]; then
-    echo "cudnn-frontend: $frontend_version is there"
+    echo "cudnn-frontend: $frontend_version is installed"
     return 0
   fi
   mkdir -p build/third_party
@@ -78,7 +78,7 @@ fetch_frontend() {
        --timeout 20 --retries 1 --disable-pip-version-check > "$folder/log" 2>&1; then
     why="pip could not download it: $(tail -n 1 "$folder/log")"
   elif ! sha256sum --quiet --check <<< "$frontend_sha256  $(ls "$folder"/*.whl)" > /dev/null 2>&1; then
-    why="the file is not the one that was expected (SHA-256)"
+    why="the file has an unexpected SHA-256"
   elif ! python3 -m zipfile -e "$folder"/*.whl "$folder/wheel"; then
     why="the file could not be unpacked"
   fi
@@ -89,7 +89,7 @@ fetch_frontend() {
     echo $frontend_version > $frontend/version
     echo "cudnn-frontend: $frontend_version, headers in $frontend"
   else
-    echo "cudnn-frontend: not fetched, so attention will be by the own CUDA kernels: $why"
+    echo "cudnn-frontend: not installed, attention will use our own CUDA kernels: $why"
   fi
   rm -rf "$folder"
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 machine to a trained model: installs what is missing, builds, trains on real English text.
+# Takes a fresh Debian 12 machine to a trained model: installs missing packages, builds, trains on real English text.
 #
 #   scripts/quickstart.sh           as root, or as a user with sudo
 #
-# Run again: packages, build and text are there already; only the training job runs.
+# A second run skips packages, build and text, and only runs the training job.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,7 @@ echo "== 4/4 train: dslaunch --hostfile hostfiles/local.hosts configs/quickstart
 status=0
 build/release/bin/dslaunch --hostfile hostfiles/local.hosts configs/quickstart.toml || status=$?
 if [ "$status" -ne 0 ]; then
-  echo "quickstart: FAILED, the job exited $status; the lines above name the cause" >&2
+  echo "quickstart: FAILED: the job exited with $status; see the lines above for the cause" >&2
   exit "$status"
 fi
 echo "quickstart: OK"

@@ -1,22 +1,34 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test.
+# Installs missing packages, builds, and runs all tests.
 #
-#   scripts/test.sh [CTEST OPTION ...]         for instance: scripts/test.sh -R unit_
+#   scripts/test.sh [--preset asan|tsan] [CTEST OPTION ...]         for example: scripts/test.sh -R unit_
 #
-# Ends with one line "N passed, N failed, N skipped"; skipped tests are listed with their reasons.
+# The presets build with AddressSanitizer and UBSan, or with ThreadSanitizer; every timeout is then multiplied by 5.
+# The last line is "N passed, N failed, N skipped"; skipped tests are listed with their reasons.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 start=$SECONDS
+preset=release
+if [ "${1:-}" = --preset ]; then
+  preset=${2:-}
+  [ -n "$preset" ] && grep -q "\"name\": \"$preset\"" CMakePresets.json || { echo "test.sh: unknown preset '$preset'; see CMakePresets.json" >&2; exit 64; }
+  shift 2
+fi
+# A finding of a sanitizer ends the process with an exit code that no test expects. Many tests kill ranks, and memory that a
+# killed process has not freed is not a leak, so leaks are not reported.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:exitcode=99:abort_on_error=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:exitcode=99}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=99:report_signal_unsafe=0}
 scripts/install_packages.sh build test text
-scripts/build.sh release -DDS_BUILD_TESTS=ON
+scripts/build.sh "$preset" -DDS_BUILD_TESTS=ON
 scripts/fetch_text.sh
 
-log=build/release/test.log
+log=build/$preset/test.log
 status=0
-# Most tests wait more than they work: two places a core, and one. Those that work take two (ds_long_test).
-ctest --test-dir build/release --output-on-failure --timeout 600 -j $((2 * $(nproc) + 1)) "$@" 2>&1 | tee "$log" || status=$?
+# Most tests wait more than they compute, so there are two places per core, plus one. A busy test takes two places (ds_long_test).
+ctest --test-dir "build/$preset" --output-on-failure --timeout 600 -j $((2 * $(nproc) + 1)) "$@" 2>&1 | tee "$log" || status=$?
 
 # One line per ctest entry: "  3/40 Test  #3: unit_hosts ....   Passed    0.02 sec".
 passed=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$log" || true)
@@ -26,14 +38,14 @@ failed=$((all - passed - skipped))
 if [ "$skipped" -gt 0 ]; then
   echo "skipped tests and their reasons:"
   grep -oE 'Test +#[0-9]+: [^ ]+ .*\*\*\*Skipped' "$log" | sed -E 's/.*: ([^ ]+) .*/\1/' | while read -r name; do
-    # What the skipped test printed stands in ctest's own log; nothing is run twice.
+    # The output of the skipped test is in ctest's own log, so the test need not run again.
     reason=$(awk -v name="$name" '/^[0-9]+\/[0-9]+ Testing: / { inside = ($3 == name) }
                                   inside && tolower($0) ~ /skip(:|ped)/ { print; exit }' \
-      build/release/Testing/Temporary/LastTest.log)
+      "build/$preset/Testing/Temporary/LastTest.log")
     echo "  $name: ${reason:-no reason printed}"
   done
 fi
-echo "tests took $((SECONDS - start)) s with installing and building"
+echo "tests took $((SECONDS - start)) s, including installation and build"
 if [ "$all" -eq 0 ]; then
   echo "no test ran" >&2
   status=1

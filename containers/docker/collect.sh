@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Puts what an image holds of this tree into one folder.
+# Copies the files of this repository that an image needs into one folder.
 #
 #   containers/docker/collect.sh BUILD FOLDER       as in: collect.sh build/release /opt/dslaunch
 #
-# bin/: the programs, stripped, and the CUDA backend where it was built; configs/, hostfiles/; data/: the quickstart's text.
+# bin/: the programs, stripped, and the CUDA backend if it was built; configs/, hostfiles/; data/: the quickstart's text.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${1:?folder of the build} folder=${2:?folder to fill}
+build=${1:?the build folder is missing} folder=${2:?the output folder is missing}
 
 mkdir -p "$folder/bin" "$folder/data" "$folder/job"
 for name in dslaunch dsrunner libdsengine_cuda.so; do
   [ ! -e "$build/bin/$name" ] || strip -o "$folder/bin/$name" "$build/bin/$name"
 done
 for name in dslaunch dsrunner; do
-  [ -x "$folder/bin/$name" ] || { echo "collect: $build/bin/$name was not built" >&2; exit 1; }
+  [ -x "$folder/bin/$name" ] || { echo "collect: $build/bin/$name does not exist; build it first" >&2; exit 1; }
 done
 cp -r "$root/configs" "$root/hostfiles" "$folder/"
 cp "$root/data/english.txt" "$folder/data/"

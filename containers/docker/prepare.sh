@@ -1,16 +1,16 @@
 #!/bin/sh
-# Inside an image, as root, once: the user mpiuser, the names of dslaunch, and sshd as operators start it.
+# Runs once in an image, as root: creates the user mpiuser, the links to dslaunch, and sshd as operators start it.
 set -eu
 here=/opt/dslaunch
 
-# uid 1000 without a password, yet not locked: an sshd without PAM refuses locked users.
+# uid 1000 has no password but is not locked, because an sshd without PAM refuses locked users.
 useradd --uid 1000 --create-home --shell /bin/bash --password '*' mpiuser
 
-# Other launchers' names come before the real ones that an image made from this one may get.
+# These names of other launchers come first in PATH, before real ones that an image based on this one may install.
 for name in dslaunch dsrunner; do ln -s "$here/bin/$name" "/usr/local/bin/$name"; done
 for name in torchrun mpirun mpiexec mpiexec.hydra deepspeed; do ln -s "$here/bin/dslaunch" "/usr/local/bin/$name"; done
 
-# Operators call /usr/sbin/sshd; ours gives OpenSSH's the job's key as host key, whatever modes its volume has.
+# Operators start /usr/sbin/sshd. Our script starts OpenSSH's server with the job's key as host key, whatever modes its volume has.
 mv /usr/sbin/sshd /usr/sbin/sshd.openssh
 install -m 755 "$here/ssh/sshd" /usr/sbin/sshd
 install -m 644 "$here/ssh/sshd_config" /etc/ssh/sshd_config

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Writes the example manifests of this folder: what `dslaunch k8s manifest` says for each kind.
+# Writes the example manifests of this folder: the output of `dslaunch k8s manifest` for each kind.
 #
-#   containers/k8s/generate.sh [FOLDER]      default: this folder       (DS_BIN: where dslaunch is)
+#   containers/k8s/generate.sh [FOLDER]      default: this folder       (DS_BIN: the folder of dslaunch)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${DS_BIN:-$root/build/release/bin}
 folder=${1:-$root/containers/k8s}
 cd "$root"
 
-# The quickstart of the image, on CPUs: it runs in any cluster.
+# The image's quickstart, on CPUs: runs in any cluster.
 for kind in indexed jobset statefulset lws volcano mpijob trainjob trainjob-torch etjob; do
   "$bin/dslaunch" k8s manifest --kind $kind --name gpt --nodes 4 --slots 1 --cpu 2 --memory 4Gi \
     --image example/dslaunch:1 --in-image /opt/dslaunch/configs/quickstart.toml > "$folder/$kind.yaml"
 done
-# A file of one's own, on GPUs, with data and run folder on a shared volume.
+# A configuration of your own, on GPUs, with data and run folder on a shared volume.
 "$bin/dslaunch" k8s manifest --kind jobset --name gpt2 --nodes 4 --slots 8 --claim data:/data \
   -x NCCL_DEBUG=INFO --image example/dslaunch:1-cuda configs/gpt2_124m.toml \
   'data.train=["/data/english.txt"]' log.dir=/data/runs/gpt2 > "$folder/jobset-gpu.yaml"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads a checkpoint of dslaunch (docs/checkpoint.md) with Python's standard library alone.
+"""Reads a checkpoint of dslaunch (docs/checkpoint.md) with only Python's standard library.
 
 read_checkpoint.py FOLDER                        lists its tensors
-read_checkpoint.py FOLDER TENSOR [STATE [COUNT]] prints the first values, of the state master
-Checksums are verified if the module xxhash is installed (pip install xxhash).
+read_checkpoint.py FOLDER TENSOR [STATE [COUNT]] prints the first COUNT values (default: 8 values of state master)
+Verifies checksums if the module xxhash is installed (pip install xxhash).
 """
 import json
 import os
@@ -15,8 +15,8 @@ try:
 except ImportError:
     xxhash = None
 
-VERSION = 1  # the newest that this program understands
-SEAL = '  "checksum": "'  # begins the line that holds the checksum of all bytes before it
+VERSION = 1  # the newest format version that this program understands
+SEAL = '  "checksum": "'  # start of the line with the checksum of all bytes before it
 LETTERS = {"f32": "f", "f64": "d", "f16": "e", "bf16": "H", "i64": "q", "i32": "i", "i16": "h", "u8": "B"}
 
 
@@ -27,22 +27,22 @@ def read_manifest(folder):
     if xxhash:
         body = text[:text.rfind(SEAL.encode())]
         if xxhash.xxh3_128_hexdigest(body) != manifest["checksum"]:
-            sys.exit("manifest.json was changed after it was written")
+            sys.exit("manifest.json: the checksum does not match, the file was changed after it was written")
     if manifest["version"] > VERSION:
-        sys.exit("version %d of the format; this program reads up to %d" % (manifest["version"], VERSION))
+        sys.exit("manifest.json: format version %d is too new, this program reads up to version %d" % (manifest["version"], VERSION))
     return manifest
 
 
 def read_piece(folder, manifest, dtype, piece):
-    """The piece's values: elements [first, first + elements) of its box."""
+    """Returns the piece's values: elements [first, first + elements) of its box."""
     size = piece["elements"] * struct.calcsize("<" + LETTERS[dtype])
     with open(os.path.join(folder, manifest["chunks"][piece["chunk"]]["name"]), "rb") as file:
         file.seek(piece["at"])
         data = file.read(size)
     if len(data) != size:
-        sys.exit("a chunk is cut off")
+        sys.exit("chunk is too short for piece %s" % piece)
     if xxhash and xxhash.xxh3_64_hexdigest(data) != piece["checksum"]:
-        sys.exit("a piece is not what was written: %s" % piece)
+        sys.exit("checksum of piece %s does not match" % piece)
     values = struct.unpack("<%d%s" % (piece["elements"], LETTERS[dtype]), data)
     if dtype == "bf16":  # the upper half of a float
         values = struct.unpack("<%df" % len(values), struct.pack("<%dI" % len(values), *(v << 16 for v in values)))
@@ -50,7 +50,7 @@ def read_piece(folder, manifest, dtype, piece):
 
 
 def element_in_tensor(shape, piece, element):
-    """Where an element of the piece's box stands in the tensor; both are row-major."""
+    """Returns the index in the tensor of an element of the piece's box; both are row-major."""
     index, stride = 0, 1
     for extent, offset, taken in reversed(list(zip(shape, piece["offset"], piece["extent"]))):
         index += (offset + element % taken) * stride
@@ -60,7 +60,7 @@ def element_in_tensor(shape, piece, element):
 
 
 def read_tensor(folder, manifest, tensor, state, rank=None):
-    """All values of a state in the tensor's row-major order. rank: whose, if its class is per_rank."""
+    """Returns all values of a state in the tensor's row-major order. rank: the owner, for states of class per_rank."""
     count = 1
     for extent in tensor["shape"]:
         count *= extent
@@ -70,7 +70,7 @@ def read_tensor(folder, manifest, tensor, state, rank=None):
             for number, value in enumerate(read_piece(folder, manifest, state["dtype"], piece)):
                 values[element_in_tensor(tensor["shape"], piece, piece["first"] + number)] = value
     if None in values:
-        sys.exit("not all elements are there")
+        sys.exit("the checkpoint lacks elements of this tensor")
     return values
 
 
@@ -87,7 +87,7 @@ def main(folder, name=None, state_name="master", count="8"):
                 rank = 0 if state["class"] == "per_rank" else None
                 print(*read_tensor(folder, manifest, tensor, state, rank)[:int(count)])
                 return
-    sys.exit("no such tensor or state")
+    sys.exit("unknown tensor or state '%s %s'" % (name, state_name))
 
 
 if __name__ == "__main__":

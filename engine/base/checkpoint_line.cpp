@@ -1,4 +1,4 @@
-// Written and read by the same words.
+// Formats and parses the checkpoint status lines. Both directions use the same constants.
 #include "engine/base/checkpoint_line.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::string short_span(double seconds) {
   return seconds < 0.9995 ? fmt::format("{:.0f} ms", seconds * 1e3) : format_duration(seconds);
 }
 
-/// Takes `word` from the front of `text`, if it is there.
+/// Removes `word` from the front of `text`. Returns false if `text` does not begin with it.
 bool take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
@@ -39,7 +39,7 @@ bool take(std::string_view& text, std::string_view word) {
 }
 
 std::optional<CheckpointLine> read_saved(std::string_view rest, CheckpointLine line) {
-  // A folder's name may have such brackets too: the last ones are ours.
+  // A folder's name may contain such brackets too, so the details begin at the last one.
   const std::size_t open = rest.rfind(kDetails);
   if (open == std::string_view::npos || open == 0 || !rest.ends_with(')')) return std::nullopt;
   line.folder = rest.substr(0, open);

@@ -1,5 +1,5 @@
-// The line in which rank 0 tells how a save went: the trainer writes it, the launcher reads it.
-// Pure.
+// Format of the line in which rank 0 reports a save or a resume: formatter (for the trainer) and
+// parser (for the launcher). Pure.
 //
 //   checkpoint: step 40 saved in DIR/step-00000040 (1.4 GiB, stall 12 ms, written in 3.1 s)
 //   checkpoint: step 40 saved in DIR/step-00000040 (1.4 GiB, ..., asked for)
@@ -19,15 +19,15 @@ struct SavedCheckpoint {
   std::int64_t step = 0;
   std::string folder{};
   std::int64_t bytes = 0;
-  double stall_s = 0;    // of training
-  double copied_s = 0;   // in memory; with stall_s, the longest of the ranks
-  double written_s = 0;  // the longest of the ranks, and the commit
-  bool asked = false;    // by SIGUSR1: `dslaunch checkpoint` waits for such a line
+  double stall_s = 0;    // training stood still for so long
+  double copied_s = 0;   // in memory; stall_s and copied_s are maxima over the ranks
+  double written_s = 0;  // maximum over the ranks, plus the commit
+  bool asked = false;    // for by SIGUSR1; `dslaunch checkpoint` waits for such a line
 };
 
-/// One line each, without newline; control bytes of folder and reason become '?'.
+/// Returns one line without newline; control bytes of folder and reason become '?'.
 std::string saved_line(const SavedCheckpoint& saved);
-/// Also where nothing is tried: SIGUSR1 to a job that saves nowhere gets this answer.
+/// Also answers SIGUSR1 in a job that saves no checkpoints.
 std::string save_failed_line(std::int64_t step, std::string_view reason, bool asked = false);
 std::string resumed_line(std::int64_t step, std::string_view folder);
 
@@ -41,7 +41,7 @@ struct CheckpointLine {
   friend bool operator==(const CheckpointLine&, const CheckpointLine&) = default;
 };
 
-/// Nothing for any other line.
+/// Returns nothing for any other line.
 std::optional<CheckpointLine> parse_checkpoint_line(std::string_view line);
 
 }  // namespace ds

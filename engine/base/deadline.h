@@ -1,4 +1,4 @@
-// A point on the steady clock. Every wait receives one, and uses what is left of it.
+// Deadline: a time point on the steady clock. Every wait receives one and waits for the time left.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Deadline {
 
   [[nodiscard]] Clock::time_point at() const { return at_; }
   [[nodiscard]] bool passed() const { return Clock::now() >= at_; }
-  /// Never negative; rounded up, so that a poll of the remaining time does not spin.
+  /// Returns the time left: never negative, and rounded up so that a poll with it does not spin.
   [[nodiscard]] std::chrono::milliseconds remaining() const {
     return std::max(std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()),
                     std::chrono::milliseconds(0));

@@ -1,4 +1,4 @@
-// Printing of errors and failed assertions.
+// Error text for users, conversion of library exceptions, and the report of a failed assertion.
 #include "engine/base/error.h"
 
 #include <cstdio>
@@ -18,12 +18,14 @@ Error as_error(const std::exception& caught) {
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&caught))
     return {ErrorKind::config,
             fmt::format("cannot use {}: {}", file->path1().string(), file->code().message()),
-            "a path without / at its front counts from the current folder; has that been removed?"};
+            "a path that does not begin with / is relative to the current folder; does that still "
+            "exist?"};
   if (dynamic_cast<const std::system_error*>(&caught) != nullptr)
-    return {ErrorKind::system, fmt::format("the system refused something: {}", caught.what()),
-            "a limit of this user or of the machine? `ulimit -a` shows the user's"};
+    return {ErrorKind::system, fmt::format("a system call failed: {}", caught.what()),
+            "a limit of this user or of the machine may be reached; `ulimit -a` shows the user's "
+            "limits"};
   if (dynamic_cast<const std::bad_alloc*>(&caught) != nullptr)
-    return {ErrorKind::system, "no memory is left on this machine, or for this user",
+    return {ErrorKind::system, "out of memory on this machine, or over this user's limit",
             "`ulimit -v` shows the user's limit"};
   return {ErrorKind::bug, fmt::format("bug: {}", caught.what())};
 }

@@ -1,4 +1,4 @@
-// Exact sums: a 2240-bit integer in units of the smallest double.
+// Arithmetic of ExactSum: a 2240-bit integer in units of 2^-1074, the smallest double.
 #include "engine/base/exact_sum.h"
 
 #include <bit>
@@ -41,11 +41,12 @@ bool any_below(const Words& words, int bit) {
   return false;
 }
 
-// Positive numbers only.
+// Returns the nearest double of a non-negative sum.
 double round_words(const Words& words) {
   const int top = highest_bit(words);
   if (top < 0) return 0.0;
-  const int low = top > kMantissaBits ? top - kMantissaBits : 0;  // the lowest bit that is kept
+  const int low =
+      top > kMantissaBits ? top - kMantissaBits : 0;  // lowest bit that the mantissa keeps
   std::uint64_t kept = 0;
   for (int bit = top; bit >= low; --bit) kept = (kept << 1) | (bit_at(words, bit) ? 1U : 0U);
   if (low > 0 && bit_at(words, low - 1) && ((kept & 1) != 0 || any_below(words, low - 1))) ++kept;

@@ -1,5 +1,5 @@
-// A sum of doubles without rounding: the same bits in every order and grouping, so on any number of
-// ranks.
+// ExactSum: a sum of doubles without rounding. It has the same bits for every order and grouping of
+// the terms, hence for any number of ranks.
 #pragma once
 
 #include <array>
@@ -7,18 +7,19 @@
 
 namespace ds {
 
-/// A fixed-point number wide enough for every finite double, as two's complement. About 5 ns an
-/// addition. Up to 2^60 additions; infinities and NaN only set a flag, and the sum is then NaN.
+/// A two's complement fixed-point number wide enough for every finite double. One addition takes
+/// about 5 ns; up to 2^60 additions are exact. An infinity or NaN only sets a flag, which makes the
+/// sum NaN.
 class ExactSum {
  public:
   static constexpr int kWords = 35;
 
   void add(double value);
   void add(const ExactSum& other);
-  /// The nearest double (ties to even).
+  /// Returns the nearest double (ties to even).
   [[nodiscard]] double rounded() const;
 
-  /// For the wire.
+  /// The words of the integer, to send a sum to another rank and to rebuild it there.
   [[nodiscard]] const std::array<std::uint64_t, kWords>& words() const { return words_; }
   [[nodiscard]] bool has_non_finite() const { return non_finite_; }
   static ExactSum from_words(const std::array<std::uint64_t, kWords>& words, bool has_non_finite);

@@ -1,4 +1,4 @@
-// Decoding and naming of exit statuses.
+// Decodes wait statuses and converts between signal names and numbers.
 #include "engine/base/exit_status.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How a process ended, as a type; operating-system forms are decoded here and nowhere else.
+// ExitStatus: how a process ended. Wait statuses are decoded here and nowhere else.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace ds {
 
-/// Exited with a code, killed by a signal, or lost (nobody could learn how it ended).
+/// Exited with a code, killed by a signal, or lost (how the process ended could not be learned).
 class ExitStatus {
  public:
   static ExitStatus exited(int code) { return {Kind::exited, code, false}; }
@@ -22,9 +22,9 @@ class ExitStatus {
   [[nodiscard]] std::optional<int> signal() const;
   [[nodiscard]] bool dumped_core() const { return core_; }
 
-  /// What a shell would report: the code, 128 + signal, or 69 for lost.
+  /// Returns what a shell would report: the code, 128 + signal, or 69 for lost.
   [[nodiscard]] int shell_code() const;
-  /// For people: "exited 7", "killed by SIGSEGV (core dumped)", "lost".
+  /// Returns text for messages: "exited 7", "killed by SIGSEGV (core dumped)", "lost".
   [[nodiscard]] std::string describe() const;
 
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
@@ -37,9 +37,10 @@ class ExitStatus {
   bool core_;
 };
 
-/// "SIGTERM" for 15; "signal 99" for numbers without a name.
+/// Returns the signal's name: "SIGTERM" for 15; "signal 99" for numbers without a name.
 std::string signal_name(int signal);
-/// "USR1", "sigusr1" or "10" -> 10; empty for anything else.
+/// Parses a signal's name or number: "USR1", "sigusr1" and "10" give 10; anything else gives
+/// nothing.
 std::optional<int> signal_number(std::string_view text);
 
 }  // namespace ds

@@ -1,9 +1,9 @@
-// std::unique_ptr for what a C library frees by a function of its own.
+// Freed: a std::unique_ptr deleter for objects that a C library frees with its own function.
 #pragma once
 
 namespace ds {
 
-/// As a deleter: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
+/// Use: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
 template <auto kFree>
 struct Freed {
   template <class T>

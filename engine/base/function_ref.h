@@ -1,4 +1,4 @@
-// A borrowed callable: two words, no allocation. It must not outlive the callable it refers to.
+// FunctionRef: a borrowed callable of two words, without allocation. The callable must outlive it.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class FunctionRef<Result(Arguments...)> {
  public:
   template <class Callable>
   requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
-      // NOLINTNEXTLINE(google-explicit-constructor): the point is to pass a lambda as it is.
+      // NOLINTNEXTLINE(google-explicit-constructor): callers pass lambdas directly.
       FunctionRef(Callable&& callable)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {

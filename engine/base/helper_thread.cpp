@@ -1,4 +1,4 @@
-// A detached thread, born with its signals blocked.
+// Starts a detached thread whose signals are blocked from its first instruction.
 #include "engine/base/helper_thread.h"
 
 #include <signal.h>
@@ -25,8 +25,8 @@ void start_helper_thread(std::function<void()> work) {
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (refusal)
-    throw Error(ErrorKind::system, "no further thread can be started: " + refusal->message(),
-                "this user may have reached a limit of processes and threads: ulimit -u, or "
+    throw Error(ErrorKind::system, "cannot start another thread: " + refusal->message(),
+                "this user may have reached a limit on processes and threads: ulimit -u, or "
                 "pids.max of a container");
 }
 

@@ -1,4 +1,4 @@
-// One line of text on the stack: what is printed in every step must not allocate.
+// Line: one line of text built on the stack, so that output of every step does not allocate.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace ds {
 
-/// Up to 500 characters without a heap; longer lines are right too, but allocate.
+/// Holds up to 500 characters without the heap; longer lines work, but allocate.
 class Line {
  public:
   template <class... Args>
@@ -26,14 +26,14 @@ class Line {
     text_.append(text.data(), text.data() + text.size());
     return *this;
   }
-  /// Fills up with spaces to `columns` at least.
+  /// Appends spaces until the line has at least `columns` characters.
   void pad(std::size_t columns) {
     while (text_.size() < columns) text_.push_back(' ');
   }
   [[nodiscard]] std::string_view view() const { return {text_.data(), text_.size()}; }
   [[nodiscard]] std::size_t size() const { return text_.size(); }
   [[nodiscard]] bool empty() const { return text_.size() == 0; }
-  // NOLINTNEXTLINE(google-explicit-constructor): a line is text wherever text is wanted
+  // NOLINTNEXTLINE(google-explicit-constructor): a Line is accepted wherever text is
   operator std::string_view() const { return view(); }
   friend bool operator==(const Line& a, std::string_view b) { return a.view() == b; }
 

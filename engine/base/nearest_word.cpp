@@ -1,4 +1,4 @@
-// Edit distance with transpositions (optimal string alignment) over short words.
+// Edit distance with transpositions (optimal string alignment) on short words.
 #include "engine/base/nearest_word.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kLongestWord =
-    64;  // Longer words are not typing mistakes; keeps the cost bounded.
+    64;  // Longer words are not typing mistakes; the limit bounds the cost.
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

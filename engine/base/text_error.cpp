@@ -1,4 +1,4 @@
-// Makes the message, the excerpt and the caret line of an error in a text.
+// Formats the message, the excerpt and the caret line of an error in a text.
 #include "engine/base/text_error.h"
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 namespace ds {
 namespace {
 
-constexpr std::size_t kShownBefore = 100;  // Bytes of a long line shown left of the place,
-constexpr std::size_t kShownAfter = 60;    // and right of it.
+constexpr std::size_t kShownBefore = 100;  // bytes of a long line shown left of the error,
+constexpr std::size_t kShownAfter = 60;    // and right of it
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
@@ -18,13 +18,13 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7F;
 }
 
-/// Moves a cut point left to the start of a character.
+/// Moves the cut point `at` left to the start of a UTF-8 character.
 std::size_t character_start(std::string_view line, std::size_t at) {
   while (at > 0 && at < line.size() && continues_character(line[at])) --at;
   return at;
 }
 
-/// As wide as `text` on a terminal: tabs stay, other characters become one space each.
+/// Returns blanks as wide as `text` on a terminal: tabs stay, other characters become spaces.
 std::string blank(std::string_view text) {
   std::string spaces;
   for (const char c : text) {

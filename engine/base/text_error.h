@@ -1,4 +1,4 @@
-// Errors about a place in a text: `file:line:column: what`, the line itself and a caret below it.
+// Errors about a place in a text: `file:line:column: what`, then the line and a caret below it.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,21 @@
 
 namespace ds {
 
-/// One line of a text, without its line end, and where it stands.
+/// One line of a text without its line end, and its place.
 struct SourceLine {
   std::string_view file;
-  int number = 0;  // from 1; 0: a text of one line (an argument), named by `file` alone
+  int number = 0;  // from 1; 0: the text is one line (an argument) that `file` names
   std::string_view text;
 };
 
-/// `text` with '?' for control bytes (tabs stay), and "..." for what goes beyond `limit` bytes.
+/// Returns `text` with '?' for control bytes except tabs, cut to `limit` bytes plus "...".
 std::string printable_text(std::string_view text, std::size_t limit = std::string_view::npos);
 
-/// The column (from 1) of byte `offset` of `line`, counted in characters of UTF-8.
+/// Returns the column (from 1) of byte `offset` of `line`, counted in UTF-8 characters.
 int text_column(std::string_view line, std::size_t offset);
 
-/// An Error{config} that points at byte `offset` of `line`. Control bytes of `what` and the line
-/// are shown as
-/// '?', and of a long line only the part around the place is shown.
+/// Returns an Error{config} that points at byte `offset` of `line`. Control bytes of `what` and of
+/// the line become '?'; only the part of a long line around the offset is shown.
 Error text_error(const SourceLine& line, std::size_t offset, std::string_view what,
                  std::string hint);
 

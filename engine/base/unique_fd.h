@@ -1,4 +1,4 @@
-// Owns one file descriptor; functions that only use a descriptor take a plain int.
+// UniqueFd: owns one file descriptor. Functions that only use a descriptor take a plain int.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Prefixes and clocks.
+// Formats and parses byte counts, large counts and durations.
 #include "engine/base/units.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ std::string format_bytes(std::int64_t bytes) {
   if (bytes > -1024 && bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes) / 1024.0;
   std::size_t unit = 0;
-  while (std::abs(value) >= 1023.95) {  // What would be printed as 1024.0.
+  while (std::abs(value) >= 1023.95) {  // would be printed as 1024.0
     value /= 1024.0;
     ++unit;
   }

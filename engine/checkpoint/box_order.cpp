@@ -1,4 +1,4 @@
-// Runs are found by halving: element_in_tensor() grows.
+// Finds runs by binary search, because element_in_tensor() is increasing.
 #include "engine/checkpoint/box_order.h"
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 namespace ds {
 namespace {
 
-/// Elements of a box that follow one another in the tensor too: the axes that the box has whole,
-/// and one more.
+/// Returns the number of a box's elements that are also contiguous in the tensor: the product of
+/// the innermost axes that the box covers whole, and of one more axis.
 std::int64_t run_length(Extents shape, const Box& box) {
   std::int64_t length = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
@@ -21,8 +21,8 @@ std::int64_t run_length(Extents shape, const Box& box) {
   return length;
 }
 
-/// The first element of `box` at or after `element` of the tensor; the box's number of elements if
-/// there is none.
+/// Returns the first element of `box` at or after `element` of the tensor; the box's number of
+/// elements if there is none.
 std::int64_t first_from(Extents shape, const Box& box, std::int64_t element) {
   std::int64_t low = 0, high = box_elements(box.extent);
   while (low < high) {
@@ -80,7 +80,7 @@ void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, Elemen
                                          [&](const Piece& piece) { return piece.rank == rank; });
   while (begin != last) {
     const Box& box = begin->box;
-    // By halving too: a tensor has few boxes, and many pieces each.
+    // Binary search here too: a tensor has few boxes but many pieces in each.
     const auto end = std::partition_point(
         begin, last, [&](const Piece& piece) { return piece.box.offset == box.offset; });
     runs_of_box(shape, {begin, end}, range, action);

@@ -1,4 +1,4 @@
-// Where elements of boxes stand in the row-major order of their tensor. Pure.
+// Maps elements of boxes to their place in the row-major order of the tensor. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace ds {
 
 using Extents = std::span<const std::int64_t>;
 
-/// The product of extents that were checked (coverage.h).
+/// Returns the product of extents that were checked (coverage.h).
 std::int64_t box_elements(Extents extents);
 
-/// Of a box's element, its number in the tensor. Grows with `element`.
+/// Returns the index in the tensor of the box's element `element`. Increasing in `element`.
 std::int64_t element_in_tensor(Extents shape, const Box& box, std::int64_t element);
 
-/// Elements that follow one another both in a piece and in the tensor.
+/// Elements that are contiguous both in a piece and in the tensor.
 struct Run {
   const Piece* piece = nullptr;
-  std::int64_t in_piece = 0;  // the first, in the piece
-  std::int64_t element = 0;   // the first, in the tensor
+  std::int64_t in_piece = 0;  // first element, in the piece
+  std::int64_t element = 0;   // first element, in the tensor
   std::int64_t elements = 0;
 };
 
@@ -31,12 +31,12 @@ struct ElementRange {
   std::int64_t first = 0, end = 0;
 };
 
-/// Calls `action` for all runs of `range` that pieces of `rank` have, piece after piece. `pieces`:
-/// of one state, as a manifest has them: covering once, by rank, box offset and first.
+/// Calls `action` for all runs of `range` in pieces of `rank`, in the order of the pieces. `pieces`
+/// belong to one state and are in a manifest's form: covering once, by rank, box offset and first.
 void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, ElementRange range,
                   FunctionRef<void(const Run&)> action);
 
-/// "elements 5 to 24", and for a piece of a smaller box which one: "... of the box [0:4, 8:16]".
+/// Returns "elements 5 to 24", and for a smaller box than the tensor "... of the box [0:4, 8:16]".
 std::string described(Extents shape, const Piece& piece);
 
 }  // namespace ds

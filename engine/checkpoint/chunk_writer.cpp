@@ -1,4 +1,4 @@
-// Writing at a settable rate; every refusal of the disk in plain words.
+// Writes chunk files at a limited rate and reports every disk error in plain words.
 #include "engine/checkpoint/chunk_writer.h"
 
 #include <fcntl.h>
@@ -18,18 +18,18 @@ namespace ds {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t kBlock = 4096;       // of O_DIRECT: offset, size and address
-constexpr std::int64_t kLong = 1 << 20;     // of a piece that goes past the page cache
-constexpr std::int64_t kSlice = 1 << 20;    // Between two looks at cancel and rate.
-constexpr std::int64_t kPush = 16 << 20;    // Sent to the disk at once,
-constexpr std::int64_t kBehind = 64 << 20;  // and waited for so much later.
+constexpr std::int64_t kBlock = 4096;       // alignment of O_DIRECT: offset, size and address
+constexpr std::int64_t kLong = 1 << 20;     // smallest piece that bypasses the page cache
+constexpr std::int64_t kSlice = 1 << 20;    // bytes between two checks of cancel and rate
+constexpr std::int64_t kPush = 16 << 20;    // bytes handed to the disk at once;
+constexpr std::int64_t kBehind = 64 << 20;  // their end is waited for this many bytes later
 constexpr auto kNap = std::chrono::milliseconds(20);
 
 bool is_set(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
 }
 
-/// Removes what has the name and makes it anew, so that nobody else's file is written through it.
+/// Removes any file of that name and creates a new one, so that another file is never written to.
 int make_anew(const char* path) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const int file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -38,8 +38,8 @@ int make_anew(const char* path) {
   return -1;
 }
 
-/// Where writing past the page cache was measured to take a fifth of the CPU and half of the time.
-/// File systems of a network may rather gather what they send.
+/// Returns whether the file is on ext4 or XFS, where bypassing the page cache was measured to take
+/// a fifth of the CPU and half of the time. Network file systems may prefer to collect writes.
 bool is_of_local_disk(int file) {
   constexpr unsigned long kXfs = 0x58465342;
   struct statfs about {};
@@ -53,7 +53,7 @@ bool is_of_local_disk(int file) {
 Clock::time_point Pace::after(std::int64_t bytes, Clock::time_point now) {
   if (rate_ <= 0) return now;
   const std::chrono::duration<double> span(static_cast<double>(bytes) / static_cast<double>(rate_));
-  // A time to come that the clock cannot count is as good as a year.
+  // One year is beyond any use; longer spans would overflow the clock.
   const auto capped = std::min<std::chrono::duration<double>>(span, std::chrono::hours(24 * 365));
   due_ = std::max(due_, now) + std::chrono::ceil<Clock::duration>(capped);
   return due_;
@@ -61,7 +61,7 @@ Clock::time_point Pace::after(std::int64_t bytes, Clock::time_point now) {
 
 ChunkWriter::ChunkWriter(const ChunkWriterSpec& spec)
     : spec_(spec), pace_(spec.rate), file_(make_anew(spec.path.c_str())) {
-  if (!file_) fail("cannot be made", errno);
+  if (!file_) fail("cannot be created", errno);
   may_be_direct_ = is_of_local_disk(file_.get());
 }
 
@@ -84,17 +84,17 @@ void ChunkWriter::write_at(std::span<const std::byte> bytes, std::int64_t at) {
   const bool is_long = std::ssize(bytes) >= kLong;
   while (!bytes.empty()) {
     if (is_set(spec_.cancel)) {
-      throw Error(ErrorKind::system, spec_.path + " was given up: the save is cancelled");
+      throw Error(ErrorKind::system, spec_.path + ": writing stopped because the save is canceled");
     }
     const std::size_t direct = is_long ? direct_bytes(bytes, at) : 0;
     const bool is_direct = set_direct(direct > 0);
     std::size_t size = is_direct ? direct : bytes.size();
-    // One write of a whole piece keeps a disk busier than its parts.
+    // One write of a whole piece keeps a disk busier than writes of its parts.
     if (!is_direct || spec_.rate > 0) size = std::min(size, static_cast<std::size_t>(kSlice));
     const ssize_t written = ::pwrite(file_.get(), bytes.data(), size, at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EINVAL && is_direct) {
-      may_be_direct_ = false;  // for a reason of its own: through the page cache then
+      may_be_direct_ = false;  // O_DIRECT refused for another reason: use the page cache
       continue;
     }
     if (written <= 0) fail("cannot be written", written < 0 ? errno : ENOSPC);
@@ -106,14 +106,14 @@ void ChunkWriter::write_at(std::span<const std::byte> bytes, std::int64_t at) {
   }
 }
 
-/// How many of these may go past the page cache now, in whole blocks.
+/// Returns how many of these bytes can bypass the page cache now, in whole blocks.
 std::size_t ChunkWriter::direct_bytes(std::span<const std::byte> bytes, std::int64_t at) const {
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
   if (!may_be_direct_ || at % kBlock != 0 || address % kBlock != 0) return 0;
   return bytes.size() / kBlock * kBlock;
 }
 
-/// Returns what the flag is now.
+/// Sets or clears O_DIRECT. Returns the flag's value afterwards.
 bool ChunkWriter::set_direct(bool direct) {
   if (direct == is_direct_) return is_direct_;
   const int flags = ::fcntl(file_.get(), F_GETFL);
@@ -126,8 +126,8 @@ bool ChunkWriter::set_direct(bool direct) {
   return is_direct_;
 }
 
-// The system would keep what is written in memory, and the last call would wait for all of it:
-// other ranks would take this one for stuck, and training would miss the memory.
+// Starts writeback early. Otherwise the kernel keeps the data in memory and fsync waits for all of
+// it: other ranks would think that this one hangs, and training would lack the memory.
 void ChunkWriter::push_out() {
   for (; bytes_ - pushed_ >= kPush; pushed_ += kPush) {
     int result = ::sync_file_range(file_.get(), pushed_, kPush, SYNC_FILE_RANGE_WRITE);
@@ -136,9 +136,9 @@ void ChunkWriter::push_out() {
           file_.get(), pushed_ - kBehind, kPush,
           SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
     }
-    // Not every file system has it; one that reports a fault here may not report it again.
+    // Not every file system supports this call, but an I/O error may be reported only once.
     if (result != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
-      fail("cannot be brought to the disk", errno);
+      fail("cannot be synced to disk", errno);
   }
 }
 
@@ -147,19 +147,19 @@ ChunkWriter::Place ChunkWriter::append(std::span<const std::byte> bytes) {
   const std::int64_t alignment = std::ssize(bytes) >= kLong ? kBlock : kAlignment;
   const Place place{(bytes_ + alignment - 1) / alignment * alignment,
                     XXH3_64bits(bytes.data(), bytes.size())};
-  write_at(bytes, place.at);  // The few bytes left out before it read as zeros.
+  write_at(bytes, place.at);  // padding before the piece reads as zeros
   return place;
 }
 
 std::int64_t ChunkWriter::finish() {
   if (is_set(spec_.cancel)) {
-    throw Error(ErrorKind::system, spec_.path + " was given up: the save is cancelled");
+    throw Error(ErrorKind::system, spec_.path + ": writing stopped because the save is canceled");
   }
   int result = 0;
   do {
     result = ::fsync(file_.get());
   } while (result != 0 && errno == EINTR);
-  if (result != 0) fail("cannot be brought to the disk", errno);
+  if (result != 0) fail("cannot be synced to disk", errno);
   if (::close(file_.release()) != 0 && errno != EINTR) fail("cannot be closed", errno);
   return bytes_;
 }

@@ -1,4 +1,4 @@
-// One rank's chunk file: pieces written one after the other, with checksums, at a settable rate.
+// ChunkWriter: writes one rank's chunk file: pieces with checksums, at a limited rate.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,17 @@
 namespace ds {
 
 struct ChunkWriterSpec {
-  std::string path;                           // made anew; an older file of that name is replaced
-  std::int64_t rate = 0;                      // bytes a second; 0: as fast as it goes
+  std::string path;                           // created; an existing file of that name is replaced
+  std::int64_t rate = 0;                      // bytes per second; 0: unlimited
   const std::atomic<bool>* cancel = nullptr;  // set: the next write throws; may be null
-  const std::atomic<bool>* hurry = nullptr;   // set: the rate no longer counts; may be null
+  const std::atomic<bool>* hurry = nullptr;   // set: the rate limit no longer applies; may be null
 };
 
-/// When a writer at a rate may go on. It never saves up: after a pause nothing goes faster. Pure.
+/// Computes when a rate-limited writer may continue. A pause does not earn a burst. Pure.
 class Pace {
  public:
   explicit Pace(std::int64_t rate) : rate_(rate) {}
-  /// For `bytes` that were written up to `now`; rate 0: `now`.
+  /// Returns the time after which `bytes`, written up to `now`, are within the rate; rate 0: `now`.
   Clock::time_point after(std::int64_t bytes, Clock::time_point now);
 
  private:
@@ -32,22 +32,23 @@ class Pace {
   Clock::time_point due_{};
 };
 
-/// One thread uses it. Destroyed without finish(): the file is closed and stays as it is.
-/// Errors of all: Error{system} naming the file, what failed and why (disk full, quota, I/O error,
-/// permission); short writes are gone on with.
+/// Used by one thread. Destruction without finish() closes the file and leaves it as it is. Short
+/// writes are continued. All errors: Error{system} with the file, what failed and why (disk full,
+/// quota, I/O error, permission).
 class ChunkWriter {
  public:
   explicit ChunkWriter(const ChunkWriterSpec& spec);
 
-  /// Appends at most kPieceBytes as one piece, at the next multiple of 64 bytes; of 4096 for one of
-  /// at least 1 MiB, which goes past the page cache where file system and address allow it.
+  /// Appends at most kPieceBytes as one piece, at the next multiple of 64 bytes. A piece of at
+  /// least 1 MiB starts at a multiple of 4096 and bypasses the page cache where file system and
+  /// address allow it.
   struct Place {
     std::int64_t at = 0;
     std::uint64_t checksum = 0;
   };
   Place append(std::span<const std::byte> bytes);
 
-  /// fsync and close, each checked. Returns the bytes of the file.
+  /// Syncs and closes the file, checking both. Returns the size of the file.
   std::int64_t finish();
 
  private:

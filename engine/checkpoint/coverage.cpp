@@ -1,4 +1,4 @@
-// A state is covered once if its boxes tile the tensor, and the pieces of each box tile it.
+// Checks that boxes cover the tensor exactly once and that pieces cover each box exactly once.
 #include "engine/checkpoint/coverage.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ std::string doubled(std::int64_t element) {
   return fmt::format("element {} is in two pieces", element);
 }
 
-/// Pieces of one box, by `first`.
+/// Returns the first gap or overlap among the pieces of one box, which are sorted by `first`.
 std::string holes_of_box(Extents shape, std::span<const Piece* const> pieces) {
   const Box& box = pieces.front()->box;
   std::int64_t next = 0;
@@ -53,7 +53,7 @@ bool are_apart(const Box& one, const Box& other) {
   return false;
 }
 
-/// `boxes`: by offset.
+/// Returns an element that two boxes share, as text. `boxes` are sorted by offset.
 std::string overlap_of(Extents shape, std::span<const Box* const> boxes) {
   for (std::size_t one = 0; one < boxes.size(); ++one) {
     const Box& box = *boxes[one];
@@ -70,7 +70,7 @@ std::string overlap_of(Extents shape, std::span<const Box* const> boxes) {
   return {};
 }
 
-/// Coordinates along `axis` at which the set of boxes changes.
+/// Returns the coordinates along `axis` at which the set of boxes changes.
 std::vector<std::int64_t> edges_along(std::span<const Box* const> boxes, std::size_t axis) {
   std::vector<std::int64_t> edges{0};
   for (const Box* box : boxes) {
@@ -82,10 +82,10 @@ std::vector<std::int64_t> edges_along(std::span<const Box* const> boxes, std::si
   return edges;
 }
 
-/// Of boxes without common elements: the first coordinate whose cross-section they do not fill,
-/// then along the axes after it.
+/// Returns the first element that no box covers, as text. The boxes do not overlap. Finds the first
+/// coordinate whose cross-section is not full, then continues along the next axes.
 std::string gap_between(Extents shape, std::vector<const Box*> boxes) {
-  if (shape.empty()) return {};  // One box is all of it.
+  if (shape.empty()) return {};  // a scalar has one box
   Point point;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const std::int64_t full = box_elements(shape.subspan(axis + 1));
@@ -137,7 +137,8 @@ std::string find_uncovered(Extents shape, std::span<const Piece> pieces) {
     const Box& box = (*begin)->box;
     const auto end =
         std::find_if(begin, sorted.end(), [&](const Piece* piece) { return piece->box != box; });
-    if (boxes.size() == kMaxBoxes) return fmt::format("it has more than {} boxes", kMaxBoxes);
+    if (boxes.size() == kMaxBoxes)
+      return fmt::format("the state has more than {} boxes", kMaxBoxes);
     boxes.push_back(&box);
     of_box.emplace_back(begin, end);
     begin = end;

@@ -1,4 +1,4 @@
-// Counting elements of boxes without overflow, and finding what pieces leave out. Pure.
+// Counts the elements of boxes without overflow and finds elements that pieces do not cover. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace ds {
 
-/// The product of `extents`; nothing where one is below 1, there are too many, or their elements
-/// of 8 bytes would not fit an int64.
+/// Returns the product of `extents`; nothing if one is below 1, if there are too many, or if the
+/// bytes of 8-byte elements would overflow an int64.
 std::optional<std::int64_t> elements_of(std::span<const std::int64_t> extents);
 
-/// Distinct boxes of one state (of one rank, if per rank) at most: comparing takes their square.
+/// Limit of distinct boxes of one state (of one rank, if per rank), as comparing them is quadratic.
 inline constexpr std::size_t kMaxBoxes = 4096;
 
-/// As uncovered() of manifest_text.h. Every piece lies in its box, and its box in the shape.
+/// Does what uncovered() of manifest_text.h does. Every piece is within its box, every box within
+/// the shape.
 std::string find_uncovered(std::span<const std::int64_t> shape, std::span<const Piece> pieces);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// A table of the refusals that people meet.
+// Table of common disk errors with reasons and hints.
 #include "engine/checkpoint/disk_error.h"
 
 #include <algorithm>
@@ -13,18 +13,18 @@ struct Reason {
   const char* why;
   const char* hint;
 };
-constexpr const char* kRoom = "make room there, or keep fewer checkpoints (checkpoint.keep)";
-constexpr const char* kAllow = "let this user write there, or choose another checkpoint.dir";
+constexpr const char* kRoom = "free some space there, or keep fewer checkpoints (checkpoint.keep)";
+constexpr const char* kAllow =
+    "give this user write permission there, or choose another checkpoint.dir";
 constexpr Reason kReasons[] = {
     {ENOSPC, "the disk is full", kRoom},
     {EDQUOT, "the quota of this user is used up", kRoom},
-    {EIO, "the disk, or the way to it, is broken",
-     "see the kernel's messages on that node (dmesg)"},
+    {EIO, "the disk or the path to it is broken", "see the kernel's log on that node (dmesg)"},
     {EACCES, "no permission", kAllow},
     {EPERM, "not permitted", kAllow},
     {EROFS, "the file system is read-only", "choose another checkpoint.dir"},
-    {EFBIG, "a file may not become so large", "raise the limit of file sizes (ulimit -f)"},
-    {ESTALE, "the file server has lost it", "see whether the folder is still mounted"},
+    {EFBIG, "the file exceeds the limit of file sizes", "raise the limit (ulimit -f)"},
+    {ESTALE, "the file server has lost the file", "check whether the folder is still mounted"},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the system refused about a checkpoint's files, in plain words.
+// Formats errors of the system about checkpoint files in plain words.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace ds {
 
-/// Error{system}: "PATH WHAT: why (the system's words)" with a hint; `what` as in "cannot be
-/// written".
+/// Returns an Error{system} with a hint: "PATH WHAT: why (text of errno)". `what` is for example
+/// "cannot be written".
 Error disk_error(const std::string& path, const std::string& what, int error_number);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Names decide the order; a manifest that verifies decides what is taken.
+// Orders candidates by their names and takes the first one whose manifest verifies.
 #include "engine/checkpoint/find_checkpoint.h"
 
 #include <fcntl.h>
@@ -23,19 +23,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKey = "checkpoint.resume";
 
-/// What half-written or half-removed folders are called, whatever is in them.
+/// Returns whether the name marks a half-written or half-removed folder, whatever its content.
 bool never_taken(const fs::path& folder) {
   const auto name = parse_save_name(folder.filename().string());
   return name && (name->kind == SaveKind::unfinished || name->kind == SaveKind::removed);
 }
 
-/// checkpoint.dir may be missing; what is there is a folder that can be read.
+/// Requires that checkpoint.dir is a readable folder if it exists.
 void require_readable(const std::string& dir) {
   const UniqueFd folder(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder && errno != ENOENT) throw folder_error(dir, errno);
 }
 
-/// Folders that a path of the user's names, newest first; none: it names no checkpoint.
+/// Returns the folders that the user's path names, newest first; empty if it names no checkpoint.
 std::vector<std::string> folders_at(const std::string& path) {
   std::error_code failed;
   fs::path place = fs::weakly_canonical(path, failed);
@@ -58,12 +58,13 @@ std::vector<ResumePlace> places_of(std::vector<std::string> folders, const std::
   return places;
 }
 
-/// Of one that checkpoints_in() found.
+/// Returns the step of a place found by checkpoints_in().
 std::int64_t step_of_place(const ResumePlace& place) {
   return parse_save_name(fs::path(place.folder).filename().string())->step;
 }
 
-/// Pure. A place that asks for an origin is of this run only if it began from the same path.
+/// Returns whether the place may be used. A place with an origin must belong to a run that began at
+/// that origin. Pure.
 bool counts(const ResumePlace& place, const Manifest& manifest) {
   return !place.only_if || *place.only_if == manifest.origin;
 }
@@ -123,17 +124,19 @@ Error ResumeSearch::none_left() const {
   return {ErrorKind::config,
           fmt::format("no checkpoint of {} can be used: {}{}",
                       origin_ ? request_.resume : request_.dir, why_first_, more),
-          origin_ ? near_hint(request_.resume)
-                  : "checkpoint.resume = \"never\" begins anew, and sets aside what is in "
-                    "checkpoint.dir"};
+          origin_
+              ? near_hint(request_.resume)
+              : "checkpoint.resume = \"never\" starts at step 0 and sets aside the checkpoints in "
+                "checkpoint.dir"};
 }
 
 std::string ResumeSearch::went_further(const std::string& folder) const {
   if (request_.resume == "never")
-    return fmt::format("training goes on at {}: this job began anew before it was restarted",
+    return fmt::format("resuming from {}: this job started at step 0 before it was restarted",
                        folder);
   return fmt::format(
-      "training goes on at {}, not at {}: this run began there, and got further (with another "
+      "resuming from {}, not from {}: this run began at the latter and has got further (with "
+      "another "
       "checkpoint.dir it begins there again)",
       folder, request_.resume);
 }
@@ -151,7 +154,7 @@ Resumed ResumeSearch::next(const std::string& why_not) {
     try {
       found.checkpoint = Checkpoint::open(place.folder);
     } catch (const NewerVersion&) {
-      throw;  // it is whole: an older one would take back what was trained
+      throw;  // it is intact: using an older one would lose training
     } catch (const Error& error) {
       skip(error.what());
       continue;

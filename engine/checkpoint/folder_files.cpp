@@ -1,4 +1,4 @@
-// Plain system calls, each checked; every write is gone on with until all is written.
+// File operations by plain system calls, each checked; short writes are continued.
 #include "engine/checkpoint/folder_files.h"
 
 #include <dirent.h>
@@ -28,11 +28,11 @@ namespace {
 Error folder_error(const std::string& folder, int error_number) {
   const std::string named = fmt::format("checkpoint.dir {}", folder);
   if (error_number == ENOENT) {
-    return {ErrorKind::config, named + " is not there",
-            "is its disk mounted? a link to a folder that is missing counts as missing"};
+    return {ErrorKind::config, named + " does not exist",
+            "is its disk mounted? a link to a missing folder is missing too"};
   }
   if (error_number == ENOTDIR || error_number == EEXIST) {
-    return {ErrorKind::config, named + " is no folder", "name a folder that all nodes share"};
+    return {ErrorKind::config, named + " is not a folder", "name a folder that all nodes share"};
   }
   const Error error = disk_error(named, "cannot be used", error_number);
   return {ErrorKind::config, error.what(), error.hint()};
@@ -61,7 +61,7 @@ bool is_there(const std::string& path) {
 
 void write_whole(const std::string& path, std::string_view text) {
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file) cannot("made", path, errno);
+  if (!file) cannot("created", path, errno);
   while (!text.empty()) {
     const ssize_t sent = ::write(file.get(), text.data(), text.size());
     if (sent < 0 && errno == EINTR) continue;
@@ -69,7 +69,7 @@ void write_whole(const std::string& path, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
   if (::fsync(file.get()) != 0) cannot("synced", path, errno);
-  if (::close(file.release()) != 0) cannot("closed", path, errno);  // NFS tells of a full disk here
+  if (::close(file.release()) != 0) cannot("closed", path, errno);  // NFS reports a full disk here
 }
 
 std::string read_whole(const std::string& path) {
@@ -104,7 +104,7 @@ void remove_all_of(const std::string& path) noexcept {
   try {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
-  } catch (...) {  // no memory: it stays
+  } catch (...) {  // out of memory: the folder stays
   }
 }
 

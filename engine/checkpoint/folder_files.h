@@ -1,4 +1,4 @@
-// What the folder of checkpoints asks of the file system: small files written whole, names synced.
+// File operations of the checkpoint folder: small files read and written whole, names synced.
 #pragma once
 
 #include <string>
@@ -9,28 +9,28 @@
 
 namespace ds {
 
-/// An Error{config} about a folder that cannot be used: "checkpoint.dir DIR is no folder", ...
+/// Returns an Error{config} about an unusable folder: "checkpoint.dir DIR is not a folder", ...
 Error folder_error(const std::string& folder, int error_number);
 
-/// Names in `folder`, sorted; none if it is missing. Errors: Error{system}.
+/// Returns the names in `folder`, sorted; none if it is missing. Errors: Error{system}.
 std::vector<std::string> names_in(const std::string& folder);
 
-/// Whether there is something of that name; a link counts by itself.
+/// Returns whether the name exists. A link is not followed.
 bool is_there(const std::string& path);
 
-/// Writes the file anew and syncs it; its name is not synced. Errors: Error{system} naming it.
+/// Replaces the file's content and syncs it, but not its name. Errors: Error{system} with the path.
 void write_whole(const std::string& path, std::string_view text);
 
-/// Errors: Error{system} naming it.
+/// Returns the content of a file. Errors: Error{system} with the path.
 std::string read_whole(const std::string& path);
 
-/// The names in it are on disk afterwards, where the file system knows how. Errors: Error{system}.
+/// Syncs the names in a folder to disk, where the file system supports it. Errors: Error{system}.
 void sync_names(const std::string& folder);
 
-/// Errors: Error{system} naming both.
+/// Renames within a file system. Errors: Error{system} with both paths.
 void rename_in_place(const std::string& from, const std::string& to);
 
-/// No errors: what cannot be removed stays.
+/// Removes a file or folder. Never fails: what cannot be removed stays.
 void remove_all_of(const std::string& path) noexcept;
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// flock, which NFS takes over the network as well; the text is for people alone.
+// Locks with flock, which NFS also carries over the network. The file's text is for messages.
 #include "engine/checkpoint/folder_lock.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ std::string holder_text() {
   return fmt::format("process {} on {}\n", ::getpid(), host.data());
 }
 
-/// What the holder wrote, as far as it can be read.
+/// Returns what the holder wrote into the file, if readable.
 std::string holder_of(int file) {
   std::array<char, kShown> text{};
   const ssize_t got = ::pread(file, text.data(), text.size(), 0);
@@ -38,7 +38,7 @@ std::string holder_of(int file) {
 void write_holder(int file) {
   const std::string text = holder_text();
   const bool written = ::ftruncate(file, 0) == 0 && ::pwrite(file, text.data(), text.size(), 0) > 0;
-  (void)written;  // a full disk: the lock counts, its text does not
+  (void)written;  // on a full disk the lock still holds, without its text
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ UniqueFd lock_folder(const std::string& dir, Deadline deadline) {
       throw Error(
           ErrorKind::config,
           fmt::format("checkpoint.dir {}: another job saves there: {}", dir, holder_of(file.get())),
-          "give each job a folder of its own, or stop that job");
+          "give each job its own folder, or stop that job");
     }
     std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
   }

@@ -1,4 +1,4 @@
-// One job at a time saves into a folder.
+// Lock that lets one job at a time save into a folder.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ds {
 
-/// Takes DIR/.lock (flock) and writes into it who has it. Held until the file is closed, also by
-/// the death of the process; nodes that are lost let go later, so the lock is waited for until
-/// `deadline`. Empty: this file system has no locks. Errors: Error{config}: another has it, naming
-/// its host and process; the file cannot be made.
+/// Locks DIR/.lock (flock) and writes its holder into it. The lock lasts until the file is closed,
+/// also by the death of the process. Waits until `deadline`, because lost nodes release a lock
+/// late. Returns an empty descriptor if the file system has no locks. Errors: Error{config} if
+/// another process holds it (with host and process) or the file cannot be created.
 UniqueFd lock_folder(const std::string& dir, Deadline deadline);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Members of JSON objects, each taken with its type and range checked. Only .cpp files include it.
+// Reads members of JSON objects with checked types and ranges. Included by .cpp files only.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ inline constexpr std::int64_t kMostRanks = std::numeric_limits<int>::max();
 
 inline std::string shown(std::string_view name) { return printable_text(name, 80); }
 
-/// An object and where it stands, for messages.
+/// A JSON object and its place, for messages.
 struct Node {
   const Json& json;
   const std::string& place;
 
   const Json& at(const char* name) const {
-    if (!json.is_object()) refuse(place + " is no object");
+    if (!json.is_object()) refuse(place + " is not an object");
     const auto found = json.find(name);
     if (found == json.end()) refuse(fmt::format("{} has no \"{}\"", place, name));
     return *found;
@@ -43,27 +43,27 @@ struct Node {
       const auto number = value.get<std::int64_t>();
       if (number >= least && number <= most) return number;
     }
-    refuse(fmt::format("{}: \"{}\" is no whole number from {} to {}", place, name, least, most));
+    refuse(fmt::format("{}: \"{}\" is not an integer from {} to {}", place, name, least, most));
   }
   double real(const char* name) const {
     const Json& value = at(name);
-    if (!value.is_number()) refuse(fmt::format("{}: \"{}\" is no number", place, name));
+    if (!value.is_number()) refuse(fmt::format("{}: \"{}\" is not a number", place, name));
     return value.get<double>();
   }
   const std::string& string(const char* name) const {
     const Json& value = at(name);
-    if (!value.is_string()) refuse(fmt::format("{}: \"{}\" is no string", place, name));
+    if (!value.is_string()) refuse(fmt::format("{}: \"{}\" is not a string", place, name));
     return value.get_ref<const std::string&>();
   }
   const Json::array_t& list(const char* name) const {
     const Json& value = at(name);
-    if (!value.is_array()) refuse(fmt::format("{}: \"{}\" is no list", place, name));
+    if (!value.is_array()) refuse(fmt::format("{}: \"{}\" is not a list", place, name));
     return value.get_ref<const Json::array_t&>();
   }
   std::vector<std::int64_t> numbers(const char* name) const {
     std::vector<std::int64_t> values;
     for (const Json& value : list(name)) {
-      // What does not fit becomes -1, which no offset and no extent may be.
+      // Values out of range become -1, which is never a valid offset or extent.
       const bool fits =
           value.is_number_unsigned() && value.get<std::uint64_t>() <= std::uint64_t{kMost};
       values.push_back(fits ? value.get<std::int64_t>() : -1);

@@ -1,4 +1,4 @@
-// The program itself never reads it to decide what to take.
+// Writes and reads DIR/latest. The program itself never uses it to choose a checkpoint.
 #include "engine/checkpoint/latest_name.h"
 
 #include <unistd.h>
@@ -44,7 +44,7 @@ void point_latest(const std::string& dir, const std::string& name) noexcept {
   } catch (...) {
     try {
       remove_latest(dir);
-    } catch (...) {  // it names an older one, which the program itself never believes
+    } catch (...) {  // a stale name stays; the program itself never uses it
     }
   }
 }

@@ -1,15 +1,16 @@
-// DIR/latest: one line with the name of the newest complete checkpoint, for people and scripts.
+// DIR/latest: one line with the name of the newest complete checkpoint, for users and scripts.
 #pragma once
 
 #include <string>
 
 namespace ds {
 
-/// Whole or not at all: written beside and renamed. Empty `name`: it is removed, as it is when it
-/// cannot be written, so that it never names an old one. Nothing is done where it says so already.
+/// Writes the name atomically (temporary file and rename), or nothing if it is already there. An
+/// empty `name` removes the file, and so does a failed write, so that no stale
+/// name stays.
 void point_latest(const std::string& dir, const std::string& name) noexcept;
 
-/// The name in it, without its line end; empty: there is none, or it is no such name.
+/// Returns the name without its line end; empty if the file is missing or holds no such name.
 std::string latest_name(const std::string& dir);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Text to manifests and parts: the seal first, then the version, then the rest.
+// Parses manifests and parts: first the seal, then the version, then the rest.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -13,18 +13,18 @@ namespace {
 
 const std::string kTop = "the manifest";
 
-/// Refuses a text that is not, byte by byte, what was written.
+/// Refuses a text whose bytes differ from those written.
 void check_seal(std::string_view text) {
   const std::size_t seal = kSealBefore.size() + kSealDigits + kSealAfter.size();
   const std::string_view end = text.substr(text.size() - std::min(seal, text.size()));
   if (end.size() < seal || !end.starts_with(kSealBefore) || !end.ends_with(kSealAfter)) {
-    refuse("it is cut off, or was never one: its last line is no checksum");
+    refuse("it is truncated or is not a manifest: its last line is not a checksum");
   }
   const std::string_view written = end.substr(kSealBefore.size(), kSealDigits);
   const std::string found = checksum_of_text(text.substr(0, text.size() - seal));
   if (written != found) {
     refuse(
-        fmt::format("it was changed after it was written: its bytes have the checksum {}, not "
+        fmt::format("it was changed after it was written: the checksum of its bytes is {}, not "
                     "{}",
                     found, shown(written)));
   }
@@ -38,8 +38,8 @@ void check_version(const Node& node, std::string_view format) {
   if (version > kCheckpointVersion) {
     throw NewerVersion(
         ErrorKind::config,
-        fmt::format("it is of version {} of the format, and this program reads up to version {}",
-                    version, kCheckpointVersion),
+        fmt::format("it has format version {}, but this program reads versions up to {}", version,
+                    kCheckpointVersion),
         "use the program that wrote it, or a newer one");
   }
 }
@@ -47,7 +47,7 @@ void check_version(const Node& node, std::string_view format) {
 Json document(std::string_view text, std::string_view format) {
   check_seal(text);
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) refuse("it is no JSON");
+  if (json.is_discarded()) refuse("it is not valid JSON");
   check_version({json, kTop}, format);
   return json;
 }
@@ -78,7 +78,7 @@ std::vector<ChunkFile> chunks_in(const Node& node) {
   std::set<std::string_view> names;
   for (const ChunkFile& chunk : chunks) {
     if (!names.insert(chunk.name).second) {
-      refuse(fmt::format("two chunks are called \"{}\"", shown(chunk.name)));
+      refuse(fmt::format("two chunks have the name \"{}\"", shown(chunk.name)));
     }
   }
   return chunks;

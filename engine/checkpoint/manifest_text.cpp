@@ -1,4 +1,4 @@
-// Manifests and parts as JSON, written member by member: a person finds a piece on one line.
+// Writes manifests and parts as JSON, member by member, so that each piece is on one line.
 #include "engine/checkpoint/manifest_text.h"
 
 #include <xxhash.h>
@@ -11,12 +11,12 @@
 namespace ds {
 namespace {
 
-/// Bytes that are no UTF-8 (paths may have them) become U+FFFD: JSON has no others.
+/// Returns a JSON string. Bytes that are not UTF-8 (possible in paths) become U+FFFD.
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// JSON has no numbers that are not finite.
+/// Formats a finite number. JSON has no numbers that are not finite.
 std::string real(double value) {
   if (!std::isfinite(value)) throw Error(ErrorKind::system, "a number to be saved is not finite");
   return fmt::format("{}", value);
@@ -26,7 +26,7 @@ std::string numbers(const std::vector<std::int64_t>& values) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-/// Elements of a list, a line each.
+/// Appends the elements of a list, one per line.
 template <class Items, class Write>
 void list_to(std::string& text, std::string_view indent, const Items& items, const Write& write) {
   text += '[';

@@ -1,4 +1,4 @@
-// Only names are looked at: this runs after a typing error, not in training.
+// Searches names only, because it runs after a typing error and not in training.
 #include "engine/checkpoint/near_checkpoints.h"
 
 #include <fmt/ranges.h>
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShown = 3;     // names in a message
-constexpr std::size_t kLooked = 200;  // names of a folder that are looked into
+constexpr std::size_t kLooked = 200;  // limit of names examined per folder
 constexpr int kLevelsUp = 3;
 
 bool is_folder(const fs::path& path) {
@@ -51,7 +51,7 @@ void append(std::vector<std::string>& to, std::vector<std::string> more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// In folders below, at most two levels.
+/// Returns checkpoints in folders below, down to `levels` levels.
 std::vector<std::string> below(const fs::path& folder, int levels) {
   std::vector<std::string> found;
   for (const std::string& name : names_or_none(folder)) {
@@ -85,15 +85,15 @@ std::string shown(std::vector<std::string> names) {
 std::string what_is_there(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  if (status.type() == fs::file_type::not_found) return "is not there";
-  if (failed) return fmt::format("cannot be looked at: {}", failed.message());
-  if (!fs::is_directory(status)) return "is a file, and no manifest.json";
+  if (status.type() == fs::file_type::not_found) return "does not exist";
+  if (failed) return fmt::format("cannot be accessed: {}", failed.message());
+  if (!fs::is_directory(status)) return "is a file other than manifest.json";
   const auto name = parse_save_name(path.filename().string());
-  if (name && name->kind == SaveKind::unfinished) return "is a save that never became complete";
-  if (name && name->kind == SaveKind::removed) return "is a checkpoint half removed";
+  if (name && name->kind == SaveKind::unfinished) return "is a save that was never completed";
+  if (name && name->kind == SaveKind::removed) return "is a half-removed checkpoint";
   const std::vector<std::string> names = names_or_none(path);
   if (names.empty()) return "is an empty folder";
-  return fmt::format("is a folder without manifest.json and without checkpoints, which has {}",
+  return fmt::format("is a folder without a manifest.json or checkpoints; it contains {}",
                      shown(names));
 }
 
@@ -105,8 +105,8 @@ std::string near_hint(const std::string& path) {
   if (place.filename() == kManifestName) place = place.parent_path();
   std::vector<std::string> found = near(place);
   std::erase(found, place);
-  return found.empty() ? "name another checkpoint"
-                       : fmt::format("name another one; near it: {}", shown(found));
+  return found.empty() ? "specify another checkpoint"
+                       : fmt::format("specify another one; nearby: {}", shown(found));
 }
 
 Error no_checkpoint_error(const std::string& what, const std::string& path) {
@@ -114,8 +114,8 @@ Error no_checkpoint_error(const std::string& what, const std::string& path) {
   if (!place.has_filename()) place = place.parent_path();
   const std::vector<std::string> found = near(place);
   return {ErrorKind::config, fmt::format("{} {} {}", what, path, what_is_there(place)),
-          found.empty() ? "name a checkpoint (step-00000040), or the folder that has them"
-                        : fmt::format("near it: {}", shown(found))};
+          found.empty() ? "specify a checkpoint (step-00000040) or a folder of checkpoints"
+                        : fmt::format("nearby: {}", shown(found))};
 }
 
 }  // namespace ds

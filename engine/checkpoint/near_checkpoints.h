@@ -1,4 +1,4 @@
-// Help for a path that is no checkpoint: what is there, and which checkpoints are near.
+// Errors for a path that is not a checkpoint: what is there, and which checkpoints are nearby.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace ds {
 
-/// Looks a few levels up and down, and at a few names of each. Nothing is opened. `what`: how the
-/// path is named to people, as "checkpoint.resume".
+/// Returns the error. Searches a few levels up and down and a few names of each, without opening
+/// anything. `what` is the name of the path for the user, such as "checkpoint.resume".
 Error no_checkpoint_error(const std::string& what, const std::string& path);
 
-/// What else may be named in place of a checkpoint that is broken.
+/// Returns a hint with checkpoints that can be used instead of a broken one.
 std::string near_hint(const std::string& path);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Parts of all ranks into one manifest.
+// Joins the parts of all ranks into one manifest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace ds {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::system, "the ranks' parts do not make a checkpoint: " + what);
+  throw Error(ErrorKind::system, "the parts of the ranks do not form a checkpoint: " + what);
 }
 
 std::string state_name(const TensorEntry& tensor, const StateEntry& state) {
@@ -49,7 +49,7 @@ class Joiner {
     const auto is_own = [](const StateEntry& entry) { return entry.held == StateClass::per_rank; };
     if (into == tensor.states.end() || into->dtype != state.dtype ||
         is_own(*into) != is_own(state)) {
-      refuse(fmt::format("rank {} wrote {}, which rank 0 does not have, or as another type",
+      refuse(fmt::format("rank {} wrote {}, which rank 0 does not have or has as another type",
                          part.rank, state_name(tensor, state)));
     }
     for (Piece piece : state.pieces) {
@@ -67,7 +67,7 @@ void check_ranks(const std::vector<const ChunkPart*>& parts, int world_size) {
   for (const ChunkPart* part : parts) {
     if (part->rank < 0 || part->rank >= world_size || part->rank == last) {
       refuse(fmt::format("rank {} {}", part->rank,
-                         part->rank == last ? "has two" : "is not of this job"));
+                         part->rank == last ? "has two parts" : "does not belong to this job"));
     }
     last = part->rank;
   }

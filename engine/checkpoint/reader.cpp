@@ -1,4 +1,4 @@
-// Opening a checkpoint, and reading ranges of tensors out of pieces of any form.
+// Opens checkpoints and reads ranges of tensors from pieces of any form.
 #include "engine/checkpoint/reader.h"
 
 #include <fcntl.h>
@@ -20,9 +20,9 @@
 namespace ds {
 namespace {
 
-constexpr std::int64_t kMostManifest = std::int64_t{1} << 30;  // Of some millions of pieces.
+constexpr std::int64_t kMostManifest = std::int64_t{1} << 30;  // enough for some millions of pieces
 constexpr const char* kManifestName = "manifest.json";
-constexpr const char* kOther = "take another checkpoint (checkpoint.resume = its folder)";
+constexpr const char* kOther = "use another checkpoint (checkpoint.resume = its folder)";
 
 [[noreturn]] void refuse(const std::string& what, const std::string& hint = kOther) {
   throw Error(ErrorKind::config, what, hint);
@@ -31,24 +31,24 @@ constexpr const char* kOther = "take another checkpoint (checkpoint.resume = its
 [[noreturn]] void refuse_file(const std::string& path, int error_number) {
   const std::string why = std::generic_category().message(error_number);
   refuse(fmt::format("{} cannot be read: {}", path, why),
-         error_number == EACCES ? "let this user read it" : kOther);
+         error_number == EACCES ? "give this user read permission" : kOther);
 }
 
-/// A plain file of at least `least` bytes; no device or pipe, which would block or never end.
+/// Opens a plain file of at least `least` bytes. Devices and pipes, which could block, are refused.
 UniqueFd open_file(const std::string& path, std::int64_t least, std::int64_t& bytes) {
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) refuse_file(path, errno);
-  if (!S_ISREG(about.st_mode)) refuse(path + " is no file");
+  if (!S_ISREG(about.st_mode)) refuse(path + " is not a regular file");
   bytes = about.st_size;
   if (bytes < least) {
-    refuse(fmt::format("{} is cut off: it has {} bytes, and the manifest says {}", path, bytes,
+    refuse(fmt::format("{} is truncated: it has {} bytes, but the manifest says {}", path, bytes,
                        least));
   }
   return file;
 }
 
-/// Bytes read at `at`; fewer only at the file's end. Negative: -errno.
+/// Reads at `at` and returns the bytes read, fewer only at the file's end; on an error -errno.
 std::int64_t read_at(int file, std::span<std::byte> into, std::int64_t at) {
   std::int64_t done = 0;
   while (done < std::ssize(into)) {
@@ -67,7 +67,7 @@ std::string read_manifest(const std::string& folder) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
     refuse(
-        fmt::format("{} is no checkpoint: it has no {}; it was never completed, or is another "
+        fmt::format("{} is not a checkpoint: it has no {}; it was never completed, or is another "
                     "kind of folder",
                     folder, kManifestName));
   }
@@ -179,11 +179,11 @@ std::span<const std::byte> PieceReader::verified(const TensorEntry& tensor, cons
     broken("cannot be read: " + std::generic_category().message(static_cast<int>(-got)));
   }
   bytes_read_ += got;
-  if (got < bytes) broken("are not there: the file is cut off");
+  if (got < bytes) broken("are missing: the file is truncated");
   const std::uint64_t found = XXH3_64bits(into.data(), into.size());
   if (found != piece.checksum) {
-    broken(fmt::format("are not what was written: their checksum is {:016x}, not {:016x}", found,
-                       piece.checksum));
+    broken(fmt::format("differ from what was written: their checksum is {:016x}, not {:016x}",
+                       found, piece.checksum));
   }
   held_ = &piece;
   return into;
@@ -193,11 +193,11 @@ void PieceReader::read(std::string_view tensor_name, std::string_view state_name
                        std::int64_t first, std::span<float> into, int rank) {
   const TensorEntry* const tensor = checkpoint_->tensor(tensor_name);
   const StateEntry* const state = checkpoint_->state(tensor_name, state_name);
-  DS_ASSERT(state != nullptr, "the caller has looked for it");
+  DS_ASSERT(state != nullptr, "the caller checked that it exists");
   const std::int64_t end = first + std::ssize(into);
   DS_ASSERT(first >= 0 && end <= box_elements(tensor->shape));
   if (state->dtype != DType::f32 && state->dtype != DType::bf16 && state->dtype != DType::f16) {
-    refuse(fmt::format("{}: the {} of {} are {}, which this program does not take",
+    refuse(fmt::format("{}: the {} of {} have type {}, which this program cannot load",
                        checkpoint_->folder(), state_name, tensor_name, name_of(state->dtype)));
   }
   std::int64_t done = 0;

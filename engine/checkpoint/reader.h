@@ -1,4 +1,4 @@
-// A checkpoint on disk, opened: its manifest verified, pieces read and verified as they are used.
+// Reads checkpoints from disk: verifies the manifest when opened and each piece when it is used.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ namespace ds {
 
 class Checkpoint {
  public:
-  /// Errors: Error{config}: no manifest (half-written, or another kind of folder), a manifest that
-  /// does not verify, a newer version, a chunk that is missing or shorter than the manifest says,
-  /// no permission. Each names the folder, the file, and what to do.
+  /// Opens a checkpoint. Errors: Error{config} for a missing manifest (half-written, or another
+  /// kind of folder), one that does not verify, a newer version, a chunk that is missing or shorter
+  /// than the manifest says, no permission. Each has the folder, the file, and what to do.
   static std::shared_ptr<const Checkpoint> open(const std::string& folder);
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  /// Null: it has no such tensor, or the tensor no such state.
+  /// Returns the entry, or null if there is no such tensor or state.
   [[nodiscard]] const TensorEntry* tensor(std::string_view name) const;
   [[nodiscard]] const StateEntry* state(std::string_view tensor, std::string_view state) const;
-  /// A descriptor of its own, for reading. Errors: as open().
+  /// Returns a new descriptor for reading. Errors: as open().
   [[nodiscard]] UniqueFd open_chunk(int chunk) const;
   [[nodiscard]] std::string chunk_path(int chunk) const;
 
@@ -32,19 +32,19 @@ class Checkpoint {
   Checkpoint() = default;
   std::string folder_;
   Manifest manifest_;
-  std::vector<std::size_t> by_name_;  // places of manifest_.tensors, sorted by name
+  std::vector<std::size_t> by_name_;  // indices in manifest_.tensors, sorted by name
 };
 
-/// Reads ranges of one checkpoint. One thread uses it; several readers may share a checkpoint. It
-/// keeps one piece in memory (kPieceBytes at most).
+/// Reads ranges of one checkpoint. Used by one thread; several readers may share a checkpoint.
+/// Keeps one piece in memory (kPieceBytes at most).
 class PieceReader {
  public:
   explicit PieceReader(std::shared_ptr<const Checkpoint> checkpoint);
 
-  /// Elements [first, first + into.size()) of a tensor's state in the row-major order of its
-  /// logical shape, as fp32. `rank`: whose, of a per_rank state. Errors: Error{config} naming
-  /// tensor, state, elements, file and byte of a piece that is not what was written or cannot be
-  /// read; the tensor and the state must be there.
+  /// Reads elements [first, first + into.size()) of a tensor's state as fp32, in the row-major
+  /// order of its logical shape. `rank` is the owner, for a per_rank state. Tensor and state must
+  /// exist. Errors: Error{config} with tensor, state, elements, file and byte of a piece that does
+  /// not verify or cannot be read.
   void read(std::string_view tensor, std::string_view state, std::int64_t first,
             std::span<float> into, int rank = -1);
 
@@ -57,8 +57,8 @@ class PieceReader {
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::vector<std::byte> buffer_;
-  const Piece* held_ = nullptr;  // whose bytes buffer_ has
-  UniqueFd chunk_;               // the last one that was read
+  const Piece* held_ = nullptr;  // the piece that buffer_ holds
+  UniqueFd chunk_;               // the chunk read last
   int chunk_number_ = -1;
   std::int64_t bytes_read_ = 0;
 };

@@ -1,4 +1,4 @@
-// All parts joined, the manifest written last, and one rename that makes it count.
+// Commits a save: joins all parts, writes the manifest last, and renames the folder.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kSameFolderHint = "is checkpoint.dir the same folder on all nodes?";
 
-/// A network file system may remember that a name was missing; reading the folder makes it ask.
+/// Returns whether the path exists. A network file system may cache that a name is missing; reading
+/// the folder refreshes the cache.
 bool is_there_by_now(const std::string& folder, const std::string& path) {
   return is_there(path) || (static_cast<void>(names_in(folder)), is_there(path));
 }
@@ -29,22 +30,22 @@ void check_chunk(const std::string& folder, const ChunkPart& part) {
   if (seen && facts.st_size == part.chunk.bytes) return;
   throw Error(ErrorKind::system,
               fmt::format("rank {}'s chunk {} {}", part.rank, path,
-                          seen ? fmt::format("has {} bytes here, {} were written", facts.st_size,
-                                             part.chunk.bytes)
-                               : "is not there"),
+                          seen ? fmt::format("has {} bytes here, but {} were written",
+                                             facts.st_size, part.chunk.bytes)
+                               : "is missing"),
               kSameFolderHint);
 }
 
 ChunkPart read_part(const std::string& folder, int rank) {
   const std::string path = fmt::format("{}/{}", folder, part_name(rank));
   if (!is_there_by_now(folder, path)) {
-    throw Error(ErrorKind::system, fmt::format("rank {}'s part is not in {}", rank, folder),
+    throw Error(ErrorKind::system, fmt::format("rank {}'s part is missing in {}", rank, folder),
                 kSameFolderHint);
   }
   try {
     ChunkPart part = parse_part(read_whole(path));
     if (part.rank != rank) {
-      throw Error(ErrorKind::system, fmt::format("it is rank {}'s", part.rank));
+      throw Error(ErrorKind::system, fmt::format("it belongs to rank {}", part.rank));
     }
     check_chunk(folder, part);
     return part;
@@ -60,11 +61,12 @@ std::vector<ChunkPart> read_parts(const std::string& folder, int world_size) {
   return parts;
 }
 
-/// Everything in it is on disk afterwards.
+/// Writes the manifest and syncs the folder.
 void finish_folder(const std::string& folder, const Manifest& manifest) {
   write_whole(fmt::format("{}/{}", folder, kManifestName), manifest_text(manifest));
   for (int rank = 0; rank < manifest.world_size; ++rank) {
-    ::unlink(fmt::format("{}/{}", folder, part_name(rank)).c_str());  // a left one does no harm
+    ::unlink(
+        fmt::format("{}/{}", folder, part_name(rank)).c_str());  // a part that stays does no harm
   }
   sync_names(folder);
 }
@@ -80,7 +82,7 @@ Manifest SaveFolder::commit(const Manifest& head) const {
   finish_folder(folder, manifest);
 
   const bool replaces = is_there(final_path);
-  // own() and find_checkpoint know this name, in case that nothing more happens.
+  // own() and find_checkpoint handle this name if the process dies here.
   if (replaces) rename_in_place(final_path, replaced);
   try {
     if (replaces) sync_names(dir_);

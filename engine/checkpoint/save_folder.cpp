@@ -1,4 +1,4 @@
-// Making the folder, finding what is complete, beginning and publishing a save.
+// Creates the folder, finds complete checkpoints, begins and publishes saves.
 #include "engine/checkpoint/save_folder.h"
 
 #include <sys/stat.h>
@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 0, or why it is no folder.
+/// Returns 0, or the errno that says why the path is not a folder.
 int no_folder(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return errno;
   return S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
 }
 
-/// A parent that this user cannot read cannot be synced; its names are on disk soon anyway.
+/// Syncs the names if this user may read the folder; otherwise they reach the disk a little later.
 void try_sync_names(const std::string& folder) {
   try {
     sync_names(folder);
@@ -33,7 +33,7 @@ void try_sync_names(const std::string& folder) {
   }
 }
 
-/// 0, or why the folder is not there afterwards.
+/// Creates a folder and its parents. Returns 0, or the errno if it does not exist afterwards.
 int make_folder(const fs::path& path) {
   const int why_not = no_folder(path);
   if (why_not == 0 || is_there(path)) return why_not;
@@ -43,13 +43,14 @@ int make_folder(const fs::path& path) {
   }
   if (::mkdir(path.c_str(), 0777) != 0) {
     const int error = errno;
-    return no_folder(path) == 0 ? 0 : error;  // another rank was first
+    return no_folder(path) == 0 ? 0 : error;  // another rank created it
   }
   try_sync_names(parent);
   return 0;
 }
 
-/// Absolute, without '/' at its end: what was meant at the start is meant later.
+/// Returns the absolute path without '/' at its end, so that a later change of directory has no
+/// effect.
 std::string absolute_folder(const std::string& dir) {
   std::error_code failed;
   fs::path path = fs::absolute(dir, failed);
@@ -82,8 +83,8 @@ std::string SaveFolder::begin(std::int64_t step) const {
   if (::mkdir(path.c_str(), 0777) == 0) return path;
   const int error = errno;
   if (no_folder(path) == 0) return path;
-  // DIR itself is never made again: it would hide that its disk is gone.
-  throw_errno(fmt::format("checkpoint folder {} cannot be made", path), error,
+  // DIR itself is never created again, because that would hide that its disk is gone.
+  throw_errno(fmt::format("checkpoint folder {} cannot be created", path), error,
               error == ENOENT ? "checkpoint.dir is gone: is its disk still mounted?" : "");
 }
 
@@ -93,7 +94,7 @@ void SaveFolder::publish(std::int64_t step, const ChunkPart& part) const {
   struct stat facts {};
   if (::stat(chunk.c_str(), &facts) != 0) throw_errno(chunk, errno);
   if (facts.st_size != part.chunk.bytes) {
-    throw Error(ErrorKind::system, fmt::format("{} has {} bytes, {} were written", chunk,
+    throw Error(ErrorKind::system, fmt::format("{} has {} bytes, but {} were written", chunk,
                                                facts.st_size, part.chunk.bytes));
   }
   write_whole(fmt::format("{}/{}", folder, part_name(part.rank)), part_text(part));
@@ -102,7 +103,7 @@ void SaveFolder::publish(std::int64_t step, const ChunkPart& part) const {
 void SaveFolder::abandon(std::int64_t step) const noexcept {
   try {
     remove_all_of(unfinished_path(step));
-  } catch (...) {  // no memory for the name: own() removes it
+  } catch (...) {  // out of memory: own() removes the folder later
   }
 }
 

@@ -1,10 +1,10 @@
-// The folder of a run's checkpoints: begun beside, committed by a rename, found again, thinned out.
+// SaveFolder: the folder of a run's checkpoints: begin, publish, commit, find, thin out, set aside.
 //
-//   DIR/step-00000040/manifest.json, rank-00000.chunk, ...  complete: only a rename makes this name
-//   DIR/step-00000060.tmp-EPOCH/                            being written
-//   DIR/latest                                              one line: the newest complete one
+//   DIR/step-00000040/manifest.json, rank-00000.chunk, ...  complete; only a rename creates this
+//   name DIR/step-00000060.tmp-EPOCH/                            being written DIR/latest one line:
+//   the newest complete checkpoint
 //
-// save_names.h has the other names. What a crash leaves at any moment: docs/checkpoint.md.
+// save_names.h has the other names. docs/checkpoint.md says what a crash leaves at each moment.
 #pragma once
 
 #include <chrono>
@@ -20,52 +20,52 @@
 namespace ds {
 
 struct KeepPolicy {
-  std::int64_t keep = 0;         // newest complete ones; 0: all
-  std::int64_t major_every = 0;  // steps of which multiples are kept for good; 0: none
+  std::int64_t keep = 0;         // number of newest checkpoints to keep; 0: all
+  std::int64_t major_every = 0;  // keep multiples of this step forever; 0: none
 };
 
-/// Steps (ascending) that may go, once `steps` are complete. Pure. The newest never goes.
+/// Returns the steps (ascending) to remove when `steps` are complete; never the newest. Pure.
 std::vector<std::int64_t> surplus(std::vector<std::int64_t> steps, const KeepPolicy& policy);
 
-/// A complete checkpoint by its name, or none. Pure: "step-00000040" -> 40.
+/// Returns the step of a complete checkpoint's name ("step-00000040" -> 40), or nothing. Pure.
 std::optional<std::int64_t> step_of(std::string_view name);
 std::string step_name(std::int64_t step);
 
-/// All of it on one rank. Several ranks may begin the same save.
+/// One object per rank. Several ranks may begin the same save.
 class SaveFolder {
  public:
-  /// `epoch`: one for all ranks of this run, which no other run has. Errors: Error{config}: `dir`
-  /// cannot be made, or is no folder.
+  /// `epoch` is the same for all ranks of this run and different from every other run. Errors:
+  /// Error{config} if `dir` cannot be created or is not a folder.
   SaveFolder(std::string dir, std::uint64_t epoch);
 
   [[nodiscard]] const std::string& dir() const { return dir_; }
 
-  /// Rank 0, before anything is saved: takes the folder for this job (flock; kept until destroyed;
-  /// where the file system has no locks, nothing) and removes what earlier runs left half-done.
-  /// A job that has it now is waited for as long as `patience`: it may be about to end.
-  /// Errors: Error{config}: another job saves here, naming its host and process.
+  /// Rank 0, before the first save: locks the folder for this job (flock, until destruction;
+  /// nothing if the file system has no locks) and removes what earlier runs left incomplete. Waits
+  /// up to `patience` for a job that holds the lock, because it may be ending. Errors:
+  /// Error{config} if another job saves here, with its host and process.
   void own(std::chrono::milliseconds patience = std::chrono::seconds(5));
 
-  /// Complete checkpoints by name, newest first, without looking inside. A missing folder has none.
+  /// Returns complete checkpoints by name, newest first, without opening them; none if missing.
   [[nodiscard]] std::vector<std::string> complete() const;
 
-  /// Makes the folder of a save where no other rank has, and nothing above it. Returns its path.
-  /// Errors: Error{system}, as of the next two.
+  /// Creates the folder of a save unless another rank has, but no parent. Returns its path. Errors
+  /// of begin() and publish(): Error{system}.
   std::string begin(std::int64_t step) const;
-  /// This rank's chunk is there and synced; its part is, afterwards.
+  /// Publishes this rank's part; its chunk is written and synced before.
   void publish(std::int64_t step, const ChunkPart& part) const;
-  /// Rank 0, when all ranks have published: joins the parts, writes the manifest last, syncs,
-  /// renames (a complete one of the same step is put aside until then), syncs the parent, moves
-  /// `latest`. Errors: Error{system} naming the rank whose part is missing or wrong, or the file;
-  /// what was complete before still is.
+  /// Rank 0, after all ranks have published: joins the parts, writes the manifest last, syncs,
+  /// renames (a complete checkpoint of the same step is moved away until then), syncs the parent
+  /// and updates `latest`. Errors: Error{system} with the rank whose part is missing or wrong, or
+  /// the file; earlier checkpoints stay complete.
   Manifest commit(const Manifest& head) const;
-  /// Removes a save that failed. No errors: what cannot be removed is left for own().
+  /// Removes a save that failed. Never fails: what cannot be removed is left for own().
   void abandon(std::int64_t step) const noexcept;
-  /// Removes what `policy` does not keep: renamed first, so that nothing half-removed looks
-  /// complete. Returns the steps removed. No errors.
+  /// Removes what `policy` does not keep. Each folder is renamed first, so that nothing
+  /// half-removed looks complete. Returns the steps removed. Never fails.
   std::vector<std::int64_t> thin_out(const KeepPolicy& policy) const noexcept;
-  /// Complete ones after `step` are of a past that this run leaves: renamed to *.set-aside (-2,
-  /// ...), never taken again. -1: all. Returns their new names. Errors: Error{system}.
+  /// Renames complete checkpoints after `step` to *.set-aside (-2, ...), because this run resumed
+  /// before them; they are never used again. -1: all. Returns the new names. Errors: Error{system}.
   std::vector<std::string> set_aside_after(std::int64_t step) const;
 
   [[nodiscard]] std::int64_t free_bytes() const;

@@ -1,4 +1,4 @@
-// Text only: no name is looked at on disk here.
+// Formats and parses names of checkpoint folders. Does not access the disk.
 #include "engine/checkpoint/save_names.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ std::optional<SaveName> parse_save_name(std::string_view name) {
   const auto read = std::from_chars(first, last, parsed.step);
   if (read.ec != std::errc() || read.ptr != last) return std::nullopt;
   const std::string whole = step_name(parsed.step);
-  if (!name.starts_with(whole)) return std::nullopt;  // other digits than ours: 0040, 000000040
+  if (!name.starts_with(whole)) return std::nullopt;  // digits in another form: 0040, 000000040
   const std::string_view rest = name.substr(whole.size());
   if (rest.empty()) return parsed;
   for (const auto& [mark, kind] : kKinds) {

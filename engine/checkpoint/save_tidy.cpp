@@ -1,4 +1,4 @@
-// What is taken away: what earlier runs left half-done, old checkpoints, a past that was left.
+// Removes incomplete saves and old checkpoints, and sets aside those after the resumed step.
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -20,7 +20,7 @@ bool opens(const std::string& folder) {
   }
 }
 
-/// The first name of those set aside at this step that is free.
+/// Returns the first free set-aside name of this step.
 std::string free_aside_path(const std::string& dir, std::int64_t step) {
   for (int number = 1;; ++number) {
     std::string path = fmt::format("{}/{}", dir, set_aside_name(step, number));
@@ -28,8 +28,8 @@ std::string free_aside_path(const std::string& dir, std::int64_t step) {
   }
 }
 
-/// A run ended while one checkpoint took the name of another: whichever is whole has it after this.
-/// Whether the one that was put aside may be removed.
+/// Finishes a replacement during which a run ended: an intact checkpoint of the two gets the plain
+/// name. Returns whether the replaced one may be removed.
 bool settle_replaced(const std::string& dir, const std::string& name, std::int64_t step) {
   const std::string replaced = fmt::format("{}/{}", dir, name);
   const std::string final_path = fmt::format("{}/{}", dir, step_name(step));
@@ -42,7 +42,7 @@ bool settle_replaced(const std::string& dir, const std::string& name, std::int64
   return false;
 }
 
-/// Names that may go, of runs that ended.
+/// Returns names left by runs that ended, which may be removed.
 std::vector<std::string> leftovers(const std::string& dir) {
   std::vector<std::string> found;
   for (const std::string& name : names_in(dir)) {
@@ -60,7 +60,7 @@ std::vector<std::string> leftovers(const std::string& dir) {
 
 void SaveFolder::own(std::chrono::milliseconds patience) {
   lock_ = lock_folder(dir_, Deadline::after(patience));
-  // A run that was killed may have renamed without a sync; nothing is removed before that is sure.
+  // A run that was killed may have renamed without a sync; sync before anything is removed.
   sync_names(dir_);
   for (const std::string& name : leftovers(dir_)) remove_all_of(fmt::format("{}/{}", dir_, name));
   const std::vector<std::string> names = complete();
@@ -81,17 +81,17 @@ std::vector<std::int64_t> SaveFolder::thin_out(const KeepPolicy& policy) const n
       paths.push_back(to);
     }
     if (paths.empty()) return removed;
-    sync_names(dir_);  // or a crash could bring a name back to a folder that is half empty
+    sync_names(dir_);  // else a crash could restore the name of a half-removed folder
     for (const std::string& path : paths) remove_all_of(path);
     return removed;
-  } catch (...) {  // they stay for own(), or for the next time
+  } catch (...) {  // own() or the next call removes them
     return {};
   }
 }
 
 std::vector<std::string> SaveFolder::set_aside_after(std::int64_t step) const {
   std::vector<std::string> left;
-  std::string newest;  // of those that stay
+  std::string newest;  // newest checkpoint that stays
   for (const std::string& name : complete()) {
     if (*step_of(name) > step) {
       left.push_back(name);

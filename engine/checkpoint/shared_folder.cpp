@@ -1,4 +1,4 @@
-// Small files with dots in front, which are gone when training starts.
+// Tests checkpoint.dir with small hidden files, which are removed before training starts.
 #include "engine/checkpoint/shared_folder.h"
 
 #include <fcntl.h>
@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
 constexpr std::uint64_t kMostInBlock = 1 << 20, kLeastInBlock = 4096;
-constexpr int kMostBlocks = 8;  // of one sync: 15 in all
+constexpr int kMostBlocks = 8;  // per sync; 15 in total
 constexpr std::chrono::milliseconds kMostTime{200};
 
 std::string probe_path(const std::string& dir, const std::string& nonce) {
   return fmt::format("{}/{}{}", dir, kProbePrefix, nonce);
 }
 
-/// 0, or errno.
+/// Returns 0, or errno.
 int write_all(int file, const char* bytes, std::size_t size) {
   while (size > 0) {
     const ssize_t sent = ::write(file, bytes, size);
@@ -40,7 +40,7 @@ int write_all(int file, const char* bytes, std::size_t size) {
   return 0;
 }
 
-/// 0, or errno.
+/// Creates and syncs a file. Returns 0, or errno.
 int make_file(const std::string& path, const std::string& text) {
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) return errno;
@@ -49,7 +49,7 @@ int make_file(const std::string& path, const std::string& text) {
   return ::close(file.release()) == 0 ? 0 : errno;
 }
 
-/// A file without a name, or one whose name is removed at once.
+/// Opens a file without a name, or one whose name is removed at once.
 UniqueFd open_nameless(const std::string& dir) {
   const int file = ::open(dir.c_str(), O_TMPFILE | O_WRONLY | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) return UniqueFd(file);
@@ -60,7 +60,8 @@ UniqueFd open_nameless(const std::string& dir) {
   return named;
 }
 
-/// Little of what is free, as many ranks measure at once.
+/// Returns the block size for the measurement: a small part of the free space, because many ranks
+/// measure at once.
 std::uint64_t block_to_measure(int file) {
   struct statvfs facts {};
   if (::fstatvfs(file, &facts) != 0) return kLeastInBlock;
@@ -90,11 +91,11 @@ bool sees_probe(const std::string& dir, const std::string& nonce, Deadline deadl
   while (!holds(path, nonce)) {
     if (deadline.passed()) return false;
     std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
-    // On NFS, where no file is nameless, this changes the folder: the server is asked anew.
+    // Changing the folder (on NFS no file is nameless) makes the client ask the server again.
     const UniqueFd touched = open_nameless(dir);
     try {
       (void)names_in(dir);
-    } catch (const Error&) {  // the next look tells
+    } catch (const Error&) {  // the next check reports it
     }
   }
   return true;
@@ -103,7 +104,7 @@ bool sees_probe(const std::string& dir, const std::string& nonce, Deadline deadl
 void remove_probe(const std::string& dir, const std::string& nonce) noexcept {
   try {
     ::unlink(probe_path(dir, nonce).c_str());
-  } catch (...) {  // no memory for the name: a small hidden file stays
+  } catch (...) {  // out of memory: a small hidden file stays
   }
 }
 
@@ -113,7 +114,7 @@ void try_folder(const std::string& dir, int rank) {
   if (!S_ISDIR(facts.st_mode)) throw folder_error(dir, ENOTDIR);
   const std::string path = fmt::format("{}/{}rank-{:05}-{}", dir, kProbePrefix, rank, ::getpid());
   const std::string renamed = path + "-renamed";
-  int error = make_file(path, "dslaunch looks whether it can write here\n");
+  int error = make_file(path, "dslaunch tests whether it can write here\n");
   if (error == 0 && ::rename(path.c_str(), renamed.c_str()) != 0) error = errno;
   ::unlink(path.c_str());
   ::unlink(renamed.c_str());
@@ -129,19 +130,21 @@ Error other_folder_error(const std::string& dir, const std::string& host_of_0,
     last = place.host;
     hosts += fmt::format("{}{} (rank {})", hosts.empty() ? "" : ", ", place.host, place.rank);
   }
-  return {ErrorKind::config,
-          fmt::format("checkpoint.dir {} is not one folder for all nodes: what rank 0 on {} wrote "
-                      "there is not seen on {}",
-                      dir, host_of_0, hosts),
-          "name a folder on a file system that all nodes mount (NFS, Lustre, ...) at this path"};
+  return {
+      ErrorKind::config,
+      fmt::format(
+          "checkpoint.dir {} is not the same folder on all nodes: a file that rank 0 wrote on {} "
+          "is not visible on {}",
+          dir, host_of_0, hosts),
+      "name a folder on a file system that all nodes mount (NFS, Lustre, ...) at this path"};
 }
 
 void check_room(const std::string& dir, std::int64_t free, std::int64_t needed) {
   if (free >= needed) return;
   throw Error(ErrorKind::config,
-              fmt::format("checkpoint.dir {}: a checkpoint takes {}, {} are free", dir,
+              fmt::format("checkpoint.dir {}: a checkpoint needs {}, but only {} are free", dir,
                           format_bytes(needed), format_bytes(free)),
-              "free space there (old checkpoints: checkpoint.keep), or name another folder");
+              "free some space there (old checkpoints: checkpoint.keep), or use another folder");
 }
 
 std::int64_t measure_write_rate(const std::string& dir) {
@@ -151,13 +154,13 @@ std::int64_t measure_write_rate(const std::string& dir) {
   const Clock::time_point start = Clock::now();
   std::int64_t bytes = 0;
   int error = 0;
-  // Twice as much a sync each time, so that its fixed cost hides no fast disk.
+  // Each sync covers twice as much, so that its fixed cost does not hide a fast disk.
   for (int blocks = 1; blocks <= kMostBlocks && Clock::now() - start < kMostTime; blocks *= 2) {
     for (int i = 0; i < blocks && error == 0; ++i) {
       error = write_all(file.get(), block.data(), block.size());
     }
     if (error == 0 && ::fdatasync(file.get()) != 0) error = errno;
-    // A disk with room for a checkpoint may have none for this; check_room() is the judge.
+    // A disk with room for a checkpoint may have none for this test too; check_room() decides.
     if (error == ENOSPC || error == EDQUOT) break;
     if (error != 0) throw folder_error(dir, error);
     bytes += static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(block.size());

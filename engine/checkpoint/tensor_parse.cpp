@@ -1,4 +1,4 @@
-// Tensors, states and pieces: nothing is believed before it is checked.
+// Parses tensors, states and pieces and checks every value.
 #include "engine/checkpoint/tensor_parse.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Piece piece_in(const Json& json, const std::string& place, const TensorEntry& te
   if (state.held == StateClass::per_rank) {
     piece.rank = static_cast<int>(node.integer("rank", limits.least_rank, limits.most_rank));
   } else if (json.contains("rank")) {
-    refuse(place + ": it has a rank, and its state is not per rank");
+    refuse(place + ": it has a rank, but its state is not per rank");
   }
   return piece;
 }
@@ -90,7 +90,7 @@ StateEntry state_in(const Json& json, const std::string& place, const TensorEntr
     try {
       static const std::string kPiece = "a piece";
       state.pieces.push_back(piece_in(pieces[i], kPiece, tensor, state, limits));
-    } catch (const Error& error) {  // The place in full, only where it is shown.
+    } catch (const Error& error) {  // the full place is formatted only when shown
       throw error.with_context(fmt::format("{}, number {} from 0", named, i));
     }
   }
@@ -105,7 +105,7 @@ TensorEntry tensor_in(const Json& json, const std::string& place, const Limits& 
   const std::string named = fmt::format("{} \"{}\"", place, shown(tensor.name));
   if (tensor.name.empty()) refuse(place + " has no name");
   tensor.shape = node.numbers("shape");
-  if (!elements_of(tensor.shape)) refuse(named + ": this shape cannot be");
+  if (!elements_of(tensor.shape)) refuse(named + ": invalid shape");
   std::set<std::string_view> names;
   for (const Json& state : node.list("states")) {
     tensor.states.push_back(state_in(state, named, tensor, limits));
@@ -120,14 +120,14 @@ TensorEntry tensor_in(const Json& json, const std::string& place, const Limits& 
 
 }  // namespace
 
-/// A plain name of this folder.
+/// Parses a chunk. Its name must be a plain file name in this folder.
 ChunkFile chunk_in(const Json& json, const std::string& place) {
   const Node node{json, place};
   ChunkFile chunk{node.string("name"), node.integer("bytes", 0, kMost)};
   const auto odd = [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; };
   if (chunk.name.empty() || chunk.name.size() > 255 || chunk.name.starts_with('.') ||
       std::ranges::any_of(chunk.name, odd)) {
-    refuse(fmt::format("{}: \"{}\" is no name of a file in this folder", place, shown(chunk.name)));
+    refuse(fmt::format("{}: \"{}\" is not a file name in this folder", place, shown(chunk.name)));
   }
   return chunk;
 }
@@ -141,7 +141,7 @@ std::vector<TensorEntry> tensors_in(const Node& node, const Limits& limits) {
   std::set<std::string_view> names;
   for (const TensorEntry& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
-      refuse(fmt::format("two tensors are called \"{}\"", shown(tensor.name)));
+      refuse(fmt::format("two tensors have the name \"{}\"", shown(tensor.name)));
     }
   }
   return tensors;

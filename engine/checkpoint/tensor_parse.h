@@ -1,4 +1,4 @@
-// Tensors, states and pieces out of JSON, every number checked. Only .cpp files include it.
+// Parses tensors, states and pieces from JSON and checks every number. For .cpp files only.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace ds {
 
-/// What the pieces of a text may refer to.
+/// Limits of what pieces may refer to.
 struct Limits {
   const std::vector<ChunkFile>& chunks;
   std::int64_t least_rank = 0, most_rank = 0;
 };
 
-/// Errors of both: Error{config}.
+/// Errors of both functions: Error{config}.
 ChunkFile chunk_in(const Json& json, const std::string& place);
 std::vector<TensorEntry> tensors_in(const Node& node, const Limits& limits);
 

@@ -1,4 +1,4 @@
-// What this process does now.
+// Activity: records which op this process runs.
 #include "engine/comm/activity.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What this process does now, for the ranks that wait for it.
+// Activity: which op this process runs and how much progress it has made, for ranks that wait for
+// it.
 #pragma once
 
 #include <array>
@@ -10,18 +11,19 @@
 
 namespace ds {
 
-/// Threads: any; one of them calls begin() and end(), the one whose work the others wait for.
+/// Threads: any. One thread, the one that runs the ops, calls begin() and end().
 class Activity {
  public:
-  /// The path of an op. Does not allocate; what is longer than kLongest is cut.
+  /// Names the op that begins now by its path. Does not allocate; a path longer than kLongest is
+  /// cut.
   void begin(std::string_view what);
-  /// Between programs: nothing that must progress is under way.
+  /// Marks that no program runs: this process owes no progress.
   void end() { begin({}); }
-  /// Something was done that others may wait for.
+  /// Counts a unit of work that others may wait for.
   void tick() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
-  /// Empty between programs.
+  /// Returns the path of the current op; empty between programs.
   [[nodiscard]] std::string doing() const;
 
  private:

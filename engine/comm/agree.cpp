@@ -1,4 +1,4 @@
-// Agreement by one all_gather of short records.
+// Compares digests between ranks with one all_gather of short records.
 #include "engine/comm/agree.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string text_of(const std::byte* record) {
   return {reinterpret_cast<const char*>(record + 1), std::to_integer<std::size_t>(record[0])};
 }
 
-// The value of more than half of the ranks, or the first rank's.
+// Returns the value that more than half of the ranks have, or the first rank's without a majority.
 std::string expected_of(const std::vector<std::string>& values) {
   std::map<std::string, std::size_t> counts;
   for (const std::string& value : values) {

@@ -1,4 +1,4 @@
-// Operations that are only issued here and run elsewhere, told to what guards against hangs.
+// CallWatch: tells the hang guard about collectives that are issued here and run elsewhere (NCCL).
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace ds {
 
-/// Of one group. Threads: one at a time. Its end ends the calls.
+/// The calls of one group. Threads: one at a time. The destructor ends the call under way.
 class CallWatch {
  public:
   virtual ~CallWatch() = default;
-  /// This process waits in it from now on. `number` as of Call (rank_report.h).
+  /// Starts a call that this process waits in. `number` is Call::number (rank_report.h).
   virtual void begin(std::uint64_t number, std::string_view operation, std::string_view about,
                      std::uint64_t bytes) = 0;
-  /// It waits no longer.
+  /// Ends the call.
   virtual void end() = 0;
-  /// The group is given up: the others need not wait for this rank.
+  /// Marks the group as failed, so that the other ranks need not wait for this one.
   virtual void fail(const std::string& why) = 0;
 };
 

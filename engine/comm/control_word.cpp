@@ -1,4 +1,4 @@
-// The control word: explicit little-endian encoding, and the merge.
+// Encodes, decodes and merges control words.
 #include "engine/comm/control_word.h"
 
 #include <algorithm>
@@ -79,7 +79,8 @@ EncodedControlWord encode(const ControlWord& word) {
   return bytes;
 }
 
-// Braces evaluate from left to right: the order of the fields is the order on the wire.
+// Braced initializers are evaluated from left to right: the order of the fields is the order on the
+// wire.
 ControlWord decode_control_word(std::span<const std::byte, kControlWordBytes> bytes) {
   Reader in(bytes);
   ControlWord word{.rank = static_cast<int>(in.take(4)),
@@ -117,7 +118,7 @@ StepDecision merge(std::span<const ControlWord> words) {
           ErrorKind::comm,
           fmt::format("rank {} is at step {} of epoch {}, rank {} at step {} of epoch {}",
                       word.rank, word.step, word.epoch, first.rank, first.step, first.epoch),
-          "the ranks do not run the same job from the same checkpoint");
+          "start all ranks with the same configuration and from the same checkpoint");
     }
     norm_squared.add(word.norm_squared);
     loss.add(word.loss);

@@ -1,4 +1,4 @@
-// Chooses the collectives by the size of the world.
+// make_collectives(): chooses the collectives by the size of the world.
 #include <cstdio>
 
 #include "engine/base/error.h"
@@ -18,7 +18,9 @@ std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous) {
   if (!rendezvous.test_wire) return collectives;
   const WireSpeed& wire = *rendezvous.test_wire;
   if (rendezvous.rank == 0) {
-    fmt::print(stderr, "warning: {}/s and {:.3g} ms an operation between ranks, for measurements\n",
+    fmt::print(stderr,
+               "warning: the wire between ranks is slowed to {}/s and {:.3g} ms per operation "
+               "(DSLAUNCH_TEST_WIRE)\n",
                format_bytes(static_cast<std::int64_t>(wire.bytes_per_second)),
                std::chrono::duration<double, std::milli>(wire.latency).count());
   }

@@ -1,5 +1,5 @@
-// The fixed binary tree of ordered sums: all of it follows from "a node is its left child plus its
-// right one, if any".
+// Fixed binary tree of ordered sums. Everything follows from one rule: a node is its left child
+// plus its right one, if any.
 #include "engine/comm/ordered_tree.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ds {
 namespace {
 
-// Level of the root: the lowest whose first node covers all leaves.
+// Returns the root's level: the lowest whose first node covers all leaves.
 int root_level(int leaves) {
   int level = 0;
   while ((1LL << level) < leaves) ++level;
@@ -21,7 +21,8 @@ int root_level(int leaves) {
 bool is_left(const Subtree& node) { return node.index % 2 == 0; }
 Subtree parent(const Subtree& node) { return {node.level + 1, node.index / 2}; }
 
-// A left child without a sibling is its own parent: the highest node that covers the same leaves.
+// A left child without a sibling stands for its parent: takes the highest node that covers the same
+// leaves.
 Subtree highest(Subtree node, int leaves) {
   const int top = root_level(leaves);
   while (node.level < top && is_left(node) && node.end_leaf(leaves) == leaves) node = parent(node);
@@ -45,11 +46,11 @@ struct Entry {
   int value;
 };
 
-// Pushes one value and merges as far as the tree allows; appends what was merged.
+// Pushes one value and merges as far as the tree allows; appends the merges.
 void push(std::vector<Entry>& stack, Entry entry, int leaves, std::vector<Merge>& merges) {
   entry.node = highest(entry.node, leaves);
   DS_ASSERT(stack.empty() || stack.back().node.end_leaf(leaves) <= entry.node.first_leaf(),
-            "subtrees arrive in leaf order and do not overlap");
+            "subtrees must arrive in leaf order without overlap");
   stack.push_back(entry);
   while (stack.size() >= 2) {
     Entry& left = stack[stack.size() - 2];
@@ -111,7 +112,7 @@ FinishPlan plan_finish(std::span<const std::vector<Subtree>> roots_of_ranks, int
   for (const Entry& entry : all) push(stack, entry, leaves, plan.merges);
   DS_ASSERT(stack.size() == 1 && stack.front().node.first_leaf() == 0 &&
                 stack.front().node.end_leaf(leaves) == leaves,
-            "the ranks' roots cover every leaf once");
+            "the ranks' roots must cover every leaf exactly once");
   plan.result = stack.front().value;
   return plan;
 }

@@ -1,12 +1,12 @@
-// The fixed binary tree of ordered sums: which partial sums a rank may form alone, and who is added
-// to whom. Pure.
+// Fixed binary tree of ordered sums: which partial sums a rank may form alone, and in which order
+// they are added. Pure.
 //
-// The tree over V leaves is that of a binary counter: leaves are pushed in index order, two
-// subtrees of equal level at the top of the stack merge at once (left + right), and at the end the
-// rest folds from the right to the left. Seen from above: node (level, index) covers leaves [index
-// << level, (index + 1) << level) cut at V; it is the sum of its left and its right child, or its
-// left child alone where the right one is empty. So the tree depends on V alone, and any set of
-// ranks that holds the leaves forms the same sum, bit for bit.
+// The tree over V leaves is that of a binary counter. Leaves are pushed in index order; two
+// subtrees of equal level at the top of the stack merge at once (left + right); at the end the rest
+// folds from right to left. Seen from the root: node (level, index) covers leaves [index << level,
+// (index + 1) << level) cut at V. It is the sum of its left and its right child, or its left child
+// alone where the right one is empty. So the tree depends only on V, and any set of ranks that
+// holds the leaves forms the same sum, bit for bit.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@
 
 namespace ds {
 
-/// A node of the tree over V leaves. Where several nodes cover the same leaves (cut at V), the
-/// highest is meant.
+/// A node of the tree over V leaves. Of several nodes that cover the same leaves (cut at V), the
+/// highest is used.
 struct Subtree {
   int level = 0;
   int index = 0;
@@ -25,12 +25,12 @@ struct Subtree {
   friend bool operator==(const Subtree&, const Subtree&) = default;
 };
 
-/// The fewest subtrees that cover leaves [first, last) of `leaves`. Order: by leaf.
+/// Returns the fewest subtrees that cover leaves [first, last) of `leaves`, in leaf order.
 std::vector<Subtree> maximal_subtrees(int first, int last, int leaves);
-/// The same for any set of leaves. `held` is ascending.
+/// Returns the fewest subtrees that cover any set of leaves. `held` is ascending.
 std::vector<Subtree> maximal_subtrees(std::span<const int> held, int leaves);
 
-/// value[dst] = value[dst] + value[src]; dst covers the leaves left of src. src is free afterwards.
+/// value[dst] = value[dst] + value[src]. dst covers the leaves left of src; src is free afterwards.
 struct Merge {
   int dst = 0;
   int src = 0;
@@ -50,17 +50,18 @@ struct MergePlan {
   int slots = 0;                  // most slots in use at once
 };
 
-/// `arriving` is ascending by leaf and disjoint; gaps are allowed (they end as several roots).
+/// Plans the merges. `arriving` is ascending by leaf and disjoint; gaps are allowed (several roots
+/// remain then).
 MergePlan plan_merges(std::span<const Subtree> arriving, int leaves);
 
-/// The owner's part: all ranks' roots lie in memory at once and are summed in place.
+/// The merges of a slice's owner, which holds all ranks' roots in memory and sums them in place.
 struct FinishPlan {
-  /// dst and src count the roots of all ranks, rank after rank, each rank's in leaf order.
+  /// dst and src number the roots of all ranks: rank after rank, each rank's in leaf order.
   std::vector<Merge> merges;
-  int result = 0;  // where the whole sum lies at the end
+  int result = 0;  // index of the whole sum at the end
 };
 
-/// `roots_of_ranks` together cover every leaf exactly once.
+/// Plans the owner's merges. `roots_of_ranks` together cover every leaf exactly once.
 FinishPlan plan_finish(std::span<const std::vector<Subtree>> roots_of_ranks, int leaves);
 
 }  // namespace ds

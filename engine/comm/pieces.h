@@ -1,4 +1,4 @@
-// Memory cut into pieces that lie one after the other.
+// cut_pieces(): cuts memory into adjacent pieces.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace ds {
 
-/// One piece per entry of `bytes`, which add up to `all`.
+/// Returns one piece per entry of `bytes`, which add up to the size of `all`.
 template <class Byte>
 std::vector<std::span<Byte>> cut_pieces(std::span<Byte> all, std::span<const std::size_t> bytes) {
   std::vector<std::span<Byte>> pieces;
@@ -23,7 +23,7 @@ std::vector<std::span<Byte>> cut_pieces(std::span<Byte> all, std::span<const std
   return pieces;
 }
 
-/// `count` pieces of equal length.
+/// Returns `count` pieces of equal length.
 template <class Byte>
 std::vector<std::span<Byte>> cut_pieces(std::span<Byte> all, std::size_t count) {
   return cut_pieces(all, std::vector<std::size_t>(count, all.size() / count));

@@ -1,4 +1,4 @@
-// Reports as lines of fields, and the judgement: other operations, a silent rank, no progress.
+// RankReport as lines of fields, and judge(): different operations, a silent rank, no progress.
 #include "engine/comm/rank_report.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace ds {
 namespace {
 
-// Fields end with a tab, lines with a newline; neither is part of any name.
+// Fields end with a tab and lines with a newline, so names must contain neither.
 std::string clean(std::string_view text) {
   std::string cleaned(text);
   std::ranges::replace_if(
@@ -37,7 +37,7 @@ const RankReport::InGroup* find_group(const RankReport& report, const std::strin
   return found == report.groups.end() ? nullptr : &*found;
 }
 
-// The call of another rank that should be ours and is not.
+// Returns a call of another rank that has the same number as ours and differs from it.
 const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
   const RankReport::InGroup* in = find_group(report, waiting.group);
   if (in == nullptr || waiting.call.number == 0) return nullptr;
@@ -55,11 +55,11 @@ std::string difference_text(const Waiting& waiting, int other, const Call& call)
     return fmt::format("rank {} and rank {} disagree about the sizes of {}", waiting.rank, other,
                        text_of(call));
   }
-  return fmt::format("the ranks issue different operations: rank {} {}, rank {} {}", waiting.rank,
-                     text_of(waiting.call), other, text_of(call));
+  return fmt::format("the ranks issue different operations: rank {} issued {}, rank {} issued {}",
+                     waiting.rank, text_of(waiting.call), other, text_of(call));
 }
 
-// Where a rank is, for people.
+// Returns where a rank is, for messages.
 std::string place_text(const RankReport& report) {
   std::string text = report.doing.empty() ? "between programs" : "in " + report.doing;
   for (const RankReport::InGroup& in : report.groups) {
@@ -80,7 +80,8 @@ bool waits_in(const RankReport& report, const Waiting& waiting) {
          in->calls.back().number == waiting.call.number;
 }
 
-// Of the ranks that this one waits for: the one that is in no collective; else one in another.
+// Names, of the ranks that this one waits for, one that is in no collective; failing that, one that
+// is in another.
 std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks) {
   const auto report = [&](int rank) -> const RankReport& {
     return ranks[static_cast<std::size_t>(rank)].report;
@@ -89,11 +90,11 @@ std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks
     for (const int rank : waiting.members) {
       if (rank == waiting.rank || waits_in(report(rank), waiting)) continue;
       if (waits_somewhere(report(rank)) == elsewhere)
-        return fmt::format("rank {} lags: it is {}", rank, place_text(report(rank)));
+        return fmt::format("rank {} is behind: it is {}", rank, place_text(report(rank)));
     }
   }
-  return "all wait in this operation: they disagree about its sizes, or nothing gets through the "
-         "network";
+  return "all ranks wait in this operation: they disagree about its sizes, or the "
+         "network delivers nothing";
 }
 
 }  // namespace
@@ -157,17 +158,17 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
     const Observed& other = ranks[static_cast<std::size_t>(rank)];
     if (rank == waiting.rank || now - other.beat_at < patience) continue;
     return fmt::format(
-        "rank {} has not been heard of for {:.0f} s: it is stopped, or its machine or the way to "
-        "it is; it was {}",
+        "rank {} has been silent for {:.0f} s: it is stopped, or its machine or network "
+        "failed; it was {}",
         rank, seconds(now - other.beat_at), place_text(other.report));
   }
   if (now - waiting.since < patience) return std::nullopt;
-  // Outside of programs nobody counts: what is slow there has its deadline.
+  // Between programs nothing counts progress: slow work there has its own deadline.
   for (const Observed& other : ranks) {
     const bool still = waits_somewhere(other.report) || !other.report.doing.empty();
     if (!still || now - other.progress_at < patience) return std::nullopt;
   }
-  return fmt::format("no rank has got on for {:.0f} s: {}", seconds(now - waiting.since),
+  return fmt::format("no rank has made progress for {:.0f} s: {}", seconds(now - waiting.since),
                      laggard_text(waiting, ranks));
 }
 

@@ -1,5 +1,5 @@
-// What each rank says of itself to those that wait for it, and what follows for a rank that waits.
-// Pure.
+// RankReport: what each rank reports to ranks that wait for it, and judge(), which decides whether
+// to wait on. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace ds {
 
-/// One collective. Calls of one group with equal numbers are the same on every rank.
+/// One collective. Calls of one group with equal numbers are the same one on every rank.
 struct Call {
   std::uint64_t number = 0;  // 0: not a collective
   std::string operation{};   // "all_gather"
-  std::string about{};       // what for
-  std::uint64_t bytes = 0;   // where all members know all sizes: their hash
+  std::string about{};       // its purpose
+  std::uint64_t bytes = 0;   // a hash of the sizes, where all members know all of them
 };
 
-/// "all_gather gather.block3 (number 17)".
+/// Formats as "all_gather gather.block3 (number 17)".
 std::string text_of(const Call& call);
 
 struct RankReport {
   struct InGroup {
-    std::string group{};        // unique in the job; for people up to the "/"
+    std::string group{};        // unique in the job; messages show it up to the "/"
     bool waiting = false;       // in the last call
-    std::string failed{};       // why it gave the group up
+    std::string failed{};       // why this rank gave the group up
     std::vector<Call> calls{};  // the last ones, oldest first
   };
   std::uint64_t beat = 0;      // counts up while the process runs
@@ -38,27 +38,28 @@ struct RankReport {
 };
 
 std::string encode(const RankReport& report);
-/// Nothing: not a report.
+/// Parses what encode() writes; returns nothing for other text.
 std::optional<RankReport> decode_rank_report(std::string_view text);
 
-/// What is known of a rank here.
+/// What this rank knows about another one.
 struct Observed {
   RankReport report{};
-  Clock::time_point beat_at{};      // when it was last heard of
-  Clock::time_point progress_at{};  // when it last had got on
+  Clock::time_point beat_at{};      // when its report was last new
+  Clock::time_point progress_at{};  // when it last had made progress
 };
 
 /// A call that this rank waits in.
 struct Waiting {
-  int rank = 0;  // of this rank
+  int rank = 0;  // this rank
   std::string group{};
   std::vector<int> members{};
   Call call{};
   Clock::time_point since{};
 };
 
-/// Why nobody needs to wait any longer; nothing while the others may still come. `ranks` is by rank
-/// of the world, with this one; `patience`: how long a rank may be silent, or all may stand still.
+/// Returns why waiting is useless; nothing while the others may still arrive. `ranks` lists all
+/// ranks of the world in order, this one included. `patience`: how long one rank may be silent, or
+/// all may make no progress.
 std::optional<std::string> judge(const Waiting& waiting, std::span<const Observed> ranks,
                                  Clock::duration patience, Clock::time_point now);
 

@@ -1,4 +1,4 @@
-// How the processes of a job find each other, and the collectives that follow from it.
+// Rendezvous: how the processes of a job find each other, and make_collectives().
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Rendezvous {
   std::string job_id{};
   std::string job_key{};  // hexadecimal; empty for none
   std::uint64_t epoch = 0;
-  Clock::duration timeout = std::chrono::seconds(60);  // until every rank must have come
-  /// Collectives end when a rank is silent, or no rank gets on, for so long.
+  Clock::duration timeout = std::chrono::seconds(60);  // every rank must have arrived by then
+  /// Collectives fail when a rank is silent, or no rank makes progress, for this long.
   Clock::duration hang_after = std::chrono::seconds(20);
-  std::optional<WireSpeed> test_wire{};  // for measurements
+  std::optional<WireSpeed> test_wire{};  // slows the network, for measurements
 };
 
-/// World size 1: no sockets. More: Gloo. Errors: Error{comm} when rank 0 does not come in time, or
-/// refuses the job key or the job.
+/// Makes the collectives: without sockets for a world of 1, over Gloo otherwise. Errors:
+/// Error{comm} when rank 0 does not answer in time, or refuses the job key or the job.
 std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// A decorator of groups that share one wire.
+// SlowCollectives: decorates groups that share one slow wire.
 #include "engine/comm/slow_wire.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace ds {
 namespace {
 
-/// One process' side of the network.
+/// The network interface of one process.
 class Wire {
  public:
   explicit Wire(const WireSpeed& speed) : speed_(speed) {}
 
-  /// Returns when so many bytes have passed, behind those that came before.
+  /// Returns when the bytes have passed, after those that came before.
   void carry(std::size_t bytes) {
     const std::chrono::duration<double> span(static_cast<double>(bytes) / speed_.bytes_per_second);
     std::unique_lock lock(mutex_);

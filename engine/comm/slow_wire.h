@@ -1,5 +1,5 @@
-// Collectives over a wire that is slower than the real one: operations sleep first. For
-// measurements of what overlap hides, on a machine whose ranks are neighbours.
+// Collectives over a wire slower than the real one: operations sleep first. For measuring what
+// overlap hides when all ranks run on one machine.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace ds {
 
-/// All groups of a process share its wire, which carries both directions at once; using it costs no
-/// CPU time.
+/// Wraps collectives. All groups of a process share its wire, which carries both directions at once
+/// and uses no CPU time.
 std::unique_ptr<Collectives> over_slow_wire(std::unique_ptr<Collectives> inner,
                                             const WireSpeed& speed);
 

@@ -1,4 +1,4 @@
-// Reads what DSLAUNCH_TEST_WIRE says: "rate=200M,latency=1ms".
+// Parses DSLAUNCH_TEST_WIRE: "rate=200M,latency=1ms".
 #include "engine/comm/wire_speed.h"
 
 #include <charconv>

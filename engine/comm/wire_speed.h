@@ -1,4 +1,4 @@
-// How fast a wire pretends to be (slow_wire.h).
+// WireSpeed: the speed that a wire simulates (slow_wire.h).
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct WireSpeed {
   Clock::duration latency{};  // of every operation, besides its bytes
 };
 
-/// "rate=200M,latency=1ms": bytes a second with binary prefixes; us, ms or s. Both are needed.
-/// Nothing: something else.
+/// Parses "rate=200M,latency=1ms": bytes per second with binary prefixes, then us, ms or s. Both
+/// parts are needed. Returns nothing for other text.
 std::optional<WireSpeed> parse_wire_speed(std::string_view text);
 
 }  // namespace ds

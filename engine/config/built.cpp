@@ -1,5 +1,5 @@
-// The one list of values that have a key and are refused until they are built: who builds one
-// removes its line here.
+// The list of values that have a key but are refused because they are not implemented. Whoever
+// implements one removes its line here.
 #include <algorithm>
 #include <array>
 
@@ -10,10 +10,10 @@ namespace {
 
 struct NotBuilt {
   std::string_view key;
-  std::string_view words;  // "*": every value but the default.
+  std::string_view words;  // "*": every value but the default
 };
 
-constexpr std::array<NotBuilt, 0> kNotBuilt{};  // nothing at the moment
+constexpr std::array<NotBuilt, 0> kNotBuilt{};  // empty at present
 
 std::string_view not_built_words(const Key& key) {
   const auto* found = std::ranges::find(kNotBuilt, key.name, &NotBuilt::key);

@@ -1,4 +1,4 @@
-// Types and ranges of single values, with the words for what is wrong.
+// Checks the type and range of one value and formats the error message.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -35,7 +35,7 @@ std::string joined(std::string_view words) {
 [[noreturn]] void wrong(const Key& key, const Entry& entry, std::string hint = {}) {
   throw entry_error(
       entry.place, Point::value,
-      fmt::format("{} wants {}, not {}", key.name, describe_range(key), describe(entry.value)),
+      fmt::format("{} must be {}, not {}", key.name, describe_range(key), describe(entry.value)),
       std::move(hint));
 }
 
@@ -47,7 +47,7 @@ std::optional<double> as_number(const ConfigValue& value) {
   return std::nullopt;
 }
 
-/// In range and no NaN.
+/// Returns whether `number` is in range; NaN is not.
 bool fits(const Key& key, double number) { return number >= key.min && number <= key.max; }
 
 bool is_choice(const Key& key, const ConfigValue& value) {
@@ -65,8 +65,8 @@ ConfigValue check_choice(const Key& key, const Entry& entry) {
   const std::vector<std::string_view> later = split_words(key.later);
   if (key.later == "*" || std::ranges::find(later, *word) != later.end()) {
     throw entry_error(entry.place, Point::value,
-                      fmt::format("{} = \"{}\" is reserved: not built yet", key.name, *word),
-                      fmt::format("built so far: {}", joined(built)));
+                      fmt::format("{} = \"{}\" is not implemented yet", key.name, *word),
+                      fmt::format("supported: {}", joined(built)));
   }
   const std::string near = nearest_word(*word, words);
   wrong(key, entry, near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
@@ -116,7 +116,7 @@ ConfigValue check_number(const Key& key, const Entry& entry) {
   return {*number};
 }
 
-/// A double that is a whole number counts as an integer: 5e8.
+/// Returns the integer value; a double that is a whole number, such as 5e8, counts as one.
 std::optional<std::int64_t> as_whole(const ConfigValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.held)) return *integer;
   const auto* number = std::get_if<double>(&value.held);
@@ -126,7 +126,7 @@ std::optional<std::int64_t> as_whole(const ConfigValue& value) {
   return static_cast<std::int64_t>(*number);
 }
 
-/// "8G", "1.5 GiB", "512M": powers of 1024.
+/// Parses "8G", "1.5 GiB", "512M" with prefixes that are powers of 1024.
 std::optional<std::int64_t> as_bytes(const ConfigValue& value) {
   const auto* text = std::get_if<std::string>(&value.held);
   if (text == nullptr) return as_whole(value);
@@ -220,8 +220,8 @@ ConfigValue check_value(const Key& key, const Entry& entry) {
   const std::string built = built_choices(key);
   const bool words = key.kind == KeyKind::choice;
   throw entry_error(entry.place, Point::value,
-                    fmt::format("{} = {} is reserved: not built yet", key.name, to_toml(value)),
-                    fmt::format("built so far: {}", words ? joined(built) : built));
+                    fmt::format("{} = {} is not implemented yet", key.name, to_toml(value)),
+                    fmt::format("supported: {}", words ? joined(built) : built));
 }
 
 }  // namespace ds

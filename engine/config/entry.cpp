@@ -1,4 +1,4 @@
-// Values and places in words.
+// Formats config values as TOML and for messages, and errors at an entry.
 #include "engine/config/entry.h"
 
 #include <cmath>
@@ -8,14 +8,14 @@
 namespace ds {
 namespace {
 
-constexpr std::size_t kShownBytes = 80;  // Of a string in a message.
+constexpr std::size_t kShownBytes = 80;  // of a string in a message
 
 template <class... F>
 struct Cases : F... {
   using F::operator()...;
 };
 template <class... F>
-Cases(F...) -> Cases<F...>;  // clang 14, and so clang-tidy, does not deduce it.
+Cases(F...) -> Cases<F...>;  // clang 14, hence clang-tidy, does not deduce it
 
 std::string toml_text(std::string_view text) {
   std::string out = "\"";
@@ -35,7 +35,7 @@ std::string toml_text(std::string_view text) {
   return out + "\"";
 }
 
-/// The shortest digits that read back to the same double, always with a point or an exponent.
+/// Returns the shortest digits that read back to the same double, with a point or an exponent.
 std::string number_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";

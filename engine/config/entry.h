@@ -1,4 +1,4 @@
-// One `key = value` of a TOML file or of an override, with the place where it stands.
+// Entry: one `key = value` of a TOML file or of an override, with its place in the text.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace ds {
 
-/// A TOML value. `Other` is what no key takes: dates, times, tables inside arrays.
+/// A TOML value. `Other` stands for types that no key accepts: dates, times, tables in arrays.
 struct ConfigValue {
   struct Other {
     friend bool operator==(const Other&, const Other&) = default;
@@ -23,29 +23,29 @@ struct ConfigValue {
   friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
 };
 
-/// For people: `an integer`, `the string "x"`.
+/// Describes the value for messages: `the integer 3`, `the string "x"`.
 std::string describe(const ConfigValue& value);
-/// As TOML, which reads back to the same value.
+/// Formats the value as TOML that reads back to the same value.
 std::string to_toml(const ConfigValue& value);
 
-/// Where an entry stands: a line of a file, or an override (`line` = 0).
+/// The place of an entry: a line of a file, or an override (`line` = 0).
 struct Place {
   std::string source;  // "train.toml" or "override 2"
   int line = 0;
-  std::string text;                              // The whole line.
-  std::size_t key_offset = 0, value_offset = 0;  // Bytes in `text`.
+  std::string text;                              // the whole line
+  std::size_t key_offset = 0, value_offset = 0;  // bytes in `text`
 };
 
 struct Entry {
   std::string key;  // "batch.micro"
   ConfigValue value;
   Place place;
-  std::string base_dir;  // Relative paths in the value start here.
+  std::string base_dir;  // base of relative paths in the value
 };
 
 enum class Point : std::uint8_t { key, value };
 
-/// An Error{config}: "SOURCE:LINE:COLUMN: what", the line and a caret under the key or the value.
+/// Returns an Error{config}: "SOURCE:LINE:COLUMN: what", the line, and a caret under key or value.
 Error entry_error(const Place& place, Point point, std::string_view what, std::string hint = {});
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// How the key table reads and writes members of TrainConfig.
+// Accessors of the key table: read and write members of TrainConfig as ConfigValues.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline ConfigValue give(const std::array<double, 2>& field) {
   return {ConfigValue::List{{field[0]}, {field[1]}}};
 }
 
-/// An enum's numbers are the places of its words.
+/// The numbers of an enum are the positions of its words in `words`.
 template <class E>
 void take_word(E& field, std::string_view words, const ConfigValue& value) {
   const std::vector<std::string_view> all = split_words(words);
@@ -51,7 +51,7 @@ ConfigValue give_word(E field, std::string_view words) {
   return {std::string(split_words(words)[static_cast<std::size_t>(field)])};
 }
 
-/// A number, or a word (most often "auto") for the value `automatic`.
+/// Stores a number, or `automatic` for the key's word (usually "auto").
 inline void take_or_auto(std::int64_t& field, std::int64_t automatic, const ConfigValue& value) {
   const auto* number = std::get_if<std::int64_t>(&value.held);
   field = number == nullptr ? automatic : *number;
@@ -62,7 +62,7 @@ inline ConfigValue give_or_word(std::int64_t field, std::int64_t special, const 
 
 }  // namespace ds::key_access
 
-// The two accessors of one line of the table: both need the member's path.
+// The two accessors in a row of the key table; macros, because both need the member's path.
 #define DS_FIELD(path)                                                                         \
   [](TrainConfig& config, const ConfigValue& value) { key_access::take(config.path, value); }, \
       [](const TrainConfig& config) { return key_access::give(config.path); }

@@ -1,5 +1,5 @@
-// The table joined, and the names that are kept for later. Order: as docs/config.md and the
-// resolved config.toml show it.
+// Joins the key tables and lists reserved names. The order is that of docs/config.md and of the
+// resolved config.toml.
 #include "engine/config/keys.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 std::vector<Key> joined_tables() {
   std::vector<Key> keys;
-  for (const std::span<const Key> table : {model_keys(), optim_keys(), memory_keys(), checkpoint_keys(), run_keys()}) {
+  for (const std::span<const Key> table :
+       {model_keys(), optim_keys(), memory_keys(), checkpoint_keys(), run_keys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;

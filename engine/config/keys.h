@@ -1,5 +1,5 @@
-// The one table of train.toml's keys: it drives reading, overrides, printing, the ranks' hash and
-// docs/config.md.
+// The table of train.toml's keys. Reading, overrides, printing, the comparison among ranks and
+// docs/config.md all follow it.
 #pragma once
 
 #include <cstdint>
@@ -18,55 +18,58 @@ enum class KeyKind : std::uint8_t {
   number,
   choice,  // one word of `choices`
   text,
-  path,        // relative to the TOML file's folder; or a word of `choices`
-  globs,       // one pattern or a list of them, relative as a path
-  validation,  // globs, or a fraction
+  path,        // relative to the folder of the TOML file; or a word of `choices`
+  globs,       // one pattern or a list of patterns, relative like a path
+  validation,  // globs or a fraction
   betas,       // two numbers
   flag,        // true or false
-  count,       // an integer, also written as 5e8; or a word of `choices`
-  bytes,       // an integer or "8G"; or a word of `choices`
+  count,       // an integer (5e8 is one too) or a word of `choices`
+  bytes,       // an integer, a size such as "8G", or a word of `choices`
   folders      // a list of paths, which may be empty
 };
 
 struct Key {
   std::string_view name;
   KeyKind kind;
-  /// Changes the bits of the result, so all ranks must agree on it (ARCHITECTURE.md, "Same bits").
+  /// Whether the value changes the bits of the result. All ranks must agree on such a value
+  /// (ARCHITECTURE.md, "Same bits").
   bool arithmetic;
-  double min, max;           // Of integers and numbers, ends included.
-  std::string_view choices;  // "fp32|bf16", in the order of the enum.
-  std::string_view later;    // Words that are planned and refused; "*" = every other word.
+  double min, max;           // inclusive range of integers and numbers
+  std::string_view choices;  // "fp32|bf16", in the order of the enum
+  std::string_view later;    // planned words, refused until then; "*" = every other word
   std::string_view default_text;
   std::string_view help;
-  void (*set)(TrainConfig&, const ConfigValue&);  // The value has passed check_value().
+  void (*set)(TrainConfig&, const ConfigValue&);  // the value has passed check_value()
   ConfigValue (*get)(const TrainConfig&);
 };
 
+/// Returns the whole table.
 std::span<const Key> all_keys();
-/// Its parts.
+/// The parts of the table.
 std::span<const Key> model_keys();
 std::span<const Key> optim_keys();
 std::span<const Key> memory_keys();
 std::span<const Key> checkpoint_keys();
 std::span<const Key> run_keys();
-/// The key of that name, or null.
+/// Returns the key with that name, or null.
 const Key* find_key(std::string_view name);
-/// Names (keys and whole sections) that have a meaning planned and are refused until it is built.
+/// Returns whether `name` (a key or a whole section) is reserved for a feature that is planned.
 bool is_reserved(std::string_view name);
-/// "fp32|bf16" to its words.
+/// Splits "fp32|bf16" into its words.
 std::vector<std::string_view> split_words(std::string_view words);
 
-/// Values that have a key and a meaning and are refused until they are built.
+/// Returns whether this value of the key is implemented.
 bool is_built(const Key& key, const ConfigValue& value);
-/// The choices of a key that are built, as `choices`.
+/// Returns the implemented choices of a key, in the form of `choices`.
 std::string built_choices(const Key& key);
-/// True when only the default is built: the key is accepted and not documented yet.
+/// Returns whether only the default is implemented. Such a key is accepted but not documented yet.
 bool only_default_built(const Key& key);
 
-/// For people: "integer, 1 to 65536", "fp32 or bf16".
+/// Describes the accepted values for messages: "an integer, 1 to 65536", "fp32 or bf16".
 std::string describe_range(const Key& key);
-/// The value as the key wants it: integers widened to numbers, single patterns to lists, paths made
-/// absolute. Errors: Error{config} at the entry's value: wrong type, out of range, not built yet.
+/// Returns the value in the form that the key stores: integers as numbers, single patterns as
+/// lists, paths made absolute. Errors: Error{config} at the entry's value for a wrong type, a value
+/// out of range, a value that is not implemented.
 ConfigValue check_value(const Key& key, const Entry& entry);
 
 }  // namespace ds

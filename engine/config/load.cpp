@@ -1,4 +1,4 @@
-// Reads the file, applies entries through the key table, collects what is wrong.
+// Reads the file and the overrides, applies entries through the key table, and collects errors.
 #include "engine/config/load.h"
 
 #include <algorithm>
@@ -17,8 +17,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kMaxListedErrors = 8;
-constexpr std::uintmax_t kMaxFileBytes = 1
-                                         << 20;  // A train.toml is a page; this is something else.
+constexpr std::uintmax_t kMaxFileBytes = 1 << 20;  // a train.toml is about a page long
 
 std::string read_file(const std::string& path) {
   std::error_code status;
@@ -36,13 +35,14 @@ std::string read_file(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxFileBytes) {
-    throw Error(ErrorKind::config, fmt::format("{}: longer than 1 MiB, so no train.toml", path),
-                "give the train.toml; data files are named inside it");
+    throw Error(ErrorKind::config,
+                fmt::format("{}: longer than 1 MiB, which a train.toml never is", path),
+                "pass the train.toml; data files are named inside it");
   }
   return text;
 }
 
-/// Of the file, then of the overrides.
+/// Returns the entries of the file, then those of the overrides.
 std::vector<Entry> read_entries(const LoadRequest& request) {
   const std::string text = read_file(request.path);
   const std::string folder = std::filesystem::path(request.path).parent_path();
@@ -53,7 +53,7 @@ std::vector<Entry> read_entries(const LoadRequest& request) {
   return entries;
 }
 
-/// True for "batch" and for "batch." plus anything, when "batch.micro" is a key.
+/// Returns true for "batch", and for "batch." plus anything, when "batch.micro" is a key.
 bool is_section(std::string_view name) {
   return std::ranges::any_of(all_keys(), [name](const Key& key) {
     return key.name.starts_with(name) && key.name.size() > name.size() &&
@@ -65,7 +65,8 @@ std::string_view leaf(std::string_view name) {
   return name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
 }
 
-/// The nearest key by spelling, or the key of the same name in another section.
+/// Returns the hint for a mistyped key: the nearest key by spelling, or the key of the same name in
+/// another section.
 std::string suggestion(std::string_view typed) {
   std::vector<std::string_view> names;
   for (const Key& key : all_keys()) names.push_back(key.name);
@@ -75,7 +76,7 @@ std::string suggestion(std::string_view typed) {
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
-/// The first key of a section, for an example.
+/// Returns the first key of a section, as an example.
 std::string_view first_key(std::string_view section) {
   const auto key = std::ranges::find_if(all_keys(), [section](const Key& k) {
     return k.name.starts_with(section) && k.name.substr(section.size()).starts_with('.');
@@ -91,15 +92,15 @@ Error unknown_key(const Entry& entry) {
                                    first_key(entry.key)));
   }
   if (is_reserved(entry.key)) {
-    return entry_error(entry.place, Point::key,
-                       fmt::format("{} is reserved: not built yet", entry.key), "leave it out");
+    return entry_error(entry.place, Point::key, fmt::format("{} is not implemented yet", entry.key),
+                       "leave it out");
   }
   return entry_error(entry.place, Point::key,
                      fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key)),
                      "docs/config.md lists every key");
 }
 
-/// One Error that lists all; the hint of the last one stays its hint.
+/// Joins the errors into one Error, which keeps the hint of the last one.
 Error combined(const std::vector<Error>& errors) {
   std::string message;
   for (std::size_t i = 0; i + 1 < errors.size(); ++i) message += errors[i].for_people() + "\n";

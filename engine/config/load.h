@@ -1,4 +1,4 @@
-// From a TOML file and overrides to a TrainConfig with no open question left.
+// Loads a TrainConfig from a TOML file and overrides, with every default filled in.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@ namespace ds {
 
 struct LoadRequest {
   std::string path;
-  std::vector<std::string> overrides;  // "zero.stage=3", applied in order; paths in them start at
-                                       // the working directory.
-  std::int64_t world_size = 1;         // The default of determinism.virtual_ranks.
+  std::vector<std::string> overrides;  // "zero.stage=3", applied in order; relative paths
+                                       // start at the working directory
+  std::int64_t world_size = 1;         // default of determinism.virtual_ranks
 };
 
-/// Reads, applies the overrides, fills every default and checks everything that needs no file or
-/// device. Errors: Error{config} with place and hint (every bad entry is listed, then
-/// contradictions one by one);
-///         Error{usage} for an override that is not key=value.
+/// Returns the config of the file with the overrides applied and every default filled in, after all
+/// checks that need no file and no device. Errors: Error{config} with place and hint (all bad
+/// entries in one error, then contradictions one by one); Error{usage} for an override that is not
+/// key=value.
 TrainConfig load_train_config(const LoadRequest& request);
 
-/// Whether the file or an override gives `key`, and not as "auto". Errors: as load_train_config().
+/// Returns whether the file or an override gives `key` a value other than "auto". Errors: as
+/// load_train_config().
 bool gives_key(const LoadRequest& request, std::string_view key);
 
-/// The same from entries. `source` names the file in errors about keys that are missing.
+/// Returns the config of these entries. `source` names the file in errors about missing keys.
 TrainConfig make_train_config(const std::vector<Entry>& entries, const std::string& source,
                               std::int64_t world_size);
 

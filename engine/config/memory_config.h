@@ -1,4 +1,4 @@
-// The parts of a TrainConfig that place bytes and decide none of them: ZeRO, offload, recompute.
+// Parts of TrainConfig that decide where bytes are stored, not values: ZeRO, offload, recompute.
 #pragma once
 
 #include <cstdint>
@@ -7,45 +7,46 @@
 
 namespace ds {
 
-/// A count that the plan chooses ("auto").
+/// Value of a count that the plan chooses ("auto").
 inline constexpr std::int64_t kAuto = -1;
 
-/// tensor: every tensor of a group belongs to one rank whole.
+/// How a group is divided among ranks; tensor: every tensor of a group belongs to one rank.
 enum class ShardLayout : std::uint8_t { flat, tensor };
 
-/// Counts are elements, as in DeepSpeed; buckets are made of whole groups.
+/// Counts are elements, as in DeepSpeed. Buckets are made of whole groups.
 struct ZeroConfig {
   std::int64_t stage = 0;
-  std::int64_t gather_bucket = 500'000'000;  // Or kAuto.
-  std::int64_t reduce_bucket = 500'000'000;  // Or kAuto.
-  std::int64_t prefetch = 1;                 // Gathered ahead of their use; or kAuto.
-  std::int64_t max_live = 1'000'000'000;     // Gathered at one time.
+  std::int64_t gather_bucket = 500'000'000;  // or kAuto
+  std::int64_t reduce_bucket = 500'000'000;  // or kAuto
+  std::int64_t prefetch = 1;                 // gathered ahead of their use; or kAuto
+  std::int64_t max_live = 1'000'000'000;     // gathered at one time
   std::int64_t reuse_distance =
-      0;                           // Gathered weights stay when used again within so many elements.
-  std::int64_t persist_below = 0;  // Smaller groups stay whole on every rank.
+      0;  // gathered weights stay if used again within this number of elements
+  std::int64_t persist_below = 0;  // smaller groups stay whole on every rank
   bool overlap = true;
   ShardLayout shards = ShardLayout::flat;
   friend bool operator==(const ZeroConfig&, const ZeroConfig&) = default;
 };
 
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
-/// When the tiles of offloaded state are updated. Resolved: forward, or after when not offloaded.
+/// When the tiles of offloaded state are updated. Resolved: forward, or after if not offloaded.
 enum class UpdateTime : std::uint8_t { automatic, after, forward, backward };
 
 struct OptimizerOffload {
   OffloadDevice device = OffloadDevice::none;
-  std::vector<std::string> paths;  // Folders of the NVMe tier, striped.
+  std::vector<std::string> paths;  // folders of the NVMe tier, striped
   bool pin = true;
-  std::int64_t buffers = 4;     // Slots of the ring of tiles.
-  std::int64_t tile = 4 << 20;  // Elements of one tile.
+  std::int64_t buffers = 4;     // slots of the ring of tiles
+  std::int64_t tile = 4 << 20;  // elements of one tile
   UpdateTime update = UpdateTime::automatic;
-  std::int64_t device_share = kAuto;  // Percent of the tiles in host memory; or kAuto.
+  std::int64_t device_share =
+      kAuto;  // percent of the tiles in host memory that the device updates; or kAuto
   friend bool operator==(const OptimizerOffload&, const OptimizerOffload&) = default;
 };
 
 struct ParamOffload {
   OffloadDevice device = OffloadDevice::none;
-  std::vector<std::string> paths;  // Resolved: the optimizer's unless given.
+  std::vector<std::string> paths;  // resolved: the optimizer's unless given
   bool pin = true;
   std::int64_t buffers = 4;
   friend bool operator==(const ParamOffload&, const ParamOffload&) = default;
@@ -53,12 +54,12 @@ struct ParamOffload {
 
 struct GradOffload {
   OffloadDevice device = OffloadDevice::none;
-  std::vector<std::string> paths;  // Resolved: the optimizer's unless given.
+  std::vector<std::string> paths;  // resolved: the optimizer's unless given
   friend bool operator==(const GradOffload&, const GradOffload&) = default;
 };
 
 struct ActivationOffload {
-  OffloadDevice device = OffloadDevice::none;  // none or cpu.
+  OffloadDevice device = OffloadDevice::none;  // none or cpu
   friend bool operator==(const ActivationOffload&, const ActivationOffload&) = default;
 };
 
@@ -66,8 +67,8 @@ enum class IoEngine : std::uint8_t { automatic, uring, threads };
 
 struct OffloadIo {
   IoEngine engine = IoEngine::automatic;
-  std::int64_t block = 1 << 20;  // Bytes of one request.
-  std::int64_t depth = 32;       // Requests under way per path.
+  std::int64_t block = 1 << 20;  // bytes of one request
+  std::int64_t depth = 32;       // requests in flight per path
   bool checksum = true;
   friend bool operator==(const OffloadIo&, const OffloadIo&) = default;
 };

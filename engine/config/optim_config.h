@@ -1,4 +1,4 @@
-// The parts of a TrainConfig that decide an update: optimizer, schedule, precision.
+// The parts of a TrainConfig that define an update: optimizer, schedule, precision.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ struct OptimizerConfig {
   double lr = 1e-3;
   std::array<double, 2> betas{0.9, 0.95};
   double eps = 1e-8;
-  double momentum = 0.9;  // Of sgd.
-  bool nesterov = false;  // Of sgd.
+  double momentum = 0.9;  // sgd
+  bool nesterov = false;  // sgd
   double weight_decay = 0.1;
-  double clip = 1.0;  // Of the global gradient norm; 0 = off.
+  double clip = 1.0;  // maximum of the global gradient norm; 0 = off
   friend bool operator==(const OptimizerConfig&, const OptimizerConfig&) = default;
 };
 
@@ -33,8 +33,9 @@ enum class ScheduleType : std::uint8_t {
   onecycle,
   range_test
 };
-/// How steps are counted: clean: optimizer step t uses position t. deepspeed: its scheduler moves
-/// after the step, so t = 1 uses the initial value and t >= 2 uses position t - 2.
+/// How a schedule counts steps. clean: optimizer step t uses position t. deepspeed: t = 1 uses the
+/// initial value and t >= 2 uses position t - 2, because DeepSpeed's scheduler advances after the
+/// step.
 enum class ScheduleOrigin : std::uint8_t { clean, deepspeed };
 enum class WarmupType : std::uint8_t { log, linear };
 enum class TailType : std::uint8_t { linear, sqrt, cosine };
@@ -42,26 +43,26 @@ enum class TailType : std::uint8_t { linear, sqrt, cosine };
 struct ScheduleConfig {
   ScheduleType type = ScheduleType::cosine;
   ScheduleOrigin origin = ScheduleOrigin::clean;
-  std::int64_t warmup = 0;  // Steps. Resolved: 1000 for the three warmup types unless given.
-  std::int64_t total = 0;   // Steps; resolved: train.steps unless given.
+  std::int64_t warmup = 0;  // steps; resolved: 1000 for the three warmup types unless given
+  std::int64_t total = 0;   // steps; resolved: train.steps unless given
   double min_lr = 0.0;
-  WarmupType warmup_type = WarmupType::log;  // Of the three warmup types.
-  double warmup_min_ratio = 0.0;             // Of warmup_cosine.
-  double cos_min_ratio = 1e-4;               // Of warmup_cosine.
-  std::int64_t decay = 0;                    // Of wsd: steps; resolved: a tenth of total.
-  TailType tail = TailType::linear;          // Of wsd.
-  // Of onecycle: lr rises from min_lr to optimizer.lr, falls back, then decays below min_lr.
+  WarmupType warmup_type = WarmupType::log;  // the three warmup types
+  double warmup_min_ratio = 0.0;             // warmup_cosine
+  double cos_min_ratio = 1e-4;               // warmup_cosine
+  std::int64_t decay = 0;                    // wsd: steps; resolved: a tenth of total
+  TailType tail = TailType::linear;          // wsd
+  // onecycle: lr rises from min_lr to optimizer.lr, falls back, then decays below min_lr.
   std::int64_t first_steps = 2000;
-  std::int64_t second_steps = 0;  // Resolved: first_steps unless given.
+  std::int64_t second_steps = 0;  // resolved: first_steps unless given
   std::int64_t first_stairs = 0;
-  std::int64_t second_stairs = -1;  // Resolved: first_stairs unless given.
+  std::int64_t second_stairs = -1;  // resolved: first_stairs unless given
   std::int64_t decay_steps = 0;     // 0 = no decay after the cycle.
   double decay_lr_rate = 0.0;
   bool cycle_momentum = true;
   double min_momentum = 0.8;
   double max_momentum = 0.9;
   double decay_momentum_rate = 0.0;
-  // Of range_test: from optimizer.lr upwards.
+  // range_test: lr rises from optimizer.lr.
   std::int64_t range_steps = 2000;
   double range_rate = 1.0;
   bool range_staircase = false;
@@ -72,14 +73,14 @@ enum class Precision : std::uint8_t { fp32, bf16, fp16 };
 constexpr std::string_view name_of(Precision precision) {
   return precision == Precision::bf16 ? "bf16" : precision == Precision::fp16 ? "fp16" : "fp32";
 }
-/// split16: the bf16 weight is the upper half of the fp32 master; only the lower half is kept.
+/// split16: the bf16 weight is the upper half of the fp32 master; only the lower half is stored.
 enum class MasterWeights : std::uint8_t { fp32, split16 };
-enum class OnNonfinite : std::uint8_t { automatic, skip, abort };  // Resolved: skip or abort.
+enum class OnNonfinite : std::uint8_t { automatic, skip, abort };  // resolved: skip or abort
 enum class AtMinScale : std::uint8_t { abort, proceed };
 
-/// Dynamic scaling of the loss, for fp16.
+/// Dynamic loss scaling, for fp16.
 struct LossScaleConfig {
-  double fixed = 0.0;  // "static"; 0 = dynamic.
+  double fixed = 0.0;  // key "static"; 0 = dynamic
   std::int64_t init_power = 16;
   std::int64_t window = 1000;
   std::int64_t hysteresis = 2;

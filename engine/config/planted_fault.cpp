@@ -1,4 +1,4 @@
-// Numbers with commas, then a colon and a path.
+// Parses the step numbers and the op path of debug.non_finite.
 #include "engine/config/planted_fault.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// The GPT-2 family (vocabulary 50257, padded to 50304), Llama 3, and small byte-level models.
+// Model sizes: GPT-2 (vocabulary 50257, padded to 50304), Llama 3, small byte-level models.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
@@ -8,7 +8,7 @@ namespace {
 
 struct Preset {
   std::string_view name, arch;
-  std::int64_t layers, hidden, heads, vocab;  // vocab 0: the tokenizer's.
+  std::int64_t layers, hidden, heads, vocab;  // vocab 0: the tokenizer's
   std::int64_t kv_heads = 0, ffn = 0;         // 0: the architecture's default
   double rope_theta = 0;
   bool tied = true;
@@ -57,7 +57,7 @@ void apply_preset(ModelConfig& model, const GivenKeys& given) {
   model.arch = preset.arch;
   fill(model.layers, preset.layers);
   fill(model.hidden, preset.hidden);
-  // Heads of keys belong to the preset's heads: with other heads they are as many as those.
+  // The preset's kv_heads fit only the preset's heads; with other heads, kv_heads equals heads.
   if (model.heads == 0 || model.heads == preset.heads) fill(model.kv_heads, preset.kv_heads);
   fill(model.heads, preset.heads);
   if (model.hidden == preset.hidden) fill(model.ffn, preset.ffn);

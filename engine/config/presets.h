@@ -1,12 +1,12 @@
-// Model sizes by name.
+// Applies the named model sizes of model.preset.
 #pragma once
 
 #include "engine/config/resolve.h"
 
 namespace ds {
 
-/// Fills what is not given in `model` from the preset it names, if any.
-/// Errors: Error{config} when another architecture than the preset's is given.
+/// Fills the sizes that `model` leaves open from the preset it names, if any.
+/// Errors: Error{config} if model.arch is given and differs from the preset's.
 void apply_preset(ModelConfig& model, const GivenKeys& given);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Texts made from the key table.
+// Prints configs and the reference page from the key table.
 #include "engine/config/print.h"
 
 #include <fmt/format.h>
@@ -11,17 +11,17 @@
 namespace ds {
 namespace {
 
-/// "offload.optimizer" of "offload.optimizer.device".
+/// Returns "offload.optimizer" for "offload.optimizer.device".
 std::string_view section_of(const Key& key) { return key.name.substr(0, key.name.rfind('.')); }
 std::string_view field_of(const Key& key) { return key.name.substr(key.name.rfind('.') + 1); }
 
-/// A choice that was not made has no TOML word; it is left out.
+/// Returns whether the value is a choice that was not made. It has no TOML word and is left out.
 bool is_unset(const Key& key, const ConfigValue& value) {
   const auto* text = std::get_if<std::string>(&value.held);
   return key.kind == KeyKind::choice && text != nullptr && text->empty();
 }
 
-/// Of a key that is not arithmetic: whether ranks that differ in it issue different collectives.
+/// Returns whether ranks that differ in this non-arithmetic key would issue different collectives.
 bool orders_messages(const Key& key) {
   if (key.arithmetic) return false;
   if (key.name == "log.samples") return true;  // all ranks learn rank 0's folder
@@ -78,14 +78,14 @@ std::string message_order_list(const TrainConfig& config) {
 std::string config_reference() {
   std::string text =
       "# train.toml\n\n"
-      "Every key of `train.toml`, made from the tables in `engine/config/keys_*.cpp` (a test "
-      "compares "
-      "the two).\n"
-      "The same names work as overrides: `dslaunch ... train.toml train.steps=20 "
-      "data.seq_len=128`.\n"
-      "Paths are relative to the folder of the file that holds them (overrides: to the working "
-      "directory); `~` is\n"
-      "the home folder. *Arithmetic* keys decide the bits of the result; the others never do.\n";
+      "To set a key, write it under its section in `train.toml`, or override it in the command:\n\n"
+      "    dslaunch train.toml train.steps=20 data.seq_len=128\n\n"
+      "Relative paths start at the folder of the file that contains them (in overrides: at the "
+      "working directory);\n"
+      "`~` is the home folder. *Arithmetic* keys decide the bits of the result; the others never "
+      "do.\n"
+      "This page is generated from the tables in `engine/config/keys_*.cpp`; a test compares the "
+      "two.\n";
   std::string_view section;
   for (const Key& key : all_keys()) {
     if (only_default_built(key)) continue;

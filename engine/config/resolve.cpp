@@ -1,4 +1,4 @@
-// Defaults that depend on other keys, and checks across keys, section by section.
+// Fills defaults that depend on other keys and checks keys against each other, by section.
 #include "engine/config/resolve.h"
 
 #include <algorithm>
@@ -15,12 +15,13 @@ constexpr std::int64_t kByteVocab = 256;
 
 void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
   const auto refuse = [&](std::string_view key, std::string_view why) {
-    return given.error({key}, fmt::format("{} is not for arch = \"gpt2\": {}", key, why),
+    return given.error({key}, fmt::format("{} does not apply to arch = \"gpt2\": {}", key, why),
                        "leave it out, or use model.arch = \"llama\"");
   };
   if (model.kv_heads != model.heads)
-    throw refuse("model.kv_heads", "it has as many heads of keys as of queries");
-  if (!model.tied) throw refuse("model.tied", "its head is the embedding");
+    throw refuse("model.kv_heads", "every head of queries has its own head of keys");
+  if (!model.tied)
+    throw refuse("model.tied", "its output head always shares the embedding's weights");
   if (model.rope_theta != ModelConfig{}.rope_theta)
     throw refuse("model.rope_theta", "its positions are learned");
 }
@@ -30,13 +31,14 @@ void require_llama(const ModelConfig& model, const GivenKeys& given) {
     throw given.error({"model.kv_heads", "model.heads"},
                       fmt::format("model.kv_heads = {} does not divide model.heads = {}",
                                   model.kv_heads, model.heads),
-                      "each head of keys is for the same number of heads of queries");
+                      "every head of keys must serve the same number of heads of queries");
   }
   if (model.hidden / model.heads % 2 != 0) {
-    throw given.error({"model.heads", "model.hidden"},
-                      fmt::format("a head has {} elements, which rotary positions cannot pair",
-                                  model.hidden / model.heads),
-                      "use an even hidden / heads");
+    throw given.error(
+        {"model.heads", "model.hidden"},
+        fmt::format("a head has {} elements, but rotary positions need an even number",
+                    model.hidden / model.heads),
+        "choose model.hidden and model.heads so that hidden / heads is even");
   }
 }
 
@@ -44,7 +46,8 @@ void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
   constexpr std::int64_t kLlamaFfnMultiple = 256;
   if (model.arch == "llama") {
     require_llama(model, given);
-    const std::int64_t two_thirds = 8 * model.hidden / 3;  // of gpt2's: three products, not two
+    const std::int64_t two_thirds =
+        8 * model.hidden / 3;  // of gpt2's width: llama has 3 products where gpt2 has 2
     if (model.ffn == 0)
       model.ffn = (two_thirds + kLlamaFfnMultiple - 1) / kLlamaFfnMultiple * kLlamaFfnMultiple;
   } else {
@@ -65,7 +68,7 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
     throw given.error({"model.heads", "model.hidden"},
                       fmt::format("model.hidden = {} is not a multiple of model.heads = {}",
                                   model.hidden, model.heads),
-                      "every head gets hidden / heads of the width");
+                      "the width is divided evenly among the heads");
   }
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   resolve_architecture(model, given);
@@ -114,8 +117,8 @@ void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKe
   const int known = (batch.micro != 0) + (batch.accum != 0) + (batch.global != 0);
   if (known == 0 || (known == 1 && batch.accum != 0)) {
     throw given.error(
-        {"batch.accum"}, "the batch is open: batch.micro and batch.global are missing",
-        "write micro = 8 and accum = 1 under [batch]; any two of micro, accum, global");
+        {"batch.accum"}, "the batch size is undefined: batch.micro and batch.global are missing",
+        "write micro = 8 and accum = 1 under [batch]; any two of micro, accum and global will do");
   }
   if (known == 1) batch.accum = 1;
   if (batch.global == 0) {
@@ -150,7 +153,7 @@ void resolve_virtual_ranks(DeterminismConfig& determinism, const GivenKeys& give
         {"determinism.virtual_ranks"},
         fmt::format("determinism.virtual_ranks = {} is less than the {} ranks of the job",
                     determinism.virtual_ranks, world_size),
-        "every rank needs at least one virtual rank; start fewer ranks or raise it");
+        "every rank needs at least one virtual rank; start fewer ranks or raise this number");
   }
 }
 
@@ -161,13 +164,13 @@ void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& giv
   for (const auto& [key, is_set] : {std::pair{"checkpoint.every", checkpoint.every > 0},
                                     std::pair{"checkpoint.minutes", checkpoint.minutes > 0}}) {
     if (is_set && !checkpoint.saves())
-      throw refuse(key, "has no folder to save to",
+      throw refuse(key, "is set, but there is no folder to save to",
                    "write dir = \"checkpoints\" under [checkpoint]");
   }
   const bool names_path = checkpoint.resume != "auto" && checkpoint.resume != "never";
   if (checkpoint.load == LoadWhat::weights && !names_path) {
-    throw refuse("checkpoint.load", "= \"weights\" does not say of which checkpoint",
-                 "name it: checkpoint.resume=PATH");
+    throw refuse("checkpoint.load", "= \"weights\" needs the path of a checkpoint",
+                 "set checkpoint.resume=PATH");
   }
 }
 
@@ -196,15 +199,15 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_checkpoint(config.checkpoint, given);
   if (!parse_planted_fault(config.debug.non_finite)) {
     throw given.error({"debug.non_finite"},
-                      fmt::format("debug.non_finite = \"{}\" is neither steps nor steps:operation",
+                      fmt::format("debug.non_finite = \"{}\" is neither STEPS nor STEPS:OP",
                                   config.debug.non_finite),
-                      "as in \"3,7\" or \"5:block1.mlp.fc\"");
+                      "write for example \"3,7\" or \"5:block1.mlp.fc\"");
   }
   if (config.sample.top_k > config.model.vocab) {
     throw given.error({"sample.top_k"},
                       fmt::format("sample.top_k = {} is more than model.vocab = {}",
                                   config.sample.top_k, config.model.vocab),
-                      "0 chooses among all tokens");
+                      "top_k = 0 samples among all tokens");
   }
 }
 

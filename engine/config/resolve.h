@@ -1,4 +1,4 @@
-// Fills defaults and finds contradictions between keys.
+// Fills the defaults of a TrainConfig and finds contradictions between keys.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace ds {
 
-/// Where each given key stands, for errors; `source` names the file when a key is missing.
+/// The places of the given keys, for errors. `source` names the file when a key is missing.
 struct GivenKeys {
   std::string source;
   std::map<std::string, Place, std::less<>> places;
 
-  /// Error{config} at the first of `keys` that was given, else about the file.
+  /// Returns an Error{config} at the first of `keys` that was given, else about the file.
   [[nodiscard]] Error error(std::initializer_list<std::string_view> keys, std::string_view what,
                             std::string hint = {}) const;
 };
 
-/// Every 0 that means "default" is replaced. Errors: Error{config} for the first contradiction.
+/// Replaces every 0 that means "default". Errors: Error{config} for the first contradiction.
 void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_size);
 
 }  // namespace ds

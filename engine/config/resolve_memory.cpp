@@ -1,10 +1,10 @@
-// Defaults and contradictions of [zero] and [offload.*].
+// Fills defaults and finds contradictions in [zero] and [offload.*].
 #include "engine/config/resolve_sections.h"
 
 namespace ds {
 namespace {
 
-constexpr std::int64_t kDirectBlock = 4096;  // What O_DIRECT asks for.
+constexpr std::int64_t kDirectBlock = 4096;  // alignment that O_DIRECT requires
 
 std::string_view word(OffloadDevice device) {
   return device == OffloadDevice::nvme ? "nvme" : "cpu";
@@ -28,13 +28,13 @@ void need_paths(std::string_view section, OffloadDevice device,
                     "name a folder on every NVMe drive: paths = [\"/mnt/nvme0/offload\"]");
 }
 
-/// The optimizer's folders serve the other sections too.
+/// The other offload sections use the optimizer's folders unless they name their own.
 void share_paths(std::vector<std::string>& paths, OffloadDevice device,
                  const OptimizerOffload& optimizer) {
   if (device == OffloadDevice::nvme && paths.empty()) paths = optimizer.paths;
 }
 
-/// A rank has one set of files for all that it keeps on drives.
+/// A rank has one set of files for everything that it stores on drives.
 void need_same_paths(const OffloadConfig& offload, const GivenKeys& given) {
   struct Section {
     std::string_view name;
@@ -52,12 +52,12 @@ void need_same_paths(const OffloadConfig& offload, const GivenKeys& given) {
     if (section.paths == first->paths) continue;
     throw given.error({fmt::format("{}.paths", section.name)},
                       fmt::format("{}.paths differs from {}.paths", section.name, first->name),
-                      "a rank stripes all that it keeps on drives over the same folders: name "
-                      "them all once, or leave the second list out");
+                      "a rank stripes everything it stores on drives over the same folders; name "
+                      "all of them in one list and leave the other list out");
   }
 }
 
-/// Weights in files are written by tiles of the optimizer, on the host.
+/// Weights in files are written by the optimizer's tiles, which must be on the host.
 void need_offloaded_states(const OffloadConfig& offload, const GivenKeys& given) {
   const bool on_device = offload.optimizer.device == OffloadDevice::none;
   if (offload.param.device != OffloadDevice::nvme || !on_device) return;
@@ -88,10 +88,11 @@ void need_weights_with_the_states(const TrainConfig& config, const GivenKeys& gi
        {std::pair{"offload.optimizer.device", config.offload.optimizer.device},
         std::pair{"offload.param.device", config.offload.param.device}}) {
     if (device == OffloadDevice::none) continue;
-    throw given.error({"precision.master", key},
-                      fmt::format("precision.master = \"split16\" does not go with {}", key),
-                      "half of such a master is the weights: apart from them a copy of them would "
-                      "be needed, and nothing saved; set precision.master = \"fp32\"");
+    throw given.error(
+        {"precision.master", key},
+        fmt::format("precision.master = \"split16\" cannot be combined with {}", key),
+        "the weights are one half of a split16 master; stored apart, they would need a "
+        "copy, and no memory would be saved; set precision.master = \"fp32\"");
   }
 }
 
@@ -114,7 +115,7 @@ void resolve_memory(TrainConfig& config, const GivenKeys& given) {
     throw given.error({"offload.io.block"},
                       fmt::format("offload.io.block = {} is not a multiple of {}", offload.io.block,
                                   kDirectBlock),
-                      "files are read and written past the page cache, in whole blocks");
+                      "files bypass the page cache and are read and written in whole blocks");
   }
 }
 

@@ -1,4 +1,4 @@
-// Defaults and contradictions of [optimizer], [schedule] and [precision].
+// Fills defaults and finds contradictions in [optimizer], [schedule] and [precision].
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ constexpr std::int64_t kDeepSpeedWarmup = 1000;
 struct KeyOfTypes {
   std::string_view key, types;
 };
-/// Keys that only some schedules have; elsewhere they would do nothing.
+/// Keys that only some schedule types use, with these types.
 constexpr KeyOfTypes kKeysOfTypes[] = {
     {"schedule.origin", "warmup|warmup_decay|warmup_cosine|onecycle|range_test"},
     {"schedule.warmup_type", "warmup|warmup_decay|warmup_cosine"},
@@ -52,9 +52,9 @@ void refuse_keys_of_other_types(const TrainConfig& config, const GivenKeys& give
       owners += fmt::format("{}\"{}\"", owners.empty() ? "" : ", ", owner);
     }
     throw given.error({line.key, "schedule.type"},
-                      fmt::format("{} = {} has no meaning for schedule.type = \"{}\"", line.key,
+                      fmt::format("{} = {} has no effect with schedule.type = \"{}\"", line.key,
                                   to_toml(key.get(config)), type),
-                      fmt::format("it belongs to {}; leave it out", owners));
+                      fmt::format("it applies to {}; leave it out", owners));
   }
 }
 
@@ -92,14 +92,14 @@ void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
     throw given.error({"schedule.warmup", "schedule.total", "schedule.type"},
                       fmt::format("schedule.warmup = {} is longer than schedule.total = {}",
                                   schedule.warmup, schedule.total),
-                      "the warm-up is a part of the total");
+                      "the total includes the warm-up");
   }
   if (schedule.type == ScheduleType::wsd && schedule.decay > schedule.total - schedule.warmup) {
     throw given.error({"schedule.decay", "schedule.warmup", "schedule.total"},
                       fmt::format("schedule.warmup = {} and schedule.decay = {} are together "
                                   "longer than schedule.total = {}",
                                   schedule.warmup, schedule.decay, schedule.total),
-                      "warm-up, stable part and decay make the total");
+                      "the total is the sum of warm-up, stable part and decay");
   }
   if (schedule.min_lr > config.optimizer.lr) {
     throw given.error({"schedule.min_lr", "optimizer.lr"},
@@ -111,7 +111,7 @@ void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
     throw given.error({"schedule.min_momentum", "schedule.max_momentum"},
                       fmt::format("schedule.min_momentum = {} is above schedule.max_momentum = {}",
                                   schedule.min_momentum, schedule.max_momentum),
-                      "the momentum falls while the rate rises");
+                      "the momentum falls from max_momentum to min_momentum while the rate rises");
   }
 }
 
@@ -119,21 +119,22 @@ void resolve_precision(PrecisionConfig& precision, const GivenKeys& given) {
   const LossScaleConfig& scale = precision.loss_scale;
   if (precision.master == MasterWeights::split16 && precision.dtype != Precision::bf16) {
     throw given.error({"precision.master"}, "precision.master = \"split16\" needs dtype = \"bf16\"",
-                      "a bf16 weight is the upper half of its fp32 master; other types have none");
+                      "only a bf16 weight is the upper half of its fp32 master");
   }
   if (precision.dtype != Precision::fp16 && scale != LossScaleConfig{}) {
-    throw given.error({"precision.loss_scale.static", "precision.loss_scale.init_power",
-                       "precision.loss_scale.window", "precision.loss_scale.hysteresis",
-                       "precision.loss_scale.consecutive", "precision.loss_scale.min",
-                       "precision.loss_scale.at_min"},
-                      "[precision.loss_scale] is for dtype = \"fp16\"",
-                      "bf16 and fp32 have the exponents of fp32 and need no scale; leave it out");
+    throw given.error(
+        {"precision.loss_scale.static", "precision.loss_scale.init_power",
+         "precision.loss_scale.window", "precision.loss_scale.hysteresis",
+         "precision.loss_scale.consecutive", "precision.loss_scale.min",
+         "precision.loss_scale.at_min"},
+        "[precision.loss_scale] applies only to dtype = \"fp16\"",
+        "bf16 has the exponent range of fp32 and needs no loss scale; leave the section out");
   }
   if (scale.min > std::ldexp(1.0, static_cast<int>(scale.init_power))) {
     throw given.error({"precision.loss_scale.min", "precision.loss_scale.init_power"},
-                      fmt::format("precision.loss_scale.min = {} is above the start, 2 to the {}",
+                      fmt::format("precision.loss_scale.min = {} is above the initial scale, 2^{}",
                                   scale.min, scale.init_power),
-                      "the scale halves from its start down to min");
+                      "the scale is halved from its initial value down to min");
   }
   if (precision.on_nonfinite == OnNonfinite::automatic) {
     precision.on_nonfinite =
@@ -146,7 +147,7 @@ void resolve_precision(PrecisionConfig& precision, const GivenKeys& given) {
 void resolve_optim(TrainConfig& config, const GivenKeys& given) {
   if (config.optimizer.nesterov && config.optimizer.type != OptimizerType::sgd) {
     throw given.error({"optimizer.nesterov"}, "optimizer.nesterov needs optimizer.type = \"sgd\"",
-                      "the other optimizers have no such form; leave it out");
+                      "the other optimizers have no Nesterov form; leave it out");
   }
   resolve_schedule(config, given);
   resolve_precision(config.precision, given);

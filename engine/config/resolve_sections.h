@@ -1,4 +1,4 @@
-// The parts of resolve().
+// The parts of resolve() that have their own files.
 #pragma once
 
 #include "engine/config/resolve.h"
@@ -6,7 +6,7 @@
 namespace ds {
 
 void resolve_optim(TrainConfig& config, const GivenKeys& given);
-/// After resolve_optim().
+/// Runs after resolve_optim().
 void resolve_memory(TrainConfig& config, const GivenKeys& given);
 
 }  // namespace ds

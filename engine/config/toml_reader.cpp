@@ -1,5 +1,4 @@
-// TOML text to entries by toml++; places are turned from toml++'s characters into bytes of the
-// line.
+// Reads TOML with toml++ and converts its columns, which count characters, into byte offsets.
 #include "engine/config/toml_reader.h"
 
 #include <toml++/toml.h>
@@ -26,7 +25,7 @@ ConfigValue to_value(const toml::node& node) {
   return {ConfigValue::Other{}};
 }
 
-/// Line `number` (from 1) of `text`, without its end.
+/// Returns line `number` (from 1) of `text`, without its line end.
 std::string_view line_of(std::string_view text, std::size_t number) {
   for (std::size_t line = 1; line < number; ++line) {
     const std::size_t end = text.find('\n');
@@ -37,7 +36,7 @@ std::string_view line_of(std::string_view text, std::size_t number) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
-/// toml++ counts columns in characters of UTF-8, from 1.
+/// Returns the byte offset of `column`, which toml++ counts from 1 in UTF-8 characters.
 std::size_t byte_offset(std::string_view line, std::size_t column) {
   std::size_t characters = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -58,7 +57,7 @@ class Flattener {
       const toml::table* inner = node.as_table();
       if (inner != nullptr && !inner->empty()) {
         add(*inner, name + ".");
-      } else {  // An empty section is an entry too: its name may be mistyped.
+      } else {  // an empty section is an entry too, because its name may be mistyped
         entries_.push_back({name, to_value(node), place(key.source(), node.source()), base_dir_});
       }
     }
@@ -87,14 +86,14 @@ class Flattener {
   std::vector<Entry> entries_;
 };
 
-/// toml++'s sentence, without the prefix that names its own grammar rule.
+/// Returns toml++'s message without the prefix that names its grammar rule.
 std::string_view plain(std::string_view description) {
   constexpr std::string_view kPrefix = "Error while parsing ";
   if (description.starts_with(kPrefix)) description.remove_prefix(kPrefix.size());
   return description;
 }
 
-/// The value of an override, or none when it is no single TOML value.
+/// Returns the value of an override, or nothing if it is not a single TOML value.
 std::optional<ConfigValue> as_toml(const std::string& text) {
   if (text.find_first_of("\r\n") != std::string::npos) return std::nullopt;
   try {
@@ -132,8 +131,8 @@ std::vector<Entry> read_toml(std::string_view text, const std::string& source,
     const toml::source_position at = error.source().begin;
     const std::string_view line = line_of(text, at.line);
     throw text_error({source, static_cast<int>(at.line), line}, byte_offset(line, at.column),
-                     fmt::format("not TOML: {}", plain(error.description())),
-                     "write key = value under a [section]; strings stand in double quotes");
+                     fmt::format("invalid TOML: {}", plain(error.description())),
+                     "write key = value under a [section], with strings in double quotes");
   }
 }
 
@@ -153,13 +152,13 @@ Entry read_override(std::string_view assignment, int number, const std::string& 
   if (!value && meant_as_toml) {
     throw Error(ErrorKind::usage,
                 fmt::format("override {}: {} is not a TOML value", number, describe({text})),
-                "close the quote or bracket, and quote it once more for the shell");
+                "close the quote or bracket, and quote the whole override for the shell");
   }
-  if (!value) value = as_toml(to_toml(ConfigValue{text}));  // Finds bytes that are no UTF-8, too.
+  if (!value) value = as_toml(to_toml(ConfigValue{text}));  // also finds bytes that are not UTF-8
   if (!value) {
     throw Error(ErrorKind::usage,
                 fmt::format("override {}: the value of {} is not UTF-8 text", number, key),
-                "write it in a UTF-8 terminal, or put it into the file");
+                "type it in a UTF-8 terminal, or write it into the file");
   }
   return {std::string(key),
           *std::move(value),

@@ -1,5 +1,4 @@
-// Everything that train.toml says, as plain values. Made by load_train_config(); nothing here
-// decides anything.
+// TrainConfig: everything that train.toml says, as plain values. Made by load_train_config().
 #pragma once
 
 #include <array>
@@ -16,26 +15,25 @@ enum class ReduceOrder : std::uint8_t { automatic, boundary, step };
 
 struct ModelConfig {
   std::string arch = "gpt2";
-  std::string preset;  // Empty: sizes are given one by one.
+  std::string preset;  // empty: sizes are given one by one
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  // Resolved: of keys and of values; as many as heads unless given.
-  std::int64_t ffn = 0;       // Resolved: by the architecture, unless given.
-  std::int64_t vocab = 0;     // Resolved: rows of the embedding, a multiple of 64.
+  std::int64_t kv_heads = 0;  // heads of keys and values; resolved: heads unless given
+  std::int64_t ffn = 0;       // resolved: by the architecture unless given
+  std::int64_t vocab = 0;     // rows of the embedding; resolved: a multiple of 64
   std::string init = "random";
   double dropout = 0.0;
-  double rope_theta = 10000;  // Of llama.
+  double rope_theta = 10000;  // llama
   double norm_eps = 1e-5;
-  bool tied = true;  // The head is the embedding. Resolved by architecture and preset.
+  bool tied = true;  // output head = embedding; resolved: by architecture and preset
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
 struct DataConfig {
-  std::vector<std::string> train;       // Globs, absolute once resolved.
-  std::vector<std::string> validation;  // Globs; empty: held-out tails of the training files.
-  double validation_fraction =
-      0.05;  // Of each training file; 0 = no validation. Unused with globs.
+  std::vector<std::string> train;       // globs, absolute once resolved
+  std::vector<std::string> validation;  // globs; empty: held-out tails of the training files
+  double validation_fraction = 0.05;  // of each training file; 0 = no validation; unused with globs
   std::string format = "text";
   std::string tokenizer = "bytes";
   std::int64_t seq_len = 0;
@@ -44,91 +42,92 @@ struct DataConfig {
 
 /// global = micro * accum * virtual_ranks, in sequences.
 struct BatchConfig {
-  std::int64_t micro = 0;   // Sequences of one micro-batch of one virtual rank.
-  std::int64_t accum = 0;   // Micro-batches per optimizer step.
-  std::int64_t global = 0;  // Sequences per optimizer step.
+  std::int64_t micro = 0;   // sequences per micro-batch of one virtual rank
+  std::int64_t accum = 0;   // micro-batches per optimizer step
+  std::int64_t global = 0;  // sequences per optimizer step
   friend bool operator==(const BatchConfig&, const BatchConfig&) = default;
 };
 
 struct DeterminismConfig {
-  std::int64_t virtual_ranks = 0;              // Resolved: the world size unless given.
-  ReduceOrder order = ReduceOrder::automatic;  // Resolved: boundary or step.
+  std::int64_t virtual_ranks = 0;              // resolved: the world size unless given
+  ReduceOrder order = ReduceOrder::automatic;  // resolved: boundary or step
   friend bool operator==(const DeterminismConfig&, const DeterminismConfig&) = default;
 };
 
 struct RunConfig {
   std::int64_t steps = 0;
   std::int64_t seed = 1;
-  std::int64_t validate_every = 0;     // Steps; 0 = at the end only.
-  std::int64_t validate_batches = 16;  // Micro-batches of every virtual rank.
+  std::int64_t validate_every = 0;     // steps; 0 = only at the end
+  std::int64_t validate_batches = 16;  // micro-batches per virtual rank
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
 
-/// What resume = a path takes.
+/// What to load when resume is a path.
 enum class LoadWhat : std::uint8_t { all, weights };
 
 struct CheckpointConfig {
-  std::string dir;         // Empty: nothing is saved.
-  std::int64_t every = 0;  // Steps; 0 = not by steps.
-  double minutes = 0;      // 0 = not by time.
+  std::string dir;         // empty: nothing is saved
+  std::int64_t every = 0;  // steps; 0 = no saves by step
+  double minutes = 0;      // 0 = no saves by time
   bool at_end = true;
   bool on_signal = true;
-  std::int64_t keep = 3;         // 0 = all.
-  std::int64_t major_every = 0;  // 0 = none.
+  std::int64_t keep = 3;         // 0 = all
+  std::int64_t major_every = 0;  // 0 = none
   bool async = true;
-  std::int64_t rate = 0;  // Bytes a second of one rank; 0 = unlimited.
+  std::int64_t rate = 0;  // bytes per second of one rank; 0 = unlimited
   std::string resume = "auto";
   LoadWhat load = LoadWhat::all;
   friend bool operator==(const CheckpointConfig&, const CheckpointConfig&) = default;
 
   [[nodiscard]] bool saves() const { return !dir.empty(); }
-  /// Whether saves come while training goes on.
+  /// Returns whether saves happen while training continues.
   [[nodiscard]] bool is_periodic() const { return saves() && (every > 0 || minutes > 0); }
 };
 
 struct SampleConfig {
   std::string prompt;
-  std::int64_t tokens = 0;  // 0 = no sample.
+  std::int64_t tokens = 0;  // 0 = no sample
   double temperature = 0.8;
-  std::int64_t top_k = 0;  // 0 = all.
+  std::int64_t top_k = 0;  // 0 = all
   std::int64_t seed = 1;
   friend bool operator==(const SampleConfig&, const SampleConfig&) = default;
 };
 
 struct LogConfig {
-  std::string dir;          // Empty: a new folder runs/NAME-DATE-N in the working directory.
-  std::int64_t every = 10;  // Steps.
-  bool samples = false;     // Each rank says which samples a step took.
+  std::string dir;          // empty: a new folder runs/NAME-DATE-N in the working directory
+  std::int64_t every = 10;  // steps
+  bool samples = false;     // every rank records the samples of each step
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
-/// Whether stretches of a step are recorded as CUDA graphs.
+/// Whether parts of a step are recorded as CUDA graphs.
 enum class UseGraphs : std::uint8_t { automatic, on, off };
 
-/// Whether GELU and bias gradients are made inside the device's library of products.
+/// Whether GELU and bias gradients are computed inside the device's matrix product library.
 enum class Epilogues : std::uint8_t { exact, fused };
 
 struct DeviceConfig {
-  std::string backend = "auto";  // Resolved: cpu or cuda.
-  std::int64_t threads = 0;      // 0 = this rank's share of the node's cores.
+  std::string backend = "auto";  // resolved: cpu or cuda
+  std::int64_t threads = 0;      // 0 = this rank's share of the node's cores
   std::string isa = "auto";
-  std::int64_t memory = 0;       // Bytes of the device's tier that a rank may use; 0 = auto.
-  std::int64_t host_memory = 0;  // The same of the host's.
+  std::int64_t memory = 0;       // device bytes that a rank may use; 0 = auto
+  std::int64_t host_memory = 0;  // host bytes that a rank may use; 0 = auto
   UseGraphs graphs = UseGraphs::automatic;
   Epilogues epilogues = Epilogues::exact;
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 
-/// Whether the device's memory is not the host's.
+/// Returns whether the device has its own memory, apart from the host's.
 inline bool is_accelerator(const DeviceConfig& device) { return device.backend == "cuda"; }
 
 struct CommConfig {
-  double timeout = 20;  // Seconds of a rank's silence, or without progress of any rank.
+  double timeout =
+      20;  // seconds: maximum silence of one rank, and maximum time without progress of any
   friend bool operator==(const CommConfig&, const CommConfig&) = default;
 };
 
 struct DebugConfig {
-  std::string non_finite;  // parse_planted_fault(); empty: none.
+  std::string non_finite;  // see parse_planted_fault(); empty: none
   friend bool operator==(const DebugConfig&, const DebugConfig&) = default;
 };
 

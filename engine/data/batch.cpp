@@ -1,4 +1,4 @@
-// Copies windows, widening bytes to token numbers.
+// fill_batch(): copies windows and widens bytes to token numbers.
 #include "engine/data/batch.h"
 
 #include "engine/base/error.h"

@@ -1,4 +1,4 @@
-// Bytes of a corpus to token numbers and back.
+// Batches: converts bytes of a corpus to token numbers and back.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace ds {
 
-/// Shapes: offsets (B); tokens, targets (B * seq_len): targets are the tokens one place further.
-/// Errors: none; offset + seq_len + 1 <= corpus.size() is the caller's duty. Allocates nothing.
+/// Fills one batch. Shapes: offsets (B); tokens, targets (B * seq_len), where targets are the
+/// tokens shifted by one. Errors: none; the caller guarantees offset + seq_len + 1 <=
+/// corpus.size(). Allocates nothing.
 void fill_batch(const Corpus& corpus, std::span<const std::int64_t> offsets, std::int64_t seq_len,
                 std::span<std::int32_t> tokens, std::span<std::int32_t> targets);
 
 /// The bytes tokenizer: token = byte.
 inline constexpr std::int64_t kByteTokens = 256;
 std::vector<std::int32_t> encode_bytes(std::string_view text);
-/// Numbers of 256 and above (padding of the vocabulary) become '?'.
+/// Returns the bytes of `tokens`; numbers of 256 and above (padding of the vocabulary) become '?'.
 std::string decode_bytes(std::span<const std::int32_t> tokens);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Pieces, their lookup and their fingerprint.
+// Corpus: pieces of mapped files, their lookup and their fingerprint.
 #include "engine/data/corpus.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::string Corpus::identity() const {
   XXH3_state_t* state = XXH3_createState();
   XXH3_64bits_reset(state);
   for (std::int64_t block = 0; block < kBlocks; ++block) {
-    // Small corpora are hashed whole: their blocks overlap.
+    // Small corpora are hashed completely: their blocks overlap.
     const std::int64_t begin =
         std::max<std::int64_t>(0, size_ - kBlockBytes) * block / (kBlocks - 1);
     const std::int64_t end = std::min(size_, begin + kBlockBytes);

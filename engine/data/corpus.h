@@ -1,4 +1,5 @@
-// Text files as one long sequence of bytes, split into training and held-out parts.
+// Corpus and DataSet: text files as one long sequence of bytes, split into training and held-out
+// parts.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,27 @@
 
 namespace ds {
 
-/// Pieces of mapped files, joined without anything between them. Copies share the maps.
+/// Pieces of mapped files, concatenated. Copies share the maps.
 class Corpus {
  public:
   Corpus() = default;
-  /// Takes bytes [begin, end) of `file` as the next piece; an empty range adds nothing.
+  /// Adds bytes [begin, end) of `file` as the next piece; an empty range adds nothing.
   void add(std::shared_ptr<const MappedFile> file, std::int64_t begin, std::int64_t end);
 
   [[nodiscard]] std::int64_t size() const { return size_; }
-  /// The bytes from `offset` on that lie in one piece, at most `count`. offset < size().
+  /// Returns the bytes from `offset` on that lie in one piece, at most `count`. Requires offset <
+  /// size().
   [[nodiscard]] std::span<const std::uint8_t> run_at(std::int64_t offset, std::int64_t count) const;
-  /// Equal for equal content, wherever the files lie: size, and a hash of at most 64 blocks of 4
-  /// KiB spread evenly over the whole (a change between them goes unseen; reading all would cost
-  /// minutes).
+  /// Returns a text that is equal for equal content, wherever the files lie: size, and a hash of at
+  /// most 64 blocks of 4 KiB spread evenly over the corpus. A change between the blocks is missed;
+  /// reading everything would take minutes.
   [[nodiscard]] std::string identity() const;
 
  private:
   struct Piece {
     std::shared_ptr<const MappedFile> file;
     std::span<const std::uint8_t> bytes;
-    std::int64_t begin;  // Place in the whole.
+    std::int64_t begin;  // offset in the corpus
   };
   std::vector<Piece> pieces_;
   std::int64_t size_ = 0;
@@ -39,14 +41,13 @@ class Corpus {
 
 struct DataSet {
   Corpus train;
-  Corpus validation;  // Empty: no validation.
+  Corpus validation;  // empty: no validation
 };
 
 /// Finds, maps and splits the files of [data].
-/// Order:  files by path, byte order; held-out bytes are the tail of each file.
+/// Order: files by path, in byte order; held-out bytes are the tail of each file.
 /// Errors: Error{config}: a pattern matches no file, a file is unreadable, empty or in both parts,
-/// a part is
-///         shorter than one sequence and its target.
+/// a part is shorter than one sequence and its target.
 DataSet open_data(const DataConfig& config);
 
 }  // namespace ds

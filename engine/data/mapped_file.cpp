@@ -1,4 +1,4 @@
-// open, fstat, mmap, each with its own words for what is wrong.
+// MappedFile: open, fstat and mmap, each with its own error message.
 #include "engine/data/mapped_file.h"
 
 #include <fcntl.h>
@@ -22,16 +22,17 @@ namespace {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  // Non-blocking: opening a pipe that nobody writes must not hang.
+  // Non-blocking, so that opening a pipe without a writer does not hang.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) fail(path, std::strerror(errno), "check its permissions");
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail(path, std::strerror(errno), {});
-  if (!S_ISREG(status.st_mode)) fail(path, "is no regular file", "name text files");
+  if (!S_ISREG(status.st_mode)) fail(path, "is not a regular file", "name text files");
   if (status.st_size == 0) fail(path, "is empty", "remove it or leave it out of the pattern");
   const auto size = static_cast<std::size_t>(status.st_size);
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) fail(path, std::strerror(errno), "the file cannot be mapped");
+  if (memory == MAP_FAILED)
+    fail(path, std::strerror(errno), "the file cannot be mapped into memory");
   bytes_ = {static_cast<const std::uint8_t*>(memory), size};
 }
 

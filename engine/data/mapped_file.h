@@ -1,5 +1,5 @@
-// A file as bytes in memory, mapped read-only: pages come and go with the page cache, nothing is
-// copied.
+// MappedFile: a file as bytes in memory, mapped read-only. Pages come and go with the page cache;
+// nothing is copied.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace ds {
 
 class MappedFile {
  public:
-  /// Errors: Error{config} naming the file: cannot be read, no regular file, empty.
+  /// Errors: Error{config} naming the file, which cannot be read, is not a regular file, or is
+  /// empty.
   explicit MappedFile(const std::string& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

@@ -1,4 +1,4 @@
-// From the patterns of [data] to a training and a validation corpus.
+// open_data(): finds and checks the files of [data] and splits them into two corpora.
 #include <glob.h>
 #include <sys/stat.h>
 
@@ -16,7 +16,7 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// Files that match `pattern`; folders that a wildcard meets are passed over.
+/// Returns the files that match `pattern`; skips folders that a wildcard matches.
 std::vector<std::string> matches(std::string_view key, const std::string& pattern) {
   glob_t found{};
   const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
@@ -44,7 +44,7 @@ std::vector<std::string> matches(std::string_view key, const std::string& patter
       "data/english.txt");
 }
 
-/// All files of all patterns, each once, sorted by bytes: the same everywhere, whatever the locale.
+/// Returns all files of all patterns, each once, sorted by bytes: the same in every locale.
 std::set<std::string> list_files(std::string_view key, const std::vector<std::string>& patterns) {
   std::set<std::string> files;
   for (const std::string& pattern : patterns) {
@@ -57,9 +57,9 @@ std::set<std::string> list_files(std::string_view key, const std::vector<std::st
 void check_length(std::string_view key, const Corpus& corpus, std::int64_t seq_len) {
   if (corpus.size() > seq_len) return;
   throw Error(ErrorKind::config,
-              fmt::format("{}: {} bytes are too short for data.seq_len = {} and its target", key,
+              fmt::format("{}: {} bytes are too few for data.seq_len = {} and its target", key,
                           corpus.size(), seq_len),
-              "give more text or a shorter data.seq_len");
+              "give more text or lower data.seq_len");
 }
 
 }  // namespace
@@ -81,7 +81,8 @@ DataSet open_data(const DataConfig& config) {
       if (train.contains(path)) {
         throw Error(ErrorKind::config,
                     fmt::format("data.validation: {} is also in data.train", path),
-                    "held-out text must be other text; a fraction holds out the end of each file");
+                    "name other text there, or set data.validation to a fraction to hold out the "
+                    "end of each file");
       }
       auto file = std::make_shared<const MappedFile>(path);
       const auto size = static_cast<std::int64_t>(file->bytes().size());

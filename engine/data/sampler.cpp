@@ -1,4 +1,4 @@
-// The Feistel permutation and the arithmetic of windows.
+// Sampler and Permutation: the Feistel network and the arithmetic of windows.
 #include "engine/data/sampler.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ds {
 namespace {
 
-/// SplitMix64's finaliser: every input bit reaches every output bit.
+/// SplitMix64's finalizer: every input bit affects every output bit.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -31,7 +31,7 @@ std::int64_t Permutation::at(std::int64_t index) const {
   DS_ASSERT(index >= 0 && static_cast<std::uint64_t>(index) < size_);
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   auto value = static_cast<std::uint64_t>(index);
-  do {  // Ends: `index` itself lies on the cycle. At most 4 turns on average.
+  do {  // terminates: `index` itself lies on the cycle; at most 4 rounds on average
     std::uint64_t left = value >> half_bits_;
     std::uint64_t right = value & mask;
     for (std::uint64_t round = 0; round < kRounds; ++round) {
@@ -47,7 +47,7 @@ std::int64_t Permutation::at(std::int64_t index) const {
 Sampler::Sampler(std::int64_t bytes, std::int64_t seq_len, std::uint64_t seed)
     : seq_len_(seq_len), seed_(seed) {
   DS_ASSERT(seq_len >= 1 && bytes > seq_len);
-  // One window fewer than fit, where possible, leaves room for every phase.
+  // One window fewer than would fit, where possible, leaves room for every phase.
   windows_ = std::max<std::int64_t>(1, (bytes - seq_len) / seq_len);
   phases_ = std::min(seq_len, bytes - windows_ * seq_len);
 }
@@ -65,7 +65,7 @@ std::int64_t validation_offset(std::int64_t bytes, std::int64_t seq_len, std::in
   DS_ASSERT(bytes > seq_len && index >= 0 && index < count);
   const std::int64_t last = bytes - seq_len - 1;
   if (count == 1) return last;
-  const std::int64_t gaps = count - 1;  // In two parts: last * index may not fit.
+  const std::int64_t gaps = count - 1;  // in two parts, because last * index may overflow
   return last / gaps * index + last % gaps * index / gaps;
 }
 

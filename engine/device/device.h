@@ -1,4 +1,4 @@
-// Seam 1 of 3: memory of one device, ordered queues of work, and copies between tiers.
+// Device: memory, ordered queues of work, and copies between tiers. This is seam 1 of 3.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace ds {
 
-/// Where bytes live. The CPU backend's `device` is ordinary memory; nvme is files
+/// Where bytes are stored. The CPU backend's `device` is ordinary memory; nvme is files
 /// (engine/storage), never an arena.
 enum class Tier : std::uint8_t { device, pinned_host, host, nvme };
 inline constexpr std::size_t kTiers = 4;
 
-/// One contiguous piece of a tier, given back on destruction. Pages are not touched on allocation.
+/// One contiguous piece of a tier, freed on destruction. Allocation does not touch its pages.
 class Arena {
  public:
   virtual ~Arena() = default;
@@ -26,33 +26,34 @@ class Arena {
 /// An ordered queue of work.
 class Stream {
  public:
-  /// Host code with a number; it must not throw. On a stream of an accelerator it only issues: what
-  /// it launches is done later, in the stream's order.
+  /// A function of host code with an argument; it must not throw. On an accelerator's stream it
+  /// only issues: what it launches runs later, in the stream's order.
   struct Work {
     void (*call)(void* self, std::size_t item) = nullptr;
     void* self = nullptr;
     std::size_t item = 0;
   };
   virtual ~Stream() = default;
-  /// Runs `work` after what was submitted before. A side stream of the CPU and every host stream
-  /// run it in a thread of their own; the caller's own and an accelerator's streams run it at once.
+  /// Runs `work` after everything submitted before. A side stream of the CPU and every host stream
+  /// run it in a thread of their own; the CPU's compute stream and an accelerator's streams run it
+  /// at once in the caller.
   virtual void submit(const Work& work) = 0;
-  /// Returns when all that was submitted is done.
+  /// Waits until everything submitted has finished.
   virtual void synchronize() = 0;
 };
 
-/// A point in a stream that others can wait for. Used again and again: the last record counts.
+/// A point in a stream that others can wait for. It is reusable: the last record counts.
 class Event {
  public:
   virtual ~Event() = default;
   virtual void record(Stream& stream) = 0;
-  /// What is submitted to `stream` from now on runs after the last recorded point.
+  /// Makes everything submitted to `stream` from now on wait for the last recorded point.
   virtual void make_wait(Stream& stream) = 0;
-  /// Whether the last recorded point was reached; true before the first.
+  /// Returns whether the last recorded point was reached; true before the first record.
   [[nodiscard]] virtual bool has_passed() = 0;
 };
 
-/// Work of a stream that is issued again and again as a whole.
+/// Work of a stream that can be issued repeatedly as a whole.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -62,27 +63,27 @@ class Recording {
 class Device {
  public:
   virtual ~Device() = default;
-  /// For people: "CPU, 2 threads, AVX-512 + bf16".
+  /// Describes the device for people: "CPU, 2 threads, AVX-512 + bf16".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Bytes of the tier that this process may still take (cgroup limits counted).
+  /// Returns the bytes of the tier that this process may still allocate (cgroup limits included).
   [[nodiscard]] virtual std::size_t free_bytes(Tier tier) const = 0;
-  /// Errors: Error{config} when the tier cannot hold `bytes`, naming both numbers.
+  /// Errors: Error{config} if the tier cannot hold `bytes`, naming both numbers.
   virtual std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) = 0;
-  /// Whether host code may read and write the device's tier: true on the CPU. Where it may not,
+  /// Returns whether host code may access the device's tier: true on the CPU. Where it may not,
   /// kernels and copies also reach the tiers pinned_host and host, by the same addresses.
   [[nodiscard]] virtual bool is_host() const = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Stream> make_side_stream(const char* name) = 0;
-  /// Its work is host code that does what it says (kernels of the CPU, files), in a thread of its
-  /// own; events order it with the other streams.
+  /// Creates a stream for host code that finishes on return (kernels of the CPU, files), in a
+  /// thread of its own; events order it with the other streams.
   virtual std::unique_ptr<Stream> make_host_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
-  /// Calls `launch` and records what it puts on `stream`, instead of doing it: the same kernels
-  /// with the same arguments for the same addresses. Null where the device has no such thing.
+  /// Calls `launch` and records what it puts on `stream` without running it: the same kernels with
+  /// the same arguments and addresses. Returns null if the device cannot record.
   [[nodiscard]] virtual std::unique_ptr<Recording> record(Stream&, FunctionRef<void()>) {
     return nullptr;
   }
-  /// Order: runs on `stream`; source and destination must stay until it has passed.
+  /// Order: runs on `stream`; source and destination must stay valid until it has finished.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
   /// Order: runs on `stream`.
   virtual void zero(void* data, std::size_t bytes, Stream& stream) = 0;

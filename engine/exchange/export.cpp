@@ -1,5 +1,5 @@
-// Ours is read once, panel by panel of whole rows; each panel goes to all tensors that have a part
-// of it, at its place in their files.
+// export_hugging_face(): reads each tensor once, in panels of whole rows, and writes each panel to
+// all exported tensors that contain a part of it.
 #include "engine/exchange/export.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kPanelElements = kPanelBytes / static_cast<std::int64_t>(sizeof(float));
 constexpr std::size_t kListed = 8;
 
-/// Rows [first, first + rows) of one of ours.
+/// Rows [first, first + rows) of one of this program's tensors.
 struct Panel {
   std::int64_t first = 0, rows = 0;
 };
@@ -61,10 +61,11 @@ class Exporter {
     std::int64_t at = 0;
   };
 
-  /// Theirs [begin, end) are parts of one of ours.
+  /// Writes exported tensors [begin, end), which are parts of one of ours.
   void write_ours(std::size_t begin, std::size_t end) {
     const HfTensor& some = tensors_[begin];
-    // A row longer than a panel is a vector's, or of a matrix as wide: cut where nothing is turned.
+    // A row longer than a panel belongs to a vector or to a very wide matrix, and is cut where
+    // nothing is transposed.
     const std::int64_t width = some.our_columns;
     if (!some.transposed) return write_straight(begin);
     const std::int64_t most = std::max<std::int64_t>(1, kPanelElements / width);
@@ -76,7 +77,7 @@ class Exporter {
     }
   }
 
-  /// Theirs is the beginning of ours.
+  /// Writes an exported tensor that is the beginning of ours.
   void write_straight(std::size_t index) {
     const HfTensor& tensor = tensors_[index];
     for (std::int64_t first = 0; first < tensor.elements(); first += kPanelElements) {
@@ -89,12 +90,12 @@ class Exporter {
     }
   }
 
-  /// A panel's columns are runs in their rows.
+  /// Writes a transposed panel: its columns are runs in the exported rows.
   void write_turned(std::size_t index, const Panel& panel) {
     const HfTensor& tensor = tensors_[index];
     bytes_.resize(static_cast<std::size_t>(panel.rows * tensor.columns * size_of(dtype_)));
     const auto rows = static_cast<std::size_t>(panel.rows);
-    constexpr std::int64_t kBlock = 32;  // columns that are turned together: lines of the cache
+    constexpr std::int64_t kBlock = 32;  // columns transposed together: whole cache lines
     for (std::int64_t from = 0; from < tensor.columns; from += kBlock) {
       const std::int64_t to = std::min(from + kBlock, tensor.columns);
       for (std::size_t row = 0; row < rows; ++row) {
@@ -147,17 +148,16 @@ void require_tensors(const Checkpoint& checkpoint, const std::vector<HfTensor>& 
   for (const HfTensor& tensor : tensors) {
     const TensorEntry* const ours = checkpoint.tensor(tensor.ours);
     if (ours == nullptr || checkpoint.state(tensor.ours, kMaster) == nullptr) {
-      problems.push_back(tensor.ours + ": not there, or without a master");
+      problems.push_back(tensor.ours + ": missing, or without a master");
     } else if (ours->shape != tensor.our_shape()) {
-      problems.push_back(tensor.ours + ": not of the shape that the config says");
+      problems.push_back(tensor.ours + ": its shape differs from the config's");
     }
   }
   if (problems.empty()) return;
-  std::string text =
-      fmt::format("{}: its tensors are not those of its config:", checkpoint.folder());
+  std::string text = fmt::format("{}: its tensors do not match its config:", checkpoint.folder());
   for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) text += "\n  " + problems[i];
   if (problems.size() > kListed) text += fmt::format("\n  and {} more", problems.size() - kListed);
-  throw Error(ErrorKind::config, text, "dslaunch inspect shows both");
+  throw Error(ErrorKind::config, text, "compare both with dslaunch inspect");
 }
 
 std::int64_t vocab_of(const ExportRequest& request, const ModelFacts& facts) {

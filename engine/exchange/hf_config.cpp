@@ -1,4 +1,5 @@
-// The keys of transformers' GPT2Config and LlamaConfig that decide what a model computes.
+// config.json: the keys of transformers' GPT2Config and LlamaConfig that decide what a model
+// computes.
 #include "engine/exchange/hf_config.h"
 
 #include <cmath>
@@ -68,7 +69,7 @@ class Mismatches {
  public:
   explicit Mismatches(const ordered_json& json) : json_(json) {}
 
-  /// `absent`: what the key is where it is not given, or null.
+  /// `absent`: the value of the key where it is missing or null.
   void same(const char* name, const ordered_json& wanted, const ordered_json& absent,
             std::string_view ours) {
     const auto found = json_.find(name);
@@ -84,12 +85,13 @@ class Mismatches {
     const ordered_json given = is_given ? *found : ordered_json(absent);
     for (const std::string& word : words)
       if (given == word) return;
-    lines_.push_back(fmt::format("{}: {}; only {} is built", name, given.dump(), words.front()));
+    lines_.push_back(
+        fmt::format("{}: {}; only {} is supported", name, given.dump(), words.front()));
   }
   [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
 
  private:
-  // Numbers as they are meant: 1e-05 in two spellings, 10000 and 10000.0.
+  // Compares numbers by value: 1e-05 in two spellings, 10000 and 10000.0.
   static bool is_same(const ordered_json& a, const ordered_json& b) {
     if (!a.is_number() || !b.is_number()) return a == b;
     const double x = a.get<double>(), y = b.get<double>();
@@ -111,8 +113,8 @@ void compare_gpt2(Mismatches& m, const ModelConfig& model) {
   m.same("n_inner", model.ffn, 4 * model.hidden, ours("ffn", model.ffn));
   m.same("layer_norm_epsilon", model.norm_eps, 1e-5, ours("norm_eps", model.norm_eps));
   m.one_of("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, "gelu_new");
-  m.same("scale_attn_weights", true, true, "only true is built");
-  m.same("scale_attn_by_inverse_layer_idx", false, false, "only false is built");
+  m.same("scale_attn_weights", true, true, "only true is supported");
+  m.same("scale_attn_by_inverse_layer_idx", false, false, "only false is supported");
   m.same("tie_word_embeddings", true, true, "the head is the embedding");
 }
 
@@ -123,13 +125,13 @@ void compare_llama(Mismatches& m, const ModelConfig& model) {
   m.same("num_key_value_heads", model.kv_heads, model.heads, ours("kv_heads", model.kv_heads));
   m.same("intermediate_size", model.ffn, 11008, ours("ffn", model.ffn));
   m.same("head_dim", model.hidden / model.heads, model.hidden / model.heads,
-         "heads are hidden / heads wide");
+         "the width of a head must be hidden / heads");
   m.same("rms_norm_eps", model.norm_eps, 1e-6, ours("norm_eps", model.norm_eps));
   m.same("rope_theta", model.rope_theta, 10000.0, ours("rope_theta", model.rope_theta));
-  m.same("rope_scaling", nullptr, nullptr, "scaled angles are not built");
+  m.same("rope_scaling", nullptr, nullptr, "scaled angles are not supported");
   m.same("tie_word_embeddings", model.tied, false, ours("tied", model.tied));
-  m.same("attention_bias", false, false, "biases are not built");
-  m.same("mlp_bias", false, false, "biases are not built");
+  m.same("attention_bias", false, false, "biases are not supported");
+  m.same("mlp_bias", false, false, "biases are not supported");
   m.one_of("hidden_act", {"silu", "swish"}, "silu");
 }
 
@@ -146,7 +148,7 @@ std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::in
 std::vector<std::string> hf_config_mismatches(std::string_view text, const ModelConfig& model) {
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object())
-    throw Error(ErrorKind::config, "config.json is no JSON object", "save the model again");
+    throw Error(ErrorKind::config, "config.json is not a JSON object", "save the model again");
   const auto type = json.find("model_type");
   if (type != json.end() && *type != model.arch)
     return {fmt::format("model_type: {}, model.arch = \"{}\"", type->dump(), model.arch)};

@@ -1,4 +1,5 @@
-// config.json, the index, the headers; then elements out of the mapped files.
+// HfModel: reads config.json, the index and the headers; then copies elements out of the mapped
+// files.
 #include "engine/exchange/hf_model.h"
 
 #include <xxhash.h>
@@ -42,12 +43,12 @@ std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (error || !file)
     throw refuse(path, error ? error.message() : "cannot be read",
-                 "model.init names a folder with config.json and model.safetensors");
-  if (bytes > kMost) throw refuse(path, "too long for what its name says");
+                 "set model.init to a folder with config.json and model.safetensors");
+  if (bytes > kMost) throw refuse(path, "is too long (more than 64 MiB)");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Names of the files with tensors.
+/// Returns the names of the files with tensors.
 std::set<std::string> files_of(const std::string& folder) {
   std::error_code ignored;
   if (!fs::exists(folder + "/" + kIndex, ignored)) {
@@ -61,11 +62,11 @@ std::set<std::string> files_of(const std::string& folder) {
     for (const auto& [tensor, file] : json["weight_map"].items()) {
       const std::string name = file.is_string() ? file.get<std::string>() : "";
       if (name.empty() || name.find('/') != std::string::npos)
-        throw refuse(folder + "/" + kIndex, "names no file for " + tensor);
+        throw refuse(folder + "/" + kIndex, "names no valid file for " + tensor);
       names.insert(name);
     }
   }
-  if (names.empty()) throw refuse(folder + "/" + kIndex, "is no index of safetensors");
+  if (names.empty()) throw refuse(folder + "/" + kIndex, "is not an index of safetensors");
   return names;
 }
 
@@ -80,7 +81,8 @@ float value_at(DType dtype, const std::uint8_t* data, std::int64_t element) {
   return dtype == DType::bf16 ? float_from_bf16(half) : float_from_f16(half);
 }
 
-/// What is wrong with theirs for this place; empty: nothing. Rows of learned positions may be more.
+/// Returns why a tensor of the folder does not fit; empty when it does. It may have more rows of
+/// learned positions.
 std::string problem_of(const HfTensor& wanted, const SafetensorsEntry& given) {
   std::vector<std::int64_t> shape = given.shape;
   const bool is_longer =
@@ -98,7 +100,7 @@ HfModel::HfModel(const std::string& folder, const HfWish& wish)
   const std::vector<std::string> mismatches = hf_config_mismatches(config_, wish.model);
   if (!mismatches.empty())
     throw list_of(folder, "its config.json is of another model:", mismatches,
-                  "set the keys of [model] to the folder's");
+                  "set the keys of [model] to the values of that config.json");
   GivenByName given;
   for (const std::string& name : files_of(folder)) open_file(folder + "/" + name, given);
   match(wish, std::move(given));
@@ -107,10 +109,10 @@ HfModel::HfModel(const std::string& folder, const HfWish& wish)
 void HfModel::open_file(const std::string& path, GivenByName& given) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error) throw refuse(path, error.message(), "the folder is not whole: copy it again");
+  if (error) throw refuse(path, error.message(), "the folder is incomplete; copy it again");
   if (bytes < static_cast<std::uintmax_t>(kSafetensorsLength))
-    throw refuse(path, "too short for a safetensors file",
-                 "the folder is not whole: copy it again");
+    throw refuse(path, "is too short for a safetensors file",
+                 "the folder is incomplete; copy it again");
   files_.emplace_back(path);
   const auto all = files_.back().bytes();
   try {
@@ -119,7 +121,7 @@ void HfModel::open_file(const std::string& path, GivenByName& given) {
         safetensors_header_bytes({text, static_cast<std::size_t>(kSafetensorsLength)}));
     const std::size_t begin = kSafetensorsLength + header;
     if (begin > all.size())
-      throw Error(ErrorKind::config, "its header is cut off", "copy it again");
+      throw Error(ErrorKind::config, "its header is truncated", "copy it again");
     for (SafetensorsEntry& entry : parse_safetensors(
              {text + kSafetensorsLength, header}, static_cast<std::int64_t>(all.size() - begin))) {
       const std::uint8_t* const data = all.data() + begin + entry.from;
@@ -133,7 +135,7 @@ void HfModel::open_file(const std::string& path, GivenByName& given) {
 
 void HfModel::match(const HfWish& wish, GivenByName given) {
   const std::string prefix(hf_prefix(wish.model));
-  // Some files leave out what all names begin with.
+  // Some files leave out the common prefix of all names.
   const auto find = [&](const std::string& name) {
     const auto found = given.find(name);
     return found != given.end() || !name.starts_with(prefix)
@@ -148,12 +150,12 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
     vocab = embedding->second.entry.shape[0];
   std::vector<std::string> problems;
   if (vocab < wish.least_vocab || vocab > wish.model.vocab)
-    problems.push_back(fmt::format("{}: {} rows; {} to model.vocab = {} fit", table, vocab,
+    problems.push_back(fmt::format("{}: {} rows; {} to {} (model.vocab) are expected", table, vocab,
                                    wish.least_vocab, wish.model.vocab));
   for (HfTensor& tensor : hf_tensors(wish.model, vocab, wish.positions)) {
     const auto found = find(tensor.name);
     if (found == given.end()) {
-      problems.push_back(tensor.name + ": not there as F32, BF16 or F16");
+      problems.push_back(tensor.name + ": missing, or not F32, BF16 or F16");
       continue;
     }
     const std::string problem = problem_of(tensor, found->second.entry);
@@ -167,13 +169,13 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
       problems.push_back(name + ": this model has no such tensor");
   }
   if (!problems.empty())
-    throw list_of(folder_, "its tensors are not those of this model:", problems,
+    throw list_of(folder_, "its tensors do not match this model:", problems,
                   "compare [model] with the folder's config.json");
 }
 
 void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> into) const {
   const auto found = parts_.find(ours);
-  DS_ASSERT(found != parts_.end(), "all tensors were matched");
+  DS_ASSERT(found != parts_.end(), "every tensor must have been matched");
   for (const Part& part : found->second) {
     if (part.tensor.transposed) {
       read_turned(part, first, into);
@@ -187,7 +189,7 @@ void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> i
   }
 }
 
-/// A column of ours is a row of theirs.
+/// Reads a transposed part: a column of ours is a row of theirs.
 void HfModel::read_turned(const Part& part, std::int64_t first, std::span<float> into) {
   const HfTensor& t = part.tensor;
   const std::int64_t end = first + std::ssize(into), width = t.our_columns;

@@ -1,5 +1,4 @@
-// A Hugging Face folder of safetensors, opened: every weight of a model that this program trains,
-// read where it lies.
+// HfModel: an opened Hugging Face folder of safetensors. Weights are read from the mapped files.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +15,31 @@
 
 namespace ds {
 
-/// What the folder's model is to be.
+/// The model that the folder must contain.
 struct HfWish {
   ModelConfig model{};
-  std::int64_t positions = 0;    // that training uses: rows of learned ones beyond are left out
-  std::int64_t least_vocab = 1;  // rows of the embedding that there must be
+  // Rows of learned positions that training uses; the folder may have more.
+  std::int64_t positions = 0;
+  std::int64_t least_vocab = 1;  // least number of rows of the embedding
 };
 
 class HfModel {
  public:
   /// Reads config.json and the headers of the files, and maps them. Errors: Error{config}: not such
-  /// a folder; what config.json says otherwise (all of it); tensors that are missing, of another
-  /// shape or too many (all of them).
+  /// a folder; all differences in config.json; all tensors that are missing, have another shape, or
+  /// are not part of the model.
   HfModel(const std::string& folder, const HfWish& wish);
 
-  /// Elements [first, first + into.size()) of one of our tensors; rows of the embedding that theirs
-  /// has not are zeros.
+  /// Reads elements [first, first + into.size()) of one of our tensors. Rows of the embedding that
+  /// the folder lacks are zeros.
   void read(std::string_view ours, std::int64_t first, std::span<float> into) const;
 
-  /// Of config.json, and of sizes, first and last MiB of the files (headers are in it): equal
-  /// on all nodes that see the same folder, as 16 hexadecimal digits.
+  /// Returns a hash of config.json and of the sizes, first and last MiB of the files (which include
+  /// the headers), as 16 hexadecimal digits: equal on all nodes that see the same folder.
   [[nodiscard]] std::string identity() const;
 
  private:
-  /// A part of ours, and where theirs begins.
+  /// A part of our tensor, and where the folder's tensor begins.
   struct Part {
     HfTensor tensor{};
     DType dtype = DType::f32;

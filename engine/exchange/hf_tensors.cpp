@@ -1,4 +1,5 @@
-// GPT-2's files hold (inputs, outputs) as we do; Llama's hold the transpose, unfused.
+// hf_tensors(): GPT-2's files hold (inputs, outputs) as this program does; Llama's hold the
+// transpose, unfused.
 #include "engine/exchange/hf_tensors.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ class List {
          .columns = elements});
   }
 
-  /// Theirs has the first `rows` of `our_rows`.
+  /// Adds a tensor whose rows are the first `rows` of our `our_rows`.
   void rows_of(const std::string& name, const std::string& theirs, std::int64_t our_rows,
                std::int64_t rows, std::int64_t columns) {
     add({.name = theirs,
@@ -33,7 +34,7 @@ class List {
     rows_of(name, prefix_ + name, rows, rows, columns);
   }
 
-  /// Columns of ours, as (outputs, inputs) tensors of theirs.
+  /// Columns of our tensor that are an (outputs, inputs) tensor of the folder.
   struct Part {
     std::string name;
     std::int64_t columns;

@@ -1,4 +1,5 @@
-// Which tensor of a Hugging Face folder is which part of which tensor here (docs/models.md). Pure.
+// HfTensor: maps tensors of a Hugging Face folder to parts of this program's tensors
+// (docs/models.md). Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +11,32 @@
 
 namespace ds {
 
-/// One of theirs. Ours is (our_rows, our_columns), row-major, our_rows = 1 for vectors; theirs has
-/// the first `rows` of them, columns [first_column, first_column + columns), transposed or not.
+/// One tensor of the folder. Ours is (our_rows, our_columns), row-major, with our_rows = 1 for
+/// vectors. The folder's tensor holds its first `rows` rows and columns [first_column, first_column
+/// + columns), transposed or not.
 struct HfTensor {
   std::string name{};                 // "model.layers.0.self_attn.q_proj.weight"
   std::string ours{};                 // "layers.0.self_attn.qkv_proj.weight"
-  std::vector<std::int64_t> shape{};  // theirs
+  std::vector<std::int64_t> shape{};  // of the folder's tensor
   std::int64_t our_rows = 1, our_columns = 1;
   std::int64_t rows = 1, first_column = 0, columns = 1;
   bool transposed = false;
 
   [[nodiscard]] std::int64_t elements() const { return rows * columns; }
-  /// Of ours.
+  /// Returns the shape of our tensor.
   [[nodiscard]] std::vector<std::int64_t> our_shape() const;
 };
 
-/// All of a model, parts of one of ours side by side. `vocab`: rows of the embedding (and of a head
-/// of its own) that theirs has, at most model.vocab; `positions`: rows of learned positions.
+/// Returns all tensors of a model; parts of one of ours are adjacent. `vocab`: rows of the folder's
+/// embedding (and of an untied head), at most model.vocab; `positions`: rows of learned positions.
 std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions);
 
-/// What their names begin with, and what some files leave out: "transformer.", "model.".
+/// Returns the prefix of the folder's names, which some files leave out: "transformer.", "model.".
 std::string_view hf_prefix(const ModelConfig& model);
 
-/// Whether files may hold it beside what a model needs: buffers that are no weights, and the head
-/// where it is the embedding.
+/// Returns whether a file may hold this tensor beside those that a model needs: a buffer that is
+/// not a weight, or the head where it is the embedding.
 bool is_no_weight(std::string_view name, const ModelConfig& model);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The keys of [model] and two of [data], through the table of keys.
+// model_facts(): reads the keys of [model] and two of [data] through the table of keys.
 #include "engine/exchange/model_facts.h"
 
 #include "engine/base/error.h"
@@ -23,14 +23,14 @@ ModelFacts model_facts(const Manifest& manifest) {
   if (model.arch != "gpt2" && model.arch != "llama")
     throw Error(
         ErrorKind::config,
-        fmt::format("the checkpoint's model.arch is \"{}\": neither gpt2 nor llama", model.arch),
-        "dslaunch inspect shows its config");
+        fmt::format("the checkpoint's model.arch is \"{}\"; expected gpt2 or llama", model.arch),
+        "see its config with dslaunch inspect");
   const bool has_sizes = model.layers > 0 && model.hidden > 0 && model.heads > 0 &&
                          model.kv_heads > 0 && model.ffn > 0 && model.vocab > 0 &&
                          config.data.seq_len > 0;
   if (!has_sizes)
-    throw Error(ErrorKind::config, "the checkpoint's config does not say the sizes of its model",
-                "dslaunch inspect shows it");
+    throw Error(ErrorKind::config, "the checkpoint's config lacks sizes of its model",
+                "see its config with dslaunch inspect");
   return {.model = model, .seq_len = config.data.seq_len, .tokenizer = config.data.tokenizer};
 }
 

@@ -1,4 +1,4 @@
-// What a checkpoint's config says of its model: all that other formats need to know.
+// ModelFacts: what other formats need to know about the model in a checkpoint.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ struct ModelFacts {
   ModelConfig model{};
   std::int64_t seq_len = 0;
   std::string tokenizer{};
-  /// Rows of the embedding that are tokens; 0: not known, no row is known to be padding.
+  /// Returns the rows of the embedding that are tokens; 0: unknown, so no row counts as padding.
   [[nodiscard]] std::int64_t tokens() const;
 };
 
-/// From the resolved config that a manifest holds. Keys that this build does not know are left out.
-/// Errors: Error{config}: no architecture, or one that this build does not have.
+/// Reads the resolved config in a manifest. Keys that this build does not know are ignored. Errors:
+/// Error{config}: no architecture, or one that this build does not have.
 ModelFacts model_facts(const Manifest& manifest);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Write beside, fsync, rename, fsync the parent.
+// OutFolder: writes to a temporary folder, syncs, renames, syncs the parent.
 #include "engine/exchange/out_folder.h"
 
 #include <fcntl.h>
@@ -19,18 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// fsync by path; folders too.
+/// Calls fsync on a path, which may be a folder.
 void sync(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0)
-    throw disk_error(path, "cannot be made safe on disk", errno);
+  if (!file || ::fsync(file.get()) != 0) throw disk_error(path, "cannot be synced to disk", errno);
 }
 
 Error refuse(const std::string& path, const std::string& what, std::string hint) {
   return {ErrorKind::config, fmt::format("{}: {}", path, what), std::move(hint)};
 }
 
-/// The folder that `path` lies in.
+/// Returns the folder that contains `path`.
 std::string parent_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
@@ -40,9 +39,8 @@ void require_new(const std::string& path) {
   std::error_code error;
   const bool is_free =
       !fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error));
-  if (error) throw refuse(path, "cannot be looked at: " + error.message(), "");
-  if (!is_free)
-    throw refuse(path, "is there already", "nothing is written over: name a new folder");
+  if (error) throw refuse(path, "cannot be read: " + error.message(), "");
+  if (!is_free) throw refuse(path, "already exists", "nothing is overwritten; name a new folder");
 }
 
 }  // namespace
@@ -50,9 +48,9 @@ void require_new(const std::string& path) {
 OutFile::OutFile(std::string path, std::int64_t bytes)
     : path_(std::move(path)),
       file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
-  if (!file_) throw disk_error(path_, "cannot be made", errno);
+  if (!file_) throw disk_error(path_, "cannot be created", errno);
   if (::ftruncate(file_.get(), bytes) != 0)
-    throw disk_error(path_, "cannot be made so long", errno);
+    throw disk_error(path_, "cannot be extended to its size", errno);
 }
 
 void OutFile::write(std::span<const std::byte> bytes, std::int64_t at) {
@@ -67,7 +65,7 @@ void OutFile::write(std::span<const std::byte> bytes, std::int64_t at) {
 }
 
 void OutFile::finish() {
-  if (::fsync(file_.get()) != 0) throw disk_error(path_, "cannot be made safe on disk", errno);
+  if (::fsync(file_.get()) != 0) throw disk_error(path_, "cannot be synced to disk", errno);
   if (::close(file_.release()) != 0) throw disk_error(path_, "cannot be closed", errno);
 }
 
@@ -77,14 +75,15 @@ OutFolder::OutFolder(std::string path, std::int64_t bytes) : path_(std::move(pat
   const std::string parent = parent_of(path_);
   struct statvfs disk {};
   if (::statvfs(parent.c_str(), &disk) != 0)
-    throw refuse(parent, std::generic_category().message(errno), "make the folder first");
+    throw refuse(parent, std::generic_category().message(errno), "create the folder first");
   const auto free = static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize);
   if (free < bytes)
-    throw refuse(path_,
-                 fmt::format("needs {}, and {} are free", format_bytes(bytes), format_bytes(free)),
-                 "make room, or write elsewhere");
+    throw refuse(
+        path_,
+        fmt::format("needs {}, but only {} are free", format_bytes(bytes), format_bytes(free)),
+        "free some space, or choose another folder");
   writing_ = fmt::format("{}.tmp-{}", path_, ::getpid());
-  if (::mkdir(writing_.c_str(), 0755) != 0) throw disk_error(writing_, "cannot be made", errno);
+  if (::mkdir(writing_.c_str(), 0755) != 0) throw disk_error(writing_, "cannot be created", errno);
 }
 
 OutFolder::~OutFolder() {
@@ -104,11 +103,11 @@ void OutFolder::add_text(const std::string& name, std::string_view text) const {
 
 void OutFolder::commit() {
   sync(writing_);
-  // Onto nothing, or onto an empty folder: rename() refuses what holds something.
+  // Replaces nothing or an empty folder: rename() refuses a folder that is not empty.
   if (::rename(writing_.c_str(), path_.c_str()) != 0) {
     if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
-      throw refuse(path_, "is there already", "nothing is written over: name a new folder");
-    throw disk_error(path_, "cannot be given its name", errno);
+      throw refuse(path_, "already exists", "nothing is overwritten; name a new folder");
+    throw disk_error(path_, "cannot be renamed to its final name", errno);
   }
   is_committed_ = true;
   sync(parent_of(path_));

@@ -1,4 +1,4 @@
-// A folder of files that appears whole or not at all.
+// OutFolder: a folder of files that appears complete or not at all.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace ds {
 
-/// A file of known size, written in any order. Errors of all: Error{system} naming the file and
-/// why.
+/// A file of known size, written in any order. All functions throw Error{system} naming the file
+/// and the reason.
 class OutFile {
  public:
   OutFile(std::string path, std::int64_t bytes);
   void write(std::span<const std::byte> bytes, std::int64_t at);
-  /// fsync and close.
+  /// Syncs and closes the file.
   void finish();
 
  private:
@@ -25,12 +25,12 @@ class OutFile {
   UniqueFd file_;
 };
 
-/// Files are written into PATH.tmp-PID; commit() gives it its name. Destroyed without: it is
-/// removed.
+/// Files are written to PATH.tmp-PID, which commit() renames to PATH. The destructor removes it
+/// without a commit.
 class OutFolder {
  public:
-  /// Errors: Error{config}: `path` is there and not an empty folder, or its parent is not there or
-  /// has less than `bytes` free; Error{system}.
+  /// Errors: Error{config}: `path` exists and is not an empty folder, or its parent does not exist
+  /// or has less than `bytes` free; Error{system}.
   OutFolder(std::string path, std::int64_t bytes);
   ~OutFolder();
   OutFolder(const OutFolder&) = delete;
@@ -38,7 +38,7 @@ class OutFolder {
 
   [[nodiscard]] OutFile add(const std::string& name, std::int64_t bytes) const;
   void add_text(const std::string& name, std::string_view text) const;
-  /// Errors: Error{system}; Error{config}: somebody else has made it meanwhile.
+  /// Errors: Error{system}; Error{config}: the folder was created meanwhile.
   void commit();
 
  private:

@@ -1,4 +1,4 @@
-// The header, written and read.
+// The safetensors header: written and parsed.
 #include "engine/exchange/safetensors.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ std::string_view word_of(DType dtype) {
 }
 
 Error refuse(const std::string& what) {
-  return {ErrorKind::config, "no safetensors file: " + what, "save the model again"};
+  return {ErrorKind::config, "not a safetensors file: " + what, "save the model again"};
 }
 
-/// The number of elements, or nothing where it is no size.
+/// Returns the number of elements; nothing for an invalid shape.
 std::optional<std::int64_t> count_of(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
@@ -38,7 +38,7 @@ std::optional<std::int64_t> count_of(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
-/// Nothing for a type that no weight has here.
+/// Returns nothing for a type that no weight has here.
 std::optional<SafetensorsEntry> entry_of(const std::string& name, const ordered_json& value,
                                          std::int64_t bytes) {
   const auto word = value.at("dtype").get<std::string>();
@@ -52,7 +52,7 @@ std::optional<SafetensorsEntry> entry_of(const std::string& name, const ordered_
   if (offsets.size() != 2 || !count || offsets[0] < 0 || offsets[0] > offsets[1] ||
       offsets[1] > bytes || (offsets[1] - offsets[0]) / size_of(entry.dtype) != *count ||
       (offsets[1] - offsets[0]) % size_of(entry.dtype) != 0)
-    throw refuse(name + " does not fit its shape, or lies outside of the file");
+    throw refuse(name + " does not match its shape, or lies outside the file");
   entry.from = offsets[0];
   entry.to = offsets[1];
   return entry;
@@ -76,10 +76,10 @@ std::string safetensors_header(const std::vector<SafetensorsEntry>& entries) {
 
 std::int64_t safetensors_header_bytes(std::string_view first_eight) {
   std::uint64_t length = 0;
-  if (first_eight.size() != sizeof(length)) throw refuse("it is shorter than eight bytes");
+  if (first_eight.size() != sizeof(length)) throw refuse("it is shorter than 8 bytes");
   std::memcpy(&length, first_eight.data(), sizeof(length));
   if (length > static_cast<std::uint64_t>(kSafetensorsMostHeader))
-    throw refuse("its first eight bytes are no length of a header");
+    throw refuse("its first 8 bytes are not the length of a header");
   return static_cast<std::int64_t>(length);
 }
 
@@ -87,7 +87,7 @@ std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::in
   std::vector<SafetensorsEntry> entries;
   try {
     const ordered_json json = ordered_json::parse(header);
-    if (!json.is_object()) throw refuse("its header is no object");
+    if (!json.is_object()) throw refuse("its header is not a JSON object");
     for (const auto& [name, value] : json.items()) {
       if (name == "__metadata__") continue;
       const std::optional<SafetensorsEntry> entry = entry_of(name, value, bytes);

@@ -1,5 +1,5 @@
-// The safetensors format: 8 bytes of length, a JSON header, dense tensors. Text only; pure.
-// Source: https://github.com/huggingface/safetensors, "Format".
+// The safetensors format: 8 bytes of length, a JSON header, dense tensors. Handles only the text;
+// pure. Source: https://github.com/huggingface/safetensors, "Format".
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ds {
 
-/// One tensor of a file: bytes [from, to) behind the header.
+/// One tensor of a file: bytes [from, to) after the header.
 struct SafetensorsEntry {
   std::string name{};
   DType dtype = DType::f32;  // f32, bf16 or f16
@@ -20,20 +20,20 @@ struct SafetensorsEntry {
   friend bool operator==(const SafetensorsEntry&, const SafetensorsEntry&) = default;
 };
 
-/// The beginning of a file, a multiple of 8 bytes long: what stands before the first tensor.
+/// Returns the beginning of a file, everything before the first tensor: a multiple of 8 bytes.
 std::string safetensors_header(const std::vector<SafetensorsEntry>& entries);
 
-/// Bytes of the header's length, which come first.
+/// Bytes of the header's length field, which comes first.
 inline constexpr std::int64_t kSafetensorsLength = 8;
-/// Longer headers are refused, as by the format.
+/// Longer headers are refused, as the format requires.
 inline constexpr std::int64_t kSafetensorsMostHeader = 100'000'000;
 
-/// The header's bytes, of the first eight of a file.
+/// Returns the header's length from the first 8 bytes of a file.
 std::int64_t safetensors_header_bytes(std::string_view first_eight);
 
-/// `header`: the JSON behind the length; `bytes`: of what follows it. Tensors of types that no
-/// weight has here are left out. Errors: Error{config}: not JSON, not of this form, a tensor
-/// outside of the file or of the wrong size.
+/// Parses the JSON after the length. `bytes`: size of the data after the header. Tensors of types
+/// that no weight has here are left out. Errors: Error{config}: not JSON, not of this form, a
+/// tensor outside of the file or of the wrong size.
 std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::int64_t bytes);
 
 }  // namespace ds

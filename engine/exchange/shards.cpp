@@ -1,4 +1,4 @@
-// Greedy, as Hugging Face's save_pretrained.
+// cut_shards(): greedy, like Hugging Face's save_pretrained.
 #include "engine/exchange/shards.h"
 
 #include <fmt/format.h>

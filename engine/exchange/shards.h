@@ -1,4 +1,4 @@
-// How an exported model is cut into files. Pure.
+// cut_shards(): how an exported model is cut into files. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace ds {
 
 struct ShardFile {
   std::string name{};                  // "model.safetensors", "model-00001-of-00003.safetensors"
-  std::string header{};                // its first bytes
-  std::vector<std::size_t> tensors{};  // of hf_tensors(), in its order
-  std::vector<SafetensorsEntry> entries{};  // of these
+  std::string header{};                // the first bytes of the file
+  std::vector<std::size_t> tensors{};  // indices into hf_tensors(), in its order
+  std::vector<SafetensorsEntry> entries{};  // of these tensors
   std::int64_t bytes = 0;                   // of the file
 };
 
-/// In order, as many tensors to a file as fit `most` bytes; a larger tensor has one of its own.
+/// Cuts in order, with as many tensors per file as fit into `most` bytes; a larger tensor has its
+/// own file.
 std::vector<ShardFile> cut_shards(const std::vector<HfTensor>& tensors, DType dtype,
                                   std::int64_t most);
 
-/// model.safetensors.index.json: which file holds which tensor.
+/// Formats model.safetensors.index.json: which file holds which tensor.
 std::string index_json(const std::vector<ShardFile>& shards);
 
 }  // namespace ds

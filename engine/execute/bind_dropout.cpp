@@ -1,4 +1,4 @@
-// Binding of the ops that draw random numbers: what they draw by changes from step to step.
+// Executor: binds the ops that draw random numbers, whose keys change from step to step.
 #include "engine/execute/executor.h"
 
 namespace ds {

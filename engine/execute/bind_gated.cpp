@@ -1,4 +1,4 @@
-// Binding of the ops that Llama has and GPT-2 has not: RMS norm, SwiGLU, rotary embedding.
+// Executor: binds the ops that Llama has and GPT-2 does not: RMS norm, SwiGLU, rotary embedding.
 #include "engine/execute/executor.h"
 
 namespace ds {

@@ -1,4 +1,4 @@
-// Binding of ops to kernels.
+// Executor: binds ops to kernels.
 #include "engine/execute/executor.h"
 
 namespace ds {
@@ -45,7 +45,7 @@ Executor::Bound Executor::bind(const Op& op) {
     case OpCode::update:
       return bind_step(op);
   }
-  DS_ASSERT(false, "every op code is bound");
+  DS_ASSERT(false, "every op code must be bound");
   return {};
 }
 
@@ -152,8 +152,8 @@ Executor::Bound Executor::bind_backward(const Op& op) {
   }
 }
 
-// A step that is left out changes nothing; weights on their way to where they are kept are made
-// from the master as it was.
+// A skipped step changes nothing. Weights on their way to their tier are made from the unchanged
+// master.
 void Executor::keep_weights(const OptimizerUpdate& update, Stream& stream, Kernels& kernels) {
   if (!update.weights || !update.master) return;
   if (update.weights.dtype != DType::f32) {

@@ -1,4 +1,4 @@
-// Binding of ops that move bytes: between ranks, between tiers, to zero.
+// Executor: binds ops that move bytes: between ranks, between tiers, to zero.
 #include <utility>
 
 #include "engine/execute/executor.h"
@@ -50,7 +50,7 @@ Executor::Bound Executor::bind_copy(const Op& op) {
   };
 }
 
-// Slices are cut from the root's own memory: nothing is packed or copied before sending.
+// Slices are cut from the root's own memory; nothing is packed or copied before sending.
 Executor::Bound Executor::bind_exchange(const Op& op) {
   Group& group = group_of(op);
   const CommAttrs& comm = op.attrs.comm;

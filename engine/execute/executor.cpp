@@ -1,4 +1,4 @@
-// Issuing ops, events between streams, and the first of several errors.
+// Executor: issues ops, makes streams wait for events, and keeps the first of several errors.
 #include "engine/execute/executor.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void Executor::run(StepContext& context) {
   if (error_) std::rethrow_exception(error_);
 }
 
-// Returns the next op that is still to be issued.
+// Issues op `index`, or the recorded segment that begins there. Returns the index of the next op.
 std::size_t Executor::issue(std::size_t index) {
   const auto call = [](void* self, std::size_t op) { static_cast<Executor*>(self)->run_op(op); };
   Stream& stream = stream_of(program_.ops[index]);
@@ -82,7 +82,7 @@ std::size_t Executor::issue(std::size_t index) {
   return next;
 }
 
-// The first run is as without: libraries choose and load what they need.
+// The first run of a segment is not recorded: libraries choose and load what they need in it.
 bool Executor::issue_recorded(std::size_t segment) {
   Recorded& recorded = segments_[segment];
   if (!std::exchange(recorded.has_run, true) || context_->after_op) return false;
@@ -98,14 +98,14 @@ bool Executor::issue_recorded(std::size_t segment) {
     for (std::size_t i = recorded.ops.first + 1; i < recorded.ops.last; ++i) respect_held(i);
     recorded.recording->issue(stream);
   } catch (...) {
-    // As an op's failure: what its ops said while they were recorded goes first, and run() waits
-    // for what the other streams have been given.
+    // Like an op's failure: an error from an op of the recording comes first, and run() waits for
+    // what the other streams were given.
     fail(recorded.ops.first);
   }
   return true;
 }
 
-// Reading beside the copy is fine.
+// Makes ops that write held states wait. Reading beside the copy needs no wait.
 void Executor::respect_held(std::size_t index) {
   if (at_.held == nullptr || !at_.held->is_any()) return;
   const Op& op = program_.ops[index];
@@ -122,7 +122,8 @@ void Executor::note_progress(std::size_t index) {
   milestones_[milestones_issued_++]->record(*at_.streams[0]);
 }
 
-// Those that wait for this rank see that it gets on while its device works through what was issued.
+// Counts progress while the device works through what was issued, for the ranks that wait for this
+// one.
 void Executor::wait_for_device() {
   for (std::size_t i = 0; i < milestones_issued_; ++i) {
     while (!milestones_[i]->has_passed()) std::this_thread::sleep_for(kPoll);
@@ -174,15 +175,16 @@ void Executor::run_op(std::size_t index) {
   }
 }
 
-// The ops of the other streams are its helpers: that they get on counts, what they do is not said.
+// Only ops of the compute stream are named; the other ranks only learn that ops of other streams
+// make progress.
 void Executor::tell(const Op& op) {
   if (at_.activity == nullptr) return;
   op.stream == StreamId::compute ? at_.activity->begin(op.path) : at_.activity->tick();
 }
 
-// A rank that fails alone still takes part in the communication that was issued: the others learn
-// why it failed, or at least that it did, from its end. Where communication failed there is nothing
-// to wait for.
+// A rank that fails alone still takes part in the communication that was issued: from the end of
+// its links the others learn why it failed, or at least that it did. After a communication error
+// there is nothing to wait for.
 void Executor::fail(std::size_t index) {
   bool is_comm = false;
   std::exception_ptr error = std::current_exception();
@@ -207,19 +209,19 @@ void Executor::fail(std::size_t index) {
 
 Stream& Executor::stream_of(const Op& op) const {
   Stream* const stream = at_.streams[static_cast<std::size_t>(op.stream)];
-  DS_ASSERT(stream != nullptr, "every stream that a program uses is there");
+  DS_ASSERT(stream != nullptr, "every stream that a program uses must exist");
   return *stream;
 }
 
 Group& Executor::group_of(const Op& op) const {
   Group* const group = at_.groups[static_cast<std::size_t>(op.stream)];
-  DS_ASSERT(group != nullptr, "programs with communication get groups");
+  DS_ASSERT(group != nullptr, "a program with communication needs groups");
   return *group;
 }
 
 Kernels& Executor::kernels_of(const Op& op) const {
   if (op.stream != StreamId::host) return kernels_;
-  DS_ASSERT(host_kernels_ != nullptr, "for_accelerator() is for backends with host kernels");
+  DS_ASSERT(host_kernels_ != nullptr, "for_accelerator() needs a backend with host kernels");
   return *host_kernels_;
 }
 

@@ -1,5 +1,5 @@
-// Issues a program's list of ops to streams. It knows nothing of ZeRO, of accumulation, of offload
-// or of the model: passes did that.
+// Executor: issues the ops of a program to streams. ZeRO, accumulation, offload and the model are
+// handled by the passes.
 #pragma once
 
 #include <array>
@@ -25,55 +25,55 @@
 
 namespace ds {
 
-/// What one run of a program shares with its owner.
+/// What one run of a program shares with its caller.
 struct StepContext {
-  UpdateNumbers update;              // of the optimizer ops; set by the control op's callback
-  float loss_scale = 1;              // of the gradients that the backward pass makes
-  std::uint64_t seed = 0, step = 0;  // what dropouts draw by
-  Clock::duration comm_timeout = std::chrono::hours(1);  // of ranks that get on
+  UpdateNumbers update;              // for the optimizer ops; set by the control op's callback
+  float loss_scale = 1;              // for the gradients of the backward pass
+  std::uint64_t seed = 0, step = 0;  // the keys of dropout
+  Clock::duration comm_timeout = std::chrono::hours(1);  // for ranks that make progress
   std::function<void(StepContext&)> on_control;          // called by the control op
-  std::function<void(std::size_t)> after_op;  // called when an op has run, on its stream's thread
-  std::uint64_t progress = 0;                 // ops finished since the start of training
+  std::function<void(std::size_t)> after_op;  // called after an op, on its stream's thread
+  std::uint64_t progress = 0;                 // ops finished since training began
 };
 
-/// Where a program runs: by tier, by stream. All of it outlives the executor.
+/// The memory, streams and groups of a program. They must outlive the executor.
 struct Workplace {
   std::array<std::byte*, kTiers> memory{};  // arenas; nvme has none
-  TileFiles* files = nullptr;               // of Tier::nvme
-  std::array<Stream*, kStreams> streams{};  // those that programs use; compute: the caller's
-  std::array<Group*, kStreams> groups{};    // of communication, by the stream that it runs on
-  Activity* activity = nullptr;             // what those see who wait for this rank; may be null
-  HeldStates* held = nullptr;               // ops that would write them wait; may be null
-  bool records = false;                     // segments are recorded where the device can
+  TileFiles* files = nullptr;               // for Tier::nvme
+  std::array<Stream*, kStreams> streams{};  // the streams that programs use; compute: the caller's
+  std::array<Group*, kStreams> groups{};    // for communication, by the stream that it runs on
+  Activity* activity = nullptr;             // what ranks that wait for this one see; may be null
+  HeldStates* held = nullptr;               // ops that would write these states wait; may be null
+  bool records = false;                     // record segments where the device can
 };
-/// One arena, one stream, one group.
+/// Returns a workplace of one arena, one stream and one group.
 Workplace make_workplace(std::byte* arena, Group* world, Stream& stream);
 
 class Executor {
  public:
   /// Binds every value of `program` to its tier's memory + offsets[value] and every op to its
-  /// kernel, once: run() allocates nothing. `edges` as of edges_of() for the same offsets.
+  /// kernel, once, so that run() allocates nothing. `edges`: from edges_of() for the same offsets.
   Executor(const Program& program, std::span<const std::int64_t> offsets, const Edges& edges,
            Backend& backend, const Workplace& workplace);
 
-  Executor(const Executor&) = delete;  // Bound ops point at this executor.
+  Executor(const Executor&) = delete;  // bound ops point at this executor
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs all ops; returns when all streams are done. Errors: Error{comm, system, deadline} with
-  /// the op's path in front; the first of several.
+  /// Runs all ops; returns when all streams are done. Errors: the first one that occurs, as
+  /// Error{comm, system, deadline} beginning with the op's path.
   void run(StepContext& context);
 
-  /// The memory of a value that lies in an arena; no data for one in files.
+  /// Returns the memory of a value in an arena; without data for a value in files.
   [[nodiscard]] Tensor tensor(ValueId id) const;
-  /// Whether host code may use tensor(id).data.
+  /// Returns whether host code may use tensor(id).data.
   [[nodiscard]] bool host_reaches(ValueId id) const;
   [[nodiscard]] Tier tier(ValueId id) const { return program_.value(id).tier; }
-  /// Copies bytes of any tier of memory once everything issued on the compute stream is done.
+  /// Copies bytes of any tier once everything issued on the compute stream is done.
   void copy_out(const void* from, std::span<std::byte> to) const;
   void copy_in(std::span<const std::byte> from, void* to) const;
-  /// Where the values lie in their tiers, in bytes.
+  /// The offsets of the values in their tiers, in bytes.
   [[nodiscard]] std::span<const std::int64_t> offsets() const { return offsets_; }
-  /// Where a value lies in its tier, in bytes.
+  /// The offset of a value in its tier, in bytes.
   [[nodiscard]] std::int64_t offset(ValueId id) const {
     return offsets_[static_cast<std::size_t>(id)];
   }
@@ -112,28 +112,28 @@ class Executor {
   std::vector<std::int64_t> offsets_;
   Device& device_;
   Kernels& kernels_;
-  Kernels* const host_kernels_;  // of StreamId::host; null: there is none
+  Kernels* const host_kernels_;  // for StreamId::host; null: none
   Workplace at_;
   std::vector<Bound> bound_;
   std::vector<std::vector<Event*>> waits_;      // by op
-  std::vector<std::unique_ptr<Event>> events_;  // by op; null: nobody waits for it
-  // On a device that works behind the caller's back: now and then a point of the compute stream.
+  std::vector<std::unique_ptr<Event>> events_;  // by op; null: no op waits for it
+  // Regular points of the compute stream, on a device that works asynchronously.
   std::vector<std::unique_ptr<Event>> milestones_;
   std::size_t milestones_issued_ = 0;
   /// A segment and, from its second run on, its recording.
   struct Recorded {
     Segment ops;
     bool has_run = false;
-    float loss_scale = 0;  // of the recording
+    float loss_scale = 0;  // the loss scale of the recording
     std::unique_ptr<Recording> recording{};
   };
   std::vector<Recorded> segments_;
-  std::size_t next_segment_ = 0;  // of the run under way
+  std::size_t next_segment_ = 0;  // of the current run
   StepContext* context_ = nullptr;
-  std::mutex mutex_;  // of error_
+  std::mutex mutex_;  // guards error_
   std::exception_ptr error_;
-  std::atomic<bool> stopped_{false};  // an error: nothing more is issued
-  std::atomic<bool> broken_{false};   // communication ended: what was issued is left out too
+  std::atomic<bool> stopped_{false};  // after an error: nothing more is issued
+  std::atomic<bool> broken_{false};   // communication ended: issued ops are skipped too
 };
 
 template <class Args>

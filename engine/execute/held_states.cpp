@@ -1,4 +1,4 @@
-// Ranges and one event.
+// HeldStates: sorted ranges and one event.
 #include "engine/execute/held_states.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool HeldStates::is_any() {
   return held_;
 }
 
-// Ranges do not overlap, so their ends are in order too.
+// Ranges do not overlap, so their ends are sorted too.
 bool HeldStates::covers(Tier tier, std::int64_t begin, std::int64_t end) const {
   const auto after = [](const std::pair<Tier, std::int64_t>& at, const HeldRange& range) {
     return at < std::pair(range.tier, range.end);

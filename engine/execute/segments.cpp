@@ -1,4 +1,4 @@
-// One walk over the list.
+// segments_of(): one walk over the ops.
 #include "engine/execute/segments.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kShortest = 4;  // ops
-// A launch takes the host 2 to 4 microseconds, in which a GPU writes about so much.
+// A launch takes the host 2 to 4 us, in which a GPU writes about this many bytes.
 constexpr std::int64_t kBytesOfALaunch = 4 << 20;
 
 bool is_repeatable(const Op& op) {

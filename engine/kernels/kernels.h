@@ -1,12 +1,12 @@
-// Seam 2 of 3: the numeric functions of training, in model terms: one struct an op (ops_*.h), and
-// the class that runs them. One backend per folder beside this file.
+// Kernels: the numeric functions of training, one struct per op (ops_*.h) and the class that runs
+// them. This is seam 2 of 3; each backend is a folder beside this file.
 //
-// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H heads of queries, G
-// heads of keys and of values (G divides H), D elements of a head, F width of the feed-forward
-// layer, K/N inputs and outputs of a linear layer, V vocabulary. "act" is the activation type: f32,
-// bf16 or f16; weights have the same type. Gradients of parameters are always f32 and accumulate:
-// `accumulate = false` overwrites, true adds. Every result has the same bits for any number of
-// threads: block structures depend on shapes alone.
+// Letters: B sequences of a micro-batch, T positions, rows = B*T, C width, H query heads, G heads
+// of keys and of values (G divides H), D elements of a head, F width of the feed-forward layer, K/N
+// inputs and outputs of a linear layer, V vocabulary. "act" is the activation type (f32, bf16 or
+// f16); weights have the same type. Gradients of parameters are always f32: `accumulate = false`
+// overwrites, true adds. Every result has the same bits for any number of threads, since block
+// structures depend on shapes alone.
 #pragma once
 
 #include <cstddef>
@@ -25,22 +25,22 @@
 
 namespace ds {
 
-/// Order:  every call runs on `stream`; on the CPU it is finished on return.
-/// Errors: shapes and types that do not fit are bugs (DS_ASSERT).
+/// Order:  every call runs on `stream`; on the CPU it has finished on return.
+/// Errors: mismatched shapes and types are bugs (DS_ASSERT).
 class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  /// What the scratch is sized for: the largest of each in any program that will run.
+  /// Sizes for the scratch: the largest of each in any program that will run.
   struct Extents {
     std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
-    std::int64_t kv_heads = 0;   // 0: as many as heads
+    std::int64_t kv_heads = 0;   // 0: equal to heads
     std::int64_t head_size = 0;  // 0: width / heads
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;
-  /// Gives the scratch, which is part of the arena. Kernels allocate nothing in a step after the
+  /// Sets the scratch, which is part of the arena. Kernels allocate nothing in a step after the
   /// first.
   virtual void set_workspace(std::byte* data, std::size_t bytes) = 0;
 
@@ -73,23 +73,23 @@ class Kernels {
   virtual void run(const FillNormal& a, Stream& stream) = 0;
   virtual void run(const Cast& a, Stream& stream) = 0;
 
-  /// How "heads" memory lies; only kernels of this backend read it.
+  /// Returns the memory layout of "heads", which only kernels of this backend read.
   [[nodiscard]] virtual HeadsLayout heads_layout() const = 0;
 
-  /// The best rate of a plain matrix product of `act` on this device now, in FLOP/s (a CPU: 0.04
-  /// to 0.2 s of work).
+  /// Returns the best rate of a plain matrix product of `act` on this device now, in FLOP/s. Takes
+  /// 0.04 to 0.2 s on a CPU.
   virtual double measure_matrix_peak(DType act) = 0;
 
-  /// What decides bits of its results: the chip or its instruction set, libraries with their
-  /// versions, which of several ways is taken. Ranks compare it; checkpoints keep it.
+  /// Describes what decides the bits of results: chip or instruction set, library versions, chosen
+  /// implementations. Ranks compare it; checkpoints store it.
   [[nodiscard]] virtual std::string arithmetic() const = 0;
 
-  /// The library's names of the matrix products made so far, for tests: a slow fallback must be
-  /// seen.
+  /// Returns the library's names of the matrix products made so far, so that tests notice a slow
+  /// fallback.
   [[nodiscard]] virtual std::vector<std::string> product_implementations() const = 0;
 };
 
-/// The CPU backend. `threads` = 0 takes the process's share (affinity, OMP_NUM_THREADS).
+/// Options of the CPU backend. `threads` = 0 uses the process's share (affinity, OMP_NUM_THREADS).
 struct CpuOptions {
   int threads = 0;
   std::string isa = "auto";  // auto | avx512 | avx2
@@ -99,7 +99,7 @@ struct Backend {
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<Kernels> host_kernels{};  // for work on the host beside an accelerator
 };
-/// Kernels for memory that host code reads and writes.
+/// Returns the kernels for memory that host code reads and writes.
 inline Kernels& host_kernels_of(Backend& backend) {
   return backend.host_kernels ? *backend.host_kernels : *backend.kernels;
 }

@@ -1,4 +1,4 @@
-// Normal numbers from random words, once, for every backend: the same bits whatever makes them.
+// Normal numbers from random words, shared by all backends so that all make the same bits.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ds {
 
-/// `Lanes` names F32 and U32, one number or several side by side, and gives broadcast() of both.
-/// Beside these types lie their operators, fma, sqrt, bits_of, from_bits, to_f32 (of numbers below
+/// `Lanes` names F32 and U32 (one number or several side by side) and broadcasts to both. In the
+/// namespace of these types are operators, fma, sqrt, bits_of, from_bits, to_f32 (of numbers below
 /// 2^31), shift_left<n> and shift_right<n>, each exact or correctly rounded.
 template <class Lanes>
 struct NormalNumbers {
@@ -18,11 +18,11 @@ struct NormalNumbers {
   DS_NUMBERS_INLINE F32 number(float x) { return Lanes::broadcast(x); }
   DS_NUMBERS_INLINE U32 word(std::uint32_t x) { return Lanes::broadcast(x); }
 
-  /// Natural logarithm of positive normal numbers, relative error below 2 ulp.
+  /// Returns the natural logarithm of positive normal numbers, relative error below 2 ulp.
   DS_NUMBERS_INLINE F32 log(F32 x) {
     const U32 bits = bits_of(x);
-    // Mantissa in [sqrt(1/2), sqrt(2)): subtracting the bits of sqrt(1/2) moves the exponent's
-    // border there.
+    // Mantissa in [sqrt(1/2), sqrt(2)): subtracting the bits of sqrt(1/2) moves the boundary of the
+    // exponent there.
     const U32 moved = bits - word(0x3F3504F3U);
     const F32 m = from_bits((moved & word(0x007FFFFFU)) + word(0x3F3504F3U)) - number(1.0F);
     const F32 exponent = to_f32(shift_right<23>(moved + word(0x3F800000U))) - number(127.0F);
@@ -42,7 +42,7 @@ struct NormalNumbers {
     return fma(exponent, number(0.693359375F), m + y);
   }
 
-  /// Sine and cosine of |x| <= pi / 4.
+  /// Computes sine and cosine of |x| <= pi / 4.
   DS_NUMBERS_INLINE F32 sine(F32 x) {
     const F32 z = x * x;
     F32 p = number(-1.9515295891e-4F);
@@ -58,8 +58,8 @@ struct NormalNumbers {
     return fma(p * z, z, fma(z, number(-0.5F), number(1.0F)));
   }
 
-  /// Box and Muller: 24 random bits each for radius and angle. The angle is a quadrant (2 bits)
-  /// plus a part of [-pi/4, pi/4), so that no argument reduction is needed.
+  /// Computes two normal numbers (Box-Muller) from 24 random bits each for radius and angle. The
+  /// angle is a quadrant (2 bits) plus a part of [-pi/4, pi/4), so it needs no argument reduction.
   DS_NUMBERS_INLINE void normal_pair(U32 radius_bits, U32 angle_bits, F32& first, F32& second) {
     const F32 unit = number(0x1p-24F);
     const F32 u = fma(to_f32(shift_right<8>(radius_bits)), unit, unit);  // (0, 1]

@@ -1,4 +1,4 @@
-// Ops of the LM head. Letters as in kernels.h.
+// LM head ops: loss, its gradient, logits. Letters as in kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace ds {
 
 /// Sum of cross-entropies of softmax(in * weight^T) against targets; targets < 0 do not count.
-/// Works through `chunk_rows` rows at a time, so the full logits never exist.
+/// Processes `chunk_rows` rows at a time, so the full logits never exist.
 /// Shapes: in (rows, C), weight (V, C) act; targets (rows) i32; loss (1) f64, nats, summed; count
-/// (1) i64. Order:  columns from `valid_vocab` on are padding and get probability 0.
+/// (1) i64. Columns from `valid_vocab` on are padding and have probability 0.
 struct HeadLoss {
   ConstTensor in, weight, targets;
   Tensor loss, count;
@@ -18,7 +18,7 @@ struct HeadLoss {
 };
 
 /// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.
-/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.   Order: din may be in's memory.
+/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.   Order: din may share in's memory.
 struct HeadLossBackward {
   HeadLoss forward;
   Tensor din, dweight;

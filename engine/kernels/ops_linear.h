@@ -1,4 +1,4 @@
-// Ops of linear layers. Letters as in kernels.h.
+// Linear layer ops: forward, input gradient, weight and bias gradients. Letters as in kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,26 @@
 
 namespace ds {
 
-/// How queries, keys and values of all heads lie in memory; the backend's choice
-/// (Kernels::heads_layout()), the same in all kernels that write or read "heads" memory.
+/// Memory layout of the queries, keys and values of all heads. The backend chooses it
+/// (Kernels::heads_layout()), and all its kernels that access "heads" memory use the same one.
 /// by_head: q (B, H, T, D), then k (B, G, T, D), then v (B, G, T, D).
 /// by_row:  (B*T, (H + 2G) * D): a row's queries, then keys, then values.
 enum class HeadsLayout : std::uint8_t { by_head, by_row };
 
-/// out = in * weight + bias (when given), then the epilogue.
+/// out = in * weight + bias (if given), then the epilogue.
 /// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
 ///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
-///         heads: out holds N = (H + 2G) * D columns as the backend's HeadsLayout says; its shape
-///         is (3, B, H, T, D) when G = H, else (1, B, H + 2G, T, D).
+///         heads: out holds N = (H + 2G) * D columns in the backend's HeadsLayout; its shape is
+///         (3, B, H, T, D) if G = H, else (1, B, H + 2G, T, D).
 struct Linear {
   enum class Epilogue : std::uint8_t { none, gelu, heads };
   ConstTensor in, weight, bias{};
   Tensor out, pre{};
   Epilogue epilogue = Epilogue::none;
-  std::int64_t kv_heads = 0;  // G, of heads; 0: G = H
+  std::int64_t kv_heads = 0;  // G, for heads; 0: G = H
 };
 
-/// din = dout * weight^T; with `pre`: times gelu_tanh'(pre), before the product is rounded.
+/// din = dout * weight^T; with `pre`, times gelu_tanh'(pre) before the product is rounded.
 /// Shapes: dout (rows, N), weight (K, N), din, pre (rows, K) act.
 struct LinearBackwardInput {
   ConstTensor dout, weight, pre{};

@@ -1,4 +1,4 @@
-// Ops of rows: embedding, norms, activations, sums, casts. Letters as in kernels.h.
+// Row ops: embedding, norms, activations, sums, casts. Letters as in kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,35 @@ struct Embed {
   Tensor out;
 };
 
-/// Adds dout to the rows of dwte that the tokens name (in row order, so the same bits always) and
-/// to dwpe (when given). Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C)
-/// f32.
+/// Adds dout to the rows of dwte that the tokens select (in row order, so always the same bits) and
+/// to dwpe (if given). Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
 struct EmbedBackward {
   ConstTensor tokens, dout;
   Tensor dwte, dwpe{};
   bool accumulate_wte = false, accumulate_wpe = false;
 };
 
-/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// sum = in + delta (if delta is empty, `sum` is unused and `in` itself is normalized);
 /// out = (sum - mean) * rstd * weight + bias over the last axis.
 /// Shapes: in, delta, sum, out (rows, C), weight, bias (C) act; mean, rstd (rows) f32.
 /// Units:  statistics in f32; in 16 bits the sum is rounded once and the rounded value is
-/// normalised.
+/// normalized.
 struct LayerNorm {
   ConstTensor in, delta{}, weight, bias;
   Tensor sum{}, out, mean, rstd;
   float eps = 1e-5F;
 };
 
-/// din = LayerNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// din = LayerNorm's gradient + dresidual (if given). `in` is the normalized input.
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight,
-/// dbias (C) f32. Order:  din may be dresidual's memory.
+/// dbias (C) f32. Order:  din may share dresidual's memory.
 struct LayerNormBackward {
   ConstTensor dout, in, weight, mean, rstd, dresidual{};
   Tensor din, dweight, dbias;
   bool accumulate = false;
 };
 
-/// sum = in + delta (when delta is empty: `sum` is unused and `in` itself is normalised);
+/// sum = in + delta (if delta is empty, `sum` is unused and `in` itself is normalized);
 /// out = sum * rstd * weight, rstd = 1 / sqrt(mean of squares + eps) over the last axis.
 /// Shapes: in, delta, sum, out (rows, C), weight (C) act; rstd (rows) f32.
 /// Units:  as LayerNorm. Source: Zhang and Sennrich, arXiv:1910.07467.
@@ -53,23 +52,23 @@ struct RmsNorm {
   float eps = 1e-5F;
 };
 
-/// din = RmsNorm's gradient + dresidual (when given). `in` is what was normalised.
+/// din = RmsNorm's gradient + dresidual (if given). `in` is the normalized input.
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; rstd (rows) f32; dweight (C)
-/// f32. Order:  din may be dresidual's memory.
+/// f32. Order:  din may share dresidual's memory.
 struct RmsNormBackward {
   ConstTensor dout, in, weight, rstd, dresidual{};
   Tensor din, dweight;
   bool accumulate = false;
 };
 
-/// out = gelu_tanh(in): the bits that Linear's gelu epilogue makes from `pre`. For recomputing.
-/// Shapes: in, out (n) act.   Order: out may be in's memory.
+/// out = gelu_tanh(in), with the bits that Linear's gelu epilogue makes from `pre`; used to
+/// recompute. Shapes: in, out (n) act.   Order: out may share in's memory.
 struct Gelu {
   ConstTensor in;
   Tensor out;
 };
 
-/// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may be dout's memory.
+/// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may share dout's memory.
 struct GeluBackward {
   ConstTensor pre, dout;
   Tensor din;
@@ -83,20 +82,21 @@ struct SwiGlu {
   Tensor out;
 };
 
-/// Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may be in's memory.
+/// Gradient of SwiGlu. Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may share in's
+/// memory.
 struct SwiGluBackward {
   ConstTensor in, dout;
   Tensor din;
 };
 
-/// out = a + b.   Shapes: all (n), act or f32. Order: out may be a's or b's memory.
+/// out = a + b.   Shapes: all (n), act or f32. Order: out may share a's or b's memory.
 struct Add {
   ConstTensor a, b;
   Tensor out;
 };
 
-/// out = in, rounded to nearest (bf16: half away from zero; f16: half to even; denormals kept); one
-/// of them is f32.   Shapes: both (n).
+/// out = in, rounded to nearest (bf16: half away from zero; f16: half to even; denormals kept).
+/// Either `in` or `out` is f32.   Shapes: both (n).
 struct Cast {
   ConstTensor in;
   Tensor out;

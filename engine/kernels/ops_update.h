@@ -1,4 +1,4 @@
-// Ops of the optimizer's step and of drawing weights. Letters as in kernels.h.
+// Optimizer ops: gradient norm, updates, initial weights. Letters as in kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ struct SquaredSum {
   Tensor sum, non_finite;
 };
 
-/// The leaves of the gradient norm: for every 1024 elements the sum of squares, in f64 in a fixed
-/// order, and how many elements are not finite. Nothing is summed across leaves, so any split at
-/// leaves gives the same bits. Shapes: in (n) f32; sums (ceil(n / 1024)) f64; non_finite (ceil(n /
-/// 1024)) i64.
+/// Leaves of the gradient norm: for every 1024 elements, the sum of squares in f64 in a fixed order
+/// and the number of non-finite elements. Nothing is summed across leaves, so any split at leaves
+/// gives the same bits. Shapes: in (n) f32; sums (ceil(n / 1024)) f64; non_finite (ceil(n / 1024))
+/// i64.
 struct LeafSquares {
   ConstTensor in;
   Tensor sums, non_finite;
 };
 
-/// One pass: unscale, clip, update in f32, cast. The arithmetic is that of engine/optim/adamw.h,
-/// adam_l2.h, sgd.h and lion.h: the same bits for any cut of the parameters into ranges.
-/// Shapes: grad, m, v (n) f32; v only of the two kinds of Adam. The f32 master is one of
-///         master (n) f32, with weights (n) act made from it, or empty when they are the master
+/// One pass: unscale, clip, update in f32, cast. The arithmetic is in engine/optim/adamw.h,
+/// adam_l2.h, sgd.h and lion.h; any cut of the parameters into ranges gives the same bits.
+/// Shapes: grad, m, v (n) f32; v only for the two kinds of Adam. The f32 master is one of
+///         master (n) f32, with weights (n) act made from it, or empty if they are the master
 ///         weights (n) bf16 and low (n) i16, no master: its bits are weights * 2^16 + low
 /// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
 struct OptimizerUpdate {
@@ -35,13 +35,13 @@ struct OptimizerUpdate {
   ConstTensor grad;
   Tensor master{}, m, v{}, weights{}, low{};
   Type type = Type::adamw;
-  bool nesterov = false;  // of sgd
+  bool nesterov = false;  // for sgd
   float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
-  float momentum = 0;                                // of sgd
+  float momentum = 0;                                // for sgd
 };
 
-/// Normal numbers by Philox keyed by (seed, key, element): independent of threads and sharding.
+/// Normal numbers by Philox keyed by (seed, key, element), independent of threads and sharding.
 /// Shapes: out (n) f32; element i of `out` is element `first_element + i` of the logical tensor.
 struct FillNormal {
   Tensor out;

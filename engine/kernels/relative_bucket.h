@@ -1,4 +1,4 @@
-// Which bucket of T5's relative position bias a distance belongs to: the same for every backend.
+// relative_bucket(): the bucket of T5's relative position bias for a distance, for all backends.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace ds {
 
-/// Half of the buckets (of each direction, when bidirectional) are for one distance each; the rest
-/// widen by a constant ratio up to max_distance. `distance` is key - query.
+/// Returns the bucket of `distance` (key - query). Half of the buckets (of each direction, if
+/// bidirectional) hold one distance each; the others widen by a constant ratio up to max_distance.
 /// Source: transformers' T5Attention._relative_position_bucket.
 inline std::int64_t relative_bucket(std::int64_t distance, std::int64_t buckets,
                                     std::int64_t max_distance, bool bidirectional) {
@@ -23,7 +23,7 @@ inline std::int64_t relative_bucket(std::int64_t distance, std::int64_t buckets,
   if (far < exact) return first + far;
   const double ratio = std::log(static_cast<double>(far) / static_cast<double>(exact)) /
                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
-  // Far below the gap between whole distances: one that is on a border belongs above it.
+  // Far below the gap between whole distances. A distance on a border belongs above it.
   constexpr double kBorder = 1e-9;
   const auto wide =
       static_cast<std::int64_t>(ratio * static_cast<double>(buckets - exact) + kBorder);

@@ -1,5 +1,4 @@
-// What an OptimizerUpdate asks for, as the coefficients of engine/optim: the same for every
-// backend.
+// UpdateRule: the coefficients of an OptimizerUpdate for engine/optim, the same for every backend.
 #pragma once
 
 #include "engine/kernels/kernels.h"
@@ -10,7 +9,7 @@
 
 namespace ds {
 
-/// The arithmetic of an optimizer's update; only the coefficients of `type` count.
+/// Coefficients of an optimizer update. Only those of `type` are used.
 struct UpdateRule {
   using Type = OptimizerUpdate::Type;
   Type type = Type::adamw;
@@ -44,7 +43,7 @@ inline UpdateRule rule_of(const OptimizerUpdate& a) {
                                      .weight_decay = a.weight_decay})};
 }
 
-/// What does not fit is a bug.
+/// Asserts that the tensors of an update fit each other; a mismatch is a bug.
 inline void require_fit(const OptimizerUpdate& a, std::int64_t n) {
   using Type = OptimizerUpdate::Type;
   const auto is = [&](const Tensor& t, DType type) { return t.dtype == type && t.elements() == n; };

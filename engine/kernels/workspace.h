@@ -1,5 +1,5 @@
-// Hands out pieces of the scratch memory. The same code, run without memory, tells how much is
-// needed.
+// Scratch: allocates pieces of the workspace. The same code, run without memory, measures how much
+// is needed.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace ds {
 
-/// Pieces are 64-byte aligned and live until the Scratch is dropped; an op makes one Scratch per
+/// Pieces are 64-byte aligned and live until the Scratch is destroyed. An op makes one Scratch per
 /// run.
 class Scratch {
  public:
-  /// Measures only: take() gives null.
+  /// Measures only: take() returns null.
   Scratch() = default;
   Scratch(std::byte* data, std::size_t bytes) : data_(data), capacity_(bytes) {}
 
@@ -23,7 +23,7 @@ class Scratch {
     const std::size_t at = used_;
     used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
     if (data_ == nullptr) return nullptr;
-    DS_ASSERT(used_ <= capacity_, "workspace_bytes() was asked for smaller extents");
+    DS_ASSERT(used_ <= capacity_, "workspace_bytes() was called with smaller extents");
     return reinterpret_cast<T*>(data_ + at);
   }
   [[nodiscard]] std::size_t used() const { return used_; }

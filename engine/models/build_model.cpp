@@ -1,4 +1,4 @@
-// One line an architecture.
+// build_model(): the list of architectures.
 #include "engine/models/build_model.h"
 
 #include "engine/models/gpt2.h"
@@ -8,7 +8,7 @@ namespace ds {
 
 Program build_model(const ModelConfig& config, const ModelShape& shape) {
   if (config.arch == "llama") return build_llama(config, shape);
-  DS_ASSERT(config.arch == "gpt2", "the key table and this list name the same architectures");
+  DS_ASSERT(config.arch == "gpt2", "the key table and this list must name the same architectures");
   return build_gpt2(config, shape);
 }
 

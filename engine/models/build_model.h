@@ -1,4 +1,4 @@
-// The model that a configuration names.
+// build_model(): the forward pass of the model that a configuration names.
 #pragma once
 
 #include "engine/config/train_config.h"
@@ -7,7 +7,7 @@
 
 namespace ds {
 
-/// The forward pass of one micro-batch of the architecture model.arch.
+/// Returns the forward pass of one micro-batch of the architecture model.arch.
 Program build_model(const ModelConfig& config, const ModelShape& shape);
 
 }  // namespace ds

@@ -1,4 +1,5 @@
-// GPT-2's forward pass as ops: every residual add is fused into the layer norm that follows it.
+// build_gpt2(): GPT-2's forward pass as ops. Every residual add is fused into the layer norm after
+// it.
 #include "engine/models/gpt2.h"
 
 #include <cmath>
@@ -17,7 +18,7 @@ class Gpt2 : public ModelBuilder {
   Program build() {
     add_inputs();
     ValueId residual = embed();
-    ValueId delta = kNoValue;  // what the next layer norm adds to the residual first
+    ValueId delta = kNoValue;  // what the next layer norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
     open_group("final");
     program_.final_activation = layernorm("final.ln", norm("ln_f"), residual, delta);
@@ -51,7 +52,7 @@ class Gpt2 : public ModelBuilder {
     return dropout("embed.dropout", out);
   }
 
-  /// residual += delta (if any), then the norm of it. The sum is the new residual.
+  /// Adds `delta`, if any, to the residual, which becomes the sum, and returns the norm of it.
   ValueId layernorm(const std::string& path, const Norm& norm, ValueId& residual, ValueId delta) {
     const ValueId in = residual;
     ValueId sum = kNoValue;

@@ -1,4 +1,4 @@
-// Llama's forward pass as ops: every residual add is fused into the norm that follows it.
+// build_llama(): Llama's forward pass as ops. Every residual add is fused into the norm after it.
 #include "engine/models/llama.h"
 
 #include "engine/models/model_builder.h"
@@ -16,7 +16,7 @@ class Llama : public ModelBuilder {
     const ValueId tokens =
         parameter("embed_tokens.weight", {config_.vocab, width_}, normal(kInitDeviation));
     ValueId residual = embed(tokens);
-    ValueId delta = kNoValue;  // what the next norm adds to the residual first
+    ValueId delta = kNoValue;  // what the next norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
     open_group("final");
     program_.final_activation = rmsnorm("final.norm", norm("norm"), residual, delta);
@@ -45,7 +45,7 @@ class Llama : public ModelBuilder {
     return dropout("embed.dropout", out);
   }
 
-  /// residual += delta (if any), then the norm of it. The sum is the new residual.
+  /// Adds `delta`, if any, to the residual, which becomes the sum, and returns the norm of it.
   ValueId rmsnorm(const std::string& path, ValueId weight, ValueId& residual, ValueId delta) {
     const ValueId in = residual;
     ValueId sum = kNoValue;

@@ -1,4 +1,4 @@
-// Llama: rotary positions, RMS norms before each branch, grouped keys and values, SwiGLU, no
+// build_llama(): rotary positions, RMS norm before each branch, grouped keys and values, SwiGLU, no
 // biases. Touvron et al. 2023, arXiv:2302.13971; grouped keys: arXiv:2305.13245.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace ds {
 
-/// The forward pass of one micro-batch: groups "embed" (embed_tokens), "block0".., "final" (norm),
-/// and "head" (lm_head) unless it is tied to the embedding; ends with head_loss. Init: N(0, 0.02),
-/// norms 1, as Hugging Face's Llama. Dropout where GPT-2 has it. Tensors: docs/models.md; weights
-/// of linear layers are (inputs, outputs), Hugging Face's transposed:
+/// Returns the forward pass of one micro-batch: groups "embed" (embed_tokens), "block0".., "final"
+/// (norm), and "head" (lm_head) unless it is tied to the embedding; ends with head_loss. Initial
+/// values as in Hugging Face's Llama: N(0, 0.02), norms 1. Dropout at the same places as in GPT-2.
+/// Tensors: docs/models.md; weights of linear layers are (inputs, outputs), the transpose of
+/// Hugging Face's:
 ///   layers.I.self_attn.qkv_proj.weight  (C, (H + 2G) * D)  columns of q_proj, k_proj, v_proj
 ///   layers.I.self_attn.o_proj.weight    (C, C)
 ///   layers.I.mlp.gate_up_proj.weight    (C, 2F)            columns of gate_proj, up_proj

@@ -1,4 +1,4 @@
-// Values, parameters and shared ops of models.
+// ModelBuilder: values, parameters and shared ops of models.
 #include "engine/models/model_builder.h"
 
 #include <xxhash.h>

@@ -1,4 +1,5 @@
-// What the models' programs are made with: values, parameters, and the ops that they share.
+// ModelBuilder: base of the models' builders, with values, parameters, and the ops that models
+// share.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace ds {
 
-/// Hugging Face's deviation of weights of both families.
+/// Standard deviation of initial weights in Hugging Face's models of both families.
 inline constexpr float kInitDeviation = 0.02F;
 
 inline ParamInit zeros() { return {.kind = ParamInit::Kind::zeros}; }
@@ -19,13 +20,13 @@ inline ParamInit normal(float deviation) {
   return {.kind = ParamInit::Kind::normal, .standard_deviation = deviation};
 }
 
-/// The forward pass of one micro-batch, being written.
+/// Builds the forward pass of one micro-batch.
 class ModelBuilder {
  public:
   ModelBuilder(const ModelConfig& config, const ModelShape& shape);
 
  protected:
-  /// A linear layer; without a bias: kNoValue.
+  /// A linear layer; `bias` is kNoValue without one.
   struct Layer {
     ValueId weight, bias;
     std::int64_t outputs;
@@ -36,26 +37,26 @@ class ModelBuilder {
   ValueId activation(std::string name, Shape shape);
   ValueId statistic(std::string name, Shape shape);  // f32
 
-  // Parameters: a group is opened, filled and closed before its ops are emitted.
+  // Parameters: open a group and fill it before emitting its ops.
   void open_group(std::string name);
   ValueId parameter(std::string name, Shape shape, ParamInit init);
 
   void emit(OpCode code, std::string path, std::vector<ValueId> in, std::vector<ValueId> out,
             const OpAttrs& attrs = {});
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
-  /// Into the heads that attention reads.
+  /// A linear layer whose result has the layout of heads that attention reads.
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
-  /// `in` itself when nothing is dropped.
+  /// Returns `in` itself when nothing is dropped.
   ValueId dropout(const std::string& path, ValueId in);
   ValueId attention(const std::string& path, ValueId qkv);
-  /// The loss of final_activation by the (V, C) weights.
+  /// Emits the loss of final_activation with the (V, C) weights.
   void head(ValueId weight);
   [[nodiscard]] Kernels::Extents extents() const;
 
   [[nodiscard]] std::int64_t kv_heads() const {
     return config_.kv_heads == 0 ? config_.heads : config_.kv_heads;
   }
-  /// Heads of keys and of values, where they are fewer than those of queries; else 0.
+  /// Number of key heads and of value heads where there are fewer than query heads; else 0.
   [[nodiscard]] std::int64_t fewer_kv_heads() const {
     return kv_heads() == config_.heads ? 0 : config_.kv_heads;
   }

@@ -1,4 +1,4 @@
-// What a program of a model is built for, beside the model's own sizes.
+// ModelShape: what a model's program is built for, beside the model's own sizes.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace ds {
 
-/// How much of the logits exists at one time. The chunk is arithmetic (its rows are summed in one
-/// product), so it follows from shapes and the kind of device alone.
+/// Limits how much of the logits exists at one time. The chunk is arithmetic (its rows are summed
+/// in one product), so it depends only on shapes and the kind of device.
 struct HeadChunk {
   std::int64_t elements = 32 << 20, most_rows = 1024;
-  /// 1024 rows of a byte vocabulary, 512 of GPT-2's by default.
+  /// Returns the rows of a chunk: 1024 for a byte vocabulary, 512 for GPT-2's by default.
   [[nodiscard]] std::int64_t rows_of(std::int64_t rows, std::int64_t vocab) const {
     constexpr std::int64_t kLeast = 64;
     const auto fitting = static_cast<std::int64_t>(
@@ -22,15 +22,15 @@ struct HeadChunk {
   }
 };
 
-/// For an accelerator, which reads and adds to the head's gradient once a chunk: 4096 rows of
-/// GPT-2's vocabulary.
+/// Chunk of an accelerator, which reads the head's gradient and adds to it once per chunk: 4096
+/// rows of GPT-2's vocabulary.
 inline constexpr HeadChunk kAcceleratorChunk{.elements = 256 << 20, .most_rows = 8192};
 
 struct ModelShape {
   std::int64_t micro = 1, seq_len = 1;  // B and T of this program
-  std::int64_t valid_vocab = 256;       // tokens that exist; model.vocab may be padded above it
+  std::int64_t valid_vocab = 256;       // number of tokens; model.vocab may be padded above it
   DType act = DType::f32;
-  double dropout = 0;  // of this program: config's when it trains, 0 when it does not
+  double dropout = 0;  // of this program: the config's when it trains, else 0
   HeadChunk head{};
 };
 

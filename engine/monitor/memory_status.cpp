@@ -1,4 +1,4 @@
-// One read(2) into a buffer on the stack, then plain searching.
+// Memory of this process: one read(2) into a buffer on the stack, then a plain search.
 #include "engine/monitor/memory_status.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 namespace ds {
 namespace {
 
-/// The number behind "\nNAME:", which is in KiB.
+/// Returns the number after "\nNAME:", converted from KiB.
 std::int64_t field_bytes(std::string_view status, std::string_view name) {
   const std::size_t at = status.find(name);
   if (at == std::string_view::npos) return 0;
@@ -35,8 +35,8 @@ MemoryStatus parse_memory_status(std::string_view status) {
 
 MemoryStatus read_memory_status() {
   const UniqueFd file(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
-  if (!file) throw_errno("/proc/self/status", errno, "is /proc mounted?");
-  std::array<char, 8192> text;  // The file has about 1.5 KB.
+  if (!file) throw_errno("/proc/self/status", errno, "check that /proc is mounted");
+  std::array<char, 8192> text;  // the file has about 1.5 KB
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);

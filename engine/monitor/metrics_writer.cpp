@@ -1,4 +1,4 @@
-// Lines by fmt: no JSON tree for ten numbers, and nothing allocated.
+// Lines of metrics.jsonl, formatted by fmt without allocation, and the writer.
 #include "engine/monitor/metrics_writer.h"
 
 #include <fcntl.h>
@@ -63,8 +63,9 @@ void MetricsWriter::write(std::string_view line) const {
   do {
     sent = ::write(file_.get(), line.data(), line.size());
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0) throw_errno(path_, errno, "is the disk full?");
-  if (static_cast<std::size_t>(sent) < line.size()) throw_errno(path_, ENOSPC, "is the disk full?");
+  if (sent < 0) throw_errno(path_, errno, "check the free space on the disk");
+  if (static_cast<std::size_t>(sent) < line.size())
+    throw_errno(path_, ENOSPC, "check the free space on the disk");
 }
 
 }  // namespace ds

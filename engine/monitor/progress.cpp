@@ -1,4 +1,4 @@
-// Fields in the order of importance, as many as fit.
+// Progress line: fields in order of importance, as many as fit.
 #include "engine/monitor/progress.h"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ namespace ds {
 namespace {
 
 constexpr int kDefaultWidth = 120;
-constexpr int kLiveWidth = 79;   // The launcher's terminal is not ours to ask.
-constexpr double kMemory = 0.9;  // Of the rate's running average: about 16 updates.
+constexpr int kLiveWidth = 79;   // the width of the launcher's terminal is unknown here
+constexpr double kMemory = 0.9;  // weight of the running average: about 16 updates
 
 Line loss_text(double loss) {
   if (!std::isfinite(loss)) return Line::of("loss {}", loss);
@@ -70,7 +70,7 @@ void ProgressWriter::write_all(std::string_view text) const {
   while (!text.empty()) {
     const ssize_t sent = ::write(fd_, text.data(), text.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return;  // Nobody reads: training goes on.
+    if (sent <= 0) return;  // nobody reads; training goes on
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
 }

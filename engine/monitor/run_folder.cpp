@@ -1,4 +1,4 @@
-// mkdir decides who owns a name: it fails when the folder exists.
+// RunFolder: mkdir decides who owns a name, because it fails when the folder exists.
 #include "engine/monitor/run_folder.h"
 
 #include <fcntl.h>
@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 4> kOurFiles{"config.toml", "metrics.json
                                                     "sample.txt"};
 
 [[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::config, fmt::format("run folder {} cannot be made: {}", path, why),
-              "set log.dir to a folder that you may write");
+  throw Error(ErrorKind::config, fmt::format("run folder {} cannot be created: {}", path, why),
+              "set log.dir to a writable folder");
 }
 
 void make_parents(const std::string& path) {
@@ -47,17 +47,17 @@ std::string time_stamp() {
   return text.data();
 }
 
-/// The first of PREFIX1, PREFIX2, ... that did not exist; it exists now.
+/// Creates the first of PREFIX1, PREFIX2, ... that does not exist, and returns its path.
 std::string make_numbered(const std::string& prefix) {
   for (int number = 1; number <= kMaxTries; ++number) {
     std::string path = fmt::format("{}{}", prefix, number);
     if (::mkdir(path.c_str(), 0777) == 0) return path;
     if (errno != EEXIST) cannot_make(path, std::strerror(errno));
   }
-  cannot_make(prefix, fmt::format("{} of them exist", kMaxTries));
+  cannot_make(prefix, fmt::format("all {} numbers are taken", kMaxTries));
 }
 
-/// Our files of an earlier run.
+/// Returns the names of files that this program wrote for an earlier run.
 std::vector<std::string> our_files(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code status;
@@ -69,7 +69,8 @@ std::vector<std::string> our_files(const fs::path& folder) {
   return names;
 }
 
-/// Moves them out of the way; returns where to, or nothing.
+/// Moves the files of an earlier run to a new folder previous-N and returns its path; empty without
+/// such files.
 std::string move_earlier_run(const fs::path& folder) {
   std::string moved;
   for (const std::string& name : our_files(folder)) {
@@ -83,14 +84,14 @@ std::string move_earlier_run(const fs::path& folder) {
 
 void write_and_sync(const std::string& path, std::string_view text) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file) throw_errno(path, errno, "is the run folder writable?");
+  if (!file) throw_errno(path, errno, "check that the run folder is writable");
   while (!text.empty()) {
     const ssize_t sent = ::write(file.get(), text.data(), text.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) throw_errno(path, errno, "is the disk full?");
+    if (sent < 0) throw_errno(path, errno, "check the free space on the disk");
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
-  if (::fsync(file.get()) != 0) throw_errno(path, errno, "is the disk full?");
+  if (::fsync(file.get()) != 0) throw_errno(path, errno, "check the free space on the disk");
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
   } else {
     make_parents(config.log.dir);
     const std::string moved = move_earlier_run(config.log.dir);
-    if (!moved.empty()) note = fmt::format("files of an earlier run moved to {}", moved);
+    if (!moved.empty()) note = fmt::format("moved the files of an earlier run to {}", moved);
   }
   RunFolder folder(config.log.dir, std::move(note));
   try {
@@ -126,7 +127,8 @@ void RunFolder::write(std::string_view name, std::string_view text) const {
   if (::rename(partial.c_str(), final_path.c_str()) != 0) throw_errno(final_path, errno);
   const UniqueFd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder)
-    (void)::fsync(folder.get());  // The name itself; some file systems refuse, and that is fine.
+    // Syncs the name itself; some file systems refuse, which is harmless.
+    (void)::fsync(folder.get());
 }
 
 }  // namespace ds

@@ -1,4 +1,5 @@
-// The folder of one run: made once by rank 0, files in it become visible whole.
+// RunFolder: the folder of one run, created by rank 0. Its files become visible when they are
+// complete.
 #pragma once
 
 #include <string>
@@ -10,17 +11,17 @@ namespace ds {
 
 class RunFolder {
  public:
-  /// With `log.dir`: that folder; files of an earlier run in it move to previous-1, previous-2, ...
-  /// inside it. Without: a new folder runs/NAME-YYYYmmdd-HHMMSS-N in the working directory, never
-  /// an existing one. Writes config.toml, with log.dir filled in. Errors: Error{config}: the folder
-  /// cannot be made or written.
+  /// Creates the folder. With `log.dir`: that folder; files of an earlier run in it move to
+  /// previous-1, previous-2, ... inside it. Without: a new folder runs/NAME-YYYYmmdd-HHMMSS-N in
+  /// the working directory. Writes config.toml, with log.dir filled in. Errors: Error{config}: the
+  /// folder cannot be created or written.
   static RunFolder create(TrainConfig config, const std::string& name);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// "earlier run moved to out/previous-1", or empty.
+  /// Returns "moved the files of an earlier run to out/previous-1", or empty.
   [[nodiscard]] const std::string& note() const { return note_; }
   [[nodiscard]] std::string file(std::string_view name) const;
-  /// Writes a temporary file, syncs it, renames it to `name`. Errors: Error{system} naming the
+  /// Writes a temporary file, syncs it and renames it to `name`. Errors: Error{system} naming the
   /// file.
   void write(std::string_view name, std::string_view text) const;
 

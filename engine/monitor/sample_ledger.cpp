@@ -1,4 +1,4 @@
-// Lines by fmt into one buffer; the file is only ever appended to.
+// SampleLedger: lines formatted into one buffer; the file is only appended to.
 #include "engine/monitor/sample_ledger.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "samples-rank", kSuffix = ".jsonl";
 
-/// [first, last) of one micro-batch.
+/// Formats one member of all samples of a micro-batch as a list.
 void add_numbers(std::string& text, std::string_view key, std::span<const TakenSample> batch,
                  std::int64_t TakenSample::*member) {
   fmt::format_to(std::back_inserter(text), ",\"{}\":[", key);
@@ -28,7 +28,7 @@ void add_numbers(std::string& text, std::string_view key, std::span<const TakenS
   text += ']';
 }
 
-/// Where the last whole line of the file ends.
+/// Returns where the last complete line of the file ends.
 std::int64_t end_of_lines(int file, const std::string& path) {
   struct stat facts {};
   if (::fstat(file, &facts) != 0) throw_errno(path, errno, "check log.dir");
@@ -94,7 +94,7 @@ void SampleLedger::write(std::int64_t step, std::span<const TakenSample> taken) 
   while (!rest.empty()) {
     const ssize_t sent = ::write(file_.get(), rest.data(), rest.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) throw_errno(path_, errno, "is the disk full?");
+    if (sent < 0) throw_errno(path_, errno, "check the free space on the disk");
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
 }

@@ -1,4 +1,4 @@
-// The summary through nlohmann-json, keys in the order below.
+// summary_json() (nlohmann-json, keys in the order below) and MedianMeter.
 #include "engine/monitor/summary.h"
 
 #include <algorithm>

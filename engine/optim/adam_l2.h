@@ -1,4 +1,4 @@
-// Adam with weight decay in the gradient, once, for every backend.
+// Adam with weight decay in the gradient; the same code for every backend.
 #pragma once
 
 #include "engine/optim/adamw.h"
@@ -16,8 +16,8 @@ inline AdamL2Coefficients adam_l2_coefficients(AdamWHyper h) {
   return {.adam = adamw_coefficients(h), .weight_decay = weight_decay};
 }
 
-/// As adamw_element(); the moments see gradient + weight_decay * weight. Source: Kingma and Ba,
-/// arXiv:1412.6980, in the order of operations of torch.optim.Adam.
+/// Updates like adamw_element(), with gradient + weight_decay * weight as the gradient. Source:
+/// Kingma and Ba, arXiv:1412.6980, in the order of operations of torch.optim.Adam.
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void adam_l2_element(const AdamL2Coefficients& c,
                                                               Number grad, Number& weight,

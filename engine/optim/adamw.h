@@ -1,11 +1,11 @@
-// AdamW's arithmetic, once, for every backend: offloading the optimizer cannot change a bit.
+// AdamW; the same code for every backend, so that offloading the optimizer does not change a bit.
 #pragma once
 
 #include <cmath>
 
 namespace ds {
 
-/// What is the same for all elements of one step. Made once, on the host, by adamw_coefficients().
+/// The values shared by all elements of one step, made on the host by adamw_coefficients().
 struct AdamWCoefficients {
   float grad_scale, one_minus_beta1, beta2, one_minus_beta2, eps;
   float decay;                     // 1 - lr * weight_decay
@@ -28,7 +28,7 @@ inline AdamWCoefficients adamw_coefficients(const AdamWHyper& h) {
           .inverse_sqrt_correction2 = 1.0F / std::sqrt(h.bias_correction2)};
 }
 
-/// The update from an unscaled gradient, shared with Adam-L2 (adam_l2.h).
+/// Updates from an unscaled gradient; shared with Adam-L2 (adam_l2.h).
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void adam_update(const AdamWCoefficients& c, Number g,
                                                           Number& weight, Number& m, Number& v) {
@@ -42,16 +42,17 @@ constexpr __attribute__((always_inline)) void adam_update(const AdamWCoefficient
                      Math::mul(weight, Math::broadcast(c.decay)));
 }
 
-/// One element, or one vector of them. `Math` gives broadcast(float), fma(a, b, c), mul, sub, div
-/// and sqrt, each correctly rounded, so that every width and device gives the same bits. Source:
-/// Loshchilov and Hutter, arXiv:1711.05101, in the order of operations of torch.optim.AdamW.
+/// Updates one element, or one vector of elements. `Math` gives broadcast(float), fma(a, b, c),
+/// mul, sub, div and sqrt, each correctly rounded, so that every width and device gives the same
+/// bits. Source: Loshchilov and Hutter, arXiv:1711.05101, in the order of operations of
+/// torch.optim.AdamW.
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void adamw_element(const AdamWCoefficients& c, Number grad,
                                                             Number& weight, Number& m, Number& v) {
   adam_update<Math>(c, Math::mul(grad, Math::broadcast(c.grad_scale)), weight, m, v);
 }
 
-/// The scalar Math of the host.
+/// Math of one float on the host.
 struct ScalarMath {
   static float broadcast(float x) { return x; }
   static float fma(float a, float b, float c) { return std::fma(a, b, c); }

@@ -1,4 +1,5 @@
-// DeepSpeed's five schedules in its numbering and in the clean one.
+// deepspeed_lr() and momenta(): DeepSpeed's five schedules, in its numbering of steps and in the
+// clean one.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -23,7 +24,7 @@ std::int64_t warmup_steps(const ScheduleConfig& schedule) {
   return std::max<std::int64_t>(2, schedule.warmup);
 }
 
-/// How much of the warm-up is done at i < warmup_steps().
+/// Returns the fraction of the warm-up done at i < warmup_steps().
 double warmup_done(const ScheduleConfig& schedule, std::int64_t i) {
   const auto n = static_cast<double>(warmup_steps(schedule));
   if (schedule.warmup_type == WarmupType::linear) return static_cast<double>(i) / n;
@@ -60,8 +61,8 @@ std::int64_t cycle_steps(const ScheduleConfig& schedule) {
   return schedule.first_steps + schedule.second_steps;
 }
 
-/// Height in the cycle, 0 to 1, with stairs cut from whole steps: a rounding just below a stair
-/// would drop a whole stair.
+/// Returns the height in the cycle, 0 to 1. Stairs are cut in whole steps: rounding just below a
+/// stair would drop a whole stair.
 double cycle_height(const ScheduleConfig& schedule, std::int64_t i) {
   const std::int64_t at = (i + 1) % cycle_steps(schedule);
   const bool rising = at <= schedule.first_steps;
@@ -74,7 +75,7 @@ double cycle_height(const ScheduleConfig& schedule, std::int64_t i) {
   return stair / static_cast<double>(stairs);
 }
 
-/// 1 + rate * steps after the cycle / decay_steps.
+/// Returns 1 + rate * steps after the cycle / decay_steps.
 double decay_divisor(const ScheduleConfig& schedule, double rate, std::int64_t i) {
   if (schedule.decay_steps == 0) return 1.0;
   const auto steps = static_cast<double>(i - cycle_steps(schedule) + 1);

@@ -1,4 +1,4 @@
-// Lion's arithmetic, once, for every backend.
+// Lion; the same code for every backend.
 #pragma once
 
 namespace ds {
@@ -20,8 +20,8 @@ inline LionCoefficients lion_coefficients(const LionHyper& h) {
           .decay = 1.0F - h.lr * h.weight_decay};
 }
 
-/// One element, or one vector of them; `Math` as for adamw_element(), and sign(a): 1, 0 or -1. The
-/// one moment `m` starts at 0. Source: Chen et al., arXiv:2302.06675.
+/// Updates one element, or one vector of elements. `Math` as for adamw_element(), with sign(a): 1,
+/// 0 or -1. The only moment, `m`, starts at 0. Source: Chen et al., arXiv:2302.06675.
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void lion_element(const LionCoefficients& c, Number grad,
                                                            Number& weight, Number& m) {

@@ -1,4 +1,4 @@
-// Halving, hysteresis and growth.
+// Loss scale: halving, hysteresis and growth.
 #include "engine/optim/loss_scale.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ void lower(const LossScaleConfig& config, LossScaleState& state) {
     throw Error(ErrorKind::system,
                 fmt::format("the gradients overflow fp16 at the lowest loss scale, {}", config.min),
                 "lower optimizer.lr, lengthen schedule.warmup, or use precision.dtype = \"bf16\"; "
-                "precision.loss_scale.at_min = \"continue\" goes on skipping steps");
+                "precision.loss_scale.at_min = \"continue\" keeps training and skips such steps");
   }
-  state.scale = std::max(state.scale / 2, config.min);  // The hysteresis stays spent.
+  state.scale = std::max(state.scale / 2, config.min);  // the hysteresis stays used up
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ LossScaleState first_loss_scale(const PrecisionConfig& precision) {
           .hysteresis = config.hysteresis};
 }
 
-// A scale that never moved, of another precision or fixed, has no hysteresis.
+// A saved scale without hysteresis was fixed or of another precision, so it is not used.
 LossScaleState resumed_loss_scale(const PrecisionConfig& precision, const LossScaleState& saved) {
   return is_dynamic(precision) && saved.hysteresis > 0 ? saved : first_loss_scale(precision);
 }

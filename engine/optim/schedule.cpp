@@ -1,4 +1,4 @@
-// Warm-up, then constant, linear, cosine or a stable part with a tail.
+// learning_rate(): warm-up, then constant, linear, cosine, or a stable part with a tail.
 #include "engine/optim/schedule.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace ds {
 namespace {
 
-/// What is left of the way from min_lr to the peak, at `x` of the tail.
+/// Returns the remaining fraction of the distance to min_lr, at `x` of the tail.
 double tail_left(TailType tail, double x) {
   switch (tail) {
     case TailType::linear:
@@ -41,7 +41,7 @@ double learning_rate(const ScheduleConfig& schedule, double peak, std::int64_t s
   }
   if (schedule.type == ScheduleType::constant) return peak;
   if (step >= schedule.total)
-    return schedule.min_lr;  // Also when the warm-up is the whole schedule.
+    return schedule.min_lr;  // also when the warm-up is the whole schedule
   const double progress = static_cast<double>(step - schedule.warmup) /
                           static_cast<double>(schedule.total - schedule.warmup);
   const double left = schedule.type == ScheduleType::wsd ? wsd_left(schedule, step)

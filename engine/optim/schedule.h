@@ -1,5 +1,5 @@
-// What changes from step to step: the learning rate and, with onecycle, the momenta. Pure functions
-// in double.
+// Schedules: the learning rate of each step and, with onecycle, the momenta. Pure functions in
+// double.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 
 namespace ds {
 
-/// The rate that optimizer step `step` uses. Steps count from 1; a skipped step does not count.
-///   constant, linear, cosine, wsd: step i is at position i (no step trains at rate 0 unless min_lr
-///   is 0 and the schedule has ended):
+/// Returns the rate of optimizer step `step`. Steps count from 1; a skipped step does not count.
+///   constant, linear, cosine, wsd: step i is at position i (the rate is 0 only where min_lr is 0
+///   and the schedule has ended):
 ///     step <= warmup:  peak * step / warmup
 ///     constant:        peak
 ///     linear, cosine:  from peak, at step = warmup, to min_lr at step = total, and min_lr after it
 ///     wsd:             peak until total - decay, then a tail to min_lr at total
-///   the others: deepspeed_lr().
-/// Errors: none; warmup <= total where it is used, 0 <= min_lr <= peak.
+///   all other types: deepspeed_lr().
+/// Errors: none; requires warmup <= total where it is used, and 0 <= min_lr <= peak.
 /// Source: cosine: Loshchilov and Hutter, arXiv:1608.03983, without restarts. wsd: Hu et al.,
 /// arXiv:2404.06395; its tails: Haegele et al., arXiv:2405.18392.
 double learning_rate(const ScheduleConfig& schedule, double peak, std::int64_t step);
 
-/// warmup, warmup_decay, warmup_cosine, onecycle and range_test, at DeepSpeed's index i:
+/// Returns the rate of warmup, warmup_decay, warmup_cosine, onecycle or range_test at DeepSpeed's
+/// index i:
 ///   origin = clean:     step t uses i = t
 ///   origin = deepspeed: step 1 uses the initial value, step t >= 2 uses i = t - 2
 /// Source: DeepSpeed, deepspeed/runtime/lr_schedules.py (definitions, with the stairs of #8179 and
@@ -30,14 +31,14 @@ double deepspeed_lr(const ScheduleConfig& schedule, double peak, std::int64_t st
 
 struct Momenta {
   double beta1, beta2;
-  double momentum;  // Of sgd.
+  double momentum;  // of sgd
   friend bool operator==(const Momenta&, const Momenta&) = default;
 };
 
-/// Those of `optimizer`, unless onecycle cycles them: then beta1 (origin = clean: sgd's momentum
-/// too) goes from max_momentum to min_momentum and back while the rate rises and falls, and decays
-/// after it. origin = deepspeed keeps its peculiarities: min_momentum at step 1, beta2 = 0.99,
-/// growth instead of decay after the cycle (here held below 1).
+/// Returns the momenta of `optimizer`, unless onecycle cycles them. Then beta1 (origin = clean:
+/// sgd's momentum too) goes from max_momentum to min_momentum and back while the rate rises and
+/// falls, and decays after the cycle. origin = deepspeed behaves as DeepSpeed: min_momentum at step
+/// 1, beta2 = 0.99, growth instead of decay after the cycle (held below 1 here).
 Momenta momenta(const ScheduleConfig& schedule, const OptimizerConfig& optimizer,
                 std::int64_t step);
 

@@ -1,4 +1,4 @@
-// Stochastic gradient descent with momentum, once, for every backend.
+// Stochastic gradient descent with momentum; the same code for every backend.
 #pragma once
 
 namespace ds {
@@ -21,9 +21,10 @@ inline SgdCoefficients sgd_coefficients(const SgdHyper& h) {
           .nesterov = h.nesterov};
 }
 
-/// One element, or one vector of them; `Math` as for adamw_element(). The one moment `m` starts at
-/// 0. Source: Sutskever et al., On the importance of initialization and momentum in deep learning
-/// (ICML 2013), in the form and order of operations of torch.optim.SGD without dampening.
+/// Updates one element, or one vector of elements. `Math` as for adamw_element(). The only moment,
+/// `m`, starts at 0. Source: Sutskever et al., On the importance of initialization and momentum in
+/// deep learning (ICML 2013), in the form and order of operations of torch.optim.SGD without
+/// dampening.
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void sgd_element(const SgdCoefficients& c, Number grad,
                                                           Number& weight, Number& m) {

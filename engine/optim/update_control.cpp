@@ -1,4 +1,4 @@
-// One step's numbers, in double until the kernels take them.
+// UpdateControl: the numbers of one step, in double until the kernels take them.
 #include "engine/optim/update_control.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace ds {
 namespace {
 
-constexpr double kNormEpsilon = 1e-6;  // As PyTorch and DeepSpeed clip.
+constexpr double kNormEpsilon = 1e-6;  // as PyTorch and DeepSpeed clip
 
 }  // namespace
 

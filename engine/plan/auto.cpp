@@ -1,4 +1,4 @@
-// Walks the ladder of choices.
+// resolve_auto(): tries the candidate configs in order.
 #include "engine/plan/auto.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace ds {
 namespace {
 
-constexpr int kPieces[] = {1, 4, 16};  // of the largest group, a bucket each
+constexpr int kPieces[] = {1, 4, 16};  // each bucket is the largest group divided by this
 
 bool has_auto_bucket(const ZeroConfig& zero) {
   return zero.gather_bucket == kAuto || zero.reduce_bucket == kAuto;
@@ -40,7 +40,7 @@ std::vector<TrainConfig> auto_ladder(const TrainConfig& config, std::int64_t lar
       step.recompute.policy = policy;
       if (step.zero.gather_bucket == kAuto) step.zero.gather_bucket = bucket;
       if (step.zero.reduce_bucket == kAuto) step.zero.reduce_bucket = bucket;
-      if (step.zero.prefetch == kAuto) step.zero.prefetch = 1;  // rounded up to a group
+      if (step.zero.prefetch == kAuto) step.zero.prefetch = 1;  // rounded up to a whole group
     }
   }
   return ladder;

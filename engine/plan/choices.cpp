@@ -1,4 +1,4 @@
-// The keys that make a choice, one by one.
+// Choice: the keys that make one, compared one by one.
 #include "engine/plan/choices.h"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ std::vector<Choice> choices_for(const TrainConfig& config, int world_size) {
 std::string difference(const Choice& from, const Choice& to) {
   std::string text;
   for (const std::string& word : changes(from, to)) text += (text.empty() ? "" : " ") + word;
-  return text.empty() ? "as it is" : text;
+  return text.empty() ? "unchanged" : text;
 }
 
 int distance(const Choice& from, const Choice& to) {

@@ -1,4 +1,5 @@
-// What may be chosen about memory: ZeRO stage, where states and weights lie, recomputation.
+// Choice: the memory settings that the plan compares: ZeRO stage, tiers of states and weights,
+// recomputation.
 #pragma once
 
 #include <string>
@@ -16,23 +17,24 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// That of `config`.
+/// Returns the choice that `config` makes.
 Choice choice_of(const TrainConfig& config);
-/// `config` with another choice. The order of reduction decides bits: it becomes the stage's
-/// default when `order_given` is false, as it would if the stage were written in train.toml.
+/// Returns `config` with another choice. When `order_given` is false, the order of reduction, which
+/// decides bits, becomes the stage's default, as if the stage were written in train.toml.
 TrainConfig with_choice(TrainConfig config, const Choice& choice, bool order_given);
 
-/// Every choice that is built, from least to most sharding, offload and recomputation.
+/// Returns every implemented choice, from least to most sharding, offload and recomputation.
 std::vector<Choice> all_choices();
-/// Those of them for a job of `world_size` ranks whose states are not cut into more than 20,000
-/// tiles a rank (84 G parameters by default): no machine has room for so many, and their programs
-/// are huge. A master in two halves stays with its weights.
+/// Returns the choices for a job of `world_size` ranks. Leaves out offloaded states of more than
+/// 20,000 tiles per rank (84 G parameters by default): no machine has that much memory, and their
+/// programs are huge. Leaves out all offload where masters are in two halves, because the lower
+/// halves stay with the weights.
 std::vector<Choice> choices_for(const TrainConfig& config, int world_size);
 
-/// "zero.stage=3 recompute.policy=block", only what differs from `from`; "as it is" when nothing
-/// does.
+/// Formats what differs from `from`, as "zero.stage=3 recompute.policy=block"; "unchanged" when
+/// nothing does.
 std::string difference(const Choice& from, const Choice& to);
-/// In how many keys they differ.
+/// Returns in how many keys the two differ.
 int distance(const Choice& from, const Choice& to);
 
 std::string_view name_of(OffloadDevice device);

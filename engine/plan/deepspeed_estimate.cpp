@@ -1,4 +1,4 @@
-// The formulas as DeepSpeed has them, its factor of 1.5 for host memory included.
+// DeepSpeed's formulas, including its factor of 1.5 for host memory.
 #include "engine/plan/deepspeed_estimate.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Estimate zero3(const EstimateInput& in, bool optimizer, bool param, bool zero_in
     made.gpu_bytes = gathered + 18 * in.parameters / all_gpus;
     made.cpu_bytes = (zero_init ? in.largest_layer : in.parameters) * 4 * in.gpus_per_node;
   } else {
-    const double held = (param ? 18.0 : 16.0) / in.nodes;  // bytes a parameter on each node
+    const double held = (param ? 18.0 : 16.0) / in.nodes;  // bytes per parameter on each node
     made.gpu_bytes = gathered + (param ? 0.0 : 2 * in.parameters / all_gpus);
     made.cpu_bytes = in.parameters * (zero_init ? held : std::max(4.0 * in.gpus_per_node, held));
   }

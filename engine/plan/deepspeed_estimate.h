@@ -19,13 +19,13 @@ struct EstimateInput {
 struct Estimate {
   int stage = 2;
   bool offload_optimizer = false, offload_param = false;
-  bool zero_init = true;  // stage 3 only: parameters are made in slices from the start
-  double gpu_bytes = 0;   // a GPU
-  double cpu_bytes = 0;   // a node
+  bool zero_init = true;  // stage 3 only: parameters are created in slices
+  double gpu_bytes = 0;   // per GPU
+  double cpu_bytes = 0;   // per node
 };
 
-/// Stage 2 with and without offload, then stage 3 from most offload to none, each with and without
-/// zero_init. Pure.
+/// Returns stage 2 with and without offload, then stage 3 from most offload to none, each with and
+/// without zero_init. Pure.
 std::vector<Estimate> deepspeed_estimates(const EstimateInput& input);
 
 }  // namespace ds

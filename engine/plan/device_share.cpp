@@ -1,4 +1,5 @@
-// Two straight lines that meet: the link's time rises with the share, the memory's falls.
+// device_share_of(): intersects two lines: the link's time rises with the share, the memory's
+// falls.
 #include "engine/plan/device_share.h"
 
 #include <algorithm>
@@ -9,7 +10,8 @@ namespace {
 
 constexpr double kLinkBytes = 12;    // master and two moments in f32, each way
 constexpr double kStreamBytes = 24;  // read and written in host memory on the way
-constexpr double kHostBytes = 28;    // the same, gradient read, 16-bit weights written
+// Read and written in place, gradient read, 16-bit weights written.
+constexpr double kHostBytes = 28;
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Who updates states that are kept in host memory: the host where they lie, or the device, for
-// which they come and go.
+// device_share_of(): divides updates of states in host memory between the host, in place, and the
+// device, which copies them in and out.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace ds {
 
-/// Percent of the tiles for the device, so that both sides end at the same time. A device's tile
-/// moves 12 bytes a parameter each way over `pcie` and 24 through `host`'s memory; the host's moves
-/// 28 there. 100 where a rate is not known. Pure.
+/// Returns the percentage of tiles for the device at which both sides end at the same time. A tile
+/// on the device moves 12 bytes per parameter each way over `pcie` and 24 through `host`'s memory;
+/// a tile on the host moves 28 there. 100 where a rate is unknown. Pure.
 std::int64_t device_share_of(const Rates& rates);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// From built programs to figures.
+// plan_rank(): turns built programs into figures.
 #include "engine/plan/job_plan.h"
 
 #include <algorithm>

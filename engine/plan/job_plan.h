@@ -1,4 +1,4 @@
-// What a job needs, from the very programs that it would run: bytes by tier, traffic, work.
+// RankPlan: what a job needs, from the programs that it would run: bytes by tier, traffic, work.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace ds {
 
-/// How many ranks, and how they are dealt.
+/// The number of ranks and their distribution over nodes.
 struct Cluster {
   int nodes = 1, slots = 1;
-  int ranks = 0;  // fewer than nodes * slots where the last node is not full; 0: as many
+  int ranks = 0;  // fewer than nodes * slots where the last node is not full; 0: nodes * slots
   [[nodiscard]] int world_size() const { return ranks > 0 ? ranks : nodes * slots; }
 };
 
@@ -25,10 +25,10 @@ struct BuiltRank {
   ShardSpec spec;
   PlacementPlan placement;
 };
-/// Errors: Error{config} as make_programs (engine/train/programs.h).
+/// Errors: Error{config}, as make_programs() (engine/train/programs.h).
 using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;
 
-/// Bytes of one tier, class by class; classes of no bytes are left out.
+/// Bytes of one tier by class; empty classes are left out.
 struct TierBytes {
   Tier tier = Tier::device;
   std::vector<std::pair<std::string, std::int64_t>> classes;
@@ -55,12 +55,12 @@ struct RankPlan {
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
                    const BuildRank& build);
 
-/// The ranks of the job (all of a small one, else the first, the middle and the last): their number
-/// of virtual ranks and the lengths of their slices differ.
+/// Plans all ranks of a small job; of a large one the first, the middle and the last. Ranks differ
+/// in the number of their virtual ranks and in the lengths of their slices.
 std::vector<RankPlan> plan_ranks(const TrainConfig& config, const Cluster& cluster,
                                  const BuildRank& build);
 
-/// The one with the most bytes on the device, then on the host.
+/// Returns the plan with the most bytes on the device, then on the host.
 const RankPlan& heaviest(const std::vector<RankPlan>& ranks);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The best of several passes over arrays that no cache holds.
+// Measures memory and link rates: the best of several passes over arrays larger than any cache.
 #include "engine/plan/measure.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void triad(float* a, const float* b, const float* c, std::size_t first, std::siz
   for (std::size_t i = first; i < last; ++i) a[i] = b[i] + 0.5F * c[i];
 }
 
-constexpr std::size_t kLinkBytes = std::size_t{32} << 20;  // of each way
+constexpr std::size_t kLinkBytes = std::size_t{32} << 20;  // in each direction
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Words with units, and divisions.
+// parse_rates() and lower_bound().
 #include "engine/plan/rates.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ds {
 namespace {
 
-/// A decimal number with K, M, G, T or P behind it.
+/// Parses a decimal number with an optional suffix K, M, G, T or P.
 std::optional<double> decimal(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
@@ -23,8 +23,9 @@ std::optional<double> decimal(std::string_view text) {
 }
 
 [[noreturn]] void fail(std::string_view word) {
-  throw Error(ErrorKind::usage, fmt::format("--rates: '{}' is no rate", word),
-              "flops, link, net, pcie, device, host, nvme: flops=800T,net=50G,nvme=12G/6G");
+  throw Error(ErrorKind::usage, fmt::format("--rates: '{}' is not a rate", word),
+              "give a comma-separated list of flops, link, net, pcie, device, host and nvme, for "
+              "example flops=800T,net=50G,nvme=12G/6G");
 }
 
 double rate_of(std::string_view value, std::string_view word) {
@@ -77,7 +78,7 @@ LowerBound lower_bound(const StepWork& work, const Rates& rates, int slots) {
     bound.overlapped = std::max(bound.overlapped, amount / rate);
     bound.in_turn += amount / rate;
   };
-  // Both directions of a link work at once.
+  // Both directions of a link work at the same time.
   const auto both = [](std::int64_t a, std::int64_t b) {
     return static_cast<double>(std::max(a, b));
   };

@@ -1,4 +1,4 @@
-// How fast the parts of a machine are, and the least time that a step can take on it.
+// Rates: how fast the parts of a machine are, and the least time of a step on it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ds {
 
-/// 0: not known. Bytes a second but for `flops`.
+/// Bytes per second, except for `flops`. 0: unknown.
 struct Rates {
   double flops = 0;                      // of one rank, matrix products
   double link = 0;                       // of one rank to another on its node, each way
@@ -21,16 +21,15 @@ struct Rates {
   double nvme_read = 0, nvme_write = 0;  // of one node's drives; its ranks share them
 };
 
-/// "flops=800T,link=400G,net=50G,pcie=55G,device=4T,host=200G,nvme=12G/6G": decimal units K, M, G,
-/// T, P; nvme=6G stands for reading and writing. Errors: Error{usage} naming the word that is
-/// wrong.
+/// Parses "flops=800T,link=400G,net=50G,pcie=55G,device=4T,host=200G,nvme=12G/6G": decimal units K,
+/// M, G, T, P; nvme=6G means reading and writing. Errors: Error{usage} naming the wrong word.
 Rates parse_rates(std::string_view text);
 
 /// Seconds of each part of the step whose rate is known.
 struct LowerBound {
   std::vector<std::pair<std::string, double>> parts;  // "compute", "network", ...
-  double overlapped = 0;  // the largest part: everything else at the same time
-  double in_turn = 0;     // the sum: one after the other
+  double overlapped = 0;  // the largest part: all parts run at the same time
+  double in_turn = 0;     // the sum: one part after the other
 };
 
 struct StepWork {
@@ -38,7 +37,7 @@ struct StepWork {
   Traffic traffic{};
 };
 
-/// Pure. Parts without work are left out.
+/// Divides the step's work by the rates. Parts without work are left out. Pure.
 LowerBound lower_bound(const StepWork& work, const Rates& rates, int slots);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The plan as aligned columns for people.
+// plan_text(): the plan as aligned columns for people.
 #include "engine/plan/report.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string head(const PlanReport& report) {
       "plan     {}: {} parameters, {}; {} node{} x {} slot{}; {}\n", report.name,
       format_count(report.parameters), name_of(config.precision.dtype), cluster.nodes,
       cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
-  text += fmt::format("step     {} sequences, {} tokens; {} FLOP a token\n", config.batch.global,
+  text += fmt::format("step     {} sequences, {} tokens; {} FLOP per token\n", config.batch.global,
                       format_count(tokens),
                       format_count(training_flops_per_token(config.model, config.data.seq_len)));
   if (report.auto_chosen)
@@ -31,10 +31,10 @@ std::string head(const PlanReport& report) {
   const auto add = [&](const std::optional<std::int64_t>& limit, const char* of) {
     if (limit) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", format_bytes(*limit), of);
   };
-  add(limits.device, "of device memory a rank");
-  add(limits.host_rank, "of host memory a rank");
-  add(limits.host, "of memory a node");
-  add(limits.nvme, "of NVMe a node");
+  add(limits.device, "of device memory per rank");
+  add(limits.host_rank, "of host memory per rank");
+  add(limits.host, "of memory per node");
+  add(limits.nvme, "of NVMe per node");
   if (line.empty()) return text + "limits   none given\n";
   return text + fmt::format("limits   {} ({})\n", line, report.limits_from);
 }
@@ -89,7 +89,7 @@ std::string seconds(double value) { return fmt::format("{:.3g} s", value); }
 std::string bound_text(const PlanReport& report) {
   const LowerBound bound =
       lower_bound(heaviest(report.ranks).work, report.request.rates, report.request.cluster.slots);
-  if (bound.parts.empty()) return "\nleast time of a step: --rates or --measure gives it\n";
+  if (bound.parts.empty()) return "\nleast time of a step: unknown (use --rates or --measure)\n";
   std::string text = "\nleast time of a step\n";
   for (const auto& [name, value] : bound.parts)
     text += fmt::format("  {:<14}{:>12}\n", name, seconds(value));
@@ -120,21 +120,23 @@ std::string choices(const PlanReport& report) {
                   timed ? fmt::format("{:>10}", "time") : "");
   for (const Candidate& candidate : report.candidates)
     text += row(candidate, candidate.choice == own, timed);
-  text += "*: as the configuration has it; bytes of one rank; another order gives other bits\n";
-  if (best == nullptr) return text + "none of them fits\n";
+  text += "*: the configuration's choice; bytes of one rank; another order gives other bits\n";
+  if (best == nullptr) return text + "no choice fits\n";
   text += fmt::format("cheapest that fits: {}\n", difference(own, best->choice));
   const std::int64_t micro = report.request.config.batch.micro;
   if (report.largest_micro <= micro) return text;
-  return text + fmt::format("batch.micro = {}: up to {} fits (it decides bits, so it is yours)\n",
-                            micro, report.largest_micro);
+  return text + fmt::format(
+                    "batch.micro = {}: up to {} fits (not chosen for you: it changes the bits of "
+                    "the result)\n",
+                    micro, report.largest_micro);
 }
 
 std::string estimates(const PlanReport& report) {
   if (report.estimates.empty()) return {};
   std::string text = fmt::format(
-      "\nDeepSpeed's estimate ({} parameters, largest layer {}; no activations, no buffers)\n"
+      "\nDeepSpeed's estimate ({} parameters, largest layer {}; without activations and buffers)\n"
       "  {:>12}{:>12}  stage offload\n",
-      format_count(report.parameters), format_count(report.largest_layer), "a node", "a GPU");
+      format_count(report.parameters), format_count(report.largest_layer), "per node", "per GPU");
   for (const Estimate& e : report.estimates) {
     text += fmt::format("  {:>12}{:>12}  {:<6}{}{}\n",
                         format_bytes(static_cast<std::int64_t>(e.cpu_bytes)),

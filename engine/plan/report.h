@@ -1,4 +1,4 @@
-// A plan as text and as JSON.
+// PlanReport: a plan as text and as JSON.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ namespace ds {
 /// Everything that `dslaunch plan` shows.
 struct PlanReport {
   const SolveRequest& request;
-  std::string name;          // "gpt2_124m.toml"
-  std::string limits_from;   // where the limits come from; empty: there are none
-  std::string device;        // what the scratch is sized for: "CPU, 2 threads, AVX-512 + bf16"
+  std::string name;         // "gpt2_124m.toml"
+  std::string limits_from;  // where the limits come from; empty without limits
+  std::string device;  // the device that scratch is sized for: "CPU, 2 threads, AVX-512 + bf16"
   bool auto_chosen = false;  // the request's config had values "auto"
   double parameters = 0;
   std::vector<RankPlan> ranks;
-  /// The heaviest rank's plan by the order that the config does not name, too: {name, plan}.
+  /// The heaviest rank's plan in both orders of reduction: {name, plan}.
   std::vector<std::pair<std::string, RankPlan>> orders;
   std::vector<Candidate> candidates;
-  std::int64_t largest_micro = 0;   // that fits
-  std::vector<Estimate> estimates;  // empty: not asked for
-  double largest_layer = 0;         // that the estimates were made with
+  std::int64_t largest_micro = 0;   // the largest that fits
+  std::vector<Estimate> estimates;  // empty: not requested
+  double largest_layer = 0;         // the layer that the estimates use
 };
 
 std::string plan_text(const PlanReport& report);

@@ -1,4 +1,4 @@
-// The same figures for programs.
+// plan_json(): the figures of the plan for programs.
 #include <nlohmann/json.hpp>
 
 #include "engine/plan/report.h"

@@ -1,4 +1,4 @@
-// Sums against limits.
+// Compares plans with limits, and formats what would fit.
 #include "engine/plan/solve.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::size_t kListed = 4;
 constexpr std::int64_t kMostMicro = 1 << 16;
 constexpr int kMostChanges = 4;  // keys of a Choice
 
-/// What a node's ranks take of its host memory.
+/// Returns what the ranks of a node use of its host memory.
 std::int64_t node_host_bytes(const RankPlan& rank, const MemoryLimits& limits, int slots) {
   return slots * (rank.host_bytes() + (limits.device_is_host ? rank.device_bytes() : 0));
 }
@@ -24,7 +24,7 @@ std::string too_much(std::int64_t bytes, const std::optional<std::int64_t>& limi
   return fmt::format("{} of {}, the limit is {}", format_bytes(bytes), of, format_bytes(*limit));
 }
 
-/// What of a plan counts first: that which breaks a limit in the config's own plan.
+/// Returns the figure of `rank` for the first limit that the config's own plan `of` exceeds.
 std::string need(const RankPlan& rank, const SolveRequest& request, const RankPlan& of) {
   const MemoryLimits& limits = request.limits;
   if (limits.device && of.device_bytes() > *limits.device) return format_bytes(rank.device_bytes());
@@ -51,12 +51,12 @@ Candidate try_choice(const SolveRequest& request, const Choice& choice, const Bu
   return {choice, config.determinism.order, std::move(plan), std::move(bound), fits};
 }
 
-/// Choices that fit with the fewest changes, the cheapest first.
+/// Returns the choices that fit with the fewest changes, the cheapest first.
 std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& build) {
   const Choice own = choice_of(request.config);
   const std::vector<Choice> all = choices_for(request.config, request.cluster.world_size());
   std::vector<Candidate> fitting;
-  // The last choice takes least memory: where it is too much, no other needs to be tried.
+  // The last choice takes the least memory: if it does not fit, none does.
   if (!request.limits.nvme && !try_choice(request, all.back(), build).fits) return fitting;
   for (int changes = 1; changes <= kMostChanges && fitting.empty(); ++changes) {
     for (const Choice& choice : all) {
@@ -71,7 +71,7 @@ std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& bu
   return fitting;
 }
 
-/// The largest micro-batch that divides the config's and fits; 0: none.
+/// Returns the largest micro-batch that divides the config's and fits; 0: none.
 std::int64_t smaller_micro(const SolveRequest& request, const BuildRank& build) {
   TrainConfig config = request.config;
   for (std::int64_t micro = config.batch.micro - 1; micro > 0; --micro) {
@@ -86,13 +86,13 @@ std::int64_t smaller_micro(const SolveRequest& request, const BuildRank& build) 
 }  // namespace
 
 std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots) {
-  std::string text = too_much(rank.device_bytes(), limits.device, "device memory a rank");
+  std::string text = too_much(rank.device_bytes(), limits.device, "device memory per rank");
   if (!text.empty()) return text;
-  text = too_much(rank.host_bytes(), limits.host_rank, "host memory a rank");
+  text = too_much(rank.host_bytes(), limits.host_rank, "host memory per rank");
   if (!text.empty()) return text;
-  text = too_much(node_host_bytes(rank, limits, slots), limits.host, "memory a node");
+  text = too_much(node_host_bytes(rank, limits, slots), limits.host, "memory per node");
   if (!text.empty()) return text;
-  return too_much(slots * rank.nvme_bytes(), limits.nvme, "NVMe a node");
+  return too_much(slots * rank.nvme_bytes(), limits.nvme, "NVMe per node");
 }
 
 std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build) {
@@ -141,16 +141,17 @@ Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const 
     message += fmt::format("{}{} needs {}", &way == &ways.front() ? ": " : ", ",
                            difference(own, way.choice), need(way.plan, request, heaviest));
   if (!ways.empty())
-    return {ErrorKind::config, message, "change one of these; dslaunch plan shows all choices"};
+    return {ErrorKind::config, message,
+            "make one of these changes; dslaunch plan shows all choices"};
   message += "; no choice of stage, offload and recomputation fits";
   const std::int64_t micro = smaller_micro(request, build);
   if (micro > 0)
-    return {
-        ErrorKind::config, message,
-        fmt::format("batch.micro={} fits (it changes the arithmetic; raise batch.accum with it)",
-                    micro)};
+    return {ErrorKind::config, message,
+            fmt::format("batch.micro={} fits (this changes the arithmetic; raise batch.accum to "
+                        "keep the batch size)",
+                        micro)};
   return {ErrorKind::config, message,
-          "lower data.seq_len or the model's size, or start fewer ranks on a node"};
+          "lower data.seq_len or the model's size, or start fewer ranks per node"};
 }
 
 void require_fit(const SolveRequest& request, const BuildRank& build) {

@@ -1,4 +1,5 @@
-// Which choices fit, which of them is the cheapest, and what is said when the config's does not.
+// Which choices fit, which of them is the cheapest, and the error when the config's choice does not
+// fit.
 #pragma once
 
 #include <optional>
@@ -8,18 +9,18 @@
 
 namespace ds {
 
-/// What a job may take. Absent: nobody knows, so everything fits.
+/// The memory that a job may use. An absent limit is unknown and never exceeded.
 struct MemoryLimits {
   std::optional<std::int64_t> device{};     // of one rank
   std::optional<std::int64_t> host{};       // of one node; its ranks share it
   std::optional<std::int64_t> host_rank{};  // of one rank
   std::optional<std::int64_t> nvme{};       // of one node
-  /// The device's memory is the node's (CPU backend): it counts against `host` too.
+  /// The device's memory is the node's (CPU backend), so it counts against `host` too.
   bool device_is_host = false;
 };
 
-/// What of the limits a plan breaks: "91.2 GiB of device memory, the limit is 80.0 GiB". Empty: it
-/// fits. `slots` ranks on a node as heavy as `rank`.
+/// Returns the limit that a plan exceeds: "91.2 GiB of device memory per rank, the limit is 80.0
+/// GiB". Empty when the plan fits. Assumes `slots` ranks per node, all as heavy as `rank`.
 std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots);
 
 /// One row of the table of choices.
@@ -35,31 +36,30 @@ struct SolveRequest {
   const TrainConfig& config;
   Cluster cluster{};
   int rank = 0;             // the heaviest
-  bool order_given = true;  // determinism.order stands in the config, so that stages keep it
+  bool order_given = true;  // the config sets determinism.order, so stages keep it
   MemoryLimits limits{};
   Rates rates{};
 };
 
-/// The same request about another config, which must outlive it.
+/// Returns the same request for another config, which must outlive it.
 SolveRequest with_config(const SolveRequest& request, const TrainConfig& config);
 
-/// Every choice that is built, side by side, in the order of all_choices().
+/// Returns every implemented choice in the order of all_choices().
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build);
 
-/// The candidate that fits and costs least, or null. Cost: the step's least time, one part after
-/// the other, when rates are known; ties and unknown rates: bytes moved over the slowest links
+/// Returns the candidate that fits and costs least, or null. The cost is the step's least time, one
+/// part after the other, when rates are known. Ties and unknown rates: bytes over the slowest links
 /// first (NVMe, then host memory, then network), then work, then device memory.
 const Candidate* cheapest(const std::vector<Candidate>& candidates);
 
-/// The largest micro-batch, the config's doubled again and again, whose plan stays within the
-/// limits; the config's own where no limit is known or nothing more fits. A proposal only: it
-/// decides bits.
+/// Returns the largest micro-batch whose plan fits, doubling the config's; the config's own where
+/// no limit is known or nothing larger fits. Only a proposal, because it decides bits.
 std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build);
 
-/// For people: what is too large, and which fewest changes would fit.
+/// Formats what is too large, and the fewest changes that would fit.
 Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build);
 
-/// Errors: does_not_fit() when the plan of request.rank is more than the limits allow.
+/// Throws does_not_fit() when the plan of request.rank exceeds the limits.
 void require_fit(const SolveRequest& request, const BuildRank& build);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// One case an op that moves bytes.
+// traffic_of(): one case per op that moves bytes.
 #include "engine/plan/traffic.h"
 
 #include "engine/program/slices.h"
@@ -55,7 +55,7 @@ class Count {
     (on_my_node(from) ? traffic_.received_in_node : traffic_.received_from_nodes) += bytes;
   }
 
-  /// Bytes of the part of `rank`'s slice that moves.
+  /// Returns the bytes of the part of `rank`'s slice that moves.
   static std::int64_t slice(const CommAttrs& comm, int rank, DType dtype) {
     return piece_of(comm, static_cast<std::size_t>(rank)).elements() * size_of(dtype);
   }

@@ -1,4 +1,4 @@
-// One case an op with a matrix product.
+// flops_of(): one case per op with a matrix product.
 #include "engine/plan/work.h"
 
 namespace ds {
@@ -7,8 +7,8 @@ namespace {
 double rows_of(const Value& value) { return static_cast<double>(value.shape[0]); }
 double elements_of(const Value& value) { return static_cast<double>(value.shape.elements()); }
 
-/// Both products of the forward pass: q k^T and the weighted sum of v, where the causal mask leaves
-/// them. `out` is (B*T, H*D), qkv's fourth axis T.
+/// Returns both products of the forward pass, q k^T and the weighted sum of v, where the causal
+/// mask leaves them. `out` is (B*T, H*D); the fourth axis of `qkv` is T.
 double attention_flops(const Value& qkv, const Value& out) {
   return 2 * elements_of(out) * static_cast<double>(qkv.shape[3]);
 }

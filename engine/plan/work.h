@@ -5,9 +5,9 @@
 
 namespace ds {
 
-/// Of the matrix products alone: 2 for each multiplication with its addition; attention counted in
-/// full, as if it were not causal, and its backward without the scores that it computes again (the
-/// convention of engine/monitor/model_flops.h). Pure.
+/// Counts the operations of matrix products: 2 for each multiplication with its addition. Attention
+/// counts the half that the causal mask leaves; its backward pass does not count the scores that it
+/// computes again (the convention of engine/monitor/model_flops.h). Pure.
 double flops_of(const Program& program);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The tag, from a header that every build writes anew when a source of the engine changed.
+// build_tag(), from a header that the build rewrites when a source of the engine changes.
 #include "engine/plugin/build_tag.h"
 
 #include <build_tag_text.h>  // in the build folder

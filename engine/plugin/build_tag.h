@@ -1,9 +1,9 @@
-// Which sources and compiler a program or the plugin was built from.
+// build_tag(): identifies the sources and compiler of a program or plugin.
 #pragma once
 
 namespace ds {
 
-/// Hidden, so that the plugin and the program each have their own. 32 digits.
+/// Returns 32 digits. Hidden, so that the plugin and the program each have their own.
 [[gnu::visibility("hidden")]] const char* build_tag();
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The choice, and what follows from it.
+// Chooses the backend and creates it.
 #include "engine/plugin/choose_backend.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ AcceleratorState look_for_accelerator() {
     return {.devices = open_cuda_plugin().device_count()};
   } catch (const Error& error) {
     std::string why = first_line(error.what());
-    if (why.ends_with(':')) why.pop_back();  // the reasons follow in the error itself
+    if (why.ends_with(':')) why.pop_back();  // the error itself lists the reasons
     return {.trouble = std::move(why)};
   }
 }
@@ -42,10 +42,11 @@ BackendChoice choose_backend(const DeviceConfig& device) {
 
 void check_keys_of_backend(const DeviceConfig& device) {
   if (device.epilogues == Epilogues::exact || is_accelerator(device)) return;
-  throw Error(ErrorKind::config,
-              fmt::format("device.epilogues = \"fused\" is not for device.backend = \"{}\"",
-                          device.backend),
-              "leave it out, or use device.backend = \"cuda\" on a machine with a GPU");
+  throw Error(
+      ErrorKind::config,
+      fmt::format("device.epilogues = \"fused\" is not available with device.backend = \"{}\"",
+                  device.backend),
+      "remove it, or use device.backend = \"cuda\" on a machine with a GPU");
 }
 
 Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks) {

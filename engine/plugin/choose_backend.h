@@ -1,4 +1,4 @@
-// Which backend a job runs on: device.backend, what is there, and why.
+// Chooses the backend of a job from device.backend and this machine, and creates it.
 #pragma once
 
 #include <functional>
@@ -9,39 +9,39 @@
 
 namespace ds {
 
-/// What is known of the accelerator when the choice is made.
+/// What is known about the accelerator when the backend is chosen.
 struct AcceleratorState {
-  std::string trouble{};  // the plugin cannot be opened: the error's first line; empty: it is open
+  std::string trouble{};  // first line of the error of opening the plugin; empty: it is open
   int devices = 0;
 };
 
 struct BackendChoice {
   std::string backend;   // "cpu" or "cuda"
-  std::string reason{};  // of "auto" for the CPU, for the run's header: "no CUDA device"
+  std::string reason{};  // why "auto" chose the CPU, for the run's header: "no CUDA device"
 };
 
-/// Pure. "auto" is cuda where the plugin is there and sees a device.
+/// Returns the backend. "auto" is cuda if the plugin opens and finds a device. Pure.
 BackendChoice choose_backend(const std::string& wanted, const AcceleratorState& state);
-/// The same of this machine; opens the plugin for "auto" alone.
+/// Returns the backend for this machine. Opens the plugin only for "auto".
 BackendChoice choose_backend(const DeviceConfig& device);
 
-/// Of a config whose backend is resolved. Errors: Error{config}: keys of another backend.
+/// Checks a config whose backend is resolved. Errors: Error{config}: keys of another backend.
 void check_keys_of_backend(const DeviceConfig& device);
 
-/// The backend that choose_backend() names, on the device of `local_rank` of `local_ranks`. With
-/// CUDA, host_kernels are the CPU backend's, by device.threads and device.isa. Errors:
-/// Error{config}: CUDA was asked for, and cannot be had.
+/// Creates the backend that choose_backend() names, on the device of `local_rank` of `local_ranks`.
+/// With CUDA, host_kernels are the CPU backend's, by device.threads and device.isa. Errors:
+/// Error{config}: CUDA was requested but is not available.
 Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks = 1);
 
-/// Workspace of the kernels of `device`'s resolved backend, which need not be there: a plan is made
-/// on any machine. Errors: as open_cuda_plugin().
+/// Returns the function for the kernels' workspace of `device`'s resolved backend. The device need
+/// not exist: a plan can be made on any machine. Errors: as open_cuda_plugin().
 std::function<std::size_t(const Kernels::Extents&)> workspace_for(const DeviceConfig& device);
 
-/// What `dsrunner --devices` prints: the CPU backend, the CUDA plugin, driver, devices, libraries.
+/// Returns what `dsrunner --devices` prints: CPU backend, CUDA plugin, driver, devices, libraries.
 std::string device_report();
 
-/// Where chosen algorithms are kept: DSLAUNCH_CACHE_DIR (empty: nowhere), else XDG_CACHE_HOME or
-/// ~/.cache with /dslaunch. Pure; null: unset.
+/// Returns the folder for chosen algorithms: DSLAUNCH_CACHE_DIR (empty: none), else XDG_CACHE_HOME
+/// or ~/.cache with /dslaunch. Pure; null: unset.
 std::string cache_folder(const char* own, const char* xdg, const char* home);
 
 }  // namespace ds

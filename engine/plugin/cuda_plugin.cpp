@@ -1,4 +1,4 @@
-// The entry of libdsengine_cuda.so.
+// Entry point of libdsengine_cuda.so.
 #include <cstdlib>
 #include <string_view>
 
@@ -12,19 +12,19 @@
 
 namespace {
 
-/// What tests of single operations ask for, which have no config.
+/// Returns whether a test of single operations, which has no config, requests fused epilogues.
 bool asked_to_fuse() {
   const char* const asked = std::getenv("DSLAUNCH_CUDA_EPILOGUES");
   return asked != nullptr && std::string_view(asked) == "fused";
 }
 
-/// The device first: it becomes the calling thread's.
+/// Creates the device first: it becomes the calling thread's current one.
 ds::Backend make_backend(const ds::AcceleratorOptions& options) {
   ds::Backend backend;
   backend.device = ds::cuda::make_cuda_device(options.local_rank, options.local_ranks);
   backend.kernels =
       ds::cuda::make_cuda_kernels(options.cache_dir, options.fused_epilogues || asked_to_fuse());
-  if (options.local_ranks > 1) ds::cuda::nccl_library();  // said now, before ranks wait for others
+  if (options.local_ranks > 1) ds::cuda::nccl_library();  // fails before ranks wait for each other
   return backend;
 }
 

@@ -1,4 +1,4 @@
-// Finding and opening the plugin.
+// Finds and opens the plugin.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ std::vector<std::string> candidates() {
 void* open_first(const std::vector<std::string>& paths, std::string& path) {
   std::string reasons;
   for (const std::string& candidate : paths) {
-    // All symbols at once: what is missing must show here, not in the middle of a step.
+    // Binds all symbols at once: a missing one must show here, not in the middle of a step.
     void* const library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) {
       path = candidate;
@@ -53,17 +53,17 @@ void* open_first(const std::vector<std::string>& paths, std::string& path) {
 
 const Plugin& open_plugin() {
   std::string path;
-  void* const library = open_first(candidates(), path);  // stays open as long as the process
+  void* const library = open_first(candidates(), path);  // stays open until the process ends
   using Entry = const Plugin* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "dsengine_plugin"));
   if (entry == nullptr) {
-    throw Error(ErrorKind::config, fmt::format("{} is no plugin of dslaunch: {}", path, dlerror()));
+    throw Error(ErrorKind::config, fmt::format("{} is not a dslaunch plugin: {}", path, dlerror()));
   }
   const Plugin& plugin = *entry();
   if (std::string_view(plugin.build) != build_tag()) {
     throw Error(ErrorKind::config,
-                fmt::format("{} was built from other sources than this program ({} and {})", path,
-                            plugin.build, build_tag()),
+                fmt::format("{} and this program were built from different sources ({} and {})",
+                            path, plugin.build, build_tag()),
                 "build and install both together");
   }
   return plugin;
@@ -72,7 +72,7 @@ const Plugin& open_plugin() {
 }  // namespace
 
 const Plugin& open_cuda_plugin() {
-  static const Plugin& plugin = open_plugin();  // a throw leaves it to be tried again
+  static const Plugin& plugin = open_plugin();  // after a throw, the next call tries again
   return plugin;
 }
 

@@ -1,5 +1,5 @@
-// What a backend in a library of its own gives: found and opened at run time, so that one dsrunner
-// starts on machines with and without an accelerator.
+// Plugin: the interface of a backend in a library of its own, found and opened at run time, so that
+// one dsrunner runs on machines with and without an accelerator.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,34 @@
 namespace ds {
 
 struct AcceleratorOptions {
-  int local_rank = 0;       // picks the device
+  int local_rank = 0;       // selects the device
   int local_ranks = 1;      // of this node: each needs a device of its own
-  std::string cache_dir{};  // of chosen algorithms; empty: none is kept
-  /// GELU and bias gradients inside the library's products (device.epilogues); Gelu(pre) is then
-  /// not what Linear's epilogue gave.
+  std::string cache_dir{};  // for chosen algorithms; empty: none are stored
+  /// Computes GELU and bias gradients inside the library's products (device.epilogues). Gelu(pre)
+  /// then differs from the result of Linear's epilogue.
   bool fused_epilogues = false;
 };
 
-/// The library's one exported function, dsengine_plugin(), returns it. Both sides are built
-/// together: `build` says from which sources, and others are refused.
+/// The result of the library's one exported function, dsengine_plugin(). Program and library must
+/// be built together: `build` identifies the sources, and a mismatch is refused.
 struct Plugin {
   const char* build = "";
-  /// For people, one line an item: driver, runtime, devices, libraries found or missing and where
-  /// they were looked for. Never throws.
+  /// Describes driver, runtime, devices and libraries (found, or missing and where they were
+  /// searched), one line per item, for people. Never throws.
   std::string (*report)() = nullptr;
-  int (*device_count)() = nullptr;  // 0 where there is no driver
-  /// Without host_kernels. Errors: Error{config}: no such device, too old a driver, a missing
-  /// library; each with what was found and what to do.
+  int (*device_count)() = nullptr;  // 0 without a driver
+  /// Creates a backend without host_kernels. Errors: Error{config}: no such device, a driver that
+  /// is too old, a missing library; each with what was found and what to do.
   Backend (*make_backend)(const AcceleratorOptions& options) = nullptr;
-  /// What its kernels will ask for as scratch: pure, for plans of machines that have the device.
+  /// Returns the scratch that its kernels need. Pure, so that plans do not need the device.
   std::size_t (*workspace_bytes)(const Kernels::Extents& extents) = nullptr;
-  /// Groups whose operations run on the device's streams and memory. `host` carries what the
-  /// members must tell each other first, and outlives the result. Errors: Error{comm}.
+  /// Creates groups whose operations run on the device's streams and memory. `host` carries the
+  /// members' first exchange and must outlive the result. Errors: Error{comm}.
   std::unique_ptr<Collectives> (*make_collectives)(Device& device, Collectives& host) = nullptr;
 };
 
 /// Opens the library once: $DSLAUNCH_CUDA_PLUGIN, else libdsengine_cuda.so beside the program, else
-/// in
-/// ../lib of it. Errors: Error{config} naming the paths tried and the dynamic loader's reason.
+/// in ../lib. Errors: Error{config} naming the paths tried and the dynamic loader's reason.
 const Plugin& open_cuda_plugin();
 
 }  // namespace ds

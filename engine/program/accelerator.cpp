@@ -1,4 +1,4 @@
-// The pass "accelerator": who works where when the device's memory is not the host's.
+// The pass for_accelerator(): tiers and streams where the device's memory is not the host's.
 #include <algorithm>
 
 #include "engine/program/passes.h"

@@ -1,4 +1,4 @@
-// From a placed program to a schedule, and from a race to words.
+// missing_edge(): turns a placed program into a schedule and a race into a message.
 #include "engine/program/check_edges.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ds {
 namespace {
 
-// Memories that no tier has.
+// Memories beside the tiers and the decision.
 constexpr int kScratch = kDecision + 1;
 constexpr int kNoName = -1;
 
@@ -98,7 +98,7 @@ std::optional<std::string> missing_edge(const Program& program,
   const std::string where = memory < kTiers ? fmt::format(" (bytes {} to {} of {})", race->begin(),
                                                           race->end(), kMemories[memory])
                                             : std::string();
-  return fmt::format("{} and {} at any time{}: nothing orders them",
+  return fmt::format("{} and {}{}: nothing orders the two",
                      words_of(program, race->first, race->of_first),
                      words_of(program, race->second, race->of_second), where);
 }

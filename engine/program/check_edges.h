@@ -1,4 +1,5 @@
-// The proof that a placed program's edges are enough, made apart from the code that found them.
+// missing_edge(): proves that a placed program's edges suffice, independently of the code that
+// found them.
 #pragma once
 
 #include <optional>
@@ -9,14 +10,15 @@
 
 namespace ds {
 
-/// What the ops do to memory and the waits between them, as find_race() wants it. Beside the bytes
-/// of values: the losses that the control op reads, the step's decision, which it writes and
-/// optimizer ops read, and the kernels' one scratch.
+/// Returns what the ops do to memory and the waits between them, in the form that find_race()
+/// takes. Besides the bytes of values this covers the losses that the control op reads, the step's
+/// decision (written by the control op, read by optimizer ops), and the kernels' shared scratch.
 std::vector<ScheduledOp> schedule_of(const Program& program, std::span<const std::int64_t> offsets,
                                      const Edges& edges);
 
-/// "a and b both use ...": the first two ops that nothing orders; nothing when every two that touch
-/// the same bytes, one of them writing, are ordered. Takes a few milliseconds for 10,000 ops.
+/// Returns the first two ops that touch the same bytes, one of them writing, without an order
+/// between them, as a message. Returns nothing when all such pairs are ordered. Takes a few
+/// milliseconds for 10,000 ops.
 std::optional<std::string> missing_edge(const Program& program,
                                         std::span<const std::int64_t> offsets, const Edges& edges);
 

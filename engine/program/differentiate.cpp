@@ -1,4 +1,5 @@
-// The pass "differentiate": the reverse of every op, last first; no tape and nothing at run time.
+// The pass differentiate(): appends the reverse of every op, last first. No tape; nothing happens
+// at run time.
 #include "engine/program/gradients.h"
 #include "engine/program/passes.h"
 
@@ -52,7 +53,8 @@ void Reverse::contribute(ValueId value, ValueId gradient) {
   const ValueId known = gradient_of(value);
   if (known == kNoValue) return replace(value, gradient);
   const std::string path = fmt::format("{}.grad.add{}", program_.value(value).name,
-                                       program_.ops.size());  // several sums of one value
+                                       // several sums of one value need different names
+                                       program_.ops.size());
   const ValueId sum = activation(path, program_.value(known).dtype, program_.value(known).shape);
   emit({.code = OpCode::add, .path = path, .micro = 0, .in = {known, gradient}, .out = {sum}});
   replace(value, sum);
@@ -77,7 +79,7 @@ ValueId Reverse::activation(std::string name, DType dtype, Shape shape) {
 Program differentiate(const Program& forward) {
   Program program = forward;
   const auto is_loss = [](const Op& op) { return op.code == OpCode::head_loss; };
-  std::erase_if(program.ops, is_loss);  // head_loss_backward makes the loss too
+  std::erase_if(program.ops, is_loss);  // head_loss_backward computes the loss too
   Reverse reverse(program, forward);
   for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) emit_reverse(reverse, *op);
   return program;

@@ -1,4 +1,5 @@
-// One walk over the list: the last writer and the readers since, by ranges of bytes.
+// edges_of(): one walk over the ops that tracks the last writer and the later readers of each byte
+// range.
 #include "engine/program/edges.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace ds {
 namespace {
 
-/// By stream: the last op of it that is known to have ended; -1: none.
+/// By stream: its last op that is known to have ended; -1: none.
 using VectorClock = std::array<int, kStreams>;
 
 constexpr VectorClock none_ended() {
@@ -23,17 +24,17 @@ void join(VectorClock& clock, const VectorClock& other) {
   for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], other[s]);
 }
 
-/// What was done last to a range of bytes.
+/// The last accesses to a range of bytes.
 struct Touch {
   std::int64_t end = 0;
   int writer = -1;
   VectorClock readers = none_ended();  // since the writer
 };
 
-/// Disjoint ranges of one tier's bytes, by their begin.
+/// Disjoint ranges of one tier's bytes, by their first byte.
 class TouchMap {
  public:
-  /// Calls `visit` with every part of [begin, end), cut to it; untouched bytes come as new parts.
+  /// Calls `visit` with every part of [begin, end), cut to it; untouched bytes become new parts.
   template <class Visit>
   void for_range(std::int64_t begin, std::int64_t end, const Visit& visit) {
     if (begin >= end) return;
@@ -50,7 +51,7 @@ class TouchMap {
       ++at;
     }
   }
-  /// [begin, end) becomes one part.
+  /// Makes [begin, end) one part.
   void replace(std::int64_t begin, std::int64_t end, const Touch& touch) {
     if (begin >= end) return;
     cut(begin);
@@ -124,7 +125,8 @@ class EdgeFinder {
     of_stream = std::max(of_stream, op);
   }
 
-  /// The latest first: what it has waited for itself need not be waited for again.
+  /// Adds the waits of op i, latest first: what an awaited op has waited for needs no wait of its
+  /// own.
   void wait_for(std::size_t i, const VectorClock& needed) {
     std::vector<int> candidates;
     for (std::size_t s = 0; s < kStreams; ++s) {
@@ -144,7 +146,7 @@ class EdgeFinder {
   const Program& program_;
   std::span<const std::int64_t> offsets_;
   Edges edges_;
-  std::array<TouchMap, kTiers + 1> touched_;  // and the decision
+  std::array<TouchMap, kTiers + 1> touched_;  // the last one is the decision
   std::array<VectorClock, kStreams> now_;     // of each stream's last op
   std::vector<VectorClock> clocks_;           // of each op's end
 };

@@ -1,5 +1,5 @@
-// Which op waits for which op of another stream: every two that touch the same bytes, one of them
-// writing, are ordered. Pure.
+// edges_of(): which op waits for which op of another stream. Any two ops that touch the same bytes,
+// one of them writing, are ordered. Pure.
 #pragma once
 
 #include <span>
@@ -10,14 +10,16 @@
 
 namespace ds {
 
-/// The step's decision, which control writes and updates read, as a memory beside the tiers.
+/// The memory of the step's decision, numbered after the tiers; control writes it and updates read
+/// it.
 inline constexpr int kDecision = static_cast<int>(kTiers);
 
-/// The bytes that an op reads and writes, once placed. `memory` is the tier, or kDecision.
+/// Returns the bytes that an op of a placed program reads and writes. `memory` is the tier, or
+/// kDecision.
 std::vector<Access> accesses_of(const Program& program, const Op& op,
                                 std::span<const std::int64_t> offsets);
 
-/// By op: the earlier ops of other streams that it waits for; none that follows from others.
+/// By op: the earlier ops of other streams that it waits for, without those implied by other waits.
 struct Edges {
   std::vector<std::vector<int>> waits;
   std::vector<bool> is_awaited;  // by op

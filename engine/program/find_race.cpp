@@ -1,7 +1,8 @@
-// One sweep over the list: each piece of memory knows who wrote it last and who has read it since.
+// find_race(): one sweep over the ops in which each piece of memory records its last writer and
+// later readers.
 //
-// It is enough to compare an op with the last writer and with each stream's last reader since:
-// whoever touched the bytes before them is ordered before them, or was reported.
+// Comparing an op with the last writer and with each stream's last reader is enough: earlier
+// accesses to the same bytes are ordered before those, or were reported.
 #include "engine/program/find_race.h"
 
 #include <algorithm>
@@ -12,20 +13,20 @@
 namespace ds {
 namespace {
 
-/// An op and how it touched a piece; op -1: nobody did.
+/// An op and how it touched a piece; op -1: none.
 struct Touch {
   int op = -1;
   Access access;
 };
 
-/// Bytes with one history.
+/// Bytes with the same history.
 struct Piece {
   std::int64_t end = 0;
   Touch writer;
-  std::vector<Touch> readers;  // since `writer`, the last of each stream
+  std::vector<Touch> readers;  // since `writer`, the last one of each stream
 };
 
-/// Pieces by their first byte. They never overlap; bytes that nobody touched have none.
+/// Pieces by their first byte. They never overlap; untouched bytes have no piece.
 using Memory = std::map<std::int64_t, Piece>;
 
 class Sweep {
@@ -40,7 +41,7 @@ class Sweep {
   std::optional<Race> run() {
     for (int i = 0; i < static_cast<int>(ops_.size()); ++i) {
       tick(i);
-      // Reads first: what an op does to its own bytes is its own affair.
+      // Reads first: an op may read and write the same bytes.
       for (const bool write : {false, true}) {
         for (const Access& access : ops_[static_cast<std::size_t>(i)].accesses) {
           if (access.write != write || access.begin >= access.end) continue;
@@ -52,16 +53,16 @@ class Sweep {
   }
 
  private:
-  using Clock = std::vector<int>;  // by stream: the last op of it that is known to have ended
+  using Clock = std::vector<int>;  // by stream: its last op that is known to have ended
 
   [[nodiscard]] const ScheduledOp& op(int i) const { return ops_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] static std::size_t at(int stream) { return static_cast<std::size_t>(stream); }
 
-  // What has ended when op i begins, and, for its stream's next op, op i itself.
+  // Updates the clock of op i's stream: what has ended when op i begins, and op i itself.
   void tick(int i) {
     Clock& clock = now_[at(op(i).stream)];
     for (const int before : op(i).waits) {
-      DS_ASSERT(before >= 0 && before < i, "an op waits for a later one");
+      DS_ASSERT(before >= 0 && before < i, "an op must wait only for earlier ops");
       const Clock& known = clocks_[static_cast<std::size_t>(before)];
       for (std::size_t s = 0; s < clock.size(); ++s) clock[s] = std::max(clock[s], known[s]);
     }
@@ -104,7 +105,7 @@ class Sweep {
     return race;
   }
 
-  // Adds a reader to every piece of the range, and pieces where nobody has been.
+  // Adds a reader to every piece of the range; untouched bytes become new pieces.
   void read(Memory& memory, const Touch& now) const {
     std::int64_t cursor = now.access.begin;
     while (cursor < now.access.end) {

@@ -1,4 +1,5 @@
-// Whether a schedule orders every two ops that touch the same bytes: vector clocks over streams.
+// find_race(): checks with vector clocks over streams that a schedule orders all ops that touch the
+// same bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace ds {
 
-/// Bytes of one memory that an op reads or writes; `value` is for reports.
+/// Bytes of one memory that an op reads or writes; `value` is for messages.
 struct Access {
   int memory = 0;
   std::int64_t begin = 0, end = 0;
@@ -17,11 +18,11 @@ struct Access {
 
 struct ScheduledOp {
   int stream = 0;
-  std::vector<int> waits;  // earlier ops that have ended before this one begins
+  std::vector<int> waits;  // earlier ops that end before this one begins
   std::vector<Access> accesses;
 };
 
-/// Two ops that nothing orders, and the bytes that both touch, one of them writing.
+/// Two ops without an order between them, and the bytes that both touch, at least one writing.
 struct Race {
   int first = -1, second = -1;  // indices of ops
   Access of_first, of_second;
@@ -33,9 +34,9 @@ struct Race {
   }
 };
 
-/// The first pair in list order, if any. Ops of one stream run one after the other in list order;
-/// ops of different streams are ordered by waits alone. The list is one possible order, so an op
-/// waits for earlier ones only; anything else is a bug (DS_ASSERT).
+/// Returns the first pair in list order, if any. Ops of one stream run one after the other in list
+/// order; ops of different streams are ordered only by waits. The list is one possible order, so an
+/// op waits only for earlier ones; anything else is a bug (DS_ASSERT).
 std::optional<Race> find_race(const std::vector<ScheduledOp>& ops);
 
 }  // namespace ds

@@ -1,4 +1,5 @@
-// Gathers of weights that are split among ranks: one for each stretch of uses, issued ahead of it.
+// The pass gather_weights(): gathers weights that are split among ranks, once per stretch of uses
+// and ahead of it.
 #include <algorithm>
 
 #include "engine/program/liveness.h"
@@ -8,7 +9,7 @@
 namespace ds {
 namespace {
 
-/// Uses of one group with nothing (or little) gathered between them. Ends are places in the list.
+/// Uses of one group with nothing (or little) gathered between them. Ends are indices of ops.
 struct Stretch {
   int g = 0;
   std::size_t first = 0, last = 0, issue = 0;
@@ -84,8 +85,8 @@ class GatherPass {
     }
   }
 
-  /// At the first use of an earlier stretch: while fewer than `prefetch` elements are gathered
-  /// ahead of it, and no more than max_live in all.
+  /// Issues the gather at the first use of an earlier stretch, as early as possible: while fewer
+  /// than `prefetch` elements are gathered ahead, and at most max_live in all.
   void choose_issue(std::size_t k) {
     Stretch& stretch = stretches_[k];
     stretch.issue = stretch.first;
@@ -175,10 +176,10 @@ class GatherPass {
 
   Program program_;
   const ShardSpec& spec_;
-  std::vector<int> group_of_;  // value -> split group whose weights it is; -1
+  std::vector<int> group_of_;  // value -> split group whose weights it is; -1: none
   std::vector<Stretch> stretches_;
-  std::vector<int> open_;                // by group: its last stretch; -1
-  std::vector<std::vector<int>> since_;  // by group: others used since its last use
+  std::vector<int> open_;                // by group: its last stretch; -1: none
+  std::vector<std::vector<int>> since_;  // by group: other groups used since its last use
   std::size_t floor_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// Gradients of single ops, as ops. The arithmetic is in engine/kernels; here is only who reads
-// what.
+// The reverse ops of each op and their operands. The arithmetic is in engine/kernels.
 #include "engine/program/gradients.h"
 
 #include <array>
@@ -34,14 +33,14 @@ void reverse_embed(Reverse& reverse, const Op& op) {
                           {.accumulate = wte.accumulate, .accumulate2 = wpe.accumulate}));
 }
 
-// The gradient that the normalised tensor already has, through the residual stream, is added by the
-// same kernel: no pass over memory of its own.
+// The kernel also adds the gradient that the normalized tensor already has through the residual
+// stream, which saves a pass over memory.
 void reverse_layernorm(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], delta = op.in[1], weight = op.in[2], bias = op.in[3];
   const ValueId sum = op.out[0], mean = op.out[2], rstd = op.out[3];
   const ValueId normalised = delta == kNoValue ? in : sum;
   const ValueId dout = reverse.gradient_of(op.out[1]);
-  DS_ASSERT(dout != kNoValue, "a layer norm whose output is unused");
+  DS_ASSERT(dout != kNoValue, "the output of a layer norm must be used");
   const ValueId din = gradient_like(reverse, op, "in", normalised);
   const auto dweight = reverse.parameter(weight), dbias = reverse.parameter(bias);
   DS_ASSERT(dweight.accumulate == dbias.accumulate);
@@ -59,7 +58,7 @@ void reverse_rmsnorm(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], delta = op.in[1], sum = op.out[0], rstd = op.out[2];
   const ValueId normalised = delta == kNoValue ? in : sum;
   const ValueId dout = reverse.gradient_of(op.out[1]);
-  DS_ASSERT(dout != kNoValue, "a norm whose output is unused");
+  DS_ASSERT(dout != kNoValue, "the output of a norm must be used");
   const ValueId din = gradient_like(reverse, op, "in", normalised);
   const auto dweight = reverse.parameter(op.in[2]);
   reverse.emit(reverse_op(OpCode::rmsnorm_backward, op, "",
@@ -72,17 +71,19 @@ void reverse_rmsnorm(Reverse& reverse, const Op& op) {
   reverse.contribute(delta, din);
 }
 
-/// The gradient of what a linear layer's product and bias make.
+/// Returns the gradient of the sum of a linear layer's product and bias.
 ValueId gradient_before_epilogue(Reverse& reverse, const Op& op) {
   if (op.attrs.epilogue != Linear::Epilogue::gelu) return reverse.gradient_of(op.out[0]);
   const ValueId pre = op.out[1], dout = reverse.gradient_of(op.out[0]);
-  if (dout == kNoValue) return reverse.gradient_of(pre);  // the reader's reverse has made it
+  // The gradient was already created by the reverse op of a reader
+  if (dout == kNoValue) return reverse.gradient_of(pre);
   const ValueId dpre = gradient_like(reverse, op, "pre", pre);
   reverse.emit(reverse_op(OpCode::gelu_backward, op, ".gelu", {pre, dout}, {dpre}));
   return dpre;
 }
 
-// The weight's gradient first: then the saved input is dead when the input's gradient is made.
+// The weight's gradient comes first: then the saved input is dead when the input's gradient is
+// made.
 void reverse_linear(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], weight = op.in[1], bias = op.in[2];
   const ValueId dout = gradient_before_epilogue(reverse, op);
@@ -106,7 +107,7 @@ void reverse_swiglu(Reverse& reverse, const Op& op) {
   reverse.contribute(in, din);
 }
 
-// Turned back, in rows: the layout of attention's gradient.
+// Rotates back, in rows: the layout of attention's gradient.
 void reverse_rotary(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], dout = reverse.gradient_of(op.out[0]);
   if (dout == kNoValue) return;
@@ -117,7 +118,7 @@ void reverse_rotary(Reverse& reverse, const Op& op) {
   reverse.contribute(in, din);
 }
 
-// The same numbers drop the same elements: nothing is kept for it.
+// The same random numbers drop the same elements, so no mask is kept.
 void reverse_dropout(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], samples = op.in[1];
   const ValueId dout = reverse.gradient_of(op.out[0]);
@@ -128,7 +129,7 @@ void reverse_dropout(Reverse& reverse, const Op& op) {
   reverse.contribute(in, din);
 }
 
-// dqkv has the layout that the linear layer before it reads, (rows, (H + 2G) * D), not that of qkv.
+// dqkv has the layout that the linear layer before it reads, (rows, (H + 2G) * D), not qkv's.
 void reverse_attention(Reverse& reverse, const Op& op) {
   const ValueId qkv = op.in[0], out = op.out[0], lse = op.out[1];
   const ValueId dout = reverse.gradient_of(out);
@@ -144,7 +145,7 @@ void reverse_attention(Reverse& reverse, const Op& op) {
   reverse.contribute(qkv, dqkv);
 }
 
-// Loss and gradient in one pass: this takes the forward op's place.
+// Replaces the forward op: loss and gradient come from one pass.
 void reverse_head_loss(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], weight = op.in[1];
   const ValueId din = gradient_like(reverse, op, "in", in);
@@ -181,7 +182,7 @@ void emit_reverse(Reverse& reverse, const Op& op) {
   for (const Rule& rule : kRules) {
     if (rule.forward == op.code) return rule.emit(reverse, op);
   }
-  DS_ASSERT(false, "an op of a model has no reverse");
+  DS_ASSERT(false, "every op of a model must have a reverse");
 }
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The hash of the global program, which all ranks compare before the first step.
+// hash_of_global_program(): the hash that all ranks compare before the first step.
 #include <xxhash.h>
 
 #include "engine/program/passes.h"

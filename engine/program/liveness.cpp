@@ -1,4 +1,4 @@
-// Lives of values: one walk over the ops.
+// lives_of(): computes the lives of values in one walk over the ops.
 #include "engine/program/liveness.h"
 
 #include <algorithm>
@@ -23,17 +23,18 @@ bool is_backward(const Op& op) {
 
 namespace {
 
-// Reductions of one group belong together; others are one move each, and two may be under way.
+// Reductions of one group belong together. Other ops are one move each, and two may be under way.
 bool is_later_work(const Op& op, const Op& later, int moves_between) {
   if (op.stream == StreamId::reduce) return later.attrs.group != op.attrs.group;
   return moves_between >= 1;
 }
 
-// After so many ops a copy between tiers is over, most likely: about a block's backward pass.
+// After this many ops, about a block's backward pass, a copy between tiers has most likely ended.
 constexpr int kOpsOfACopy = 12;
 
-/// Where in the list each op is taken to be over. What runs beside the compute stream keeps its
-/// bytes until its stream has more to do: whoever gets the bytes next seldom has to wait.
+/// Returns the index in the list at which each op is assumed to have ended. Ops beside the compute
+/// stream keep their bytes until their stream has more to do, so the next owner of the bytes rarely
+/// has to wait.
 std::vector<int> ends_of_ops(const Program& program) {
   const int ops = static_cast<int>(program.ops.size());
   std::vector<int> ends(program.ops.size());
@@ -88,7 +89,7 @@ std::vector<Life> lives_of(const Program& program) {
     if (is_input && lives[i].used()) lives[i].first = 0;
   }
   for (const MicroBatch& batch : program.micro_batches) {
-    // The caller fills them in whether or not an op reads them.
+    // The caller fills these inputs in even if no op reads them.
     for (const ValueId id : {batch.tokens, batch.targets, batch.samples}) use(id, 0);
     keep(batch.loss);
     keep(batch.count);

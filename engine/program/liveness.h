@@ -1,11 +1,11 @@
-// From which op to which op each value's bytes are needed. Views count for their bases.
+// lives_of(): from which op to which op each value's bytes are needed. Views count for their bases.
 #pragma once
 
 #include "engine/program/program.h"
 
 namespace ds {
 
-/// Both ends belong to it: an op's results never share bytes with what it reads.
+/// Both ends are included: an op's results never share bytes with its operands.
 struct Life {
   int first = -1, last = -1;  // indices of ops; -1: no bytes needed
   [[nodiscard]] bool used() const { return first >= 0; }
@@ -14,20 +14,20 @@ struct Life {
   }
 };
 
-/// Lives of transient base values, by id; views and persistent values have none. Inputs are written
-/// before the first op; what an op of another stream than compute uses lives some ops longer
-/// (places in the list are times only where streams keep step); results (losses, counts, the final
-/// activation, the groups' gradients) stay until after the last.
+/// Returns the lives of transient base values, by id; views and persistent values have none. Inputs
+/// are written before the first op. Values used by streams other than compute live some ops longer,
+/// because indices are times only within one stream. Results (losses, counts, the final activation,
+/// the groups' gradients) live until after the last op.
 std::vector<Life> lives_of(const Program& program);
 
-/// The value whose memory `id` lies in, and where in it, in bytes.
+/// The base value whose memory `id` lies in, and the offset in it, in bytes.
 struct Home {
   ValueId base = kNoValue;
   std::int64_t offset = 0;
 };
 Home home_of(const Program& program, ValueId id);
 
-/// Whether the op belongs to the reverse of the model: what comes first of these ends the forward
+/// Returns whether the op belongs to the reverse of the model. The first such op ends the forward
 /// pass of a differentiated program.
 bool is_backward(const Op& op);
 

@@ -1,4 +1,4 @@
-// Elements of every type in double.
+// NonFiniteHunt and plant_nan(): read elements of every type as double.
 #include "engine/program/non_finite.h"
 
 #include <algorithm>
@@ -43,8 +43,9 @@ NonFiniteCount count_non_finite(const Tensor& tensor) {
 
 void NonFiniteHunt::look(std::size_t index) {
   const Op& op = program_.ops[index];
-  // Ops of a group move and sum what others made, maybe long ago, or a part of it. Without overlap
-  // they are on this stream too. The other streams' threads come here as well, and look at nothing.
+  // Ops of a group move and sum what other ops made, perhaps long ago, or a part of it; without
+  // overlap they run on this stream too. The threads of other streams also call this function and
+  // must do nothing.
   if (op.stream != StreamId::compute || op.attrs.group >= 0 || found()) return;
   const auto tell = [&](ValueId id, const char* done, const std::string& what) {
     if (id == kNoValue) return;
@@ -73,7 +74,7 @@ ValueId plant_nan(const Op& op, const std::string& path,
   if (tensor.dtype == DType::f32) {
     *static_cast<float*>(tensor.data) = std::numeric_limits<float>::quiet_NaN();
   } else if (size_of(tensor.dtype) == 2) {
-    *static_cast<std::uint16_t*>(tensor.data) = 0x7FFFU;  // NaN in bf16 and in f16.
+    *static_cast<std::uint16_t*>(tensor.data) = 0x7FFFU;  // NaN in bf16 and in f16
   }
   return *made;
 }

@@ -1,5 +1,5 @@
-// Where a step goes wrong: the first operation that makes numbers that are not finite, and planted
-// faults that try it.
+// NonFiniteHunt: finds the first op that makes numbers that are not finite. plant_nan() plants such
+// faults for tests.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace ds {
 struct NonFiniteCount {
   std::int64_t count = 0;
   std::int64_t first = 0;
-  double value = 0;  // of the first
+  double value = 0;  // value of the first
 };
-/// `tensor` in host memory; integers are finite.
+/// Counts in host memory. Integers are finite.
 NonFiniteCount count_non_finite(const Tensor& tensor);
 
-/// Watches a program run, op by op.
+/// Checks a program op by op while it runs.
 class NonFiniteHunt {
  public:
   using TensorOf = std::function<Tensor(ValueId)>;
   NonFiniteHunt(const Program& program, TensorOf tensor_of)
       : program_(program), tensor_of_(std::move(tensor_of)) {}
 
-  /// After op `index` has run: looks at what it read of the parameters, and at what it made. Only
-  /// the first finding counts.
+  /// Checks, after op `index` has run, the parameters that it read and the values that it made.
+  /// Only the first finding counts.
   void look(std::size_t index);
   [[nodiscard]] bool found() const { return !finding_.empty(); }
-  /// "block1.mlp.fc@0 made 5 numbers of 128 that are not finite, the first at 17: inf"; empty when
-  /// all was finite.
+  /// Describes the finding: "block1.mlp.fc made x: 5 of 128 numbers are not finite, the first at
+  /// 17: inf"; empty when everything was finite.
   [[nodiscard]] const std::string& finding() const { return finding_; }
   /// The op of the finding.
   [[nodiscard]] std::size_t op() const { return op_; }
@@ -43,8 +43,8 @@ class NonFiniteHunt {
   std::size_t op_ = 0;
 };
 
-/// Makes the first output of `op` NaN, when its path is `path` (of any micro-batch), and says which
-/// value that is.
+/// Sets an element of the first output of `op` to NaN when its path is `path` (in any micro-batch).
+/// Returns that value, or kNoValue.
 ValueId plant_nan(const Op& op, const std::string& path,
                   const std::function<Tensor(ValueId)>& tensor_of);
 

@@ -1,4 +1,4 @@
-// What the offload passes share.
+// Helpers of the offload passes: copies between tiers and padding.
 #include "engine/program/offload.h"
 
 namespace ds {

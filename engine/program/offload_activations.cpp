@@ -1,8 +1,9 @@
-// The pass "offload" for activations: what the backward pass needs much later waits in host memory.
+// The pass offload_activations(): keeps activations that the backward pass needs much later in host
+// memory.
 //
-// A copy to the host follows the op that makes the value, on the stream of evictions; a copy back
-// comes some ops before the backward pass first reads it, on the stream of fetches. Backward ops
-// read the second copy, so that liveness ends the first one in the forward pass.
+// A copy to the host follows the op that makes the value, on the evict stream. A copy back comes
+// some ops before the backward pass first reads the value, on the fetch stream. Backward ops read
+// the second copy, so liveness ends the first one in the forward pass.
 #include <algorithm>
 #include <map>
 
@@ -12,7 +13,7 @@
 namespace ds {
 namespace {
 
-/// Places of a value in the list of ops; -1: none.
+/// Indices of the ops that use a value; -1: none.
 struct Uses {
   int made = -1, last_forward = -1, first_backward = -1;
   bool written_again = false;
@@ -67,7 +68,8 @@ class ActivationOffload {
     }
   }
 
-  // Large is what has as many bytes as the tensor between two blocks: statistics stay.
+  // A value is large if it has at least the bytes of the tensor between two blocks; statistics
+  // stay.
   [[nodiscard]] bool waits_on_host(ValueId id) const {
     const Value& value = program_.value(id);
     const Uses& uses = uses_[static_cast<std::size_t>(id)];
@@ -110,10 +112,10 @@ class ActivationOffload {
   Program program_;
   const std::vector<Op> ops_;
   const ActivationOffloadSpec spec_;
-  int backward_ = 0;                            // the first op of the backward pass
-  std::vector<Uses> uses_;                      // by value
-  std::map<ValueId, ValueId> back_;             // value -> what the backward pass reads instead
-  std::multimap<int, Op> evictions_, fetches_;  // after, before the op of that index
+  int backward_ = 0;                 // the first op of the backward pass
+  std::vector<Uses> uses_;           // by value
+  std::map<ValueId, ValueId> back_;  // value -> the copy that the backward pass reads instead
+  std::multimap<int, Op> evictions_, fetches_;  // after, and before, the op of that index
 };
 
 }  // namespace

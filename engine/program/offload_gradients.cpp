@@ -1,4 +1,5 @@
-// Reduced gradients outside the device: sums of micro-steps and the step's gradient wait elsewhere.
+// The pass offload_gradients(): keeps sums of micro-steps and the step's gradient outside of the
+// device.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,10 +10,10 @@
 namespace ds {
 namespace {
 
-/// Ops between two uses from which on a slice is sent away: more than one group's reduction.
+/// A slice unused for more than this many ops (more than one group's reduction) is sent away.
 constexpr std::size_t kFar = 16;
 
-/// Uses of one slice with nothing far between them.
+/// Uses of one slice that are near each other.
 struct Cluster {
   std::size_t first = 0, last = 0;
 };
@@ -64,7 +65,7 @@ class GradientPass {
     return uses;
   }
 
-  /// The optimizer's use stands alone, however near it is.
+  /// The optimizer's use is its own cluster, however near it is.
   [[nodiscard]] std::vector<Cluster> clusters_of(const std::vector<std::size_t>& uses) const {
     std::vector<Cluster> clusters;
     for (const std::size_t use : uses) {
@@ -110,7 +111,7 @@ class GradientPass {
     }
   }
 
-  // To files and back through the host, tile by tile.
+  // Copies to the host, or to files and back through the host tile by tile.
   void transfer(std::vector<Op>& ops, int g, ValueId from, ValueId to, const char* what,
                 StreamId stream) {
     if (spec_.gradients == Tier::host) {
@@ -142,8 +143,8 @@ class GradientPass {
   const OffloadSpec& spec_;
   std::vector<Op> ops_;
   std::vector<std::vector<Op>> before_, after_;  // by op
-  std::map<ValueId, int> group_of_;              // of slices
-  int moved_ = 0;                                // numbers names
+  std::map<ValueId, int> group_of_;              // slice -> group
+  int moved_ = 0;                                // makes names unique
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Updates cut into tiles: gradients and states come, weights and states go, several tiles at once.
+// The pass offload_states(): cuts updates into tiles whose copies overlap: gradients and states in,
+// weights and states out.
 #include <algorithm>
 
 #include "engine/program/offload.h"
@@ -12,19 +13,20 @@ namespace {
 struct Tile {
   Op update;  // of the whole slice
   int number = 0;
-  Tier at = Tier::host;                  // who updates it
-  std::int64_t first = 0, elements = 0;  // in the slice
-  // Made by prepare():
-  std::vector<ValueId> states{};  // where the update works on them; kNoValue: the update has none
+  Tier at = Tier::host;                  // the tier that runs the update
+  std::int64_t first = 0, elements = 0;  // within the slice
+  // Filled in by prepare():
+  // Operands of the update; kNoValue: the optimizer does not have it
+  std::vector<ValueId> states{};
   ValueId from = kNoValue, to = kNoValue;  // where they are kept: before the update, and after it
   ValueId work = kNoValue;                 // all of `states`; may be `to` itself
   ValueId gradient = kNoValue;             // on the host
 };
 
-/// A group's part of what follows control.
+/// One group's part of the ops that follow control.
 struct Unit {
   std::vector<Tile> tiles{};
-  std::vector<Op> after{};  // once its last tile is updated
+  std::vector<Op> after{};  // ops after the last tile's update
 };
 
 class StatePass {
@@ -51,8 +53,8 @@ class StatePass {
   }
 
  private:
-  // Groups come in the same order on every rank; one without tiles here has some elsewhere. States
-  // are read ahead of their updates, gradients as soon as they are there.
+  // Groups come in the same order on every rank: a group without tiles here has some elsewhere.
+  // States are read ahead of their updates, gradients as soon as they are complete.
   void emit_units() {
     const bool is_early = spec_.time == UpdateMoment::backward;
     const auto ahead = static_cast<std::size_t>(std::max(spec_.buffers - 2, 1));
@@ -98,7 +100,7 @@ class StatePass {
           {.update = update, .number = number++, .first = range.first, .elements = range.elements});
   }
 
-  // States of the pass before; a master that was the weights themselves stays what it is.
+  // Drops a state that shard() made. A master that is the weights' own memory stays.
   void drop(ValueId id, const ParamGroup& group) {
     if (id == kNoValue || program_.value(id).kind != ValueKind::state) return;
     DS_ASSERT(id != group.weights && id != group.slice);
@@ -115,7 +117,7 @@ class StatePass {
                                .tier = tier});
   }
 
-  // The device's tiles lie evenly among the others, so that both are busy all the time.
+  // The device's tiles are spread evenly among the others, so that both sides are always busy.
   [[nodiscard]] Tier tier_of(const Tile& tile, std::size_t number) {
     const ParamGroup& group = group_of(tile);
     const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
@@ -192,7 +194,7 @@ class StatePass {
     if (tile.work != tile.from) copy(tile, "read", tile.from, tile.work, StreamId::fetch);
   }
 
-  // Weights of fp32 may have been the master itself.
+  // The master may be the fp32 weights themselves.
   void update(Tile& tile) {
     Op op = tile.update;
     const ValueId weights = op.out.back() == kNoValue ? op.in[1] : op.out.back();
@@ -216,14 +218,14 @@ class StatePass {
     if (tile.work != tile.to) copy(tile, "write", tile.work, tile.to, StreamId::evict);
   }
 
-  /// The updated weights of a tile on their way.
+  /// Returns the memory of a tile's updated weights on their way out.
   ValueId staging(const Tile& tile, DType dtype, Tier home) {
     const std::int64_t elements = home == Tier::nvme ? padded(tile.elements) : tile.elements;
     const std::string name = name_of(tile) + ".weights";
     const ValueId made = add(name, ValueKind::parameter, dtype, elements, tile.at, false);
     if (elements == tile.elements) return made;
     const ValueId rest = add_view(program_, made, tile.elements, {elements - tile.elements},
-                                  name + ".rest");  // what fills up the last page
+                                  name + ".rest");  // fills up the last page
     program_.ops.push_back({.code = OpCode::clear,
                             .path = "clear." + name,
                             .out = {rest},
@@ -243,7 +245,7 @@ class StatePass {
   Program program_;
   const OffloadSpec& spec_;
   std::vector<Unit> units_;  // by group
-  int parts_ = 0;            // numbers names of views
+  int parts_ = 0;            // makes names of views unique
 };
 
 }  // namespace

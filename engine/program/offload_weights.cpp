@@ -1,4 +1,5 @@
-// Split weights outside the device: slices come in where they are gathered.
+// The pass offload_weights(): keeps split weights outside of the device and fetches slices where
+// they are gathered.
 #include <map>
 
 #include "engine/program/liveness.h"
@@ -36,7 +37,7 @@ class WeightPass {
 
   void add(Op op) {
     if (op.code == OpCode::all_gather && !op.in.empty() && slice_group(op.in[0]) >= 0) {
-      if (op.attrs.comm.from == 0) bring_in(op);  // the first bucket brings all of the slice
+      if (op.attrs.comm.from == 0) bring_in(op);  // the first bucket fetches the whole slice
       op.in.clear();
       program_.ops.push_back(std::move(op));
       return;
@@ -61,7 +62,7 @@ class WeightPass {
     return copy_between_tiers(spec_, {fmt::format("{}.{}", what, group), g, stream}, from, to);
   }
 
-  // Straight into this rank's part of the whole copy.
+  // Fetches straight into this rank's part of the whole copy.
   void bring_in(const Op& gather) {
     const int g = gather.attrs.group;
     const std::vector<std::int64_t>& cuts = gather.attrs.comm.cuts;

@@ -1,4 +1,4 @@
-// The operands of one op, for those who check them.
+// Operands: the operands of one op, for checks.
 #pragma once
 
 #include "engine/program/program.h"
@@ -10,7 +10,8 @@ class Operands {
   Operands(const Program& program, const Op& op) : program_(program), op_(op) {}
 
   void count(std::size_t in, std::size_t out) const {
-    DS_ASSERT(op_.in.size() == in && op_.out.size() == out, "number of operands");
+    DS_ASSERT(op_.in.size() == in && op_.out.size() == out,
+              "the op has the wrong number of operands");
   }
   [[nodiscard]] const Value& in(std::size_t i) const { return program_.value(op_.in.at(i)); }
   [[nodiscard]] const Value& out(std::size_t i) const { return program_.value(op_.out.at(i)); }

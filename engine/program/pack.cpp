@@ -1,4 +1,4 @@
-// Best fit, in a few orders.
+// pack(): best fit in several orders.
 #include "engine/program/pack.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ int last_op(const std::vector<Block>& blocks) {
   return last;
 }
 
-/// For each op how much `weight` gives its blocks together.
+/// Returns for each op the sum of `weight` over the blocks alive at it.
 template <class Weight>
 std::vector<std::int64_t> sums_by_op(const std::vector<Block>& blocks, Weight weight) {
   std::vector<std::int64_t> sums(static_cast<std::size_t>(last_op(blocks)) + 2, 0);
@@ -31,15 +31,15 @@ std::vector<std::int64_t> sums_by_op(const std::vector<Block>& blocks, Weight we
   return sums;
 }
 
-/// No packing is shorter: the most bytes alive at one op.
+/// Returns the most bytes alive at one op, which no packing can undercut.
 std::int64_t most_alive(const std::vector<Block>& blocks) {
   const std::vector<std::int64_t> bytes =
       sums_by_op(blocks, [](const Block& block) { return block.bytes; });
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
-/// Ops that few blocks outlive, as between micro-batches: where spans of time begin. What lives for
-/// much of the step does not count.
+/// Returns ops that few blocks outlive, for instance between micro-batches: spans of time begin
+/// there. Blocks that live for a quarter of the step or more do not count.
 std::vector<int> span_starts(const std::vector<Block>& blocks) {
   const int much = last_op(blocks) / 4;
   const std::vector<std::int64_t> alive = sums_by_op(blocks, [&](const Block& block) {
@@ -57,8 +57,8 @@ std::vector<int> span_starts(const std::vector<Block>& blocks) {
 
 bool by_offset(const Block& a, const Block& b) { return a.offset < b.offset; }
 
-/// What is placed, by span of time, so that a block is compared with few others: most live within
-/// one span. Every list is sorted by offset.
+/// The placed blocks, by span of time. Most blocks live within one span, so a block is compared
+/// with few others. Every list is sorted by offset.
 class Placed {
  public:
   explicit Placed(std::vector<int> starts) : starts_(std::move(starts)), spans_(starts_.size()) {}
@@ -69,7 +69,7 @@ class Placed {
     list.insert(std::upper_bound(list.begin(), list.end(), block, by_offset), block);
   }
 
-  /// Calls see(other) for those alive together with `block`, sorted by offset.
+  /// Calls see(other) for the blocks alive together with `block`, sorted by offset.
   template <class See>
   void each_meeting(const Block& block, See see) {
     const auto [first, last] = spans_of(block.life);
@@ -83,7 +83,7 @@ class Placed {
     merge(found_, block.life, see);
   }
 
-  /// All, sorted by offset.
+  /// Returns all blocks, sorted by offset.
   std::vector<Block> take() {
     for (const std::vector<Block>& span : spans_)
       long_.insert(long_.end(), span.begin(), span.end());
@@ -121,7 +121,7 @@ class Placed {
   std::vector<Block> found_;  // scratch of each_meeting()
 };
 
-/// The smallest hole that fits among blocks alive at the same time, else their end.
+/// Returns the smallest sufficient hole among blocks alive at the same time, else their end.
 std::int64_t best_fit(Placed& placed, const Block& block) {
   std::int64_t cursor = 0, best_hole = 0;
   std::optional<std::int64_t> best;
@@ -136,7 +136,7 @@ std::int64_t best_fit(Placed& placed, const Block& block) {
   return best.value_or(cursor);
 }
 
-/// Which block is placed before which: the earlier finds more room.
+/// Order of placement: earlier blocks find more room.
 using Before = bool (*)(const Block&, const Block&);
 bool larger(const Block& a, const Block& b) {
   return a.bytes != b.bytes ? a.bytes > b.bytes : a.life.first < b.life.first;
@@ -154,7 +154,7 @@ bool larger_in_time(const Block& a, const Block& b) {
   return area_a != area_b ? area_a > area_b : larger(a, b);
 }
 
-/// Returned sorted by offset.
+/// Returns the blocks sorted by offset.
 std::vector<Block> place_in_order(std::vector<Block> blocks, Before before,
                                   const std::vector<int>& starts) {
   std::stable_sort(blocks.begin(), blocks.end(), before);

@@ -1,4 +1,5 @@
-// Blocks of bytes with lives, packed into one address range: those whose lives meet never overlap.
+// pack(): packs blocks of bytes with lives into one address range. Blocks whose lives meet never
+// overlap.
 #pragma once
 
 #include <vector>
@@ -16,15 +17,16 @@ struct Block {
 
 inline constexpr std::int64_t kPage = 4096;
 
-/// On the device pages from 64 KiB on, 512 bytes below; elsewhere pages: files are read into it.
+/// Returns the alignment: on the device pages from 64 KiB on and 512 bytes below; elsewhere pages,
+/// because files are read into that memory.
 std::int64_t alignment_for(std::int64_t bytes, Tier tier);
 inline std::int64_t round_up(std::int64_t bytes, std::int64_t to) {
   return (bytes + to - 1) / to * to;
 }
 std::int64_t end_of(const std::vector<Block>& placed);
 
-/// Gives every block its offset. No order is best for every program: the best of a few is taken.
-/// Returned sorted by offset.
+/// Gives every block its offset and returns the blocks sorted by it. No order suits every program:
+/// tries several and keeps the best result.
 std::vector<Block> pack(const std::vector<Block>& blocks);
 
 }  // namespace ds

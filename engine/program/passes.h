@@ -1,4 +1,4 @@
-// The passes: pure functions from program to program. Each is printable and tested alone.
+// The passes: pure functions from program to program, each printable and tested alone.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace ds {
 
-/// Who this rank is, what fixes the order of sums (ARCHITECTURE.md, "Same bits"), and what ZeRO
-/// splits among ranks (Rajbhandari et al., arXiv:1910.02054). Only the first five and `update`
+/// The rank, what fixes the order of sums (ARCHITECTURE.md, "Same bits"), and what ZeRO splits
+/// among ranks (Rajbhandari et al., arXiv:1910.02054). Only the first five fields and `update`
 /// decide bits.
 struct ShardSpec {
   int rank = 0, world_size = 1;
@@ -18,84 +18,83 @@ struct ShardSpec {
   enum class Order : std::uint8_t { boundary, step } order = Order::boundary;
   int stage = 0;
   bool overlap = false;        // communication on its own streams, gathers ahead of their use
-  bool whole_tensors = false;  // ranks own whole tensors, not ranges
+  bool whole_tensors = false;  // ranks own whole tensors instead of ranges
   std::int64_t gather_bucket = INT64_MAX;  // most elements of a group that one collective moves
   std::int64_t reduce_bucket = INT64_MAX;
-  std::int64_t prefetch = 1;            // elements to gather ahead of use: at least one group
-                                        // unless 0
-  std::int64_t max_live = INT64_MAX;    // elements gathered at the same time, where it can be
-  std::int64_t reuse_distance = 0;      // a group used again after gathering no more than that
-                                        // stays
-  std::int64_t persist_below = 0;       // groups of fewer elements stay whole at stage 3
-  bool separate_master = false;         // fp32 masters are not the weights' own memory
-  std::int64_t state_tile = INT64_MAX;  // elements of optimizer state that are kept as one
+  // Elements to gather ahead of use; 0: none; otherwise at least one group
+  std::int64_t prefetch = 1;
+  std::int64_t max_live = INT64_MAX;  // most elements gathered at the same time, where possible
+  // A gathered group stays if its next use comes after gathering at most so many elements
+  std::int64_t reuse_distance = 0;
+  std::int64_t persist_below = 0;       // smaller groups stay whole at stage 3
+  bool separate_master = false;         // fp32 masters have memory of their own
+  std::int64_t state_tile = INT64_MAX;  // most elements of optimizer state kept together
   UpdateAttrs update{};
 };
 
 /// Appends the reverse of every op, last first, for one micro-batch. Gradients of parameters go to
 /// one flat f32 value per group; a value used several times gets the sum of its gradients in
-/// reverse program order. The head's loss becomes head_loss_backward, which makes loss and gradient
-/// in one pass.
+/// reverse program order. The head's loss becomes head_loss_backward, which computes loss and
+/// gradient in one pass.
 Program differentiate(const Program& forward);
 
-/// What the blocks do not keep for the backward pass but make again. selective: norms, GELU, SwiGLU
-/// and attention. block: everything; one tensor a block is kept, and the last block, whose values
-/// are needed at once.
+/// What blocks recompute instead of keeping it for the backward pass. selective: norms, GELU,
+/// SwiGLU and attention. block: everything except one tensor per block and the last block, whose
+/// values are needed at once.
 enum class Recompute : std::uint8_t { none, selective, block };
 
-/// Backward ops read clones ("block0.ln1.out~") of what is not kept, made by second runs of forward
-/// ops right before their first use. The same bits: a second run has the first one's operands and
-/// path. `fused_epilogues`: GELU alone has not the bits of the product that it was part of, so
-/// selective keeps its result.
+/// Makes backward ops read clones ("block0.ln1.out~") of values that are not kept. A clone is made
+/// by a second run of the forward op right before its first use, with the same operands and path,
+/// so the bits are the same. `fused_epilogues`: a GELU alone does not have the bits of the product
+/// that it was fused with, so selective keeps its result.
 Program recompute(const Program& differentiated, Recompute policy, bool fused_epilogues = false);
 
 struct ActivationOffloadSpec {
   int ahead = 12;  // ops between a copy back and its first reader: about a block's backward pass
-  bool overlap = true;  // copies on their own streams
+  bool overlap = true;  // copies run on their own streams
 };
 
-/// Activations that the backward pass reads much later go to host memory ("x.host") and come back
-/// ("x.back") `ahead` ops before their first reader there. Small ones (statistics), and those that
-/// are read soon, stay.
+/// Copies activations that the backward pass reads much later to host memory ("x.host"), and back
+/// ("x.back") `ahead` ops before their first reader there. Small values (statistics) and values
+/// read soon stay.
 Program offload_activations(const Program& differentiated, const ActivationOffloadSpec& spec);
 
 /// Unrolls the step of this rank: its micro-batches in order, the ordered reduction over virtual
-/// ranks, gradient norm, control, optimizer on what this rank owns. Adds master and moments.
-/// Stage 0: all is whole on all ranks. 1: master and moments are this rank's slice. 2: the reduced
-/// gradient too. 3: weights too; they are gathered for each stretch of uses.
-/// Errors: Error{config} when world_size > virtual_ranks.
+/// ranks, gradient norm, control, and the optimizer on what this rank owns. Adds master and
+/// moments. Stage 0: all ranks hold everything. Stage 1: a rank holds its slice of master and
+/// moments. Stage 2: of the reduced gradient too. Stage 3: of the weights too, which are gathered
+/// for each stretch of uses. Errors: Error{config} when world_size > virtual_ranks.
 Program shard(const Program& differentiated, const ShardSpec& spec);
 
-/// The last part of shard(): the split groups' weights become copies that are gathered from all
-/// ranks' slices for each stretch of uses, `prefetch` elements ahead. Adds the slices.
+/// Replaces the weights of split groups by copies that are gathered from all ranks' slices for each
+/// stretch of uses, `prefetch` elements ahead. Adds the slices. The last part of shard().
 Program gather_weights(Program program, const ShardSpec& spec);
 
-/// The same for a program without a step (validation, sampling): at stage 3 its weights are
-/// gathered from the slices.
+/// Gathers weights from slices at stage 3 in a program without a step (validation, sampling).
 Program shard_forward(const Program& forward, const ShardSpec& spec);
 
-/// The last pass where the device's memory is not the host's. What the host fills in or reads lies
-/// in pinned memory, which kernels reach too; updates of states outside the device are the host's
-/// work, and files are read and written by threads of the host, each on a stream of its own.
-/// Programs share values by name, so all of a job's go through it.
+/// Adapts a program to a device whose memory is not the host's; the last pass. Values that the host
+/// fills in or reads go to pinned memory, which kernels reach too. The host updates states outside
+/// of the device, and host threads read and write files, each on its own stream. Programs share
+/// values by name, so all programs of a job must go through it.
 Program for_accelerator(Program program);
 
 /// Bytes of one tier.
 struct TierPlan {
   std::int64_t persistent_bytes = 0, transient_bytes = 0, workspace_bytes = 0;
   std::int64_t workspace_offset = 0;
-  std::int64_t snapshot_offset = 0, snapshot_bytes = 0;  // what add_snapshot() added
+  std::int64_t snapshot_offset = 0, snapshot_bytes = 0;  // the part added by add_snapshot()
   std::int64_t total_bytes = 0;
-  /// For people and `plan`: class name -> bytes (weights, master, moments, scratch; gathered
-  /// weights, gradients, activations, inputs and rings as they are at the moment of most bytes
-  /// alive; holes between those; snapshot, spare slots). They add up to total_bytes.
+  /// For messages and `plan`: class name -> bytes. Classes: weights, master, moments, scratch;
+  /// gathered weights, gradients, activations, inputs and rings as they are when most bytes are
+  /// alive; the holes between those; snapshot, spare slots. They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
 /// Offsets of several programs that share their persistent values (by name) and run one at a time.
 struct PlacementPlan {
   std::vector<std::vector<std::int64_t>>
-      offsets;  // [program][value] bytes into the value's tier; views resolved
+      offsets;  // [program][value]: bytes into the value's tier; views are resolved
   std::array<TierPlan, kTiers> tiers;
   [[nodiscard]] const TierPlan& of(Tier tier) const {
     return tiers[static_cast<std::size_t>(tier)];
@@ -104,23 +103,23 @@ struct PlacementPlan {
   [[nodiscard]] const TierPlan& device() const { return of(Tier::device); }
 };
 
-/// Liveness -> arena offsets: values whose lives do not overlap share bytes. An op's results never
-/// share bytes with what it reads. Inputs live from before the first op; losses, counts, the final
-/// activation and the groups' gradients until after the last. Alignment: 4096 from 64 KiB on, 512
-/// below. Errors: none; equal names of different size are bugs.
+/// Assigns arena offsets by liveness: values whose lives do not overlap share bytes. An op's
+/// results never share bytes with its operands. Inputs live from before the first op; losses,
+/// counts, the final activation and the groups' gradients until after the last. Alignment: 4096
+/// from 64 KiB on, 512 below. Errors: none; one name with two sizes is a bug.
 PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
 
-/// Behind everything else on the tier, once: memory that holds a checkpoint while it is written; in
-/// files, room for what training writes meanwhile. `name`: the class.
+/// Adds memory behind everything else on the tier, once: a buffer that holds a checkpoint while it
+/// is written, or, in files, room for what training writes meanwhile. `name`: the class.
 void add_snapshot(TierPlan& plan, std::int64_t bytes, std::string_view name = "snapshot");
 
-/// One line an op and a value: for `plan --print`, golden tests and the hash that ranks compare.
-/// `global` leaves out what differs between ranks of one job.
+/// Prints one line per op and value: for `plan --print`, golden tests and the hash that ranks
+/// compare. The hash leaves out what differs between ranks of one job.
 std::string print(const Program& program);
 std::string hash_of_global_program(const Program& differentiated, const ShardSpec& spec);
 
-/// Checks what every pass must keep: unique names, inputs defined before use, shapes that fit their
-/// ops, views inside their bases. Bugs only: DS_ASSERT.
+/// Checks the invariants of every pass: unique names, inputs defined before use, shapes that fit
+/// their ops, views inside their bases. Violations are bugs (DS_ASSERT).
 void verify(const Program& program);
 
 }  // namespace ds

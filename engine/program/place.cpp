@@ -1,5 +1,5 @@
-// The pass "place": in every tier, persistent values side by side, then scratch, then transient
-// values, which share bytes where their lives do not meet.
+// The pass place(): in every tier, persistent values first, then scratch, then transient values,
+// which share bytes where their lives do not meet.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -76,7 +76,8 @@ class Placement {
         TierPlan& tier = plan_.of(value.tier);
         const auto [known, is_new] =
             persistent_.try_emplace(value.name, Block{.bytes = bytes_of(value)});
-        DS_ASSERT(known->second.bytes == bytes_of(value), "two programs, two sizes of one value");
+        DS_ASSERT(known->second.bytes == bytes_of(value),
+                  "two programs disagree about the size of a value");
         if (is_new) {
           known->second.offset = tier.persistent_bytes;
           const std::int64_t bytes = round_up(bytes_of(value), kPage);
@@ -88,7 +89,7 @@ class Placement {
     }
   }
 
-  /// Programs run one at a time: the transient range is as long as the longest needs.
+  /// Programs run one at a time, so the transient range is as long as the longest one.
   void place_transient(Tier tier) {
     TierPlan& tier_plan = plan_.of(tier);
     const std::int64_t start = tier_plan.persistent_bytes + tier_plan.workspace_bytes;
@@ -139,8 +140,8 @@ class Placement {
     }
   }
 
-  // Transient classes as they are at the moment of most bytes alive; what the holes between them
-  // cost is named too, so that the classes add up to the total.
+  // Counts the transient classes when most bytes are alive, and the holes between them, so that the
+  // classes add up to the total.
   static void count_peak(TierPlan& plan, const Program& program, const std::vector<Block>& blocks) {
     const int ops = static_cast<int>(program.ops.size());
     std::vector<std::int64_t> change(static_cast<std::size_t>(ops) + 2, 0);

@@ -1,4 +1,4 @@
-// Programs as text: one line a group, a tensor, a value, an op.
+// print(): programs as text, one line per group, tensor, value and op.
 #include <fmt/ranges.h>
 
 #include <array>
@@ -80,7 +80,7 @@ std::string text_of(const Program& program, const std::vector<ValueId>& ids) {
   return text;
 }
 
-// Only what differs from the default, so that a line stays readable.
+// Prints only what differs from the default, so that lines stay readable.
 std::string text_of(const OpAttrs& attrs) {
   std::string text;
   if (attrs.accumulate) text += " accumulate";

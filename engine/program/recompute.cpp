@@ -1,9 +1,9 @@
-// The pass "recompute": what the backward pass can make again is not kept until then.
+// The pass recompute(): recomputes values in the backward pass instead of keeping them.
 //
-// A value is dropped or kept; a backward op that reads a dropped one reads its clone, made by a
-// second run of the forward op right before. Clones are made on demand, so none is made for nobody,
-// and liveness alone ends the first values early. A second run has the first one's path: random
-// numbers, errors and traces agree.
+// A value is dropped or kept. A backward op that reads a dropped value reads its clone, made by a
+// second run of the forward op right before. Clones are made on demand, so every clone has a
+// reader, and liveness alone ends the first values early. A second run has the path of the first
+// one, so random numbers, errors and traces agree.
 #include <algorithm>
 
 #include "engine/program/liveness.h"
@@ -28,9 +28,9 @@ class Recomputation {
     dropped_.assign(program_.values.size(), false);
   }
 
-  // Cheap to make again: norms from the kept sums, GELU and SwiGLU from their kept argument,
-  // attention from the kept q, k and v. A rotary embedding's result stays: without it, what it is
-  // made from would have to stay, which is as large.
+  // Drops what is cheap to recompute: norms from the kept sums, GELU and SwiGLU from their kept
+  // argument, attention from the kept q, k and v. A rotary embedding's result stays: otherwise its
+  // operand, which is as large, would have to stay.
   void drop_selected() {
     for (std::size_t i = 0; i < forward_ops_; ++i) {
       const Op& op = ops_[i];
@@ -42,9 +42,9 @@ class Recomputation {
     }
   }
 
-  // Everything a block makes but what enters the next one. Where a block starts with a norm of two
-  // tensors, it is their sum that is kept: one tensor instead of two. The last block's values are
-  // needed right away: making them again would save nothing.
+  // Drops everything a block makes except the input of the next block. Where a block starts with a
+  // norm of two tensors, their sum is kept: one tensor instead of two. The last block's values are
+  // needed right away, so recomputing them would save nothing.
   void drop_blocks() {
     int last = -1;
     for (std::size_t i = 0; i < forward_ops_; ++i) last = std::max(last, block_of(ops_[i]));
@@ -69,7 +69,7 @@ class Recomputation {
  private:
   static constexpr std::size_t kNoOp = static_cast<std::size_t>(-1);
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-  /// A norm of in[0] + in[1], if there is a second, whose sum is out[0].
+  /// Returns whether the op is a norm: of in[0], or of in[0] + in[1] with the sum in out[0].
   static bool is_norm(const Op& op) {
     return op.code == OpCode::layernorm || op.code == OpCode::rmsnorm;
   }
@@ -77,7 +77,7 @@ class Recomputation {
     return op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu;
   }
 
-  // The parameter group of a block's op, by the op's path; -1 outside of blocks.
+  // Returns the parameter group of a block's op, found by the op's path; -1 outside of blocks.
   [[nodiscard]] int block_of(const Op& op) const {
     const std::string_view name = std::string_view(op.path).substr(0, op.path.find('.'));
     if (!name.starts_with("block")) return -1;

@@ -1,5 +1,6 @@
-// Order "boundary": a virtual rank sums its micro-batches in order, then one tree over virtual
-// ranks. A rank holds contiguous virtual ranks, so it forms most of the tree alone.
+// Reduction in order "boundary": each virtual rank sums its micro-batches in order, then one tree
+// sums the virtual ranks. A rank holds contiguous virtual ranks, so it forms most of the tree
+// alone.
 #include <algorithm>
 
 #include "engine/comm/ordered_tree.h"
@@ -15,8 +16,8 @@ class BoundaryReduction : public Reduction {
     for (int rank = 0; rank < step.spec.world_size; ++rank)
       roots_.push_back(maximal_subtrees(first_of(rank), first_of(rank + 1), leaves_));
     const int last = first_of(step.spec.rank + 1);
-    // Where weights are gathered all ranks take part in every turn: idle ones come first, so that
-    // the last turns, which reduce, are the same everywhere.
+    // Where weights are gathered, all ranks take part in every turn. Idle turns come first, so that
+    // the last turns, which reduce, are the same on all ranks.
     for (int idle = most_leaves() - (last - first_); idle > 0 && step.gathers_weights(); --idle) {
       for (int s = 0; s < step.spec.accum; ++s)
         turns_.push_back({.virtual_rank = -1, .micro_step = s});
@@ -57,8 +58,8 @@ class BoundaryReduction : public Reduction {
     return most;
   }
 
-  // Subtrees merge as soon as they are equal: the accumulators alive are as many as the tree is
-  // deep.
+  // Merges subtrees as soon as they are equal, so the number of live accumulators is the depth of
+  // the tree.
   void merge(int virtual_rank, int g, ValueId leaf) {
     Stack& stack = stacks_[static_cast<std::size_t>(g)];
     const Arrival& arrival = merges_.arrivals[static_cast<std::size_t>(virtual_rank - first_)];
@@ -69,7 +70,7 @@ class BoundaryReduction : public Reduction {
     }
   }
 
-  // The k-th root of every rank that has one goes to the owners, who finish the tree.
+  // Sends the k-th root of every rank that has one to the owners, who finish the tree.
   void exchange_and_sum(int g) {
     const Stack& stack = stacks_[static_cast<std::size_t>(g)];
     std::vector<Stack> rows_of_ranks(roots_.size());
@@ -96,7 +97,7 @@ class BoundaryReduction : public Reduction {
 
   void sum(int g, Stack& pieces) {
     const FinishPlan plan = plan_finish(roots_, leaves_);
-    DS_ASSERT(!plan.merges.empty(), "every rank has a root");
+    DS_ASSERT(!plan.merges.empty(), "every rank must have a root");
     for (const Merge& m : plan.merges) {
       Piece& left = pieces[static_cast<std::size_t>(m.dst)];
       const Piece& right = pieces[static_cast<std::size_t>(m.src)];
@@ -110,7 +111,7 @@ class BoundaryReduction : public Reduction {
   int leaves_, first_;
   std::vector<std::vector<Subtree>> roots_;  // of every rank
   std::vector<Turn> turns_;
-  MergePlan merges_;           // of this rank's leaves
+  MergePlan merges_;           // for this rank's leaves
   std::vector<Stack> stacks_;  // by group
 };
 

@@ -1,5 +1,6 @@
-// Order "step": a tree over virtual ranks in every micro-step, then the micro-steps' sums in order.
-// Virtual ranks are dealt round-robin; owners keep only slices of what is not yet summed.
+// Reduction in order "step": a tree over virtual ranks in every micro-step, then the micro-steps'
+// sums in order. Virtual ranks are dealt round-robin; owners keep only slices of what is not summed
+// yet.
 #include "engine/comm/ordered_tree.h"
 #include "engine/program/step_builder.h"
 
@@ -82,7 +83,7 @@ class StepReduction : public Reduction {
   StepBuilder& step_;
   int leaves_, world_, rounds_ = 0;
   std::vector<Turn> turns_;
-  MergePlan merges_;           // of all leaves: the owner sees them all
+  MergePlan merges_;           // for all leaves: the owner receives all of them
   std::vector<State> states_;  // by group
 };
 

@@ -1,10 +1,10 @@
-// Updates at the next step's start.
+// The pass rotate(): moves updates to the start of the next step.
 #include "engine/program/spread.h"
 
 namespace ds {
 
-// Updates of group g are issued where the group before it is used, so that what they send has time
-// to arrive.
+// Updates of group g are issued where the group before it is used, so that the weights that they
+// send have time to arrive.
 RotatedStep rotate(const Program& step, bool overlap) {
   Program common = step;
   keep_gradients(common);

@@ -1,5 +1,5 @@
-// The pass "shard": this rank's micro-batches one after the other, each group reduced as soon as
-// its gradient is complete, then control and optimizer; gathers of split weights last.
+// The pass shard(): this rank's micro-batches one after the other, each group reduced as soon as
+// its gradient is complete, then control and optimizer. Gathers of split weights come last.
 #include <map>
 
 #include "engine/program/step_builder.h"
@@ -34,7 +34,7 @@ class Unroll {
   }
 
  private:
-  // Where a gradient value of the template lies: tensor -1 is the group's flat value.
+  // Where a gradient of the template lies; tensor -1 is the group's flat value.
   struct GradientPlace {
     int group = 0, tensor = -1;
   };
@@ -48,7 +48,7 @@ class Unroll {
     }
   }
 
-  // A group's gradient is complete after the last op that writes into it.
+  // A group's gradient is complete after the last op that writes to it.
   void order_completions() {
     std::map<int, std::size_t> last;
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
@@ -57,7 +57,7 @@ class Unroll {
         if (found != gradients_.end()) last[found->second.group] = i;
       }
     }
-    DS_ASSERT(last.size() == template_.groups.size(), "a group without a gradient");
+    DS_ASSERT(last.size() == template_.groups.size(), "every group must have a gradient");
     for (const auto& [g, op] : last) completions_.emplace(op, g);
   }
 
@@ -97,7 +97,8 @@ class Unroll {
     }
   }
 
-  // Others compute; this rank uses the weights that they use, and takes part in their reductions.
+  // In an idle turn other ranks compute. This rank uses the same weights and takes part in the
+  // reductions.
   void run_idle_turn(std::size_t index) {
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
       const Op& op = template_.ops[i];
@@ -151,13 +152,14 @@ class Unroll {
     return made;
   }
 
-  // The accumulator of the turn's leaf; made when the first op needs it.
+  // Returns the accumulator of the turn's leaf; made when the first op needs it.
   const FlatGradient& leaf(int g, const Turn& turn) {
     FlatGradient& leaf = leaves_[static_cast<std::size_t>(g)];
     if (leaf.flat == kNoValue) {
       leaf = step_.make_gradient(g, fmt::format(".v{}.s{}", turn.virtual_rank, turn.micro_step));
       step_.clear(g, leaf);
-      // Alone, every sum lands in the first leaf: it is the gradient, with no copy.
+      // A world of one rank adds everything to the first leaf, which is the gradient without a
+      // copy.
       const bool is_first = turn.virtual_rank == 0 && turn.micro_step == 0;
       if (is_first && step_.alone()) step_.set_reduced(g, leaf);
     }
@@ -168,10 +170,10 @@ class Unroll {
   StepBuilder step_;
   std::unique_ptr<Reduction> reduction_;
   std::map<ValueId, GradientPlace> gradients_;   // of the template
-  std::multimap<std::size_t, int> completions_;  // template op -> groups complete after it
-  std::vector<ValueId> shared_;                  // template value -> the step's, parameters only
-  std::vector<ValueId> ids_;                     // the same for the micro-batch under way
-  std::vector<FlatGradient> leaves_;             // by group
+  std::multimap<std::size_t, int> completions_;  // template op -> groups that are complete after it
+  std::vector<ValueId> shared_;       // template value -> value of the step; parameters only
+  std::vector<ValueId> ids_;          // template value -> value of the current micro-batch
+  std::vector<FlatGradient> leaves_;  // by group
   int micro_ = 0;
 };
 
@@ -182,7 +184,7 @@ Program shard(const Program& differentiated, const ShardSpec& spec) {
   DS_ASSERT(spec.accum >= 1 && spec.virtual_ranks >= 1);
   if (spec.world_size > spec.virtual_ranks) {
     throw Error(ErrorKind::config,
-                fmt::format("{} ranks share {} virtual ranks: some would have nothing to do",
+                fmt::format("{} ranks cannot share {} virtual ranks: some would have no work",
                             spec.world_size, spec.virtual_ranks),
                 fmt::format("start at most {} ranks, or set determinism.virtual_ranks to {} or "
                             "more (this changes the training)",

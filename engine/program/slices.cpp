@@ -1,4 +1,4 @@
-// Cuts at leaves or at tensors.
+// Cuts of groups at leaves or at tensors, views, buckets and tiles.
 #include "engine/program/slices.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec
 ValueId add_view(Program& program, ValueId base, std::int64_t offset, const Shape& shape,
                  const std::string& name) {
   const Value& of = program.value(base);
-  DS_ASSERT(of.base == kNoValue, "views of views are not made");
+  DS_ASSERT(of.base == kNoValue, "the base of a view must not be a view");
   return program.add_value({.name = name,
                             .kind = of.kind,
                             .dtype = of.dtype,

@@ -1,38 +1,38 @@
-// How a group's flat memory is cut among ranks, and how a slice is cut into buckets. Pure.
+// How a group's flat memory is cut among ranks, and a slice into buckets and tiles. Pure.
 #pragma once
 
 #include "engine/program/passes.h"
 
 namespace ds {
 
-/// Element at which each rank's slice starts, and the end: leaves as even as they can be, or whole
-/// tensors (those whose first element lies in the rank's even share).
+/// Returns the element at which each rank's slice starts, and the end. Slices are as even as
+/// possible in leaves, or whole tensors (those whose first element lies in the rank's even share).
 std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec);
 
-/// Whether ranks keep only slices of the group's weights.
+/// Returns whether ranks keep only slices of the group's weights.
 bool splits_weights(const ParamGroup& group, const ShardSpec& spec);
 
-/// Adds the value that keeps this rank's slice of the group's weights.
+/// Adds the value that holds this rank's slice of the group's weights.
 ValueId add_weight_slice(Program& program, const ParamGroup& group, const ShardSpec& spec);
 
-/// Adds a view of `elements` of `base` (itself no view), of the same kind, type and tier.
+/// Adds a view of `base`, which is not a view, with the same kind, type and tier.
 ValueId add_view(Program& program, ValueId base, std::int64_t offset, const Shape& shape,
                  const std::string& name);
 
-/// Ranges of every slice that one collective each moves; {0, INT64_MAX} alone when all go at once.
-/// `bucket`: most elements of the whole group.
+/// Returns the ranges of every slice that one collective each moves; {0, INT64_MAX} alone when
+/// everything goes at once. `bucket`: most elements of the whole group.
 struct BucketRange {
   std::int64_t from = 0, length = INT64_MAX;
 };
 std::vector<BucketRange> buckets_of(const std::vector<std::int64_t>& cuts, std::int64_t bucket);
 
-/// [first, last) in tiles of at most `tile` elements.
+/// Cuts [first, last) into tiles of at most `tile` elements.
 struct TileRange {
   std::int64_t first = 0, elements = 0;
 };
 std::vector<TileRange> tiles_of(std::int64_t first, std::int64_t last, std::int64_t tile);
 
-/// The part of rank's slice that a communication op moves: [first, last) of the whole group.
+/// The part of the rank's slice that a communication op moves: [first, last) of the whole group.
 struct PieceRange {
   std::int64_t first = 0, last = 0;
   [[nodiscard]] std::int64_t elements() const { return last - first; }

@@ -1,4 +1,4 @@
-// Orders of groups, and the merge of two lists.
+// Orders of groups, and the merge of update ops into a list of ops.
 #include "engine/program/spread.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   group_of.erase(kNoValue);
   std::vector<std::size_t> first(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
-    // A rank without a part of the group gathers it all the same: the order is one for all ranks.
+    // A rank without a part of the group gathers it too, so that the order is the same on all
+    // ranks.
     const bool gathers = body[i].code == OpCode::all_gather &&
                          program.value(body[i].out[0]).kind == ValueKind::parameter;
     if (gathers) {
@@ -34,8 +35,8 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   return first;
 }
 
-// Every rank exchanges every group; alone, there is the norm. Where the sum itself is gathered
-// (stage 0) or sent away (gradients offloaded), that comes after it.
+// Every rank exchanges every group; a world of one rank computes its norm instead. Where the sum
+// itself is gathered (stage 0) or offloaded, those ops come after it.
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body) {
   std::vector<std::size_t> last(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -93,7 +94,7 @@ std::vector<Op> spread(const StepParts& parts, const std::vector<int>& order,
     if (next == order.size()) send(parts.tail.size());
     ops.push_back(parts.body[i]);
   }
-  DS_ASSERT(sent == parts.tail.size(), "every group has its place");
+  DS_ASSERT(sent == parts.tail.size(), "every group must have a place");
   return ops;
 }
 

@@ -1,4 +1,4 @@
-// The step of one rank while the pass "shard" adds to it: names, views, adds and moves.
+// StepBuilder: names, views, adds and moves in the step that shard() builds.
 #include "engine/program/step_builder.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ ValueId StepBuilder::reduced_slice(int g) {
   return slice;
 }
 
-// Sums and the optimizer run over the flat memory, so what no kernel writes has to be zero.
+// Clears gaps: sums and the optimizer run over the flat memory, including what no kernel writes.
 void StepBuilder::clear(int g, const FlatGradient& gradient) {
   if (gradient.gaps.empty()) return;
   program.ops.push_back({.code = OpCode::clear,
@@ -145,7 +145,7 @@ std::vector<ValueId> StepBuilder::exchange(int g, ValueId root,
   return views;
 }
 
-// Every rank sums its own slice's leaves, at every stage: the parts of the norm are the same.
+// At every stage each rank sums the leaves of its own slice, so the parts of the norm are the same.
 void StepBuilder::finish_reduction(int g) {
   const std::int64_t leaves = slice_elements(g) / kLeaf;
   if (leaves > 0) {

@@ -1,4 +1,4 @@
-// What the parts of the pass "shard" share: the step that grows, and the few ways to add to it.
+// StepBuilder and Reduction: shared parts of the pass shard().
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace ds {
 
-/// One flat f32 gradient of a group, with a view for every tensor and every gap between tensors.
+/// One flat f32 gradient of a group, with a view of every tensor and every gap between tensors.
 struct FlatGradient {
   ValueId flat = kNoValue;
   std::vector<ValueId> tensors, gaps;
 };
 
 /// Memory that holds a partial sum. A view of staging is not owned: results go elsewhere, so that
-/// staging, as long as all ranks' slices together, dies early.
+/// staging, which is as long as all ranks' slices together, dies early.
 struct Piece {
   ValueId value = kNoValue;
   bool owned = false;
@@ -32,10 +32,11 @@ class StepBuilder {
   [[nodiscard]] int groups() const { return static_cast<int>(program.groups.size()); }
   [[nodiscard]] ParamGroup& group(int g) { return program.groups[static_cast<std::size_t>(g)]; }
   [[nodiscard]] bool alone() const { return spec.world_size == 1; }
-  /// Of the states (stage 1), the reduced gradient (2, and 1 as well: nobody needs it whole) and
-  /// the weights (3) only this rank's slice is kept.
+  /// Whether this rank keeps only its slice of the states (stage 1). Then it also keeps only its
+  /// slice of the reduced gradient (at stage 1 too: no rank needs it whole).
   [[nodiscard]] bool splits_states() const { return !alone() && spec.stage >= 1; }
-  /// Whether some group's weights are gathered for their uses, which all ranks do together.
+  /// Returns whether some group's weights are gathered for their uses, in which all ranks take
+  /// part.
   [[nodiscard]] bool gathers_weights() const;
   [[nodiscard]] StreamId reduce_stream() const {
     return spec.overlap && !alone() ? StreamId::reduce : StreamId::compute;
@@ -43,34 +44,36 @@ class StepBuilder {
   [[nodiscard]] StreamId gather_stream() const {
     return spec.overlap && !alone() ? StreamId::gather : StreamId::compute;
   }
-  /// Element at which each rank's slice of the group starts, and the end.
+  /// Returns the element at which each rank's slice of the group starts, and the end.
   [[nodiscard]] std::vector<std::int64_t> cuts(int g) const;
-  /// Length of this rank's slice.
+  /// Returns the length of this rank's slice.
   [[nodiscard]] std::int64_t slice_elements(int g) const;
 
   FlatGradient make_gradient(int g, const std::string& suffix);
   ValueId make_slice(int g, const std::string& name);
   ValueId view(ValueId base, std::int64_t offset, const Shape& shape, const std::string& name);
-  /// The group's reduced gradient: made at the first call; alone, it is the first leaf itself.
+  /// Returns the group's reduced gradient, made at the first call. In a world of one rank it is the
+  /// first leaf itself.
   const FlatGradient& reduced(int g);
   void set_reduced(int g, FlatGradient gradient);
-  /// This rank's slice of the reduced gradient: all there is of it when states are split.
+  /// Returns this rank's slice of the reduced gradient: all there is of it when states are split.
   ValueId reduced_slice(int g);
 
   void clear(int g, const FlatGradient& gradient);
-  /// left += right, into left's memory if it is owned, else into a new slice. Sums of what came
-  /// from others run on the reduce stream.
+  /// Emits left += right, into left's memory if that is owned, else into a new slice. Sums of other
+  /// ranks' contributions run on the reduce stream.
   Piece add(int g, const Piece& left, const Piece& right, StreamId stream = StreamId::compute);
-  /// The group's last sum: lands in this rank's slice of the reduced gradient.
+  /// Emits the group's last sum, into this rank's slice of the reduced gradient.
   Piece add_last(int g, const Piece& left, const Piece& right);
-  /// Returns a view of staging for each contributor, in rank order.
+  /// Emits the exchange. Returns a view of staging for each contributor, in rank order.
   std::vector<ValueId> exchange(int g, ValueId root, const std::vector<bool>& contributes,
                                 const std::string& suffix);
-  /// The group's reduced gradient is there: its norm, and the whole of it for everybody where
-  /// states are not split.
+  /// Ends the reduction of a group: computes its norm and, where states are not split, gathers the
+  /// whole gradient on all ranks.
   void finish_reduction(int g);
   void all_gather(int g, ValueId full, const std::string& path, StreamId stream);
-  /// What finish_reduction() made, in pairs: sums and counts of what is not finite.
+  /// Values that finish_reduction() made, in pairs: sums, and counts of elements that are not
+  /// finite.
   [[nodiscard]] const std::vector<ValueId>& norm_parts() const { return norm_parts_; }
 
  private:
@@ -79,30 +82,31 @@ class StepBuilder {
   std::vector<FlatGradient> reduced_;
   std::vector<ValueId> reduced_slices_;
   std::vector<ValueId> norm_parts_;
-  int made_ = 0;  // numbers names of temporaries
+  int made_ = 0;  // makes names of temporaries unique
 };
 
-/// One backward pass's place in the step.
+/// One backward pass in the step.
 struct Turn {
-  int virtual_rank = 0;  // -1: others run one now, this rank only takes part in the exchange
+  // -1: idle; other ranks run a pass, and this one only takes part in the exchange
+  int virtual_rank = 0;
   int micro_step = 0;
-  bool fresh = true;  // starts a leaf; false: adds to the turn before's
+  bool fresh = true;  // starts a leaf; false: adds to the previous turn's leaf
 };
 
-/// One order of reduction. Turns are asked for once, then the unrolled step reports each group as
-/// its gradient is complete, turn by turn, in the same order on all ranks.
+/// One order of reduction. The step reads the turns once, then reports each group when its gradient
+/// is complete, turn by turn, in the same order on all ranks.
 class Reduction {
  public:
   virtual ~Reduction() = default;
   [[nodiscard]] virtual const std::vector<Turn>& turns() const = 0;
-  /// `leaf` is the gradient that the turn's backward pass made; kNoValue in a turn without one.
+  /// `leaf` is the gradient that the turn's backward pass made; kNoValue in an idle turn.
   virtual void on_complete(std::size_t turn, int g, ValueId leaf) = 0;
 };
 
 std::unique_ptr<Reduction> reduce_at_boundary(StepBuilder& step);
 std::unique_ptr<Reduction> reduce_per_step(StepBuilder& step);
 
-/// Gradient norm, control and optimizer: the end of every step.
+/// Appends gradient norm, control and optimizer: the end of every step.
 void append_update(StepBuilder& step);
 
 }  // namespace ds

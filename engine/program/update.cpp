@@ -1,4 +1,4 @@
-// The end of the step: control, then the optimizer on what this rank owns of each group.
+// append_update(): the control op, then the optimizer on this rank's part of each group.
 #include "engine/program/step_builder.h"
 
 namespace ds {
@@ -18,7 +18,7 @@ ValueId add_master(StepBuilder& step, const ParamGroup& group) {
   return add_state(step, group, ".master");
 }
 
-/// The weights that this rank's part of the update writes.
+/// Returns the weights that this rank's part of the update writes.
 ValueId updated_weights(StepBuilder& step, int g) {
   ParamGroup& group = step.group(g);
   if (splits_weights(group, step.spec)) {

@@ -1,4 +1,4 @@
-// Updates beside the backward pass.
+// The pass update_early(): runs updates beside the backward pass.
 #include <algorithm>
 #include <map>
 
@@ -8,10 +8,10 @@
 namespace ds {
 namespace {
 
-// Nothing but the order of the list protects an update from a sum that is not complete: the proof
-// of edges only shows that the order is kept.
+// Only the order of the list keeps an update from reading a gradient that is not complete: the
+// proof of edges shows merely that this order is kept.
 void require_complete_gradients(const Program& step, const StepParts& parts) {
-  std::map<ValueId, int> writers;  // of each group's gradient, still to come
+  std::map<ValueId, int> writers;  // by gradient: how many of its writers are still to come
   for (const ParamGroup& group : step.groups) {
     if (group.gradient != kNoValue) writers[home_of(step, group.gradient).base] = 0;
   }
@@ -27,7 +27,8 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
     for (const ValueId id : op.in) {
       if (!is_update || id == kNoValue) continue;
       const auto found = writers.find(home_of(step, id).base);
-      DS_ASSERT(found == writers.end() || found->second == 0, "an update of half a gradient");
+      DS_ASSERT(found == writers.end() || found->second == 0,
+                "an update must read a complete gradient");
     }
     each_written(op, [](int& count) { --count; });
   }
@@ -35,8 +36,8 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
 
 }  // namespace
 
-// Updates of group g are issued when the group after it is complete: by then its own sum has
-// arrived. States that are read first are read from the start.
+// Updates of group g are issued when the next group is complete: by then the sum of g has arrived.
+// States that are read first are read from the start.
 EarlyStep update_early(const Program& step, bool overlap) {
   Program common = step;
   keep_gradients(common);
@@ -46,7 +47,7 @@ EarlyStep update_early(const Program& step, bool overlap) {
   forms.redo.micro_batches.clear();
   const std::vector<int> order = update_order(common, UpdateMoment::backward);
   const std::vector<std::size_t> done = reductions(common, parts.body);
-  std::vector<std::size_t> anchor(done.size(), parts.body.size() - 1);  // control
+  std::vector<std::size_t> anchor(done.size(), parts.body.size() - 1);  // the control op
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::size_t after = overlap ? k + 1 : k;
     if (after >= order.size()) continue;

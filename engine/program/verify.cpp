@@ -1,4 +1,4 @@
-// What every pass must keep: names, views, and no byte read before it is written.
+// verify(): checks names and views, and that no byte is read before it is written.
 #include "engine/program/verify.h"
 
 #include <map>
@@ -13,17 +13,17 @@ namespace {
 void verify_values(const Program& program) {
   std::set<std::string_view> names;
   for (const Value& value : program.values) {
-    DS_ASSERT(names.insert(value.name).second, "two values of one name");
+    DS_ASSERT(names.insert(value.name).second, "two values have the same name");
     if (value.base == kNoValue) continue;
     const Value& base = program.value(value.base);
-    DS_ASSERT(base.base == kNoValue, "a view of a view");
+    DS_ASSERT(base.base == kNoValue, "the base of a view must not be a view");
     DS_ASSERT(base.dtype == value.dtype && !value.persistent);
     DS_ASSERT(value.offset >= 0 && value.offset + value.shape.elements() <= base.shape.elements(),
-              "a view outside its base");
+              "a view must lie inside its base");
   }
 }
 
-/// Elements of each base value that have been written so far, as disjoint ranges.
+/// The elements of each base value that were written so far, as disjoint ranges.
 class Written {
  public:
   explicit Written(const Program& program) : program_(program) {
@@ -72,7 +72,7 @@ class Written {
   std::map<ValueId, std::map<std::int64_t, std::int64_t>> ranges_;
 };
 
-// Whether the op adds to its i-th result. embed_backward alone tells its two apart.
+// Returns whether the op adds to its i-th result. Only embed_backward treats its two differently.
 bool adds_to(const Program& program, const Op& op, std::size_t i) {
   if (program.value(op.out[i]).kind != ValueKind::gradient) return false;
   if (op.code == OpCode::embed_backward && i == 1) return op.attrs.accumulate2;
@@ -83,11 +83,12 @@ void verify_order(const Program& program) {
   Written written(program);
   for (const Op& op : program.ops) {
     for (const ValueId id : op.in)
-      DS_ASSERT(id == kNoValue || written.covers(id), "read before it is written");
+      DS_ASSERT(id == kNoValue || written.covers(id), "a value is read before it is written");
     for (std::size_t i = 0; i < op.out.size(); ++i) {
       const ValueId id = op.out[i];
       if (id == kNoValue) continue;
-      DS_ASSERT(!adds_to(program, op, i) || written.covers(id), "added to before it is written");
+      DS_ASSERT(!adds_to(program, op, i) || written.covers(id),
+                "a value is added to before it is written");
       written.mark(id);
     }
   }

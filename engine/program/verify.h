@@ -1,14 +1,14 @@
-// What verify() is made of.
+// The checks of operands that verify() uses.
 #pragma once
 
 #include "engine/program/program.h"
 
 namespace ds {
 
-/// The operands fit their op: number, types and shapes of engine/kernels/ops_*.h.
+/// Asserts that the operands fit their op: number, types and shapes of engine/kernels/ops_*.h.
 void verify_shapes(const Program& program, const Op& op);
 
-/// The same of an op that models or their gradients are made of; false: it is another one.
+/// Checks ops of models and of their gradients in the same way; returns false for other ops.
 bool verify_model_op(const Program& program, const Op& op);
 
 }  // namespace ds

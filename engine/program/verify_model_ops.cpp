@@ -1,4 +1,4 @@
-// Operands of the ops of models against the shapes of engine/kernels/ops_*.h.
+// verify_model_op(): operands of the ops of models against the shapes of engine/kernels/ops_*.h.
 #include <array>
 
 #include "engine/program/operands.h"
@@ -128,7 +128,7 @@ void check_swiglu_backward(const Operands& o) {
   DS_ASSERT(is(in, dout.dtype, {rows(dout), 2 * columns(dout)}) && same(in, o.out(0)));
 }
 
-// A dropout has the numbers of its samples as operand `at`, the last one.
+// Checks that an op with dropout has the sample numbers as its last operand, number `at`.
 bool check_draw(const Operands& o, std::size_t at) {
   const float rate = o.attrs().dropout.rate;
   if (rate == 0) return false;

@@ -1,4 +1,5 @@
-// Operands against the shapes of engine/kernels/ops_*.h, op by op: sums, moves and the step's end.
+// verify_shapes(): operands of sums, moves and the step's end against the shapes of
+// engine/kernels/ops_*.h.
 #include <algorithm>
 #include <array>
 
@@ -85,7 +86,7 @@ void verify_shapes(const Program& program, const Op& op) {
   for (const Check& check : kChecks) {
     if (check.code == op.code) return check.run(Operands(program, op));
   }
-  DS_ASSERT(false, "an op that nobody checks");
+  DS_ASSERT(false, "every op must have a check");
 }
 
 }  // namespace ds

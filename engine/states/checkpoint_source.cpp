@@ -1,4 +1,4 @@
-// Comparing what a checkpoint has with what the model wants.
+// Compares the tensors of a checkpoint with those of the model.
 #include "engine/states/checkpoint_source.h"
 
 #include <set>
@@ -15,7 +15,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-/// What is wrong with one tensor; empty: nothing.
+/// Returns what is wrong with one tensor, or an empty text.
 std::string mismatch(const Checkpoint& checkpoint, LoadWhat what, const ParamTensor& tensor,
                      const UpdateAttrs& update) {
   const TensorEntry* const saved = checkpoint.tensor(tensor.name);
@@ -58,13 +58,13 @@ void require_tensors(const Checkpoint& checkpoint, LoadWhat what, const Program&
   }
   throw Error(
       ErrorKind::config,
-      fmt::format("{} is of another model, {} tensor{} differ{}:\n  {}", checkpoint.folder(), count,
-                  count == 1 ? "" : "s", count == 1 ? "s" : "", fmt::join(wrong, "\n  ")),
+      fmt::format("{} belongs to another model: {} tensor{} differ{}:\n  {}", checkpoint.folder(),
+                  count, count == 1 ? "" : "s", count == 1 ? "s" : "", fmt::join(wrong, "\n  ")),
       what == LoadWhat::all
-          ? "train the model that was saved (dslaunch inspect shows its config), take its "
-            "weights alone (--load weights) where only the optimizer differs, or begin "
-            "anew: checkpoint.resume=never"
-          : "the weights of another shape cannot be taken");
+          ? "train the model that was saved (dslaunch inspect shows its config), load only "
+            "its weights (--load weights) if only the optimizer differs, or start "
+            "from step 0: checkpoint.resume=never"
+          : "weights of another shape cannot be loaded");
 }
 
 }  // namespace ds

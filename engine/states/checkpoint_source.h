@@ -1,4 +1,4 @@
-// Weights and states out of a checkpoint, for a rank that holds any part of them.
+// CheckpointSource: reads any part of the weights and optimizer states from a checkpoint.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,9 @@ class CheckpointSource final : public StateSource {
   LoadWhat what_;
 };
 
-/// Errors: Error{config} listing the tensors that the checkpoint has not, has of another shape, or
-/// without a state that the optimizer needs, and those that the model has not.
+/// Checks that the checkpoint fits the model. Errors: Error{config} with the tensors that the
+/// checkpoint lacks, has in another shape, or has without a state that the optimizer needs, and
+/// those that the model lacks.
 void require_tensors(const Checkpoint& checkpoint, LoadWhat what, const Program& program,
                      const UpdateAttrs& update);
 

@@ -1,4 +1,4 @@
-// What training needs of an imported model.
+// Opens the Hugging Face folder with the sizes that training needs.
 #include "engine/states/imported_weights.h"
 
 #include "engine/data/batch.h"

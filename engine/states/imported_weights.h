@@ -1,5 +1,4 @@
-// First weights out of a Hugging Face folder (model.init = a path), for a rank that holds any part
-// of them.
+// ImportedWeights: reads any part of the initial weights from a Hugging Face folder (model.init).
 #pragma once
 
 #include "engine/comm/activity.h"
@@ -11,12 +10,12 @@ namespace ds {
 
 inline bool is_imported(const ModelConfig& model) { return model.init != "random"; }
 
-/// The folder that model.init names. Errors: Error{config}: as HfModel.
+/// Opens the folder that model.init names. Errors: Error{config}, as HfModel.
 HfModel open_import(const TrainConfig& config);
 
 class ImportedWeights final : public StateSource {
  public:
-  /// `activity`: tells the other ranks that this one works; may be null.
+  /// `activity` shows the other ranks that this one makes progress; may be null.
   ImportedWeights(const TrainConfig& config, Activity* activity)
       : model_(open_import(config)), activity_(activity) {}
   [[nodiscard]] bool has(std::string_view state) const override { return state == kMaster; }

@@ -1,4 +1,4 @@
-// Tiles cut at tensors, tensors cut into pieces.
+// Cuts tiles at tensor boundaries and tensors into pieces, and appends them to a chunk.
 #include "engine/states/save_states.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Box whole_box(const Shape& shape) {
   return {std::vector<std::int64_t>(static_cast<std::size_t>(shape.axes())), extents_of(shape)};
 }
 
-/// Gives the bytes of parts of tiles, as fp32.
+/// Returns the bytes of parts of tiles as fp32, from memory, the snapshot or files.
 class TileBytes {
  public:
   TileBytes(const StatesToSave& states, std::span<std::byte> buffer) : states_(states) {
@@ -27,7 +27,7 @@ class TileBytes {
     from_files_ = buffer.subspan(2 * kPieceBytes);
   }
 
-  /// Elements [at, at + count) of a tile, at most kPieceElements; valid until the next call.
+  /// Returns elements [at, at + count) of a tile, at most kPieceElements, until the next call.
   std::span<const std::byte> take(const SavedTile& tile, std::int64_t at, std::int64_t count) {
     if (tile.in_files) return in_files(tile, at, count);
     if (tile.high != kNoValue) return joined(tile, at, count);
@@ -36,7 +36,7 @@ class TileBytes {
     return in_memory(tile.value, tile.offset + at, count, joined_);
   }
 
-  /// The last tile of files was used: the next steps may write it.
+  /// Releases the last tile read from files, which the next steps may then write.
   void release() {
     if (home_ != kNoValue && states_.frozen != nullptr) states_.frozen->release(place_of(home_));
     home_ = kNoValue;
@@ -54,7 +54,7 @@ class TileBytes {
     return copy.first(bytes);
   }
 
-  // The snapshot has the lower halves of a whole tile, then the upper ones.
+  // The snapshot holds the lower halves of a whole tile, then the upper ones.
   std::span<const std::byte> joined(const SavedTile& tile, std::int64_t at, std::int64_t count) {
     std::span<const std::byte> lows, highs;
     if (states_.snapshot != nullptr) {
@@ -73,7 +73,7 @@ class TileBytes {
     return joined_.first(static_cast<std::size_t>(count) * 4);
   }
 
-  // States of a tile lie side by side, and come one after the other: they are read once.
+  // The states of a tile are adjacent in the file and saved one after the other: one read for all.
   std::span<const std::byte> in_files(const SavedTile& tile, std::int64_t at, std::int64_t count) {
     const ValueId home = home_of_tile(states_.program, tile);
     if (home != home_) {
@@ -98,7 +98,7 @@ class TileBytes {
 
   const StatesToSave& states_;
   std::span<std::byte> joined_, halves_, from_files_;
-  ValueId home_ = kNoValue;  // whose bytes from_files_ has
+  ValueId home_ = kNoValue;  // the value whose bytes from_files_ holds
 };
 
 class PartWriter {
@@ -145,7 +145,7 @@ class PartWriter {
   ChunkWriter& chunk_;
   TileBytes bytes_;
   ChunkPart part_;
-  std::map<std::string, std::size_t> places_;  // of part_.tensors
+  std::map<std::string, std::size_t> places_;  // index in part_.tensors
 };
 
 }  // namespace

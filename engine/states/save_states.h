@@ -1,5 +1,4 @@
-// Writes what a rank saves of its states as pieces of logical tensors, from the snapshot or
-// straight from where they lie.
+// Writes the states that a rank saves as pieces of logical tensors, from snapshot, memory or files.
 #pragma once
 
 #include <span>
@@ -13,27 +12,27 @@
 namespace ds {
 
 struct StatesToSave {
-  const Program& program;  // whose states they are
+  const Program& program;  // the program that owns the states
   const Executor& executor;
-  StateClass held;  // of all of them
+  StateClass held;  // class of all states
   std::span<const SavedTile> tiles;
-  const std::byte* snapshot = nullptr;  // null: they stay where they are until all is written
-  VersionedFiles* frozen = nullptr;     // of tiles in files, if training goes on meanwhile
-  TileFiles* files = nullptr;           // of tiles in files, if it waits
+  const std::byte* snapshot = nullptr;  // null: states are written from their own memory
+  VersionedFiles* frozen = nullptr;     // for tiles in files if training continues meanwhile
+  TileFiles* files = nullptr;           // for tiles in files if training waits
 };
 
-/// Appends every tile's tensors to `chunk`, in order. The part's file is the caller's to fill in.
-/// `buffer`: writer_bytes_of(), at a multiple of kTileAlignment. Errors: those of the chunk and of
-/// the files.
+/// Appends the tensors of every tile to `chunk`, in order, and returns the list of pieces without
+/// the file name. `buffer` has writer_bytes_of() bytes at a multiple of kTileAlignment. Errors:
+/// those of the chunk and of the files.
 ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer);
 
-/// As manifests have shapes.
+/// Returns the extents of a shape in the form of manifests.
 std::vector<std::int64_t> extents_of(const Shape& shape);
 
-/// Stage 0 replicates states, the others shard them.
+/// Returns replicated for stage 0 and sharded for all other stages.
 StateClass class_of(const ShardSpec& spec);
 
-/// Tensors and states of the whole job, without pieces.
+/// Returns the tensors and states of the whole job, without pieces.
 std::vector<TensorEntry> saved_tensors(const Program& program, const ShardSpec& spec);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Tiles cut down to what the rank saves.
+// Cuts tiles down to the ranges that this rank saves.
 #include "engine/states/saved_states.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ SavedRange even_cut(const ParamGroup& group, int rank, int world_size) {
   return {cut(rank), cut(rank + 1)};
 }
 
-/// The upper halves of a master in two, for the tile that `saved` is of.
+/// Adds the place of the upper halves to the tile of a split16 master.
 void add_upper_halves(const ParamGroup& group, SavedTile& saved) {
   const bool is_whole = group.weights != kNoValue;
   saved.high = is_whole ? group.weights : group.slice;

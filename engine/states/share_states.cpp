@@ -1,4 +1,4 @@
-// All-gathers straight into the values, or through host memory where the host cannot reach them.
+// All-gathers directly into the values, or through host memory where the host cannot reach them.
 #include "engine/states/share_states.h"
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace ds {
 namespace {
 
-// Ranks that get on are waited for.
+// A long limit: ranks that make progress are waited for.
 constexpr auto kTimeout = std::chrono::hours(1);
-constexpr std::int64_t kStaged = 4 << 20;  // bytes of all ranks at one time
+constexpr std::int64_t kStaged = 4 << 20;  // bytes of all ranks per round
 
 class Sharing {
  public:
   Sharing(const Program& step, const Executor& executor, Group& world)
       : step_(step), executor_(executor), world_(world) {}
 
-  /// `id` has elements [first, first + its elements) of the group, `ranges` are those of all ranks.
+  /// Shares one value, which holds the group's elements from `first` on. `ranges`: of all ranks.
   void share(ValueId id, std::int64_t first, const std::vector<SavedRange>& ranges) {
     if (id == kNoValue || step_.value(id).tier == Tier::nvme) return;
     const Tensor values = executor_.tensor(id);
@@ -74,7 +74,7 @@ void share_states(const Program& step, const ShardSpec& spec, const Executor& ex
     const std::vector<SavedRange> ranges = rank_ranges(group, spec);
     bool weights_are_master = false;
     for (const StateTile& tile : group.states) {
-      if (spec.stage > 0) break;  // every rank has its own
+      if (spec.stage > 0) break;  // every rank has its own states
       weights_are_master = weights_are_master || tile.master == group.weights;
       sharing.share(tile.master, tile.first, ranges);
       if (!with_moments) continue;

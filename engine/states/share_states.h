@@ -1,5 +1,4 @@
-// After a load: what all ranks have was read by each in part, and comes to the others over the
-// wire, so that a file's bytes are read once by the whole job.
+// Exchanges replicated states after a load, so that the whole job reads every byte of a file once.
 #pragma once
 
 #include "engine/execute/executor.h"
@@ -7,8 +6,9 @@
 
 namespace ds {
 
-/// Weights that are whole on every rank, and at stage 0 all states: every rank has filled in its
-/// part (rank_ranges()) of what lies in memory, and gets the rest. Collective. Errors: Error{comm}.
+/// Completes weights that are whole on every rank and, at stage 0, all states. Before the call
+/// every rank has filled its part (rank_ranges()) of the values in memory. Collective. Errors:
+/// Error{comm}.
 void share_states(const Program& step, const ShardSpec& spec, const Executor& executor,
                   Group& world, bool with_moments);
 

@@ -1,4 +1,4 @@
-// Host memory in blocks that threads take one after the other; the device's by its own copies.
+// Copies host memory in blocks that threads take in turn, and device memory by the device.
 #include "engine/states/snapshot.h"
 
 #include <sys/mman.h>
@@ -15,11 +15,11 @@
 namespace ds {
 namespace {
 
-// Long enough for stores past the caches, short enough that threads end together.
+// Large enough for stores that bypass the caches, small enough that threads end together.
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kTouched = std::size_t{64} << 20;
 
-/// Calls body(i) for every i below `count`, by threads that take one after the other.
+/// Calls body(i) for every i below `count`; the threads take the next index in turn.
 template <class Body>
 void share_out(std::size_t count, int threads, const Body& body) {
   std::atomic<std::size_t> next{0};
@@ -31,7 +31,7 @@ void share_out(std::size_t count, int threads, const Body& body) {
   try {
     while (others.size() + 1 < wanted) others.emplace_back(work);
   } catch (const std::system_error&) {
-    // A limit of threads: fewer do it too.
+    // At a limit of threads, fewer threads do the work.
   }
   work();
 }
@@ -103,7 +103,7 @@ std::int64_t Snapshot::add(const Executor& executor, ValueId id, std::int64_t of
   return bytes;
 }
 
-// After the device's copies, on the thread of the host stream.
+// Runs on the host stream's thread, after the device's copies.
 void Snapshot::copy_host_memory() {
   share_out(of_host_.size(), threads_, [this](std::size_t i) {
     bulk_copy(of_host_[i].to, of_host_[i].from, of_host_[i].bytes);
@@ -116,7 +116,7 @@ void Snapshot::copy_host_memory() {
   there_.notify_all();
 }
 
-// Memory is copied in less than a second or so; a device that is stuck is noticed by the steps.
+// No deadline: copying memory takes about 1 s at most, and the steps notice a device that hangs.
 void Snapshot::wait() {
   std::unique_lock lock(mutex_);
   there_.wait(lock, [this] { return is_there_; });

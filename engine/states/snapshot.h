@@ -1,5 +1,5 @@
-// The copy of a rank's states that a save is written from: made while the next step computes, at
-// the rate of memory, into memory that is there.
+// Snapshot: the copy of a rank's states that a save writes.
+// It is made while the next step computes, at memory speed, into memory that is already resident.
 #pragma once
 
 #include <condition_variable>
@@ -14,27 +14,27 @@
 
 namespace ds {
 
-/// What one copy has cost.
+/// Cost of one copy.
 struct SnapshotTimes {
-  double copied_s = 0;  // from begin() until all was there
-  double stall_s = 0;   // of that, for how long a step stood because it would have written states
+  double copied_s = 0;  // from begin() until the copy was complete
+  double stall_s = 0;   // part of copied_s in which a step waited to write states
 };
 
-/// begin() and end() are for the thread that runs steps, and are called in turn.
+/// begin() and end() alternate, on the thread that runs steps.
 class Snapshot {
  public:
-  /// `held`: of the executors that may run meanwhile. `threads` share the copies of host memory.
+  /// `held` belongs to the executors that may run during a copy. `threads` copy the host memory.
   Snapshot(Device& device, HeldStates& held, std::span<std::byte> memory, int threads);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  /// Copies the tiles that lie in memory to their places; returns at once. They are the executor's,
-  /// of which nothing runs now; steps may run from now on.
+  /// Starts to copy the tiles in memory to their places and returns at once. `executor` owns the
+  /// tiles and runs nothing now; steps may run from now on.
   void begin(const Executor& executor, std::span<const SavedTile> tiles);
-  /// Returns when all is there. Any thread.
+  /// Returns when the copy is complete. Any thread.
   void wait();
-  /// After wait(). Errors: Error{system}: the device's own copies failed.
+  /// Returns the times of the copy. After wait(). Errors: Error{system} if a device copy failed.
   SnapshotTimes end();
 
   [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
@@ -56,15 +56,15 @@ class Snapshot {
   std::vector<Copy> of_device_, of_host_;
   std::vector<HeldRange> ranges_;
   Clock::time_point began_, copied_;
-  std::mutex mutex_;  // of is_there_ and copied_
+  std::mutex mutex_;  // guards is_there_ and copied_
   std::condition_variable there_;
   bool is_there_ = true;
   std::unique_ptr<Event> device_copied_;
-  std::unique_ptr<Stream> device_stream_;  // only where host code does not reach the device
-  std::unique_ptr<Stream> host_stream_;    // last: it ends before what it uses
+  std::unique_ptr<Stream> device_stream_;  // only if host code cannot reach device memory
+  std::unique_ptr<Stream> host_stream_;    // last member, so that it ends before what it uses
 };
 
-/// Makes memory resident, so that the first snapshot is as fast as the others.
+/// Makes memory resident, so that the first snapshot is as fast as later ones.
 void touch_pages(std::span<std::byte> memory);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Settings to TileFilesSpec, rates to text.
+// Converts the settings of [offload] to a TileFilesSpec and measured rates to text.
 #include "engine/states/state_files.h"
 
 #include <algorithm>
@@ -10,10 +10,11 @@
 namespace ds {
 namespace {
 
-/// Requests at once of a checkpoint's writer, a folder: they keep it busy, and hold up little.
+/// Requests in flight per folder for a checkpoint's writer: enough to keep it busy, few enough not
+/// to delay training.
 constexpr int kSaverDepth = 4;
 
-/// All sections that use files use the same folders (resolve_memory.cpp).
+/// Returns the folders. All sections that use files use the same ones (resolve_memory.cpp).
 const std::vector<std::string>& folders_of(const OffloadConfig& config) {
   if (config.optimizer.device == OffloadDevice::nvme) return config.optimizer.paths;
   return config.param.device == OffloadDevice::nvme ? config.param.paths : config.grad.paths;

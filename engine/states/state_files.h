@@ -1,4 +1,4 @@
-// The files of a rank's offloaded state, as train.toml asks for them.
+// Opens and measures the files for a rank's offloaded state, as train.toml configures them.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace ds {
 
-/// Takes the space; null when there are no bytes for it. With slots they are VersionedFiles.
-/// Errors: Error{config}, see TileFiles.
+/// Opens the files and reserves their space; returns null if `bytes` is 0. With slots the result is
+/// a VersionedFiles. Errors: Error{config}, see TileFiles.
 std::unique_ptr<TileFiles> open_state_files(const OffloadConfig& config, int rank,
                                             std::int64_t bytes, VersionedFiles::Slots slots = {});
 
-/// For people: how the files are reached and how fast, measured now: before anything is written,
-/// after all memory was offered.
+/// Measures the files and returns, for messages, the engine and the rates. Call it before anything
+/// is written and after all memory was offered.
 std::string measure_state_files(TileFiles& files);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// New weights by chance.
+// Fills new weights with random numbers.
 #include "engine/states/state_source.h"
 
 #include <xxhash.h>

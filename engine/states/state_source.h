@@ -1,4 +1,4 @@
-// Where the first values of weights and optimizer states come from: chance, or something saved.
+// StateSource: where initial weights and optimizer states come from: random numbers, or a file.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace ds {
 class StateSource {
  public:
   virtual ~StateSource() = default;
-  /// Whether `state` (kMaster, kMoment1, kMoment2) is to be read; if not, it starts as zeros.
+  /// Returns whether `state` (kMaster, kMoment1, kMoment2) is to be read, not to start as zeros.
   [[nodiscard]] virtual bool has(std::string_view state) const = 0;
-  /// Whether of what all ranks have each reads only its part (rank_ranges()) and share_states()
-  /// follows; if not, every rank reads all that it has.
+  /// Returns whether each rank reads only its part (rank_ranges()) of replicated states and
+  /// share_states() follows. Otherwise every rank reads everything that it holds.
   [[nodiscard]] virtual bool is_shared() const { return false; }
-  /// Elements [first, first + into.size()) of a tensor, in the row-major order of its shape.
-  /// Errors: Error{config} naming what cannot be read.
+  /// Reads elements [first, first + into.size()) of a tensor, in the row-major order of its shape.
+  /// Errors: Error{config} that names what cannot be read.
   virtual void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
                     std::span<float> into) = 0;
 };
 
-/// New weights, by each tensor's ParamInit: random numbers are keyed by seed, tensor and element.
+/// New weights by each tensor's ParamInit. Random numbers depend on seed, tensor and element only.
 class NewWeights final : public StateSource {
  public:
   NewWeights(std::uint64_t seed, Kernels& kernels, Stream& stream)

@@ -1,4 +1,4 @@
-// Initialising and hashing weights, a tile at a time.
+// Initializes and hashes weights, one tile at a time.
 #include "engine/states/weights.h"
 
 #include <xxhash.h>
@@ -16,16 +16,16 @@
 namespace ds {
 namespace {
 
-/// Elements that are made or moved at once where nothing else sets a size.
+/// Elements that are initialized or moved at once where nothing else sets a size.
 constexpr std::int64_t kChunk = 1 << 18;
 
-/// The first address from `data` on that files can be read into.
+/// Returns the first address from `data` on that files can be read into.
 std::byte* aligned(std::byte* data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   return data + (kTileAlignment - address % kTileAlignment) % kTileAlignment;
 }
 
-/// Fills what this rank holds of one group, from a source.
+/// Fills the values that this rank holds of one group from a source.
 class FirstValues {
  public:
   FirstValues(const Program& step, const ShardSpec& spec, const Executor& executor,
@@ -55,7 +55,7 @@ class FirstValues {
     return {{{kMaster, tile.master}, {kMoment1, tile.moment1}, {kMoment2, tile.moment2}}};
   }
 
-  // An fp32 master may be the weights, or a view of them.
+  // An fp32 master may be the weights themselves, or a view of them.
   [[nodiscard]] bool is_master(const ParamGroup& group, ValueId weights) const {
     return group.states.size() == 1 && group.states[0].master == weights;
   }
@@ -67,7 +67,7 @@ class FirstValues {
     }
   }
 
-  // A tile's states lie side by side, and are written as one.
+  // The states of a tile are adjacent in the file and are written at once.
   void fill_tile_in_files(const ParamGroup& group, const StateTile& tile) {
     const ValueId home = step_.value(tile.master).base;
     const auto bytes = static_cast<std::size_t>(bytes_of(step_.value(home)));
@@ -122,7 +122,7 @@ class FirstValues {
     }
   }
 
-  // Tile by tile, as they will be read.
+  // Writes tile by tile, in the form in which the tiles will be read.
   void fill_files(const ParamGroup& group, ValueId id) {
     const DType dtype = step_.value(id).dtype;
     for (const TileRange& tile : tiles_of(0, group.state_elements, spec_.state_tile)) {
@@ -141,7 +141,7 @@ class FirstValues {
     }
   }
 
-  /// Elements [first, first + out.size()) of the group's flat memory; gaps are zero.
+  /// Fills elements [first, first + out.size()) of the group's flat memory; gaps become zeros.
   void fill_range(const ParamGroup& group, std::string_view state, std::int64_t first,
                   std::span<float> out) {
     std::ranges::fill(out, 0.0F);
@@ -165,14 +165,14 @@ class FirstValues {
   Kernels& kernels_;
   Stream& stream_;
   std::vector<float> buffer_;
-  std::vector<std::byte> staging_;  // of what the host cannot write
+  std::vector<std::byte> staging_;  // for values that the host cannot write
 };
 
 class Hasher {
  public:
   Hasher() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
 
-  /// Elements [first, first + values) of the group's flat memory: gaps are left out.
+  /// Hashes elements [first, first + values) of the group's flat memory without the gaps.
   void add(const ParamGroup& group, std::int64_t first, std::span<const float> values) {
     const std::int64_t end = first + std::ssize(values);
     for (const ParamTensor& tensor : group.tensors) {
@@ -192,7 +192,8 @@ class Hasher {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
-/// Elements [first, first + count) of a value, copied to `buffer` if host code cannot read them.
+/// Returns elements [first, first + count) of a value, copied to `buffer` if host code cannot read
+/// them in place.
 template <class T>
 const T* elements_of(const Executor& executor, ValueId id, std::int64_t first, std::int64_t count,
                      std::vector<T>& buffer) {
@@ -203,7 +204,7 @@ const T* elements_of(const Executor& executor, ValueId id, std::int64_t first, s
   return buffer.data();
 }
 
-/// A master in two halves, put together in `buffer`.
+/// Returns a split16 master, joined in `buffer`.
 std::span<const float> joined_master(const Program& step, const ParamGroup& group,
                                      const StateTile& tile, const Executor& executor,
                                      std::vector<float>& buffer) {
@@ -220,7 +221,8 @@ std::span<const float> joined_master(const Program& step, const ParamGroup& grou
   return buffer;
 }
 
-/// The master of one of this rank's tiles; `buffer` holds it if it lies in files or in two halves.
+/// Returns the master weights of one of this rank's tiles. `buffer` holds them if they are in files
+/// or split.
 std::span<const float> master_of(const Program& step, const ParamGroup& group,
                                  const StateTile& tile, const Executor& executor, TileFiles* files,
                                  std::vector<float>& buffer) {
@@ -245,7 +247,7 @@ void fill_states(const Program& step, const ShardSpec& spec, const Executor& exe
   stream.synchronize();
 }
 
-// Slices come to rank 0 in the order of the elements; one that all ranks have whole is its own.
+// Slices are sent to rank 0 in the order of the elements. Replicated masters are rank 0's own.
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout) {
   const bool is_split = spec.stage >= 1 && world.size() > 1;

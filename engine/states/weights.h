@@ -1,5 +1,5 @@
-// Filling all weights and states of a rank, and the hash of the master weights: the same for every
-// way of splitting and storing them.
+// Fills all weights and states of a rank, and hashes the master weights.
+// The hash does not depend on how weights are split and stored.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ds {
 
-/// Fills master weights, moments and weights of this rank from `source`, once; what it has not
-/// stays zeros.
+/// Fills master weights, moments and weights of this rank from `source`. States that the source
+/// lacks stay zeros. Call it once.
 void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
                  TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream);
 
-/// XXH3 (128 bits) over the fp32 master weights in logical order, as 32 hexadecimal digits, on rank
-/// 0; empty on the others. Collective.
+/// Returns XXH3 (128 bits) of the fp32 master weights in logical order as 32 hexadecimal digits on
+/// rank 0, and an empty text on all others. Collective.
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout);
 

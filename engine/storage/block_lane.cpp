@@ -1,5 +1,5 @@
-// The loop around a queue of blocks. Everything that a disk may answer is dealt with here, for all
-// engines alike.
+// The loop that drives a BlockQueue. All errors, short transfers and timeouts of a disk are handled
+// here, for every engine.
 #include "engine/storage/block_lane.h"
 
 #include <cerrno>
@@ -15,15 +15,15 @@ std::string hint_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
-      return "the space was reserved, but the file system has no more (thin or copy-on-write "
+      return "the space was reserved, but the file system is full (thin or copy-on-write "
              "storage?): free some, or use another folder";
     case EIO:
     case EREMOTEIO:
     case ENODATA:
-      return "the disk reports an error: see the kernel's log (dmesg); use a folder on another "
+      return "the disk reported an error; see the kernel's log (dmesg) and use a folder on another "
              "disk";
     default:
-      return "use another folder, or offload.io.engine = \"threads\" if only io_uring fails so";
+      return "use another folder, or offload.io.engine = \"threads\" if only io_uring fails";
   }
 }
 
@@ -51,7 +51,7 @@ void BlockLane::run(std::int64_t offset, std::byte* memory, std::int64_t size) {
       free_.pop_back();
       start(slot, piece, memory + (piece.offset - offset));
     }
-    if (free_.size() == slots_.size()) break;  // an error, and nothing is under way any more
+    if (free_.size() == slots_.size()) break;  // after an error, once nothing is in flight
     const Clock::time_point end_of_patience = progress_ + patience_;
     const int ended = parts_.queue->wait(ends_, Deadline(end_of_patience));
     for (int i = 0; i < ended; ++i) {
@@ -84,14 +84,14 @@ bool BlockLane::end(const BlockEnd& ended) {
   Slot& slot = slots_[static_cast<std::size_t>(ended.slot)];
   if (ended.result == -EINTR || ended.result == -EAGAIN) {
     if (error_) return true;
-    resume(ended.slot);  // no progress: the patience of `run` bounds the attempts
+    resume(ended.slot);  // no progress; the patience in run() bounds the retries
     return false;
   }
   if (ended.result <= 0) {
     keep(failure(slot.piece, static_cast<int>(-ended.result)));
     return true;
   }
-  // What O_DIRECT moved may end inside an aligned piece; that one is moved again.
+  // O_DIRECT may end inside an aligned block; that block is transferred again from its start.
   const bool whole = slot.done + ended.result >= slot.piece.size;
   slot.done += whole ? ended.result : ended.result / kTileAlignment * kTileAlignment;
   if (whole || ended.result >= kTileAlignment) progress_ = Clock::now();
@@ -110,11 +110,12 @@ void BlockLane::check(const Slot& slot) {
                                 {slot.memory, static_cast<std::size_t>(piece.size)})) {
     return;
   }
-  keep(Error(ErrorKind::system,
-             fmt::format("{}: the {} there are not what was written (checksum)", place(piece),
-                         format_bytes(piece.size)),
-             "the disk, its path or the memory changes bytes: see the kernel's log (dmesg) and the "
-             "disk's health (smartctl -a); use a folder on another disk"));
+  keep(Error(
+      ErrorKind::system,
+      fmt::format("{}: checksum mismatch: the {} read differ from the data written", place(piece),
+                  format_bytes(piece.size)),
+      "the disk, its cabling or the memory corrupts data; see the kernel's log (dmesg) and the "
+      "disk's health (smartctl -a), and use a folder on another disk"));
 }
 
 std::string BlockLane::place(const StripePiece& piece) const {
@@ -125,7 +126,7 @@ std::string BlockLane::place(const StripePiece& piece) const {
 }
 
 Error BlockLane::failure(const StripePiece& piece, int error_number) const {
-  const std::string why = error_number == 0 ? "the file ends there, though its space was reserved"
+  const std::string why = error_number == 0 ? "the file ends here although its space was reserved"
                                             : std::generic_category().message(error_number);
   return {ErrorKind::system, fmt::format("{}: {}", place(piece), why), hint_for(error_number)};
 }
@@ -134,11 +135,11 @@ Error BlockLane::silence() const {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     if (std::find(free_.begin(), free_.end(), static_cast<int>(slot)) != free_.end()) continue;
     return {ErrorKind::deadline,
-            fmt::format("{}: no answer for {}", place(slots_[slot].piece),
+            fmt::format("{}: no response for {}", place(slots_[slot].piece),
                         format_duration(std::chrono::duration<double>(patience_).count())),
-            "the disk hangs: see the kernel's log (dmesg); use a folder on another disk"};
+            "the disk hangs; see the kernel's log (dmesg) and use a folder on another disk"};
   }
-  return {ErrorKind::bug, "no block is under way"};
+  return {ErrorKind::bug, "no block is in flight"};
 }
 
 void BlockLane::keep(Error error) {

@@ -1,5 +1,4 @@
-// One direction of the traffic of a TileFiles: cuts, keeps the queue full, continues what came
-// short, checks.
+// BlockLane: one direction of a TileFiles: cuts ranges, keeps the queue full, continues, verifies.
 #pragma once
 
 #include <memory>
@@ -20,11 +19,11 @@ class BlockLane {
     Stripes stripes;
     std::shared_ptr<const OpenFiles> files;
     std::unique_ptr<BlockQueue> queue;
-    Checksums* checksums = nullptr;  // null: none are kept
+    Checksums* checksums = nullptr;  // null: no checksums
   };
   BlockLane(Parts parts, const TileFilesSpec& spec);
 
-  /// Moves [offset, offset + size) from or to `memory`; no block is under way when it returns or
+  /// Moves [offset, offset + size) from or to `memory`. No block is in flight when it returns or
   /// throws, except after Error{deadline}.
   void run(std::int64_t offset, std::byte* memory, std::int64_t size);
 
@@ -39,7 +38,7 @@ class BlockLane {
 
   void start(int slot, const StripePiece& piece, std::byte* memory);
   void resume(int slot);
-  /// Whether the slot is free again.
+  /// Handles the end of a block. Returns whether its slot is free again.
   bool end(const BlockEnd& ended);
   void check(const Slot& slot);
   [[nodiscard]] std::string place(const StripePiece& piece) const;
@@ -53,7 +52,7 @@ class BlockLane {
   std::vector<Slot> slots_;
   std::vector<int> free_;
   std::vector<BlockEnd> ends_;
-  std::optional<Error> error_;  // the first of this run
+  std::optional<Error> error_;  // the first error of this run
   Clock::time_point progress_{};
 };
 

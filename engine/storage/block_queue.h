@@ -1,4 +1,4 @@
-// The seam below the retries and checks: blocks are started, and end in any order.
+// BlockQueue: interface of the I/O engines; blocks end in any order. The caller retries and checks.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace ds {
 
 enum class Direction { read, write };
 
-/// low: where the disk's queue knows priorities, behind what others of the process want.
+/// low: behind other requests of the process, where the disk's queue supports priorities.
 enum class Urgency { normal, low };
 
-/// The files of one TileFiles, kept open by whoever may still use them.
+/// The files of one TileFiles. Everyone who may still use them shares ownership.
 struct OpenFiles {
   std::vector<UniqueFd> files;
-  std::vector<std::string> folders;  // for people
+  std::vector<std::string> folders;  // for messages
 };
 
 struct Block {
@@ -32,17 +32,18 @@ struct Block {
 
 struct BlockEnd {
   int slot = 0;
-  std::int64_t result = 0;  // bytes moved, maybe fewer than asked, or -errno
+  std::int64_t result = 0;  // bytes moved, possibly fewer than requested, or -errno
 };
 
 /// Moves blocks in one direction, up to `depth` at once. One thread uses it.
 class BlockQueue {
  public:
   virtual ~BlockQueue() = default;
-  /// `slot` (below the depth) is free: not started, or its end was returned by `wait`.
+  /// Starts a block. `slot` is below the depth and free: never started, or returned by `wait`.
   virtual void start(int slot, const Block& block) = 0;
-  /// Waits until at least one block has ended; fills the front of `ends` and returns how many
-  /// (0: the deadline passed first). Errors: Error{system} if the queue itself fails.
+  /// Waits until at least one block has ended. Writes the ended blocks to the front of `ends` and
+  /// returns their number (0: the deadline passed). Errors: Error{system} if the queue itself
+  /// fails.
   virtual int wait(std::span<BlockEnd> ends, Deadline deadline) = 0;
 };
 

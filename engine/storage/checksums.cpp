@@ -1,4 +1,5 @@
-// Hashes outside the lock, so that reader and writer do not wait for each other.
+// Sets and compares checksums. Hashes are computed outside the lock, so that reader and writer do
+// not wait for each other.
 #include "engine/storage/checksums.h"
 
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-// XXH3 of every piece that was written, kept in memory and compared when the same piece is read.
+// Checksums: XXH3 of every piece written, kept in memory and compared when that piece is read.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace ds {
 
-/// Threads: any. Memory: one node a piece; nothing is allocated when a known piece is set again.
+/// Threads: any. Memory: one map node per piece; setting a known piece again allocates nothing.
 class Checksums {
  public:
-  /// Forgets every other piece that overlaps.
+  /// Stores the checksum of a piece and forgets every other piece that overlaps it.
   void set(std::int64_t offset, std::span<const std::byte> bytes);
-  /// False if these bytes differ from those set for exactly this range; true if such are not known.
+  /// Returns false if a checksum is known for exactly this range and differs from these bytes.
   [[nodiscard]] bool matches(std::int64_t offset, std::span<const std::byte> bytes) const;
   void clear();
 

@@ -1,4 +1,4 @@
-// Writes for 0.15 s, then reads what was written for 0.15 s.
+// Measures a disk by writing for 0.15 s and then reading the written bytes for 0.15 s.
 #include "engine/storage/disk_probe.h"
 
 #include <sys/mman.h>
@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kTime{150};
 constexpr std::int64_t kMaxChunk = 64 << 20;
-constexpr std::int64_t kRegion = 256 << 20;  // larger than what a disk keeps in a cache of its own
+constexpr std::int64_t kRegion = 256 << 20;  // larger than the cache inside a disk
 
-/// Pages of its own, given back at the end: the probe leaves no trace in the memory of a rank.
+/// Separately mapped pages that are unmapped at the end, so that the probe uses none of the rank's
+/// memory afterwards.
 class Pages {
  public:
   explicit Pages(std::int64_t size) : size_(static_cast<std::size_t>(size)) {
@@ -40,7 +41,8 @@ struct Pass {
   std::int64_t reached = 0;  // bytes of the region that were moved
 };
 
-/// Calls `move(offset)` for chunk after chunk, around the region, until the time is over.
+/// Calls `move(offset)` for one chunk after the other until the time is over, and starts again at
+/// the front of the region when it reaches the end.
 template <typename Move>
 Pass pass_over(std::int64_t region, std::int64_t chunk, Move move) {
   const Clock::time_point start = Clock::now();
@@ -66,7 +68,7 @@ DiskRates measure_disk(TileFiles& files, std::int64_t bytes, std::int64_t chunk)
   Pages pages(chunk);
   const Pass written = pass_over(std::min(bytes, kRegion), chunk,
                                  [&](std::int64_t at) { files.write(at, pages.bytes()); });
-  // What was never written would read as zeros without any disk.
+  // Ranges that were never written would read as zeros without touching the disk.
   const Pass read =
       pass_over(written.reached, chunk, [&](std::int64_t at) { files.read(at, pages.bytes()); });
   return {.read = read.rate, .write = written.rate};

@@ -1,4 +1,4 @@
-// From the top downwards; each refusal becomes a part of the description.
+// Tries the I/O engines from the fastest down and records why the faster ones were refused.
 #include "engine/storage/ladder.h"
 
 #include <array>

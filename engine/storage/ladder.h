@@ -1,4 +1,4 @@
-// Which step of the ladder a TileFiles stands on: registered io_uring, plain io_uring, threads.
+// Ladder: chooses the I/O engine of a TileFiles: registered io_uring, plain io_uring, or threads.
 #pragma once
 
 #include <memory>
@@ -8,21 +8,21 @@
 
 namespace ds {
 
-/// Two queues, one a direction, and maybe one to read beside them, of one kind. The highest step
-/// that works is taken, and tried with one page each before it counts.
+/// Owns one queue per direction and optionally one for low-priority reads, all of the same engine.
+/// Takes the highest step that works; a step counts only after one page went through each queue.
 class Ladder {
  public:
-  /// Errors: Error{config} if `spec.engine` asks for io_uring and it cannot be had.
+  /// Errors: Error{config} if `spec.engine` requires io_uring and it is not available.
   Ladder(const TileFilesSpec& spec, std::shared_ptr<const OpenFiles> files,
          const UringCalls& calls);
 
   [[nodiscard]] BlockLane& reader() { return *reader_; }
   [[nodiscard]] BlockLane& writer() { return *writer_; }
-  /// Null without spec.beside_depth.
+  /// Returns null without spec.beside_depth.
   [[nodiscard]] BlockLane* beside() { return beside_.get(); }
   [[nodiscard]] Checksums& checksums() { return checksums_; }
   void register_memory(std::span<const std::span<std::byte>> arenas);
-  /// "io_uring with registered buffers", or a lower step and why no higher one.
+  /// Returns the chosen step, such as "io_uring with registered buffers", and why no higher one.
   [[nodiscard]] const std::string& step() const { return step_; }
 
  private:
@@ -41,7 +41,7 @@ class Ladder {
   std::string step_;
 };
 
-/// TileFiles::open with other system calls below it.
+/// Does what TileFiles::open does, with replaceable system calls.
 std::unique_ptr<TileFiles> open_tile_files(const TileFilesSpec& spec, const UringCalls& calls);
 
 }  // namespace ds

@@ -1,5 +1,5 @@
-// O_TMPFILE where the file system has it, otherwise a file whose name is removed at once; then
-// fallocate; then one block is written and read as later ones will be.
+// Creates nameless files (O_TMPFILE where the file system has it, otherwise a file that is unlinked
+// at once), reserves their space with fallocate, and tests one block as later ones are transferred.
 #include "engine/storage/reserved_files.h"
 
 #include <fcntl.h>
@@ -32,27 +32,27 @@ std::string text_of(int error_number) { return std::generic_category().message(e
   const bool is_there = ::access(folder.c_str(), F_OK) == 0;
   switch (is_there && error_number == ENOENT ? EOPNOTSUPP : error_number) {
     case ENOENT:
-      refuse(folder, "does not exist", "make it on every node (mkdir -p), on a fast local disk");
+      refuse(folder, "does not exist", "create it on every node (mkdir -p), on a fast local disk");
     case ENOTDIR:
-      refuse(folder, "is no folder", "name a folder on a fast local disk");
+      refuse(folder, "is not a folder", "name a folder on a fast local disk");
     case EACCES:
     case EPERM:
-      refuse(folder, "no file can be made there: " + text_of(error_number),
-             "give this user the right to write there");
+      refuse(folder, "cannot create a file there: " + text_of(error_number),
+             "give this user write permission there");
     case EROFS:
-      refuse(folder, "its file system is read-only", "name a folder that can be written");
+      refuse(folder, "its file system is read-only", "use a writable folder");
     default:
-      refuse(folder, "no file can be made there: " + text_of(error_number),
+      refuse(folder, "cannot create a file there: " + text_of(error_number),
              "name a folder on a fast local disk");
   }
 }
 
-/// A name that exists for a moment, for file systems without O_TMPFILE.
+/// Creates a file and removes its name at once, for file systems without O_TMPFILE.
 int open_and_unlink(const std::string& folder, int flags) {
   std::string path = folder + "/dsrunner-tiles-XXXXXX";
   const int file = ::mkostemp(path.data(), flags);
   const int error = errno;
-  ::unlink(path.c_str());  // also after a failure: O_DIRECT is refused when the file is there
+  ::unlink(path.c_str());  // also after a failure: O_DIRECT is refused after the file was created
   errno = error;
   return file;
 }
@@ -76,7 +76,7 @@ AlignedBytes aligned_zeros(std::size_t size) {
   return bytes;
 }
 
-/// 0, or the errno with which a page cannot be written and read (EINVAL: no O_DIRECT after all).
+/// Returns 0, or the errno of writing and reading one page (EINVAL: O_DIRECT does not work).
 int try_page(int file) {
   const auto size = static_cast<std::size_t>(kTileAlignment);
   const AlignedBytes page = aligned_zeros(size);
@@ -88,7 +88,7 @@ int try_page(int file) {
   return 0;
 }
 
-/// Takes the space by writing it; for file systems that know no fallocate.
+/// Reserves the space by writing zeros, for file systems without fallocate.
 int write_zeros(int file, std::int64_t bytes) {
   constexpr std::int64_t kChunk = 1 << 20;
   const AlignedBytes zeros = aligned_zeros(static_cast<std::size_t>(kChunk));
@@ -109,13 +109,14 @@ int take_space(int file, std::int64_t bytes) {
   return error == EOPNOTSUPP ? write_zeros(file, bytes) : error;
 }
 
-/// Going past this limit would be a signal (SIGXFSZ), which ends the process without a word.
+/// Refuses files above RLIMIT_FSIZE. Exceeding it later would raise SIGXFSZ, which ends the process
+/// without a message.
 void check_size_limit(const std::string& folder, std::int64_t bytes) {
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (static_cast<std::uint64_t>(bytes) <= limit.rlim_cur) return;
   refuse(folder,
-         fmt::format("needs a file of {}, but this process may make files of {} at most",
+         fmt::format("needs a file of {}, but this process may create files of at most {}",
                      format_bytes(bytes), format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
          "raise the limit (ulimit -f unlimited), or name more folders");
 }
@@ -126,13 +127,13 @@ void check_size_limit(const std::string& folder, std::int64_t bytes) {
   if (error == ENOSPC && ::fstatfs(file, &system) == 0) {
     const auto free = static_cast<std::int64_t>(system.f_bavail) * system.f_bsize;
     there = "has " + format_bytes(free) + " free";
-    if (free >= bytes) there += ", which other ranks take at the same time";
+    if (free >= bytes) there += ", but other ranks are reserving space at the same time";
   }
   refuse(folder, fmt::format("needs {} for this rank, {}", format_bytes(bytes), there),
-         "free some space, name more folders or larger ones, or offload less");
+         "free some space, name more or larger folders, or offload less");
 }
 
-/// The file, and in `remark` why it is not read and written as a disk should be.
+/// Opens one file with its space reserved. `remark` receives the reason if O_DIRECT is not used.
 UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& remark) {
   UniqueFd file = open_nameless(folder, O_DIRECT);
   const bool direct = static_cast<bool>(file);
@@ -141,7 +142,7 @@ UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& re
   check_size_limit(folder, bytes);
   if (bytes == 0) return file;
   if (const int error = take_space(file.get(), bytes); error != 0) {
-    // fallocate takes what there is before it fails; that belongs to what is free.
+    // fallocate takes the available space before it fails; give it back before free space is read.
     [[maybe_unused]] const int cut = ::ftruncate(file.get(), 0);
     refuse_space(folder, file.get(), bytes, error);
   }
@@ -157,7 +158,7 @@ UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& re
   if (::fstatfs(file.get(), &system) == 0 && system.f_type == TMPFS_MAGIC) {
     remark = folder + " is in memory (tmpfs), not on a disk";
   } else if (buffered) {
-    remark = "through the page cache (the file system of " + folder + " has no O_DIRECT)";
+    remark = "through the page cache (no O_DIRECT on the file system of " + folder + ")";
   }
   return file;
 }

@@ -1,4 +1,4 @@
-// Makes the nameless files of a TileFiles and takes their space.
+// Creates the nameless files of a TileFiles and reserves their space.
 #pragma once
 
 #include "engine/storage/block_queue.h"
@@ -8,10 +8,10 @@ namespace ds {
 
 struct ReservedFiles {
   OpenFiles open;
-  std::string remark;  // for people: "O_DIRECT", or which folder has none and why
+  std::string remark;  // for messages: "O_DIRECT", or which folder has no O_DIRECT and why
 };
 
-/// Errors: Error{config} naming the folder and what to do.
+/// Creates and reserves the files. Errors: Error{config} that names the folder and a remedy.
 ReservedFiles reserve_files(const TileFilesSpec& spec);
 
 }  // namespace ds

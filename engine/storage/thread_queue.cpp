@@ -1,4 +1,4 @@
-// Workers and two bounded rings, what to do and what is done, under one lock.
+// Worker threads with two bounded rings, orders and ends, under one lock.
 #include "engine/storage/thread_queue.h"
 
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kThreadsAFolder = 8;
 
-/// A queue in fixed memory.
+/// A FIFO of fixed capacity.
 template <typename T>
 class Ring {
  public:
@@ -40,7 +40,7 @@ struct Order {
   Block block;
 };
 
-/// What queue and workers share; a worker that a dead disk holds keeps it alive.
+/// State shared by queue and workers. A worker that is blocked by a dead disk keeps it alive.
 struct Shared {
   std::shared_ptr<const OpenFiles> files;
   Direction direction;
@@ -62,10 +62,9 @@ std::int64_t move_block(const Shared& shared, const Block& block) {
   return moved < 0 ? -errno : moved;
 }
 
-// Of this thread; where it is refused, a small depth alone keeps the others' way free.
-void lower_priority() {
-  ::syscall(SYS_ioprio_set, kOwnThread, 0, kLowIoPriority);
-}
+// Lowers the I/O priority of this thread. If that is refused, only the small depth keeps these
+// requests from slowing down the others.
+void lower_priority() { ::syscall(SYS_ioprio_set, kOwnThread, 0, kLowIoPriority); }
 
 void work(const std::shared_ptr<Shared>& shared) {
   if (shared->urgency == Urgency::low) lower_priority();
@@ -105,7 +104,7 @@ class ThreadQueue final : public BlockQueue {
       all_idle = shared_->working == 0;
     }
     shared_->ordered.notify_all();
-    // A disk that does not answer holds its thread for ever; the process ends without it.
+    // A disk that does not respond blocks its thread forever, so such threads are not joined.
     for (std::thread& thread : threads_) all_idle ? thread.join() : thread.detach();
   }
 

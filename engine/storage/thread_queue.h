@@ -1,4 +1,4 @@
-// The lowest step of the ladder: a few threads that call pread or pwrite.
+// The lowest step of the ladder: a BlockQueue of threads that call pread or pwrite.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace ds {
 
-/// At most 8 threads a folder, so no more blocks are with the system at once.
+/// Starts at most 8 threads per folder, which also limits the requests in the kernel at once.
 std::unique_ptr<BlockQueue> make_thread_queue(std::shared_ptr<const OpenFiles> files,
                                               Direction direction, int depth,
                                               Urgency urgency = Urgency::normal);

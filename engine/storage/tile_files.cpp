@@ -1,4 +1,4 @@
-// Puts together reserved files, the ladder and the probe.
+// TileFiles made of reserved files, the ladder and the probe.
 #include "engine/storage/tile_files.h"
 
 #include <utility>
@@ -19,7 +19,8 @@ void check_spec(const TileFilesSpec& spec) {
   DS_ASSERT(spec.block > 0 && is_aligned(spec.block));
   DS_ASSERT(spec.depth > 0 && spec.beside_depth >= 0);
   if (spec.folders.empty()) {
-    throw Error(ErrorKind::config, "no folder for files is given", "name one on a fast local disk");
+    throw Error(ErrorKind::config, "no folder for offloaded state is given",
+                "name one on a fast local disk");
   }
 }
 
@@ -37,7 +38,7 @@ class StripedFiles final : public TileFiles {
   }
 
   void write(std::int64_t offset, std::span<const std::byte> from) override {
-    // Blocks are of one kind for both directions; the writing lane only reads the memory.
+    // A Block has one type for both directions; the writing lane only reads the memory.
     move(ladder_.writer(), offset, const_cast<std::byte*>(from.data()), from.size());
   }
 

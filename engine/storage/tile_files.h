@@ -1,5 +1,4 @@
-// Files of one rank on fast disks, used as memory: what does not fit elsewhere is written and read
-// tile by tile.
+// TileFiles: files of one rank on fast disks for state that does not fit in memory, used by tiles.
 #pragma once
 
 #include <algorithm>
@@ -13,26 +12,26 @@
 
 namespace ds {
 
-/// Offsets, sizes and memory addresses of all transfers are multiples of this (O_DIRECT).
+/// Offsets, sizes and memory addresses of all transfers are multiples of this (for O_DIRECT).
 inline constexpr std::int64_t kTileAlignment = 4096;
 
-/// `automatic`: the highest step of the ladder that works; `uring`: registered or plain io_uring,
-/// or an error.
+/// automatic: the fastest engine that works; uring: registered or plain io_uring, or an error.
 enum class TileEngine : std::uint8_t { automatic, uring, threads };
 
 struct TileFilesSpec {
-  std::vector<std::string> folders;  // block b lies in folder b % folders
-  std::int64_t bytes = 0;            // in all, over every folder; a multiple of kTileAlignment
+  std::vector<std::string> folders;  // block b is in folder b % folders
+  std::int64_t bytes = 0;            // total over all folders; a multiple of kTileAlignment
   TileEngine engine = TileEngine::automatic;
-  std::int64_t block = 1 << 20;  // one request to the system; a multiple of kTileAlignment
-  int depth = 32;                // requests under way at once, a folder and direction
-  int beside_depth = 0;          // the same, of read_beside(); 0: there is none
+  std::int64_t block = 1 << 20;  // one request to the kernel; a multiple of kTileAlignment
+  int depth = 32;                // requests in flight per folder and direction
+  int beside_depth = 0;          // requests in flight of read_beside(); 0: no such lane
   bool checksum = true;
-  int rank = 0;                                // for people
-  std::string label;                           // what lies there, for people: "optimizer state"
-  std::chrono::milliseconds patience{30'000};  // an error once no request has ended for so long
+  int rank = 0;                                // for messages
+  std::string label;                           // content, for messages: "optimizer state"
+  std::chrono::milliseconds patience{30'000};  // an error once no request has ended for this time
 
-  /// Requests under way in one direction, over all folders; the kernel has no larger rings.
+  /// Returns the requests in flight in one direction, over all folders; io_uring allows no more
+  /// than 32,768.
   [[nodiscard]] int requests() const {
     return std::min(depth * static_cast<int>(folders.size()), 32'768);
   }
@@ -44,39 +43,38 @@ struct DiskRates {
   double write = 0;
 };
 
-/// Space on disks, all of it reserved, in files without a name: they vanish with the process,
-/// however it ends.
-/// Threads: one that reads, one that writes and one that reads beside may work at the same time, on
-///          different bytes.
-/// Memory:  nothing is allocated by a transfer of bytes that were transferred before.
-/// Errors:  Error{config} from `open`; later Error{system} (an I/O error, a tile that reads other
-///          than it was written) and Error{deadline}. After one the object is only good to be
-///          destroyed.
+/// Reserved space on disks in files without a name, which vanish with the process however it ends.
+/// Threads: one that reads, one that writes and one that uses read_beside() may run at the same
+///          time on different bytes.
+/// Memory:  a transfer of bytes that were transferred before allocates nothing.
+/// Errors:  Error{config} from `open`; later Error{system} (an I/O error, a checksum mismatch) and
+///          Error{deadline}. After an error the object can only be destroyed.
 class TileFiles {
  public:
-  /// Takes the space. Errors: Error{config} naming the folder: missing, not writable, too small
-  /// (with what is needed and what is free), or `TileEngine::uring` where that is forbidden.
+  /// Creates the files and reserves the space. Errors: Error{config} that names the folder:
+  /// missing, not writable, too small (with the needed and the free bytes), or io_uring is required
+  /// but forbidden.
   static std::unique_ptr<TileFiles> open(const TileFilesSpec& spec);
   virtual ~TileFiles() = default;
 
-  /// Returns when the bytes are there.
+  /// Returns when the bytes are in `into`.
   virtual void read(std::int64_t offset, std::span<std::byte> into) = 0;
-  /// Returns when the system has the bytes (a cache of the disk's own may still hold them).
+  /// Returns when the kernel has the bytes; the disk's own cache may still hold them.
   virtual void write(std::int64_t offset, std::span<const std::byte> from) = 0;
-  /// A third lane, for a thread that reads beside the other two, behind them in the disk's queue.
-  /// Its errors leave those as they are; after Error{deadline} it is not to be used again. Only
-  /// with a beside_depth.
+  /// Reads through a third lane with the lowest priority in the disk's queue, for a thread beside
+  /// the other two. Its errors do not affect the other lanes; after Error{deadline} it must not be
+  /// called again. Requires a beside_depth.
   virtual void read_beside(std::int64_t offset, std::span<std::byte> into) = 0;
 
-  /// Offers memory that transfers will use; io_uring then registers it. Optional, before the first
-  /// transfer, several times; the memory outlives the object. Refused registration is no error:
-  /// `description` tells.
+  /// Offers memory that transfers will use, so that io_uring can register it. Optional; may be
+  /// called several times before the first transfer. The memory outlives the object. A refused
+  /// registration is not an error; description() reports it.
   virtual void register_memory(std::span<std::byte> arena) = 0;
 
-  /// The step of the ladder (registered io_uring, plain io_uring, threads) and why no higher one.
+  /// Returns the engine (registered io_uring, plain io_uring, threads) and why not a faster one.
   [[nodiscard]] virtual const std::string& description() const = 0;
 
-  /// Measures for about 0.3 s. Only before the first write: what lies in the files is lost.
+  /// Measures for about 0.3 s. Only before the first write, because it overwrites the files.
   virtual DiskRates probe() = 0;
 };
 

@@ -1,4 +1,4 @@
-// The three system calls of io_uring, replaceable: tests forbid them one by one.
+// The three system calls of io_uring behind function pointers, so that tests can refuse each one.
 #pragma once
 
 #include <linux/io_uring.h>
@@ -7,15 +7,16 @@
 
 namespace ds {
 
-/// Each returns what the system call returns: -1 and errno, or a number.
+/// Each returns the result of the system call: a number, or -1 with errno.
 struct UringCalls {
   int (*setup)(unsigned entries, io_uring_params* params);
   int (*enter)(int ring, unsigned submit, unsigned complete, unsigned flags, const void* argument,
                std::size_t size);
-  int (*enroll)(int ring, unsigned what, const void* argument, unsigned count);  // register
+  int (*enroll)(int ring, unsigned what, const void* argument,
+                unsigned count);  // io_uring_register
 };
 
-/// The kernel's own.
+/// Returns the real system calls.
 const UringCalls& kernel_uring_calls();
 
 }  // namespace ds

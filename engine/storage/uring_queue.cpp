@@ -1,5 +1,5 @@
-// Each block is handed to the kernel as it is started, so that checksums of the next ones are made
-// while it is under way.
+// BlockQueue on io_uring. Each block is submitted as it is started, so that the checksum of the
+// next block is computed while it is in flight.
 #include "engine/storage/uring_queue.h"
 
 #include <sys/uio.h>
@@ -18,7 +18,7 @@
 namespace ds {
 namespace {
 
-constexpr std::size_t kMaxRegistered = std::size_t{1} << 30;  // the kernel's limit a buffer
+constexpr std::size_t kMaxRegistered = std::size_t{1} << 30;  // kernel limit per registered buffer
 
 class KernelQueue final : public UringQueue {
  public:
@@ -33,7 +33,7 @@ class KernelQueue final : public UringQueue {
     if (!ring_.open(static_cast<unsigned>(depth), calls_)) return false;
     std::vector<int> descriptors;
     for (const UniqueFd& file : files_->files) descriptors.push_back(file.get());
-    // Refused (a small limit of open files, an old kernel) the files are used as they are.
+    // If registration is refused (small open-file limit, old kernel), plain descriptors are used.
     files_registered_ = calls_.enroll(ring_.fd(), IORING_REGISTER_FILES, descriptors.data(),
                                       static_cast<unsigned>(descriptors.size())) == 0;
     return true;
@@ -86,7 +86,7 @@ class KernelQueue final : public UringQueue {
   }
 
  private:
-  /// The index of the registered buffer that holds the block's memory, or past the last.
+  /// Returns the index of the registered buffer that holds the block's memory, or the buffer count.
   [[nodiscard]] std::size_t buffer_of(const Block& block) const {
     const auto holds = [&](const iovec& buffer) {
       const auto* const begin = static_cast<const std::byte*>(buffer.iov_base);
@@ -106,7 +106,7 @@ class KernelQueue final : public UringQueue {
     return count;
   }
 
-  /// Hands over what is unsubmitted; with a deadline, also waits for `complete` ends.
+  /// Submits the queued orders; with a deadline, also waits for `complete` ends.
   void enter(unsigned complete, const Deadline* deadline) {
     __kernel_timespec left{};
     io_uring_getevents_arg argument{};
@@ -122,7 +122,7 @@ class KernelQueue final : public UringQueue {
                                     deadline != nullptr ? sizeof(argument) : 0);
     if (handed >= 0) {
       ring_.submitted(static_cast<unsigned>(handed));
-    } else if (errno == EAGAIN || errno == EBUSY) {  // the kernel is short of memory for now
+    } else if (errno == EAGAIN || errno == EBUSY) {  // the kernel is temporarily out of memory
       if (deadline != nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } else if (errno != EINTR && errno != ETIME) {
       throw_errno("io_uring_enter", errno, "use offload.io.engine = \"threads\" for these files");
@@ -147,7 +147,7 @@ std::unique_ptr<UringQueue> make_uring_queue(std::shared_ptr<const OpenFiles> fi
   auto queue = std::make_unique<KernelQueue>(std::move(files), direction, calls, urgency);
   if (queue->open(depth)) return queue;
   const int error = errno;
-  why_not = fmt::format("io_uring is refused: {}{}", std::generic_category().message(error),
+  why_not = fmt::format("io_uring is not available: {}{}", std::generic_category().message(error),
                         error == ENOMEM ? ", see ulimit -l" : "");
   return nullptr;
 }

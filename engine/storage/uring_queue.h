@@ -1,4 +1,4 @@
-// The higher steps of the ladder: io_uring, with memory and files registered where that is allowed.
+// The higher steps of the ladder: io_uring, with registered memory and files where allowed.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@ namespace ds {
 
 class UringQueue : public BlockQueue {
  public:
-  /// 0, or the errno with which the kernel refused; then none is registered.
+  /// Registers the buffers. Returns 0, or the errno of the refusal; then no buffer is registered.
   virtual int register_memory(std::span<const std::span<std::byte>> arenas) = 0;
 };
 
-/// Null, and `why_not` says why, where io_uring cannot be had.
+/// Returns a queue, or null with the reason in `why_not` where io_uring is not available.
 std::unique_ptr<UringQueue> make_uring_queue(std::shared_ptr<const OpenFiles> files,
                                              Direction direction, int depth,
                                              const UringCalls& calls, std::string& why_not,

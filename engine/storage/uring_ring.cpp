@@ -1,4 +1,4 @@
-// io_uring_setup and its mappings; the barriers are those of io_uring(7).
+// io_uring_setup and its mappings, with the memory barriers that io_uring(7) prescribes.
 #include "engine/storage/uring_ring.h"
 
 #include <sys/mman.h>
@@ -86,7 +86,7 @@ bool UringRing::open(unsigned entries, const UringCalls& calls) {
 }
 
 io_uring_sqe& UringRing::next_order() {
-  // The kernel looks at the orders only inside io_uring_enter, so the tail may move first.
+  // The kernel reads orders only inside io_uring_enter, so the tail may advance first.
   const unsigned tail = *order_tail_;
   const unsigned place = tail & order_mask_;
   order_array_[place] = place;

@@ -1,5 +1,5 @@
-// The memory that io_uring shares with the kernel: orders in, ends out. Nothing here knows of
-// files.
+// UringRing: the memory that io_uring shares with the kernel: a ring of orders and a ring of ends.
+// Knows nothing about files.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace ds {
 
-/// Memory mapped from a ring's descriptor.
+/// Memory mapped from the descriptor of a ring.
 class RingMapping {
  public:
   RingMapping() = default;
-  /// Errors: `memory()` is null, errno says why.
+  /// Errors: `memory()` is null and errno is set.
   RingMapping(int ring, std::size_t size, unsigned long long offset);
   RingMapping(RingMapping&& other) noexcept;
   RingMapping& operator=(RingMapping&& other) noexcept;
@@ -31,18 +31,19 @@ struct RingEnd {
   int result = 0;
 };
 
-/// One thread uses it.
+/// Used by one thread.
 class UringRing {
  public:
-  /// Room for `entries` orders; false and errno (ENOSYS: also a kernel before 5.11).
+  /// Creates a ring with room for `entries` orders. Returns false with errno on failure (ENOSYS
+  /// also for kernels before 5.11).
   bool open(unsigned entries, const UringCalls& calls);
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// A zeroed order to fill in; its place is taken at once. Never more than `entries` unsubmitted.
+  /// Returns a zeroed order to fill in and queues it. At most `entries` may be unsubmitted.
   io_uring_sqe& next_order();
   [[nodiscard]] unsigned unsubmitted() const { return unsubmitted_; }
   void submitted(unsigned count) { unsubmitted_ -= count; }
-  /// The oldest end that was not taken yet.
+  /// Returns the oldest end that was not taken yet.
   std::optional<RingEnd> take_end();
 
  private:

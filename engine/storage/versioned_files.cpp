@@ -1,4 +1,4 @@
-// The map from tiles to slots. Tiles are looked up by their offset, spare slots by their size.
+// Maps tiles to slots. Tiles are found by offset, spare slots by size.
 #include "engine/storage/versioned_files.h"
 
 #include <utility>
@@ -72,7 +72,7 @@ void VersionedFiles::write(std::int64_t offset, std::span<const std::byte> from)
   {
     std::unique_lock lock(mutex_);
     if (Entry* const entry = entry_of(offset, from.size())) {
-      // Part of a frozen tile would leave the rest behind.
+      // A write of a part would leave the rest of the frozen tile in the old slot.
       DS_ASSERT(entry->frozen != entry->slot || entry->tile.bytes == std::ssize(from));
       if (entry->frozen == entry->slot) move_to_spare(*entry, lock);
       place += entry->slot - entry->tile.offset;
@@ -89,7 +89,7 @@ void VersionedFiles::register_memory(std::span<std::byte> arena) { files_->regis
 
 const std::string& VersionedFiles::description() const { return files_->description(); }
 
-// Before the first write all tiles are where they were at first.
+// The probe runs before the first write, when every tile is still in its first slot.
 DiskRates VersionedFiles::probe() { return files_->probe(); }
 
 VersionedFiles::Entry* VersionedFiles::entry_of(std::int64_t offset, std::size_t bytes) {
@@ -116,7 +116,7 @@ std::int64_t VersionedFiles::place_of(std::int64_t offset, std::size_t bytes) {
   return entry == nullptr ? offset : offset + entry->slot - entry->tile.offset;
 }
 
-// The list never holds more than it began with: its memory suffices.
+// spares_ never holds more than its initial number of slots, so push_back does not allocate.
 void VersionedFiles::release_entry(Entry& entry) {
   if (entry.frozen != entry.slot) spares_.push_back({entry.frozen, entry.tile.bytes});
   entry.frozen = kNone;
@@ -140,14 +140,14 @@ void VersionedFiles::move_to_spare(Entry& entry, std::unique_lock<std::mutex>& l
     if (!released_.wait_for(lock, patience_, [&] { return releases_ != before; })) {
       throw Error(
           ErrorKind::deadline,
-          fmt::format("writing tile byte {}: its old {} belong to a checkpoint that is being "
-                      "written, no other place is free, and none became free for {}",
+          fmt::format("writing tile byte {}: its previous {} are still needed by a checkpoint that "
+                      "is being written, and no spare slot became free within {}",
                       entry.tile.offset, format_bytes(entry.tile.bytes),
                       format_duration(std::chrono::duration<double>(patience_).count())),
-          "the checkpoint's disk hangs or is too slow: see the kernel's log (dmesg), raise "
+          "the disk of the checkpoint hangs or is too slow; see the kernel's log (dmesg), raise "
           "checkpoint.rate, or save less often");
     }
-    if (entry.frozen != entry.slot) return;  // released meanwhile: it may be written where it is
+    if (entry.frozen != entry.slot) return;  // released meanwhile, so it may be written in place
     slot = take_spare(entry.tile.bytes);
   }
   entry.slot = slot;

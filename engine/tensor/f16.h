@@ -1,5 +1,5 @@
-// IEEE half precision in integers: rounding to nearest, ties to even; denormals kept; too large is
-// infinite. The bits that F16C gives.
+// IEEE half precision with integers: conversion that rounds to nearest, ties to even. Denormals are
+// kept, numbers that are too large become infinite. Same bits as F16C.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ constexpr std::uint16_t f16_from_float(float value) {
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
   const auto with_sign = [&](std::uint32_t x) { return static_cast<std::uint16_t>(sign | x); };
   if (magnitude > 0x7F800000U) return with_sign(0x7E00U | ((magnitude >> 13) & 0x1FFU));  // quiet
-  if (magnitude >= 0x477FF000U) return with_sign(0x7C00U);  // 65520: half way to the next number
+  if (magnitude >= 0x477FF000U) return with_sign(0x7C00U);  // 65520: halfway to the next number
   std::uint32_t significand = magnitude, shift = 13;
   if (magnitude < 0x38800000U) {  // below 2^-14: a multiple of 2^-24
     const std::uint32_t exponent = magnitude >> 23;
@@ -29,7 +29,7 @@ constexpr std::uint16_t f16_from_float(float value) {
 
 constexpr float float_from_f16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16, magnitude = bits & 0x7FFFU;
-  if (magnitude >= 0x7C00U) {  // infinite, or not a number (made quiet)
+  if (magnitude >= 0x7C00U) {  // infinite or NaN (made quiet)
     const std::uint32_t quiet = magnitude > 0x7C00U ? 0x00400000U : 0U;
     return std::bit_cast<float>(sign | 0x7F800000U | ((magnitude & 0x3FFU) << 13) | quiet);
   }

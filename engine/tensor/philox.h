@@ -1,4 +1,4 @@
-// Philox4x32-10: four random words that are a pure function of a counter and a key.
+// Philox4x32-10: four random words as a pure function of a counter and a key.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ inline constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53U, kPhiloxMultipli
 inline constexpr std::uint32_t kPhiloxWeyl0 = 0x9E3779B9U, kPhiloxWeyl1 = 0xBB67AE85U;
 inline constexpr int kPhiloxRounds = 10;
 
-/// Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+/// Returns the words. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                               std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < kPhiloxRounds; ++round) {

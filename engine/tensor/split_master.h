@@ -1,8 +1,8 @@
-// An fp32 number in two halves: its bf16 rounding, and what the rounding took from its bits.
+// Splits an fp32 number into two halves: its bf16 rounding, and the difference in bits to it.
 //
-// Rounding half away from zero (bf16.h) changes the upper half of the bits by at most one, so what
-// is missing fits a signed 16-bit number, and the sum of both gives the bits back exactly; a NaN
-// stays one.
+// Rounding half away from zero (bf16.h) changes the upper half of the bits by at most one. So the
+// difference fits a signed 16-bit number, and adding the halves restores the bits exactly; a NaN
+// stays a NaN.
 #pragma once
 
 #include "engine/tensor/bf16.h"

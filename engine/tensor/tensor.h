@@ -1,4 +1,4 @@
-// Element types, small shapes and non-owning views of memory. No allocation, no arithmetic.
+// Tensor: element types, small shapes and non-owning views of memory. No allocation, no arithmetic.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ class Shape {
   int axes_ = 0;
 };
 
-/// Dense, row-major memory that somebody else owns. `Pointer` is void* or const void*.
+/// Dense, row-major memory that the view does not own. `Pointer` is void* or const void*.
 template <class Pointer>
 struct BasicTensor {
   Pointer data = nullptr;

@@ -1,4 +1,4 @@
-// Identifying the running program.
+// Computes the id of the running binary and formats library versions.
 #include "engine/train/build_id.h"
 
 #include <xxhash.h>
@@ -18,7 +18,7 @@ std::string build_id() {
     const MappedFile self("/proc/self/exe");
     return digest_of({reinterpret_cast<const char*>(self.bytes().data()), self.bytes().size()});
   }();
-  return id;  // every save asks, and training waits for it
+  return id;  // cached: every save needs it while training waits
 }
 
 std::string library_versions() { return fmt::format("dslaunch {}", DS_VERSION); }

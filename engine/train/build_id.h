@@ -1,4 +1,4 @@
-// What program this is: an id of the running binary, versions of its libraries, short digests.
+// Identity of this program: id of the running binary, versions of its libraries, short digests.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace ds {
 
-/// XXH3 of this process's executable file, 32 digits. Errors: Error{system}.
+/// Returns XXH3-128 of this process's executable file, 32 digits. Errors: Error{system}.
 std::string build_id();
-/// "dslaunch 0.1.0, oneDNN 2.6.3": what else decides bits.
+/// Returns the library versions, which also decide bits: "dslaunch 0.1.0, oneDNN 2.6.3".
 std::string library_versions();
-/// 32 hexadecimal digits of XXH3-128.
+/// Returns XXH3-128 of `text` as 32 hexadecimal digits.
 std::string digest_of(std::string_view text);
 
 }  // namespace ds

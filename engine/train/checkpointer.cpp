@@ -1,4 +1,5 @@
-// The course of a save: snapshot, writing, the ranks' outcomes, commit; and when it comes.
+// The steps of a save: snapshot, writing, gathering the ranks' outcomes, commit; and the decision
+// when to save.
 #include "engine/train/checkpointer.h"
 
 #include <utility>
@@ -12,8 +13,8 @@
 namespace ds {
 namespace {
 
-// A disk may take its time, so who writes is waited for; who is gone or stopped is found long
-// before.
+// Long, because a slow disk that still writes is waited for. Ranks that are lost or stopped are
+// detected much earlier.
 constexpr auto kTimeout = std::chrono::hours(1);
 
 double seconds_since(Clock::time_point start) {
@@ -73,7 +74,7 @@ void Checkpointer::after_step(const StepReport& report, bool is_last) {
   if (is_last) return last_step(report);
   if (!due_) return;
   if (under_way_ && is_major(report.step)) finish();
-  if (under_way_) return;  // It waits for the last one.
+  if (under_way_) return;  // the due save waits for the one in progress
   if (config_.checkpoint.is_periodic() && config_.checkpoint.async) {
     begin(report.step);
   } else {
@@ -81,7 +82,7 @@ void Checkpointer::after_step(const StepReport& report, bool is_last) {
   }
 }
 
-// A save of an older step is not worth the time that a stop may leave.
+// Gives up a save of an older step: it is not worth the time that a stop leaves.
 void Checkpointer::last_step(const StepReport& report) {
   const bool wants =
       due_ || (report.stop ? config_.checkpoint.on_signal : config_.checkpoint.at_end);
@@ -94,9 +95,9 @@ void Checkpointer::last_step(const StepReport& report) {
 
 void Checkpointer::require_end() const {
   if (!lacks_end_) return;
-  throw Error(
-      ErrorKind::system, "all steps were run, but the checkpoint of the last one is not there",
-      "the line \"checkpoint: step ... failed\" above says why; the newest checkpoint is older");
+  throw Error(ErrorKind::system, "all steps ran, but the checkpoint of the last step was not saved",
+              "see the line \"checkpoint: step ... failed\" above; the newest checkpoint is of an "
+              "earlier step");
 }
 
 Checkpointer::UnderWay& Checkpointer::prepare(std::int64_t step) {
@@ -124,7 +125,7 @@ Checkpointer::UnderWay& Checkpointer::prepare(std::int64_t step) {
   return save;
 }
 
-// The programs of odd steps have states of their own, of the same sizes in the same order.
+// Programs of odd steps have their own states, of the same sizes and in the same order.
 void Checkpointer::begin(std::int64_t step) {
   UnderWay& save = prepare(step);
   const RankStates states = trainer_.states();
@@ -171,7 +172,7 @@ SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::
   const Clock::time_point start = Clock::now();
   SaveOutcome outcome{.rank = world_.rank()};
   try {
-    // Before a byte is written: a disk that fills up would harm others too.
+    // Checked before a byte is written, because a full disk would harm other users too.
     if (world_.rank() == 0) check_room(folder_->dir(), folder_->free_bytes(), facts_.bytes);
     const std::string name = chunk_name(world_.rank());
     ChunkWriter chunk({.path = folder_->begin(step) + "/" + name,
@@ -191,7 +192,7 @@ SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::
   return outcome;
 }
 
-// What all ranks know of the save by now: the same on every rank.
+// Follows the merged control words, which are the same on every rank.
 void Checkpointer::follow(const StepReport& report) {
   if (!under_way_) return;
   if (under_way_->committing) {
@@ -207,7 +208,7 @@ void Checkpointer::finish_writing(bool wait) {
   after_writing(gather_outcomes(world_, written(), "checkpoint.write"), wait);
 }
 
-// Beside the training: this rank's part of it.
+// Returns this rank's outcome of a save that was written while training continued.
 SaveOutcome Checkpointer::written() {
   SaveOutcome own = task_.wait();
   const SnapshotTimes copy = trainer_.snapshot().end();
@@ -222,11 +223,11 @@ void Checkpointer::finish() {
   finish_writing(true);
 }
 
-// The folder goes once no rank writes there any more.
+// Removes the folder only after every rank has stopped writing to it.
 void Checkpointer::give_up() {
   cancel_.store(true);
   if (under_way_->committing) return conclude(task_.wait());
-  asked_ = asked_ || under_way_->asked;  // the one that comes now is the answer
+  asked_ = asked_ || under_way_->asked;  // the next save answers the request
   gather_outcomes(world_, written(), "checkpoint.write");
   if (world_.rank() == 0) folder_->abandon(under_way_->step);
   under_way_.reset();
@@ -261,7 +262,7 @@ SaveOutcome Checkpointer::commit() noexcept {
   return outcome;
 }
 
-// Rank 0 knows how the commit went.
+// Rank 0 broadcasts how the commit went.
 void Checkpointer::conclude(SaveOutcome end) {
   const UnderWay save = *std::exchange(under_way_, std::nullopt);
   if (save.committing) {

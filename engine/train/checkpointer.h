@@ -1,5 +1,5 @@
-// Saves of a job: when, beside the training or while it waits, and how each one ends, on every rank
-// alike.
+// Checkpointer: decides when a job saves and follows each save, the same on every rank.
+// Training waits for a save or continues meanwhile.
 #pragma once
 
 #include <atomic>
@@ -16,41 +16,41 @@
 
 namespace ds {
 
-/// What a save's manifest says beside the trainer's own facts.
+/// Content of a manifest that does not come from the trainer.
 struct SaveFacts {
   Origin origin;
   std::string config;      // to_toml()
-  std::int64_t bytes = 0;  // of one checkpoint: as many must be free
+  std::int64_t bytes = 0;  // size of one checkpoint, which must be free on disk
 };
 
-/// Told on rank 0. `failed`: why the save is not there; else it is.
+/// Report of a save on rank 0. `failed` is the reason if the save failed.
 struct SaveTold {
   SavedCheckpoint saved;
   std::optional<std::string> failed{};
-  double flush_s = 0;  // updates that were still due
+  double flush_s = 0;  // time of updates that were still due
 };
 
-/// Every rank makes one and calls it alike: its calls are collective, but for wish().
+/// Every rank creates one and makes the same calls. All calls but wish() are collective.
 class Checkpointer {
  public:
   using Tell = std::function<void(const SaveTold&)>;
 
-  /// `folder`: of start_saves(). All references outlive it.
+  /// `folder` comes from start_saves(). All references outlive the object.
   Checkpointer(const TrainConfig& config, Trainer& trainer, Group& world,
                std::unique_ptr<SaveFolder> folder, SaveFacts facts, Tell tell);
-  /// A save that is still being written is left half-done.
+  /// Leaves a save that is still being written incomplete.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// Adds what this rank says of saves to its next control word.
+  /// Adds this rank's requests and progress of saves to its next control word.
   void wish(StepWishes& wishes) const;
-  /// After every step: follows the save under way, begins the next one. `is_last`: no step comes
-  /// after this one; returns when nothing is under way any more. Errors: Error{comm}.
+  /// Follows the save in progress and begins the next one. Called after every step. With `is_last`
+  /// it returns only when no save is in progress. Errors: Error{comm}.
   void after_step(const StepReport& report, bool is_last);
-  /// Step that the newest save of this run is of; 0: none.
+  /// Returns the step of this run's newest save; 0: none.
   [[nodiscard]] std::int64_t saved_step() const { return saved_step_; }
-  /// Errors: Error{system}: all steps were run, and the checkpoint of the last one is not there.
+  /// Errors: Error{system} if all steps ran but the checkpoint of the last step was not saved.
   void require_end() const;
 
  private:
@@ -60,7 +60,7 @@ class Checkpointer {
     double stall_s = 0, flush_s = 0;
     Clock::time_point began;
     Manifest head{};
-    SaveOutcome all{};  // ranks, once all have written
+    SaveOutcome all{};  // of all ranks, once all have written
   };
 
   [[nodiscard]] bool is_due(const StepReport& report) const;
@@ -70,14 +70,14 @@ class Checkpointer {
   void begin(std::int64_t step);
   void save_now(std::int64_t step);
   void follow(const StepReport& report);
-  /// Waits for the save under way; without the limit of its rate.
+  /// Waits for the save in progress, without its rate limit.
   void finish();
   void give_up();
   void finish_writing(bool wait);
   [[nodiscard]] SaveOutcome written();
   [[nodiscard]] SaveOutcome write_part(const StatesToSave& states, std::span<std::byte> buffer,
                                        std::int64_t step) noexcept;
-  /// `wait`: the commit too is done when it returns.
+  /// With `wait`, the commit is complete when it returns.
   void after_writing(const SaveOutcome& all, bool wait);
   [[nodiscard]] SaveOutcome commit() noexcept;
   void conclude(SaveOutcome end);
@@ -90,13 +90,13 @@ class Checkpointer {
   std::unique_ptr<SaveFolder> folder_;
   std::vector<SavedTile> tiles_;
   std::optional<UnderWay> under_way_;
-  std::int64_t number_ = 0;  // of the newest save
+  std::int64_t number_ = 0;  // number of the newest save
   std::int64_t saved_step_ = 0;
   bool due_ = false, asked_ = false;
   bool lacks_end_ = false;
   Clock::time_point last_begin_ = Clock::now();
   std::atomic<bool> cancel_{false}, hurry_{false};
-  SaveTask task_;  // last: it ends before what it uses
+  SaveTask task_;  // last member, so that it ends before what it uses
 };
 
 }  // namespace ds

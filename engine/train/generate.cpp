@@ -1,4 +1,4 @@
-// Sampling of text.
+// Samples text from the forward program.
 #include "engine/train/generate.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ double uniform_number(std::uint64_t seed, std::uint32_t index) {
   return words[0] * 0x1p-32;
 }
 
-// A trunk ends where the head would read the last activation and its weights.
+// The trunk ends where the head would read the last activation and its weights.
 ValueId head_weights_of(const Program& trunk) {
   for (const Op& op : trunk.ops) {
     if (op.path == "head") return op.in.at(1);
@@ -65,7 +65,7 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
 
   std::vector<std::int32_t> text = encode_bytes(config.prompt.empty() ? "\n" : config.prompt);
   const std::size_t prompt_tokens =
-      config.prompt.empty() ? 1 : 0;  // The made-up line end is not printed.
+      config.prompt.empty() ? 1 : 0;  // the newline that stands for an empty prompt is not printed
   std::size_t begin = 0;
   StepContext context;
   for (std::int64_t made = 0; made < config.tokens; ++made) {
@@ -74,7 +74,7 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
     }
     const auto length = std::ssize(text) - static_cast<std::int64_t>(begin);
     auto* input = static_cast<std::int32_t*>(tokens.data);
-    std::fill_n(input, positions, 0);  // Causal: what stands behind the text does not count.
+    std::fill_n(input, positions, 0);  // the model is causal: tokens after the text have no effect
     std::copy_n(text.begin() + static_cast<std::int64_t>(begin), length, input);
     executor.run(context);
     const std::byte* row = static_cast<const std::byte*>(final_rows.data) +

@@ -1,4 +1,4 @@
-// Text from the model: one token after the other, by softmax with temperature and top-k.
+// Generates text from the model, one token at a time, by softmax with temperature and top-k.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace ds {
 
-/// Chooses a token. `uniform` in [0, 1); temperature 0 takes the largest. Pure.
-/// Shapes: logits (V); only the first `valid` count; top_k = 0 means all.
+/// Returns a token. `uniform` is in [0, 1); temperature 0 returns the likeliest token. Pure.
+/// Shapes: logits (V); only the first `valid` are candidates; top_k = 0 means all.
 int choose_token(std::span<const float> logits, std::int64_t valid, double temperature,
                  std::int64_t top_k, double uniform);
 
-/// Continues config.prompt by config.tokens tokens. Text longer than the model's T positions goes
-/// on from its last T/2 tokens. `trunk` is the forward program of one sequence, bound by
-/// `executor`.
+/// Returns config.tokens tokens that continue config.prompt, as text. When the text exceeds the
+/// model's T positions, generation continues from its last T/2 tokens. `trunk` is the forward
+/// program of one sequence, bound by `executor`.
 std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
                      std::int64_t valid_vocab, Backend& backend, Stream& stream);
 

@@ -1,4 +1,4 @@
-// The phases: config, data, device, group, trainer, steps, end.
+// The phases of a job: config, data, device, groups, trainer, steps, end.
 #include "engine/train/job.h"
 
 #include <algorithm>
@@ -47,12 +47,13 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
-/// A job as it goes on: with what it keeps of its first start.
+/// A job with the settings that it keeps from its first start.
 struct JobStart {
   JobRequest request;
   Resume resume;
 };
-/// Errors: Error{config}: of the config; the checkpoint to go on from cannot be used.
+/// Returns the request with kept settings. Errors: Error{config} of the config, or because the
+/// checkpoint cannot be used.
 JobStart start_of(const JobRequest& given) {
   JobStart start{given,
                  Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous)};
@@ -61,15 +62,15 @@ JobStart start_of(const JobRequest& given) {
   return start;
 }
 
-/// The identity of the model that the job begins with; empty: it is imported from nowhere. Errors:
-/// Error{config}: it is not what the config says.
+/// Returns the identity of the imported model; empty if the weights are not imported. Errors:
+/// Error{config} if the folder does not fit the config.
 std::string import_of(const TrainConfig& config, const Resume& resume) {
   const bool begins = resume.checkpoint() == nullptr && is_imported(config.model);
   return begins ? open_import(config).identity() : std::string();
 }
 
-/// What the config leaves to this machine, chosen: the backend. `reason`: why not a GPU. Errors:
-/// Error{config}: keys that this backend has not.
+/// Returns the config with the backend chosen for this machine. `reason` receives why it is not a
+/// GPU. Errors: Error{config} for keys that this backend does not have.
 TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr) {
   BackendChoice choice = choose_backend(config.device);
   config.device.backend = std::move(choice.backend);
@@ -78,12 +79,12 @@ TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr) {
   return config;
 }
 
-/// "CPU, 2 threads, AVX-512 (no CUDA device)".
+/// Returns "CPU, 2 threads, AVX-512 (no CUDA device)".
 std::string with_reason(const std::string& device, const std::string& reason) {
   return reason.empty() ? device : fmt::format("{} ({})", device, reason);
 }
 
-// The ranks of a node measure at the same time, as they will use memory and links.
+// All ranks of a node measure at the same time, because they will share memory and links.
 void choose_device_share(TrainConfig& config, Backend& backend) {
   std::int64_t& share = config.offload.optimizer.device_share;
   if (share != kAuto || backend.device->is_host()) return;
@@ -99,14 +100,14 @@ GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
   return spec;
 }
 
-/// What rank 0 says of a save.
+/// Prints the result of a save on rank 0.
 void tell_save(Reporter& reporter, const SaveTold& told) {
   reporter.note(told.failed ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
                             : saved_line(told.saved));
   if (!told.failed) reporter.saved(told.saved, told.flush_s);
 }
 
-/// Null: nothing is saved. Collective.
+/// Returns the checkpointer, or null if nothing is saved. Collective.
 std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobRequest& request,
                                          Trainer& trainer, Group& world, const Resume& resume,
                                          Reporter* reporter) {
@@ -124,7 +125,7 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
       });
 }
 
-/// The groups that ranks need beside `world`: on the device's wire where it has one of its own.
+/// The groups that ranks use beside `world`: the device's own collectives if it has them.
 class JobGroups {
  public:
   JobGroups(const TrainConfig& config, const Rendezvous& rendezvous, Backend& backend, Group* world,
@@ -169,7 +170,7 @@ bool run_training(const JobRequest& as_given) {
   choose_device_share(given, backend);
   const AutoChoice chosen = plan_launch(given, launch_place(request, true),
                                         workspace_of(*backend.kernels), *backend.device);
-  // Beyond this point everything that one rank can get wrong alone was checked.
+  // From here on, all errors that concern one rank alone have been checked.
   if (request.joined != nullptr) *request.joined = true;
   Rendezvous rendezvous = request.rendezvous;
   rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
@@ -180,13 +181,13 @@ bool run_training(const JobRequest& as_given) {
                                    Deadline::after(request.rendezvous.timeout));
   };
   const std::unique_ptr<Group> world = make_group("world");
-  // Before anything that ranks do together depends on them: also groups are made only with overlap.
+  // Checked before any other collective, because even which groups exist depends on zero.overlap.
   require_agreement(*world, "order of communication", digest_of(message_order_list(given)),
                     Deadline::after(kGroupTimeout));
   const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
   const JobGroups groups(config, request.rendezvous, backend, world.get(), *collectives);
   Trainer trainer(config, backend, groups.of_rank(), data);
-  // Beyond this point all memory is taken.
+  // From here on, no more memory is allocated.
   std::optional<Reporter> reporter;
   if (world->rank() == 0) {
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
@@ -195,7 +196,7 @@ bool run_training(const JobRequest& as_given) {
                      world->size());
   }
   Reporter* const reports = reporter ? &*reporter : nullptr;
-  require_agreement(*world, "model to begin with", imported, Deadline::after(kGroupTimeout));
+  require_agreement(*world, "imported model", imported, Deadline::after(kGroupTimeout));
   start.resume.load(trainer, *world, load_request(request), [&](const std::string& line) {
     if (reports != nullptr) reports->note(line);
   });
@@ -212,7 +213,7 @@ bool run_training(const JobRequest& as_given) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  // Who stops by a signal has no time for it, and what counts is in the checkpoint.
+  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint.
   const std::string hash = complete || !saver ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
       gather_figures(*world, static_cast<double>(read_memory_status().peak_bytes));
@@ -225,7 +226,7 @@ bool run_training(const JobRequest& as_given) {
   return complete;
 }
 
-// Checkpoints may lie where only the nodes see them.
+// Does not look for checkpoints: their folder may be visible only on the nodes.
 void check_configuration(const JobRequest& request) {
   const TrainConfig config = with_backend(load_train_config(load_request(request)));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);

@@ -1,4 +1,4 @@
-// One broadcast of a path.
+// Broadcasts the path of the run's folder.
 #include "engine/train/open_ledger.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@ namespace ds {
 std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, Group& world,
                                           Deadline deadline) {
   std::array<char, PATH_MAX> path{};
-  // Rank 0 has files in it: the name is no longer than the system allows.
+  // Rank 0 already has files in the folder, so its path is within the system's limit.
   DS_ASSERT(folder.size() < path.size());
   std::ranges::copy(folder, path.begin());
   world.about("folder of the run");

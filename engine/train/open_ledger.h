@@ -1,4 +1,4 @@
-// The ledger of samples, opened in the folder that rank 0 chose.
+// Opens the sample ledger in the folder that rank 0 chose.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace ds {
 
-/// `folder`: of the run, on rank 0; the others are told. They make it where they do not see it.
-/// Collective. Errors: Error{system} naming the file.
+/// Opens this rank's ledger. `folder` is the run's folder on rank 0, which sends it to the others;
+/// they create it where it does not exist. Collective. Errors: Error{system} with the file's name.
 std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, Group& world,
                                           Deadline deadline);
 

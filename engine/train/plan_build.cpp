@@ -1,4 +1,4 @@
-// One call of make_programs each.
+// Builds and places programs for the planner.
 #include "engine/train/plan_build.h"
 
 namespace ds {
@@ -35,8 +35,7 @@ std::string program_after(std::string_view pass, const TrainConfig& config, int 
     return print(programs.step) +
            places(programs.step, place_programs(programs, workspace).offsets.front());
   if (text.empty())
-    throw Error(ErrorKind::usage,
-                fmt::format("--print: this job's step goes through no pass '{}'", pass),
+    throw Error(ErrorKind::usage, fmt::format("--print: this job has no pass '{}'", pass),
                 known + "place");
   return text;
 }

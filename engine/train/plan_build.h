@@ -1,4 +1,4 @@
-// What the planner (engine/plan) asks of the trainer: its programs and their places.
+// Connects the planner (engine/plan) to the trainer's programs and their placement.
 #pragma once
 
 #include "engine/plan/job_plan.h"
@@ -6,12 +6,12 @@
 
 namespace ds {
 
-/// Builds as the trainer does.
+/// Returns a builder that makes the same programs as the trainer.
 BuildRank rank_builder(WorkspaceBytes workspace);
 
-/// The step's program of one rank after a pass ("build", "differentiate", "recompute", "shard"), as
-/// text; after "place" with the offset of every value. Errors: Error{usage} naming the passes when
-/// there is no such pass.
+/// Returns the text of one rank's step program after a pass ("build", "differentiate", "recompute",
+/// "shard"), and after "place" also the offset of every value. Errors: Error{usage} with the names
+/// of the passes if there is no such pass.
 std::string program_after(std::string_view pass, const TrainConfig& config, int rank,
                           int world_size, const WorkspaceBytes& workspace);
 

@@ -1,4 +1,4 @@
-// The planner with this machine's memory.
+// Runs the planner with the memory of this machine.
 #include "engine/train/plan_launch.h"
 
 #include <algorithm>

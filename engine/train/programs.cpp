@@ -1,4 +1,4 @@
-// Building the programs.
+// Builds the programs of a job by running all passes.
 #include "engine/train/programs.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace ds {
 namespace {
 
-// Sampling wants the logits of one position only, so its program ends before the head; the head's
-// weights are there at its end.
+// Sampling needs the logits of one position only, so its program ends before the head, where the
+// head's weights are still available.
 Program without_head(Program program) {
   for (Op& op : program.ops) {
     if (op.code == OpCode::head_loss)
@@ -69,7 +69,7 @@ UpdateMoment moment_of(UpdateTime time) {
                                         : UpdateMoment::after;
 }
 
-/// Two steps in turn: each reads the states that the other wrote.
+/// Makes two alternating steps: each reads the states that the other wrote.
 void add_early_steps(TrainPrograms& programs, OffloadSpec offload) {
   const Program sharded = std::move(programs.step);
   EarlyStep even = update_early(offload_states(sharded, offload), offload.overlap);
@@ -89,9 +89,9 @@ std::int64_t given(std::int64_t value, std::int64_t otherwise) {
 
 namespace {
 
-// A tile starts and ends where a file is written past the page cache, in every type.
+// Cuts tiles at multiples of the O_DIRECT block, for every type.
 std::int64_t tile_of(const TrainConfig& config) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // nothing is as long
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // longer than any tensor
   return padded(std::min(config.offload.optimizer.tile, kMost));
 }
 
@@ -123,7 +123,8 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
 
 namespace {
 
-// Not measured: all of it on an accelerator, whose link is most often the faster way.
+// Without a measurement the whole share goes to an accelerator, whose link is usually faster than
+// the host's cores.
 double device_share(const TrainConfig& config) {
   const std::int64_t percent = config.offload.optimizer.device_share;
   return percent == kAuto ? (is_accelerator(config.device) ? 1.0 : 0.0)
@@ -209,7 +210,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
 
 namespace {
 
-/// Of constant programs or of those to change.
+/// Collects all programs, as constant or as mutable pointers.
 template <class Element, class Programs>
 std::vector<Element*> all_of(Programs& of) {
   std::vector<Element*> programs{&of.step, &of.validation, &of.trunk};
@@ -245,7 +246,7 @@ void require_fit(const PlacementPlan& plan, const Device& device, int rank) {
   const auto available = static_cast<std::int64_t>(device.free_bytes(Tier::device));
   if (bytes <= available) return;
   throw Error(ErrorKind::config,
-              fmt::format("the model does not fit: rank {} needs {}, and {} are free", rank,
+              fmt::format("the model does not fit: rank {} needs {}, but only {} are free", rank,
                           format_bytes(bytes), format_bytes(available)),
               "dslaunch plan shows what would fit");
 }

@@ -1,5 +1,4 @@
-// The three programs of a training job, from config and rank: the step, the validation pass, the
-// sampling trunk.
+// Makes the programs of a training job: the step, the validation pass, the sampling trunk.
 #pragma once
 
 #include <functional>
@@ -15,59 +14,61 @@
 namespace ds {
 
 struct TrainPrograms {
-  Program step;  // one whole optimizer step of this rank; it may begin with the update of
-                 // the step before
-  std::optional<Program> first, flush;  // if so: a step without that, and that update alone
-  // With updates during the backward pass, before the norm is known: every other step, which reads
-  // the states that `step` writes; and both updates again, for when they must be made otherwise.
+  Program step;  // one whole optimizer step of this rank; may begin with the
+                 // update of the previous step
+  std::optional<Program> first,
+      flush;  // if it does: a step without that update, and that update alone
+  // Only with updates during the backward pass, before the norm is known. `odd` is every other step
+  // and reads the states that `step` writes; the redo programs repeat an update with other numbers.
   std::optional<Program> odd, redo, odd_redo;
   Program validation;  // forward and loss of one micro-batch
   Program trunk;       // forward of one sequence without the head, for sampling
-  std::string digest;  // of the global program: equal on all ranks
+  std::string digest;  // digest of the global program, equal on all ranks
   ShardSpec spec;
-  /// Memory of checkpoints: the writer's, and with asynchronous saves a snapshot before it.
+  /// Memory for checkpoints: the writer's buffers, and with asynchronous saves a snapshot before
+  /// them.
   struct Saver {
     Tier tier = Tier::host;
     bool keeps_snapshot = false;
   };
-  std::optional<Saver> saver;  // none: nothing is saved
+  std::optional<Saver> saver;  // none: no checkpoints
 
-  /// step, validation, trunk; then either first and flush, or odd, redo and odd_redo, or none.
+  /// Returns step, validation and trunk, then first and flush, or odd, redo and odd_redo, if any.
   [[nodiscard]] std::vector<const Program*> all() const;
   [[nodiscard]] std::vector<Program*> all_to_change();
 };
 
-/// Of activations and of the weights that compute.
+/// Returns the type of activations and of the weights used in computation.
 constexpr DType act_of(Precision precision) {
   return precision == Precision::bf16   ? DType::bf16
          : precision == Precision::fp16 ? DType::f16
                                         : DType::f32;
 }
 
-/// Sees the step's program after each pass, by the pass's name.
+/// Receives the step's program after each pass, with the name of the pass.
 using PassSeen = std::function<void(std::string_view pass, const Program& program)>;
 
-/// build -> differentiate -> recompute -> shard -> offload -> rotate. Pure.
-/// Errors: Error{config} when the job has more ranks than virtual ranks.
+/// Runs build -> differentiate -> recompute -> shard -> offload -> rotate. Pure.
+/// Errors: Error{config} if the job has more ranks than virtual ranks.
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen = {});
 
-/// Who a rank is for the pass "shard".
+/// Returns the settings of one rank for the pass "shard".
 ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size);
 
-/// How much scratch a backend's kernels need: Kernels::workspace_bytes().
+/// Bytes of scratch memory that a backend's kernels need: Kernels::workspace_bytes().
 using WorkspaceBytes = std::function<std::size_t(const Kernels::Extents& extents)>;
 
-/// Of kernels that outlive the result.
+/// Returns the scratch size function of `kernels`, which must outlive the result.
 inline WorkspaceBytes workspace_of(const Kernels& kernels) {
   return [&kernels](const Kernels::Extents& extents) { return kernels.workspace_bytes(extents); };
 }
 
-/// Offsets for all of them, in the order of all(), and the place of the snapshot: this rank's
-/// saved_tiles() and, behind them, writer_bytes_of(); in files, of state_slots()'s spare ones.
+/// Returns the offsets of all programs, in the order of all(), and the place of the snapshot: this
+/// rank's saved_tiles(), then writer_bytes_of(); in files, the spare slots of state_slots().
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
-/// Errors: Error{config} with both numbers when the plan needs more than the device has free.
+/// Errors: Error{config} with both numbers if the plan needs more than the device has free.
 void require_fit(const PlacementPlan& plan, const Device& device, int rank);
 
 }  // namespace ds

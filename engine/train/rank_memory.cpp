@@ -1,4 +1,4 @@
-// Arenas by tier, streams by use.
+// Allocates arenas by tier and streams by use.
 #include "engine/train/rank_memory.h"
 
 #include "engine/states/snapshot.h"
@@ -40,7 +40,7 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
       static_cast<std::size_t>(device.workspace_bytes));
 }
 
-// The CPU's pages are zeros when they are first touched.
+// The CPU's pages are zero when they are first touched, so only device memory is zeroed.
 void RankMemory::take(Device& device, Tier tier, const TierPlan& plan) {
   const auto bytes = static_cast<std::size_t>(plan.total_bytes);
   if (bytes == 0) return;

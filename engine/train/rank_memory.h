@@ -1,4 +1,4 @@
-// All memory and all queues of one rank: taken once, as the plan says.
+// RankMemory: all memory and all queues of one rank, allocated once as planned.
 #pragma once
 
 #include <array>
@@ -11,32 +11,34 @@
 
 namespace ds {
 
-/// The same ranks, several times: what runs side by side must not share a group. Without overlap
-/// all are one. What moves the device's bytes is the backend's, `world` is always the host's.
+/// Groups over the same ranks, because collectives that run at the same time must not share a
+/// group. Without overlap all are the same group. Device bytes move on the backend's groups;
+/// `world` is always the host's.
 struct RankGroups {
   Group* world = nullptr;
   Group* compute = nullptr;
   Group* gather = nullptr;
   Group* reduce = nullptr;
-  Activity* activity = nullptr;  // what those see who wait for this rank; may be null
+  Activity* activity = nullptr;  // shown to ranks that wait for this one; may be null
 };
 
 class RankMemory {
  public:
-  /// Errors: Error{config} when a tier cannot hold what the plan needs.
+  /// Errors: Error{config} if a tier cannot hold what the plan needs.
   RankMemory(const PlacementPlan& plan, const RankGroups& groups, Backend& backend,
              std::unique_ptr<TileFiles> files);
   [[nodiscard]] const Workplace& workplace() const { return workplace_; }
-  /// The stream of the compute ops: the caller's own.
+  /// Returns the stream of the compute ops, on the caller's thread.
   [[nodiscard]] Stream& stream() { return *streams_[0]; }
   [[nodiscard]] TileFiles* files() { return files_.get(); }
-  /// The same where a save needs them so: states in files, saved while training goes on; else null.
+  /// Returns files() as VersionedFiles if states in files are saved while training continues, else
+  /// null.
   [[nodiscard]] VersionedFiles* versioned_files() {
     return dynamic_cast<VersionedFiles*>(files_.get());
   }
-  /// Host memory, resident from the start; empty without add_snapshot().
+  /// Returns the snapshot's host memory, resident from the start; empty without add_snapshot().
   [[nodiscard]] std::span<std::byte> snapshot() const { return snapshot_; }
-  /// What the executors of this workplace must not write yet.
+  /// Returns the ranges that the executors of this workplace must not write yet.
   [[nodiscard]] HeldStates& held() { return held_; }
 
  private:
@@ -44,7 +46,8 @@ class RankMemory {
 
   std::array<std::unique_ptr<Arena>, kTiers> arenas_;
   std::unique_ptr<TileFiles> files_;
-  std::array<std::unique_ptr<Stream>, kStreams> streams_;  // last: they end before the memory does
+  std::array<std::unique_ptr<Stream>, kStreams>
+      streams_;  // after the memory, so that they end before it
   HeldStates held_;
   Workplace workplace_;
   std::span<std::byte> snapshot_;

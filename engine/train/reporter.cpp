@@ -1,4 +1,4 @@
-// Formatting and writing of a run's course.
+// Formats and writes the progress of a run.
 #include "engine/train/reporter.h"
 
 #include <unistd.h>
@@ -43,10 +43,10 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                              model.arch, model.layers, model.hidden, model.heads,
                              format_count(static_cast<double>(trainer.parameters())),
                              name_of(config_.precision.dtype)));
-  progress_.note(fmt::format("data     {} to train on, {} held out; {} tokens a sequence",
+  progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
                              format_bytes(data.train.size()), format_bytes(data.validation.size()),
                              config_.data.seq_len));
-  progress_.note(fmt::format("job      {} rank{} on {}; {} sequences a step; {} planned a rank",
+  progress_.note(fmt::format("job      {} rank{} on {}; {} sequences per step; {} planned per rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
                              format_bytes(trainer.plan().device().total_bytes)));
   const TierPlan& host = trainer.plan().of(Tier::host);
@@ -54,7 +54,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   const std::int64_t in_files = trainer.plan().of(Tier::nvme).total_bytes;
   if (on_host > 0)
     progress_.note(fmt::format(
-        "offload  {} in host memory{} a rank", format_bytes(on_host),
+        "offload  {} in host memory{} per rank", format_bytes(on_host),
         in_files > 0 ? fmt::format(", {} in files", format_bytes(in_files)) : std::string()));
   if (!trainer.storage().empty()) progress_.note("files    " + trainer.storage());
   logged_at_ = Clock::now();
@@ -62,7 +62,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
 
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
-  const bool is_first = summary_.steps == 0;  // of this run
+  const bool is_first = summary_.steps == 0;  // first step of this run
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;
@@ -96,7 +96,7 @@ void Reporter::step(const StepReport& report) {
                                .tokens = summary_.tokens,
                                .tokens_per_s = tokens_per_s,
                                .elapsed_s = elapsed()}));
-  if (!is_first) {  // The first step makes primitives and touches memory.
+  if (!is_first) {  // the first step creates primitives and touches memory
     tokens_per_s_.add(tokens_per_s);
     if (fraction > 0) peak_fraction_.add(fraction);
   }
@@ -109,7 +109,7 @@ void Reporter::validation(std::int64_t step, double loss) {
   metrics_.write(validation_line(step, loss, elapsed()));
   progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per byte", step,
                              config_.train.steps, loss));
-  logged_at_ = Clock::now();  // Time spent here is no training time.
+  logged_at_ = Clock::now();  // validation is not training time
   tokens_since_log_ = 0;
 }
 

@@ -1,5 +1,4 @@
-// What rank 0 shows and writes while a job trains: header, progress, metrics.jsonl, summary.json,
-// the sample.
+// Reporter: what rank 0 prints and writes: header, progress, metrics.jsonl, summary.json, sample.
 #pragma once
 
 #include <chrono>
@@ -20,25 +19,25 @@ namespace ds {
 
 class Reporter {
  public:
-  /// Makes the run folder. `started` is when the process began, for elapsed_s.
+  /// Creates the run folder. `started` is when the process began, for elapsed_s.
   Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started);
 
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
   void header(const Trainer& trainer, const DataSet& data, const std::string& device,
               int world_size);
-  /// The matrix peak of all ranks together, FLOP/s. Call it after a logged step.
+  /// Sets the matrix peak of all ranks together, in FLOP/s. Called after a logged step.
   void set_matrix_peak(double flops) {
     matrix_peak_ = flops;
-    logged_at_ = Clock::now();  // Time spent on it is no training time.
+    logged_at_ = Clock::now();  // the measurement is not training time
   }
-  /// A line for people.
+  /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
   void step(const StepReport& report);
   void validation(std::int64_t step, double loss);
-  /// A checkpoint that is complete. `flush_s`: updates that came sooner for it.
+  /// Records a complete checkpoint. `flush_s` is the time of updates that the save made early.
   void saved(const SavedCheckpoint& saved, double flush_s);
-  /// Anonymous resident bytes at the end of a step; the second one goes into the summary.
+  /// Records the anonymous resident bytes at the end of step 2 for the summary.
   void memory_after_step2(std::int64_t anonymous_bytes) {
     summary_.rss_anon_step2 = anonymous_bytes;
   }

@@ -1,4 +1,4 @@
-// The course of a resume: keep, agree, load, fall back.
+// The steps of a resume: keep settings, agree, load, fall back to older checkpoints.
 #include "engine/train/resume.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::vector<std::string> arithmetic_differences(const std::string& saved, const 
   std::vector<std::string> lines;
   for (const auto& [name, value] : values_of(now)) {
     const auto old = before.find(name);
-    const std::string was = old == before.end() ? "not there" : old->second;
+    const std::string was = old == before.end() ? "absent" : old->second;
     if (was != value) lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
   }
   return lines;
@@ -79,7 +79,7 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
   std::vector<std::string> overrides;
   const auto ranks = arithmetic_value(saved, "determinism.virtual_ranks");
   if (ranks && !gives_key(request, "determinism.virtual_ranks")) {
-    // Every rank needs one: a larger job has more than the first start had.
+    // Every rank needs a virtual rank, so a larger job needs more than the first start had.
     overrides.push_back(fmt::format("determinism.virtual_ranks={}",
                                     std::max(number_of(*ranks), request.world_size)));
   }
@@ -112,7 +112,7 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
   for (;;) {
     for (const std::string& line : found_.lines) say(line);
     const Checkpoint* const from = checkpoint();
-    require_agreement(world, "checkpoint to go on from", identity_of(from),
+    require_agreement(world, "checkpoint to resume from", identity_of(from),
                       Deadline::after(kTimeout));
     if (from != nullptr)
       require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
@@ -129,9 +129,10 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
     found_ = search_.next(fmt::format("rank {}: {}", outcome.rank, outcome.why()));
     if (kept(request) != chosen) {
       throw Error(ErrorKind::config,
-                  fmt::format("{}; the next older one, {}, is of a run with other virtual ranks",
+                  fmt::format("{}; the next older checkpoint, {}, was saved with a different "
+                              "number of virtual ranks",
                               outcome.why(), checkpoint() == nullptr ? "" : checkpoint()->folder()),
-                  "name it: checkpoint.resume=PATH");
+                  "to resume from it, set checkpoint.resume=PATH");
     }
   }
   if (checkpoint() == nullptr) return;
@@ -142,9 +143,10 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
     say(resumed_line(manifest.state.step, checkpoint()->folder()));
     for (const std::string& line :
          arithmetic_differences(manifest.arithmetic, trainer.arithmetic()))
-      say("resume   other arithmetic than before: " + line);
+      say("resume   arithmetic differs from the saved run: " + line);
   } else {
-    say(fmt::format("weights of step {} of {}", manifest.state.step, checkpoint()->folder()));
+    say(fmt::format("weights loaded from step {} of {}", manifest.state.step,
+                    checkpoint()->folder()));
   }
   const double rate = static_cast<double>(outcome.bytes) / std::max(outcome.seconds, 1e-9);
   say(fmt::format("resume   {} read in {:.3g} s, {}/s", format_bytes(outcome.bytes),

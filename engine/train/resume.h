@@ -1,5 +1,5 @@
-// Going on where a checkpoint is: found before the config is complete, loaded when the rank has its
-// memory, by all ranks from the same one.
+// Resume: continues a job from a checkpoint, the same one on all ranks.
+// It is found before the config is complete, and loaded when the rank has its memory.
 #pragma once
 
 #include <functional>
@@ -14,30 +14,30 @@
 
 namespace ds {
 
-/// Finds the checkpoint to go on from, and keeps the others for when it turns out broken.
+/// Finds the checkpoint to resume from, and keeps older ones in case it is broken.
 class Resume {
  public:
-  /// Reads the folder. Errors: Error{config}, as ResumeSearch.
+  /// Reads the checkpoint folder. Errors: Error{config}, as ResumeSearch.
   Resume(const CheckpointConfig& config, const Rendezvous& job);
 
-  /// What the job goes on from; null: it begins anew.
+  /// Returns the checkpoint to resume from; null: the job starts at step 0.
   [[nodiscard]] const Checkpoint* checkpoint() const { return found_.checkpoint.get(); }
   [[nodiscard]] const Origin& origin() const { return found_.origin; }
-  /// As ResumeSearch.
+  /// As ResumeSearch::newest().
   [[nodiscard]] std::int64_t newest() const { return search_.newest(); }
-  /// Overrides for what a job keeps of its first start unless it is given anew: the number of
-  /// virtual ranks and the order of sums.
+  /// Returns overrides for the settings that a job keeps from its first start unless they are
+  /// given: the number of virtual ranks and the order of sums.
   [[nodiscard]] std::vector<std::string> kept(const LoadRequest& request) const;
 
-  /// Whether the checkpoint is of this model, before anything else is made. Errors: Error{config}
-  /// listing tensors, as require_tensors().
+  /// Checks that the checkpoint belongs to this model, before anything is built. Errors:
+  /// Error{config} with a list of tensors, as require_tensors().
   void require_model(const TrainConfig& config) const;
 
   using Say = std::function<void(const std::string&)>;
-  /// Fills the trainer's states: from the checkpoint, or where its pieces are broken on any rank
-  /// from an older one, or anew. `say` gets lines for people. Collective. Errors: Error{config}:
-  /// the checkpoint is of another model (by tensor), the ranks found different ones, none can be
-  /// read.
+  /// Fills the trainer's states: from the checkpoint, from an older one if its pieces are broken on
+  /// any rank, or with new weights. `say` receives lines for the user. Collective. Errors:
+  /// Error{config} if the checkpoint belongs to another model (with tensors), the ranks found
+  /// different ones, or none can be read.
   void load(Trainer& trainer, Group& world, const LoadRequest& request, const Say& say);
 
  private:
@@ -49,10 +49,10 @@ class Resume {
   Resumed found_;
 };
 
-/// "optimizer.lr: 0.001, was 0.002" for every line of the lists that differs. Pure.
+/// Returns "optimizer.lr: 0.001, was 0.002" for every line in which the lists differ. Pure.
 std::vector<std::string> arithmetic_differences(const std::string& saved, const std::string& now);
 
-/// The value of `name` in an arithmetic list, as TOML; nothing if it has none. Pure.
+/// Returns the value of `name` in an arithmetic list, as TOML; nothing if it has none. Pure.
 std::optional<std::string> arithmetic_value(const std::string& list, std::string_view name);
 
 }  // namespace ds

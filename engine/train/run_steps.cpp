@@ -1,4 +1,4 @@
-// A step, then its report, its save, its validation.
+// Runs each step, then its report, its save and its validation.
 #include "engine/train/run_steps.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace {
 
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
 
-// All ranks measure at the same time, as they train at the same time. 0: a rank had no memory left.
+// All ranks measure at the same time, as they train at the same time. Returns 0 if a rank had no
+// memory for the measurement.
 double matrix_peak(Group& world, Backend& backend, Precision precision) {
   world.barrier(Deadline::after(kGroupTimeout));
   const std::vector<double> all =
@@ -41,7 +42,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   Trainer& trainer = parts.trainer;
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;
-  int save_requests = 0;  // that were heard
+  int save_requests = 0;  // requests already passed on
   if (request.steps_begun != nullptr) request.steps_begun->store(true);
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
@@ -50,7 +51,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     wishes.save = std::exchange(save_requests, asked) != asked;
     if (parts.saver != nullptr) parts.saver->wish(wishes);
     const StepReport report = trainer.step(wishes);
-    // Before anything of this step is saved: what a checkpoint counts is in the ledger.
+    // Written before any save of this step, so that the ledger has every step of a checkpoint.
     if (parts.ledger != nullptr) parts.ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
     if (parts.saver != nullptr) {

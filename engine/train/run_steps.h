@@ -1,4 +1,4 @@
-// The steps of a training job, one after the other, and what goes on around each.
+// Runs the steps of a training job with everything that happens around each step.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace ds {
 
-/// Who takes part in the steps; null: not on this rank, or not asked for.
+/// The objects that take part in each step; null: not on this rank, or not configured.
 struct StepParts {
   Trainer& trainer;
   Reporter* reporter = nullptr;
@@ -18,12 +18,12 @@ struct StepParts {
   Checkpointer* saver = nullptr;
 };
 
-/// From the trainer's next step to the last; returns whether all were run (false: a rank was asked
-/// to stop, and all stopped together). Collective.
+/// Runs from the trainer's next step to the last one. Returns whether all steps ran; false: a rank
+/// received a signal to stop and all ranks stopped together. Collective.
 bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
                const StepParts& parts);
 
-/// Every rank's figure, in rank order. Collective.
+/// Returns every rank's figure, in rank order. Collective.
 std::vector<double> gather_figures(Group& world, double own);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Outcomes as bytes, added up.
+// Sends outcomes as bytes and combines them.
 #include "engine/train/save_outcome.h"
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 namespace ds {
 namespace {
 
-// A disk may take its time, so who works is waited for; who is gone or stopped is found long
-// before.
+// Long, because a slow disk that still writes is waited for. Ranks that are lost or stopped are
+// detected much earlier.
 constexpr auto kTimeout = std::chrono::hours(1);
 
 }  // namespace
 
 void SaveOutcome::fail(std::string_view text) {
   problem.fill('\0');
-  if (text.empty()) text = "for a reason that was not told";
+  if (text.empty()) text = "unknown reason";
   std::copy_n(text.data(), std::min(text.size(), problem.size() - 1), problem.data());
 }
 

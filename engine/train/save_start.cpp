@@ -1,4 +1,4 @@
-// What ranks find out about the folder, told to each other.
+// Checks the checkpoint folder on every rank and exchanges the findings.
 #include "engine/train/save_start.h"
 
 #include <unistd.h>
@@ -15,11 +15,13 @@ namespace ds {
 namespace {
 
 constexpr auto kTimeout = std::chrono::minutes(5);
-constexpr auto kToSeeProbe = std::chrono::seconds(10);  // network file systems cache for seconds
-constexpr double kShareOfGrace = 0.7;  // the end of the step comes before it, commit and exit after
+constexpr auto kToSeeProbe =
+    std::chrono::seconds(10);  // network file systems cache directories for seconds
+constexpr double kShareOfGrace =
+    0.7;  // the rest is for the end of the step before and commit and exit after
 
-/// Of rank 0: no two runs of any job have the same, so a process that outlived its job, on a node
-/// that was lost and came back, never writes into a save of a later one.
+/// Returns a random number, on rank 0. No two runs share one, so a process that survived its job on
+/// a lost node never writes into a save of a later run.
 std::uint64_t new_epoch() {
   std::random_device random;
   return std::uint64_t{random()} << 32U | random();
@@ -31,7 +33,7 @@ std::string own_host() {
   return name.data();
 }
 
-/// Calls `work` on this rank; its error is every rank's.
+/// Calls `work` on this rank. An error on any rank becomes an error on every rank.
 template <class Work>
 SaveOutcome together(Group& world, std::string_view about, Work work) {
   SaveOutcome outcome;
@@ -45,15 +47,15 @@ SaveOutcome together(Group& world, std::string_view about, Work work) {
   return all;
 }
 
-// Another job may have been about to end, with a last save.
+// Another job may have written its last save while this one started.
 void require_none_after(std::int64_t newest, const SaveFolder& folder) {
   const std::vector<std::string> names = folder.complete();
   if (names.empty() || *step_of(names.front()) <= newest) return;
   throw Error(ErrorKind::config,
-              fmt::format("checkpoint.dir {}: another job has completed {} since this one looked "
-                          "where to go on",
+              fmt::format("checkpoint.dir {}: another job completed {} after this job chose its "
+                          "checkpoint",
                           folder.dir(), names.front()),
-              "start this job again: it goes on there");
+              "start this job again to resume from that checkpoint");
 }
 
 std::int64_t bytes_saved_by(const RankStates& states) {
@@ -107,17 +109,19 @@ std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig
   const double seconds = start.rate > 0 ? static_cast<double>(start.bytes) / start.rate : 0;
   const bool is_told = grace_s.has_value() && config.on_signal;
   lines.push_back(fmt::format(
-      "saves    {} a checkpoint in {}, about {} at {}/s{}", format_bytes(start.bytes), config.dir,
+      "saves    {} per checkpoint in {}, about {} at {}/s{}", format_bytes(start.bytes), config.dir,
       format_duration(seconds), format_bytes(static_cast<std::int64_t>(start.rate)),
-      is_told ? fmt::format("; a signal leaves {}", format_duration(*grace_s)) : std::string()));
+      is_told ? fmt::format("; {} from a stop signal to KILL", format_duration(*grace_s))
+              : std::string()));
   if (is_told && seconds > kShareOfGrace * *grace_s) {
     lines.push_back(fmt::format(
-        "saves    that may be too short for the checkpoint of a signal: --grace {:.0f}s would do, "
-        "or checkpoints more often",
+        "saves    that may be too short to save a checkpoint on a signal: use --grace {:.0f}s "
+        "or save more often",
         seconds / kShareOfGrace + 5));
   }
   for (const std::string& name : start.set_aside)
-    lines.push_back(fmt::format("saves    {} is of a past that this run leaves: set aside", name));
+    lines.push_back(fmt::format(
+        "saves    {} is later than the step at which this run starts: set aside", name));
   return lines;
 }
 

@@ -1,5 +1,4 @@
-// Before anything is saved: all ranks see one folder, can write there, there is room, and how long
-// a checkpoint will take.
+// Checks before the first save: one folder for all ranks, writable, room; estimates a save's time.
 #pragma once
 
 #include <memory>
@@ -14,19 +13,20 @@ namespace ds {
 
 struct SaveStart {
   std::unique_ptr<SaveFolder> folder;
-  std::int64_t bytes = 0;              // of one checkpoint
-  double rate = 0;                     // bytes a second that all ranks together wrote there, now
-  std::vector<std::string> set_aside;  // folders of a past that this run leaves
+  std::int64_t bytes = 0;              // size of one checkpoint
+  double rate = 0;                     // bytes per second that all ranks together wrote in the test
+  std::vector<std::string> set_aside;  // checkpoints later than the step at which this run starts
 };
 
-/// Takes the folder for this job. Steps after those that the trainer has finished are set aside.
-/// `newest`: of Resume. Collective. Errors: Error{config} on every rank, naming the first that has
-/// trouble; a newer checkpoint has come since the job looked: it is not to be set aside.
+/// Claims the folder for this job and sets aside checkpoints of later steps than the trainer has
+/// finished. `newest` comes from Resume. Collective. Errors: Error{config} on every rank, about the
+/// first rank that has a problem; or because a newer checkpoint appeared since the job chose its
+/// own.
 SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
                       Group& world);
 
-/// For people: what a checkpoint takes, and whether a signal leaves time for it. `grace_s`: from
-/// the signal to the end by force; none: not known. Pure.
+/// Returns lines for the user: what a checkpoint takes, and whether a signal leaves time for it.
+/// `grace_s` is the time from the signal to KILL; none: unknown. Pure.
 std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig& config,
                                   std::optional<double> grace_s);
 

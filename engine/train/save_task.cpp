@@ -1,4 +1,4 @@
-// A thread and its outcome.
+// Runs a task on a thread and keeps its outcome.
 #include "engine/train/save_task.h"
 
 #include <system_error>

@@ -1,4 +1,4 @@
-// One piece of work in a thread of its own, and how it ended.
+// SaveTask: one piece of work on its own thread, and its outcome.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace ds {
 
-/// At most one at a time. One thread starts and waits. Where there may be no more threads, start()
-/// does the work itself.
+/// At most one task at a time. One thread calls start() and wait(). If no thread can be created,
+/// start() does the work itself.
 class SaveTask {
  public:
   using Work = std::function<SaveOutcome()>;  // must not throw
@@ -21,11 +21,13 @@ class SaveTask {
   SaveTask& operator=(const SaveTask&) = delete;
 
   void start(Work work);
-  [[nodiscard]] bool is_running() const { return running_; }  // or ended, not waited for
+  [[nodiscard]] bool is_running() const {
+    return running_;
+  }  // also if it has ended but was not waited for
   [[nodiscard]] bool has_ended() const { return ended_.load(std::memory_order_acquire); }
-  /// Of the task that has ended.
+  /// Returns the outcome of the task that has ended.
   [[nodiscard]] const SaveOutcome& outcome() const { return outcome_; }
-  /// Returns when it has ended; no task: at once.
+  /// Returns when the task has ended; at once if there is none.
   SaveOutcome wait();
 
  private:

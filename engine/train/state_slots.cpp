@@ -1,4 +1,4 @@
-// Tiles by the values that hold them; spare slots one behind the other, each of one tile's size.
+// Lists tiles by the values that hold them; lays out spare slots one after the other.
 #include "engine/train/state_slots.h"
 
 #include "engine/program/liveness.h"
@@ -7,8 +7,8 @@
 namespace ds {
 namespace {
 
-/// Values that hold saved tiles in files. A tile's states lie side by side in one, and come one
-/// after the other.
+/// Returns the values that hold saved tiles in files. The states of a tile are adjacent in one
+/// value and in the list.
 std::vector<ValueId> homes_of(const Program& program, const std::vector<SavedTile>& saved) {
   std::vector<ValueId> homes;
   for (const SavedTile& tile : saved) {

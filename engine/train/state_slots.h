@@ -1,5 +1,4 @@
-// Which ranges of a rank's files hold what it saves, and the spare ones that let training go on
-// while they are copied. Pure.
+// Computes which ranges of a rank's files are saved, and the spare slots of async saves. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,18 @@ namespace ds {
 
 struct TrainPrograms;
 
-/// The tiles of the files that saved ones (in_files) are parts of, each once, in their order: what
-/// is frozen for one save. `offsets`: of the program's values.
+/// Returns the file tiles that contain the saved tiles (in_files), each once, in order. One save
+/// freezes them. `offsets` are those of the program's values.
 std::vector<VersionedFiles::Tile> file_tiles(const Program& program,
                                              std::span<const std::int64_t> offsets,
                                              const std::vector<SavedTile>& saved);
 
-/// Bytes of spare slots with which no write of training ever waits for a save: as many as one save
-/// freezes.
+/// Returns the bytes of spare slots with which no write of training ever waits for a save: as many
+/// bytes as one save freezes.
 std::int64_t spare_slot_bytes(const Program& step, const ShardSpec& spec);
 
-/// As place_programs() planned them; none where nothing in files is saved while training goes on.
+/// Returns the slots planned by place_programs(); none if no files are saved while training
+/// continues.
 VersionedFiles::Slots state_slots(const TrainPrograms& programs, const PlacementPlan& plan);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The phases of a rank's life: build, place, agree, allocate, initialise, step, validate.
+// The phases of a rank: build, place, agree, allocate, initialize, step, validate.
 #include "engine/train/trainer.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world_.size()))),
       decoded_(static_cast<std::size_t>(world_.size())) {
   agree();
-  // Beyond this point all ranks run the same global program.
+  // From here on, all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
   anonymous_before_ = read_memory_status().anonymous_bytes;
   memory_.emplace(plan_, groups, backend,
@@ -60,7 +60,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   if (programs_.saver && programs_.saver->keeps_snapshot) {
     const int threads = config.device.threads > 0 ? static_cast<int>(config.device.threads)
                                                   : default_thread_count();
-    // The other half computes.
+    // The other half of the threads computes.
     snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
   }
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
@@ -163,7 +163,7 @@ void Trainer::load_batch(Executor& executor, const Program& program, std::size_t
              {static_cast<std::int32_t*>(targets.data), count});
 }
 
-// Every rank speaks for the leaves of its slice.
+// Each rank contributes the sums of the leaves of its own slice.
 ControlWord Trainer::own_word() const {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
@@ -221,7 +221,8 @@ std::optional<double> Trainer::validate() {
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress};
   const MicroBatch& place = programs_.validation.micro_batches.front();
-  // All ranks run as often: the program may gather weights. What has no batch runs for the others.
+  // All ranks run equally often, because the program may gather weights; a rank without a batch
+  // runs for the others.
   for (std::int64_t round = 0; round * world_.size() < batches; ++round) {
     const std::int64_t batch = round * world_.size() + world_.rank();
     const bool is_idle = batch >= batches;

@@ -1,5 +1,4 @@
-// One rank of a training job: memory, programs and the steps. What is printed or written is decided
-// elsewhere (job.h).
+// Trainer: memory, programs and steps of one rank of a training job. Output is made in job.h.
 #pragma once
 
 #include <array>
@@ -26,15 +25,15 @@
 
 namespace ds {
 
-/// What this rank asks of the others in a step.
+/// What this rank requests from the others in a step.
 struct StepWishes {
   bool stop = false, save = false, time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
 
-/// Where this rank's states lie between two steps.
+/// Where this rank's states are between two steps.
 struct RankStates {
-  const Program& program;  // whose groups' states they are
+  const Program& program;  // the program whose groups own the states
   const ShardSpec& spec;
   const Executor& executor;
   RankMemory& memory;
@@ -43,71 +42,70 @@ struct RankStates {
 struct StepReport {
   std::int64_t step = 0;  // from 1
   double loss = 0;        // mean over the step's target tokens, nats
-  double grad_norm = 0;   // of the mean loss, before clipping
+  double grad_norm = 0;   // gradient of the mean loss, before clipping
   double lr = 0;
   double loss_scale = 1;     // of this step's backward pass
-  std::int64_t skipped = 0;  // steps left out since the start, this one too
-  std::int64_t redone = 0;   // updates made again so far, because a guess was wrong
+  std::int64_t skipped = 0;  // steps skipped since the start, including this one
+  std::int64_t redone = 0;   // updates repeated so far because a guess was wrong
   std::int64_t tokens = 0;   // of this step, all ranks
-  bool stop = false;         // some rank wished to stop; all stop now
-  bool save = false;         // some rank wished to save
+  bool stop = false;         // a rank requested a stop; all ranks stop now
+  bool save = false;         // a rank requested a save
   bool time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in StepDecision
 };
 
 class Trainer {
  public:
-  /// Builds the programs, plans memory, compares the plan with the other ranks' and takes the
-  /// memory; then begin() or resume(). Beyond this point nothing more is allocated. All references
-  /// must outlive the trainer. Errors: Error{config}: the model does not fit, ranks disagree;
-  /// Error{comm}.
+  /// Builds the programs, plans memory, compares the plan with the other ranks and allocates;
+  /// begin() or resume() follow. Nothing more is allocated after that. All references must outlive
+  /// the trainer. Errors: Error{config} if the model does not fit or ranks disagree; Error{comm}.
   Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
           const DataSet& data);
 
-  /// New weights at step 0, or those that model.init names.
+  /// Starts at step 0 with new weights, or with those that model.init names.
   void begin();
-  /// Weights and states of this rank. Several times, if the first source turns out broken: before
-  /// the first step. Errors: those of the source.
+  /// Fills weights and states of this rank. May be repeated before the first step if a source is
+  /// broken. Errors: those of the source.
   void load(StateSource& source);
-  /// After a load by all ranks from sources that are shared. Collective.
+  /// Completes a load by all ranks from shared sources. Collective.
   void share(bool with_moments);
-  /// Goes on after `state.step` steps.
+  /// Continues after `state.step` steps.
   void resume(const TrainingState& state);
 
-  /// One optimizer step: batch, forward and backward, reduction, decision, update. Collective.
-  /// Numbers that are not finite leave the step out or end the job (precision.on_nonfinite).
-  /// Errors: Error{comm} when a rank is gone; Error{system} naming the first operation that made
-  /// such numbers, and what it made.
+  /// Runs one optimizer step: batch, forward and backward, reduction, decision, update. Numbers
+  /// that are not finite skip the step or end the job (precision.on_nonfinite). Collective. Errors:
+  /// Error{comm} if a rank is lost; Error{system} with the first op that made such a number, and
+  /// the number.
   StepReport step(const StepWishes& wishes);
 
-  /// Everything is at "updated(step)": runs an update that is still due. Collective.
+  /// Runs an update that is still due, so that all states are at the finished step. Collective.
   void flush();
-  /// After flush(), as next step finds it.
+  /// Returns the state from which the next step continues. After flush().
   [[nodiscard]] TrainingState state() const;
   [[nodiscard]] RankStates states();
-  /// Where tiles of states() are copied while steps run; only with asynchronous saves.
+  /// Returns where tiles of states() are copied while steps run. Only with asynchronous saves.
   [[nodiscard]] Snapshot& snapshot() { return *snapshot_; }
   [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
   [[nodiscard]] const Program& step_program() const { return programs_.step; }
-  /// arithmetic_list() of this job.
+  /// Returns arithmetic_list() of this job.
   [[nodiscard]] const std::string& arithmetic() const { return arithmetic_; }
   [[nodiscard]] std::int64_t finished_steps() const { return step_; }
 
-  /// What this rank took in the last step, micro-batch by micro-batch.
+  /// Returns the samples of this rank in the last step, in the order of micro-batches.
   [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }
 
-  /// Mean loss over fixed windows of the held-out data, the same bits at any world size; nothing
-  /// without such data. Collective.
+  /// Returns the mean loss over fixed windows of the validation data, with the same bits at any
+  /// world size; nothing without such data. Collective.
   std::optional<double> validate();
 
-  /// Text after config.sample.prompt, the same on every rank. Collective.
+  /// Returns text that continues config.sample.prompt, the same on every rank. Collective.
   std::string sample();
 
-  /// As weights_hash() of weights.h: on rank 0. Collective.
+  /// Returns weights_hash() of weights.h on rank 0. Collective.
   [[nodiscard]] std::string weights_hash();
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
-  /// For people: how files are reached, and their measured rates; empty without files.
+  /// Returns, for messages, how files are accessed and their measured rates; empty without files.
   [[nodiscard]] const std::string& storage() const { return storage_; }
   [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
 
@@ -116,11 +114,12 @@ class Trainer {
   void load_batches();
   void bind_all();
   void choose_program();
-  /// Updates during the backward pass: their numbers, if nothing will be clipped or left out.
+  /// Sets the update numbers for updates during the backward pass, assuming that no clipping and no
+  /// skip follows.
   void guess_update();
-  /// Makes them again if it was.
+  /// Repeats the update if that assumption was wrong.
   void correct_update();
-  /// From the states that the step has read, with the numbers of context_.
+  /// Runs the update from the states that the step read, with the numbers of context_.
   void redo_update();
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
@@ -147,27 +146,27 @@ class Trainer {
   std::optional<Snapshot> snapshot_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
       flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
-  bool update_is_due_ = false;        // of the last step, by the next one or by flush()
-  bool is_odd_ = false;               // of updates during the backward pass: the next step's states
-  const Program* program_ = nullptr;  // of the step under way
+  bool update_is_due_ = false;  // the last step's update is left to the next step or flush()
+  bool is_odd_ = false;         // updates during backward: the odd program's states are current
+  const Program* program_ = nullptr;  // program of the current step
   Executor* executor_ = nullptr;
   Sampler sampler_;
   BatchPlan batch_;
   StepContext context_;
   std::int64_t step_ = 0;                           // finished steps
-  std::int64_t first_step_ = 0, first_sample_ = 0;  // of this run: samples go on from there
+  std::int64_t first_step_ = 0, first_sample_ = 0;  // of this run; samples continue from there
   StepWishes wishes_;
   StepDecision decision_;
-  UpdateNumbers update_;  // as decided
+  UpdateNumbers update_;  // as decided, not guessed
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
   std::vector<std::byte> looked_at_;               // by host_copy()
-  bool is_refused_ = false;                        // the step is not finite, and the job is to end
-  std::vector<std::int64_t> offsets_;              // of one micro-batch's samples
-  std::vector<TakenSample> taken_;                 // in the last step
+  bool is_refused_ = false;                        // the step is not finite and ends the job
+  std::vector<std::int64_t> offsets_;              // offsets of one micro-batch's samples
+  std::vector<TakenSample> taken_;                 // samples of the last step
   std::vector<std::byte> words_;                   // all ranks' encoded control words
-  std::vector<std::span<std::byte>> word_pieces_;  // of words_
+  std::vector<std::span<std::byte>> word_pieces_;  // pieces of words_, by rank
   std::vector<ControlWord> decoded_;
 };
 

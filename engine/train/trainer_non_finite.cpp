@@ -1,4 +1,4 @@
-// A step whose numbers are not finite: planted on demand, and searched for its first wrong number.
+// Steps that are not finite: makes them on demand, and finds the first op with a bad number.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace ds {
 namespace {
 
-constexpr std::size_t kTextBytes = 256;  // Of one rank's finding.
+constexpr std::size_t kTextBytes = 256;  // limit of one rank's text
 
 std::string text_in(std::span<const std::byte> bytes) {
   const char* const text = reinterpret_cast<const char*>(bytes.data());
@@ -36,8 +36,8 @@ void Trainer::watch_for_plant() {
   };
 }
 
-// What host code cannot read is copied, one value at a time; pinned memory the device may still
-// write.
+// Copies values that host code cannot read, one at a time. Pinned memory needs a synchronize(),
+// because the device may still be writing it.
 Tensor Trainer::host_copy(ValueId id) {
   Tensor tensor = executor_->tensor(id);
   if (!tensor) return tensor;
@@ -51,8 +51,8 @@ Tensor Trainer::host_copy(ValueId id) {
   return tensor;
 }
 
-// The same step once more, with a look at every result: the weights are as they were, and a step is
-// deterministic. All ranks take part, so all name the same place.
+// Runs the same step again and checks every result. The weights are unchanged and a step is
+// deterministic. All ranks take part, so all report the same place.
 void Trainer::report_non_finite() {
   if (programs_.odd) redo_update();  // with skip
   NonFiniteHunt hunt(*program_, [this](ValueId id) { return host_copy(id); });
@@ -75,13 +75,13 @@ void Trainer::report_non_finite() {
       pieces, [](std::span<std::byte> text) { return text.front() != std::byte{0}; });
   const std::string where =
       first == pieces.end()
-          ? std::string("the sum of the ranks' gradients is not finite")
+          ? std::string("the sum of the gradients of all ranks is not finite")
           : fmt::format("{}, on rank {}", text_in(*first), first - pieces.begin());
   throw Error(ErrorKind::system,
               fmt::format("step {}: {} (in the gradient {}; loss {})", step_ + 1, where,
                           decision_.non_finite, decision_.loss),
               "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip; "
-              "precision.on_nonfinite = \"skip\" leaves such steps out");
+              "precision.on_nonfinite = \"skip\" skips such steps");
 }
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// What a trainer's states begin with, where they lie, and what else a checkpoint is of.
+// Initial states of a trainer, their places, and the training state of a checkpoint.
 #include "engine/states/imported_weights.h"
 #include "engine/states/share_states.h"
 #include "engine/states/weights.h"
@@ -33,7 +33,7 @@ void Trainer::resume(const TrainingState& state) {
 }
 
 TrainingState Trainer::state() const {
-  DS_ASSERT(!update_is_due_, "flush() comes first");
+  DS_ASSERT(!update_is_due_, "call flush() first");
   const UpdateControl::State control = control_.state();
   return {.step = step_,
           .next_sample = first_sample_ + (step_ - first_step_) * batch_.global(),
@@ -45,7 +45,7 @@ TrainingState Trainer::state() const {
 }
 
 RankStates Trainer::states() {
-  DS_ASSERT(!update_is_due_, "flush() comes first");
+  DS_ASSERT(!update_is_due_, "call flush() first");
   return {.program = is_odd_ ? *programs_.odd : programs_.step,
           .spec = programs_.spec,
           .executor = is_odd_ ? *odd_executor_ : *step_executor_,

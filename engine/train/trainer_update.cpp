@@ -1,4 +1,4 @@
-// Which form of the step runs, and the numbers of its update: decided, guessed, corrected.
+// Chooses the program of a step, and decides, guesses and corrects the numbers of its update.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ void Trainer::choose_program() {
   executor_ = is_first ? &*first_executor_ : is_odd_ ? &*odd_executor_ : &*step_executor_;
 }
 
-// The count of target tokens is known before the step, and rank 0's numbers too.
+// The number of target tokens is known before the step, and so are rank 0's scheduled numbers.
 void Trainer::guess_update() {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
@@ -36,7 +36,7 @@ void Trainer::guess_update() {
                                                    .bias_correction2 = early.bias_correction2});
 }
 
-// Who watches the step knows its ops, not those of this program.
+// after_op expects op indices of the step's program, so this program runs without it.
 void Trainer::redo_update() {
   auto watcher = std::exchange(context_.after_op, nullptr);
   (is_odd_ ? odd_redo_executor_ : redo_executor_)->run(context_);
@@ -61,7 +61,7 @@ void Trainer::draw_decision(StepContext& context) {
                             .tokens = decision_.tokens};
   is_refused_ = is_non_finite(facts) && config_.precision.on_nonfinite == OnNonfinite::abort;
   if (is_refused_) {
-    context.update.skip = true;  // The weights stay for the search.
+    context.update.skip = true;  // keeps the weights unchanged for the search
     return;
   }
   update_ = control_.finish_step(facts, {.lr = decision_.lr,

@@ -1,4 +1,3 @@
-// One loop over the channel, signals, shims, output pipes and the clock.
 #include "launcher/agent/agent.h"
 
 #include <fmt/format.h>
@@ -11,11 +10,12 @@
 #include "launcher/agent/agent_loop.h"
 #include "launcher/agent/leftovers.h"
 #include "launcher/agent/limits.h"
+#include "launcher/wire/build_line.h"
 
 namespace ds::launcher {
 namespace {
 
-/// How often we look for children that have lost their shim, while there may be some.
+/// How often the agent looks for children without a shim, while there may be some.
 constexpr std::chrono::milliseconds kStrayPeriod{5};
 
 }  // namespace
@@ -45,10 +45,10 @@ int AgentLoop::run() {
 }
 
 void AgentLoop::greet() {
-  channel_.send_text(kPreamble);
+  channel_.send_text(build_line(own_build_id()) + std::string(kPreamble));
   channel_.send_control(envelope_, describe_node());
   channel_.flush();
-  // What others have left might hold the devices and ports that this job needs.
+  // Leftovers of other jobs may hold devices and ports that this job needs.
   const std::size_t killed =
       sweep_after_dead_agents(agent_folders_of_user(), Deadline::after(kSweepLimit));
   if (killed > 0) tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
@@ -62,7 +62,7 @@ void AgentLoop::turn() {
   read_reports();
   read_streams();
   test_addresses();
-  look_at_neighbours();
+  look_at_neighbors();
   if (now_ >= state_.wake_at()) tell(TimePassed{});
   channel_.flush_due(now_);
   if (kill_strays_) ranks_.kill_strays();
@@ -72,19 +72,20 @@ void AgentLoop::turn() {
   }
 }
 
-/// All ranks and their output are done, and no child is left. Nobody waits for output when things
-/// have gone wrong.
+/// Returns true if all ranks have ended, their output is read and no child is left. After a loss
+/// the output does not count.
 bool AgentLoop::is_empty() {
   if (!ranks_.done(/*with_output=*/!bad_since_)) return false;
+  if (state_.leaves_processes()) return output_.done(now_);
   const bool no_child = namespace_.entered()
                             ? leave_namespace()
                             : ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
-  // With all shims gone, whoever is left has lost them.
+  // All shims have ended, so every child that is left has lost its shim.
   kill_strays_ = !no_child;
   return no_child && (bad_since_ || output_.done(now_));
 }
 
-/// True once nothing is left inside. Between epochs the namespace stays.
+/// Returns true once the namespace is empty. It is kept for the next epoch.
 bool AgentLoop::leave_namespace() {
   if (state_.spec()->keep_agent && !bad_since_)
     return namespace_.clear(Deadline::after(kKillLimit)) || (namespace_.kill(), false);
@@ -102,7 +103,7 @@ void AgentLoop::wait() {
   Clock::time_point until =
       std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at()});
   if (looks()) until = std::min(until, next_look_);
-  // Strays come to us without any event.
+  // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   if (const auto due = output_.wake_at()) until = std::min(until, *due);
   ranks_.add_polls(polled_, output_.may_read(), until);
@@ -111,13 +112,13 @@ void AgentLoop::wait() {
 
 void AgentLoop::read_signals() {
   const Link::Seen seen = link_.read_signals();
-  if (seen.terminate) lose_root("the agent was told to end");
+  if (seen.terminate) lose_root("the agent received a signal to end");
   if (link_.orphaned()) tell(LinkLost{"the guard was killed"});
   if (seen.child) reap();
 }
 
 void AgentLoop::reap() {
-  read_reports();  // A report that is already here must not look like a lost shim.
+  read_reports();  // A shim that has reported its end was not killed.
   for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) on_reaped(pid);
 }
 
@@ -132,7 +133,7 @@ void AgentLoop::on_reaped(pid_t pid) {
     read_reports(*rank);
     rank->shim_ended();
     if (rank->ended()) continue;
-    // Shims that we have killed ourselves are no news; how their ranks ended nobody can tell.
+    // The agent has killed this shim itself. The wait status of its rank is not known.
     if (killing_everything_) {
       tell(RankEnded{{.rank = rank->rank(), .wait_status = -1}});
     } else {
@@ -159,12 +160,12 @@ void AgentLoop::read_channel() {
       const bool first = !heard_beat_;
       heard_beat_ = *beat;
       heard_beat_at_ = Clock::now();
-      if (first) send_heartbeat();  // before any rank writes, the root knows our clock
+      if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
     }
-    // Late frames of another epoch or agent mean nothing here.
+    // Frames of another epoch or agent are late: they are dropped.
     if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message, late});
   }
-  if (channel_.error()) tell(LinkLost{"the launcher sent nonsense: " + *channel_.error()});
+  if (channel_.error()) tell(LinkLost{"invalid data from the launcher: " + *channel_.error()});
   if (!channel_open_) lose_root({});
 }
 
@@ -179,6 +180,7 @@ void AgentLoop::read_reports(RankProcess& rank) {
     Exited how{.rank = rank.rank(), .time = report->time};
     switch (report->kind) {
       case ShimReport::Kind::empty:
+        if (report->value > 0) tell(BackgroundKilled{static_cast<std::uint32_t>(report->value)});
         rank.order({ShimOrder::Kind::leave, 0});
         continue;
       case ShimReport::Kind::started:
@@ -212,7 +214,7 @@ void AgentLoop::read_streams() {
     channel_.send_control(envelope_, Credit{taken});
 }
 
-/// Between Ready and Go: MASTER_ADDR is being looked for.
+/// Serves the test of MASTER_ADDR, between Ready and Go.
 void AgentLoop::test_addresses() {
   door_.turn(now_);
   const std::vector<Probed::Result> results = probe_.turn(now_);
@@ -227,7 +229,7 @@ void AgentLoop::pass_error_file(const RankProcess& rank) {
 }
 
 int run_agent(const AgentSetup& setup) {
-  raise_open_files();  // three a rank, and its log file
+  raise_open_files();  // A rank needs three, and one for its log file.
   return AgentLoop(setup).run();
 }
 

@@ -1,5 +1,7 @@
-// The agent does what its AgentState has decided.
+// AgentLoop: performs the actions of AgentState, watches the neighbors, and drains the channel at
+// the end.
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +13,17 @@
 namespace ds::launcher {
 namespace {
 
+/// Limit for sending the last frames while the root is silent. A root that is alive but does not
+/// read waits for its own reader.
+constexpr std::chrono::seconds kDrainLimit{10};
+/// The same limit after a loss.
+constexpr std::chrono::milliseconds kBadDrainLimit{500};
+/// Processes that are killed or stopped together are hit within this time.
+constexpr std::chrono::milliseconds kHitSpan{1200};
+
 constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
 
-/// The user wants it somewhere else.
+/// Returns true if the user has set the variable.
 bool names_error_file(const Spec& spec, const RankSpec& rank) {
   const EnvList& of_program = spec.programs.at(static_cast<std::size_t>(rank.program)).env;
   for (const EnvList* list : {&spec.env, &of_program, &rank.env}) {
@@ -36,7 +46,7 @@ void AgentLoop::lose_root(const std::string& why) {
 }
 
 void AgentLoop::perform(const Send& action) {
-  // The last frame must not overtake what the ranks wrote.
+  // The last frame must not overtake output.
   const bool is_last = std::holds_alternative<Bye>(action.message) ||
                        std::holds_alternative<Cleared>(action.message);
   if (std::holds_alternative<Heartbeat>(action.message)) {
@@ -61,20 +71,26 @@ void AgentLoop::send_heartbeat() {
 void AgentLoop::enter_namespace(Isolate wish) {
   namespace_.enter(wish);
   if (wish != Isolate::required) return;
-  // No set of stops shall leave anything either.
+  // Any set of stopped links must end by itself, too.
   link_.resist_stops();
   ::kill(guard_.process().pid(), kResistStops);
+}
+
+Cookie AgentLoop::own_cookie() const {
+  const ProcessRef self = ProcessRef::of(::getpid());
+  return {state_.spec()->job_cookie, self.pid(), self.start_time()};
 }
 
 void AgentLoop::perform(const HoldPort&) {
   enter_namespace(state_.spec()->isolate);
   const Spec& spec = *state_.spec();
+  if (folder_.path().empty()) folder_ = AgentFolder::make(agent_folders_of_user(), own_cookie());
   if (spec.hold_port) {
     port_ = hold_port(spec.port);
     if (port_.port == 0) {
       const std::string wanted = spec.port == 0 ? "a port" : fmt::format("port {}", spec.port);
-      return tell(LinkLost{fmt::format("{} for MASTER_PORT cannot be had: {}", wanted,
-                                       std::strerror(port_.problem))});
+      return tell(LinkLost{
+          fmt::format("cannot bind {} for MASTER_PORT: {}", wanted, std::strerror(port_.problem))});
     }
     door_.open(port_, spec.door_question, spec.door_answer);
   }
@@ -90,9 +106,8 @@ void AgentLoop::perform(const DialMaster& action) {
 
 void AgentLoop::perform(const KillLeftovers& action) {
   channel_.flush();
-  const auto killed =
-      kill_leftovers([&](const Cookie& cookie) { return cookie.job == action.job_cookie; },
-                     Deadline::after(kSweepLimit));
+  const std::size_t killed =
+      sweep_job(agent_folders_of_user(), action.job_cookie, Deadline::after(kSweepLimit));
   tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
 }
 
@@ -101,9 +116,7 @@ void AgentLoop::perform(const StartRanks& action) {
   door_.close();
   probe_.stop();
   Spec spec = *state_.spec();
-  const ProcessRef self = ProcessRef::of(::getpid());
-  const Cookie cookie{spec.job_cookie, self.pid(), self.start_time()};
-  if (folder_.path().empty()) folder_ = AgentFolder::make(agent_folders_of_user(), cookie);
+  const Cookie cookie = own_cookie();
   for (RankSpec& rank : spec.ranks) {
     rank.env.emplace_back(kCookieVariable, cookie.text());
     if (!folder_.path().empty() && !names_error_file(spec, rank))
@@ -113,9 +126,10 @@ void AgentLoop::perform(const StartRanks& action) {
   output_.begin(spec, envelope_);
   RankSetting setting{.cookie = cookie, .epoch = envelope_.epoch};
   if (!namespace_.entered()) {
-    setting.agent = self.pid();
+    setting.agent = cookie.agent;
     setting.guard = guard_.process();
-    setting.cgroups = CgroupPlace::find();
+    // A cgroup could not be removed while processes that may stay live in it.
+    if (!spec.leave) setting.cgroups = CgroupPlace::find();
   }
   ranks_.start(spec, action.env, setting, bindings_of(spec));
 }
@@ -156,7 +170,7 @@ void AgentLoop::perform(const ForgetRanks&) {
 }
 
 void AgentLoop::perform(const KillEverything&) {
-  channel_.flush();  // this may take a while
+  channel_.flush();  // Killing may take long.
   killing_everything_ = sent_kill_ = true;
   for (const auto& rank : ranks_) rank->cgroup().kill();
   namespace_.kill();
@@ -166,5 +180,51 @@ void AgentLoop::perform(const KillEverything&) {
 }
 
 void AgentLoop::perform(const Finish& action) { exit_code_ = action.code; }
+
+/// Returns true if this agent checks its neighbors. A remote agent without ranks has nothing to
+/// protect and sleeps. A local one must not outlive a launcher that is stopped.
+bool AgentLoop::looks() const { return started_ || root_.process().pid() != 0; }
+
+void AgentLoop::look_at_neighbors() {
+  if (!looks() || now_ < next_look_) return;
+  next_look_ = now_ + StopWatch::kPeriod;
+  if (guard_.stopped_twice()) tell(LinkLost{"the guard was stopped"});
+  if (namespace_.init_stopped())
+    tell(LinkLost{"the first process of the ranks' PID namespace was stopped"});
+  for (const auto& rank : ranks_) {
+    if (rank->shim_stopped())
+      tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank())});
+  }
+  // A launcher that suspends its job stops itself.
+  if (root_.stopped_twice() && !state_.suspended()) lose_root("the launcher was stopped");
+}
+
+void AgentLoop::drain() {
+  Deadline deadline = bad_since_ ? Deadline::after(kBadDrainLimit) : Deadline::after(kDrainLimit);
+  channel_.flush();
+  while (channel_.anything_waiting() && !deadline.passed()) {
+    pollfd ends[] = {{channel_.out(), POLLOUT, 0}, {channel_open_ ? channel_.in() : -1, POLLIN, 0}};
+    ::poll(ends, 2, static_cast<int>(deadline.remaining().count()));
+    if (ends[1].revents != 0) {
+      channel_open_ = channel_.read_some();
+      if (channel_open_ && !bad_since_) deadline = Deadline::after(kDrainLimit);
+      while (channel_.next()) {
+      }
+    }
+    channel_.flush();
+  }
+}
+
+/// Kills a stopped guard: nobody else would. After a loss the guard may be stopped a moment after
+/// this process, so the agent waits for kHitSpan.
+void AgentLoop::leave_no_stopped_guard() {
+  const Clock::time_point until = bad_since_ ? *bad_since_ + kHitSpan : Clock::now();
+  while (!link_.orphaned()) {
+    const ProcessRef::State state = guard_.process().state();
+    if (state != ProcessRef::State::stopped && Clock::now() >= until) return;
+    if (guard_.stopped_twice()) return guard_.process().kill();
+    ::usleep(std::chrono::microseconds(StopWatch::kPeriod).count());
+  }
+}
 
 }  // namespace ds::launcher

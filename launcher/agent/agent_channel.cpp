@@ -1,4 +1,3 @@
-// Non-blocking reads and writes of frames.
 #include "launcher/agent/agent_channel.h"
 
 #include <fcntl.h>
@@ -14,10 +13,10 @@ namespace {
 
 void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-/// Small frames are written together up to this size.
+/// Small frames are joined into writes of up to this size.
 constexpr std::size_t kTogether = 16384;
 
-/// Nobody acts on these at once.
+/// Returns true for frames that nobody acts on at once.
 bool may_wait(const Message& message) {
   if (std::holds_alternative<Started>(message)) return true;
   const auto* const ended = std::get_if<Exited>(&message);
@@ -114,7 +113,7 @@ bool AgentChannel::write_current() {
   return true;
 }
 
-/// The next frame, and the small ones behind it.
+/// Loads the next frame and small ones after it; returns false if none waits.
 bool AgentChannel::load_next() {
   while (!control_.empty() || !output_.empty()) {
     std::deque<Bytes>& queue = control_.empty() ? output_ : control_;

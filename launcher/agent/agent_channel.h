@@ -1,4 +1,5 @@
-// The agent's end of its channel: frames in, frames out; control frames overtake output that waits.
+// The agent's end of the channel: reads and writes frames without blocking; control frames overtake
+// waiting output.
 #pragma once
 
 #include <deque>
@@ -10,34 +11,35 @@
 
 namespace ds::launcher {
 
-/// Never blocks. Threads: one.
-/// Frames that no one waits for (a start, an end that is no failure, the end of a stream) stay up
-/// to kPatience for company: each write wakes an sshd and the root. Every other frame takes them
-/// along.
+/// Never blocks. Frames that nobody needs at once (a start, a good end, the end of a stream) wait
+/// up to kPatience for other frames, because each write wakes an sshd and the root. Any other frame
+/// sends them along.
+/// Threads: one.
 class AgentChannel {
  public:
   static constexpr std::chrono::milliseconds kPatience{20};
 
   AgentChannel(int in, int out);
 
-  /// Reads what is there; false at the end of the channel.
+  /// Reads what has arrived; returns false at the end of the channel.
   bool read_some();
   std::optional<Frame> next() { return decoder_.next(); }
   [[nodiscard]] const std::optional<std::string>& error() const { return decoder_.error(); }
 
-  /// Goes with the first frame.
+  /// Queues text, for the first frame to take along.
   void send_text(std::string_view text);
-  /// Overtakes waiting output. Written by the next flush: a turn of the loop makes one write of all.
+  /// Queues a frame before all waiting output. The next flush writes it, so that a turn of the loop
+  /// makes one write.
   void send_control(const Envelope& envelope, const Message& message);
-  /// Goes after all that waits: Bye promises that no output is missing.
+  /// Queues a frame after all that waits: Bye promises that no output is missing.
   void send_last(const Envelope& envelope, const Message& message);
-  /// Writes through if nothing waits; keeps a copy of what the system does not take.
+  /// Writes at once if nothing waits, and queues a copy of what the system does not take.
   void send_output(const Envelope& envelope, const Output& output);
-  /// Writes all that waits, as far as the system takes it.
+  /// Writes what waits, as far as the system takes it.
   void flush();
-  /// The same, unless all of it may still wait.
+  /// Does the same, unless all that waits may wait longer.
   void flush_due(Clock::time_point now);
-  /// When flush_due has something to do at the latest; max() if it has nothing to do by itself.
+  /// Returns when flush_due() must be called; max() if it need not be.
   [[nodiscard]] Clock::time_point wake_at() const {
     return held_until_.value_or(Clock::time_point::max());
   }
@@ -45,12 +47,12 @@ class AgentChannel {
   [[nodiscard]] int in() const { return in_.get(); }
   [[nodiscard]] int out() const { return out_.get(); }
   [[nodiscard]] bool broken() const { return broken_; }
-  /// Output bytes that wait; whoever makes output stops above some limit.
+  /// Returns the bytes of output that wait; callers stop above a limit.
   [[nodiscard]] std::size_t output_waiting() const { return output_waiting_; }
   [[nodiscard]] bool anything_waiting() const {
     return !broken_ && (!current_.empty() || !control_.empty() || !output_.empty());
   }
-  /// It waits for the system, not for company.
+  /// Returns true if frames wait for the system.
   [[nodiscard]] bool blocked() const { return anything_waiting() && !held_until_; }
 
  private:
@@ -63,8 +65,8 @@ class AgentChannel {
   UniqueFd out_;
   bool broken_ = false;
   Decoder decoder_;
-  std::optional<Clock::time_point> held_until_;  // all that waits may wait so long
-  Bytes current_;                                // frames half written stay in front
+  std::optional<Clock::time_point> held_until_;  // all that waits may wait until then
+  Bytes current_;                                // partly written
   std::size_t written_ = 0;
   std::deque<Bytes> control_;
   std::deque<Bytes> output_;

@@ -1,4 +1,3 @@
-// Folders, and a lock that the kernel takes back from whoever dies.
 #include "launcher/agent/agent_folder.h"
 
 #include <dirent.h>
@@ -24,7 +23,7 @@ UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/// Ours, and closed to everybody else: /tmp is open to all.
+/// Returns true if only this user can enter the folder: anybody may create folders in /tmp.
 bool is_private(int folder) {
   struct stat facts {};
   return ::fstat(folder, &facts) == 0 && facts.st_uid == ::geteuid() && (facts.st_mode & 077U) == 0;
@@ -34,8 +33,8 @@ std::string folder_of(const std::string& base, const Cookie& cookie) {
   return fmt::format("{}/{}{}", base, kPrefix, cookie.text());
 }
 
-/// An agent in another PID namespace is seen by its lock alone, one that is just about to lock by
-/// its pid.
+/// Returns true if an agent holds its folder. An agent in another PID namespace is known by its
+/// lock alone; one that has not locked yet, by its pid.
 bool is_held(const std::string& base, const Cookie& cookie) {
   const UniqueFd folder = open_folder(folder_of(base, cookie));
   if (!folder) return errno != ENOENT;
@@ -89,19 +88,25 @@ std::string read_written_file(const std::string& path, std::size_t limit) {
   return text;
 }
 
-std::vector<Cookie> abandoned_folders(const std::string& base) {
+std::vector<Cookie> agent_folders(const std::string& base) {
   std::vector<Cookie> found;
   UniqueFd folder = open_folder(base);
   if (!folder || !is_private(folder.get())) return found;
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(folder.get()), ::closedir);
   if (list == nullptr) return found;
-  (void)folder.release();  // The list has it now.
+  (void)folder.release();  // The list owns it now.
   while (const dirent* entry = ::readdir(list.get())) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with(kPrefix)) continue;
     const auto cookie = Cookie::parse(name.substr(kPrefix.size()));
-    if (cookie && !is_held(base, *cookie)) found.push_back(*cookie);
+    if (cookie) found.push_back(*cookie);
   }
+  return found;
+}
+
+std::vector<Cookie> abandoned_folders(const std::string& base) {
+  std::vector<Cookie> found = agent_folders(base);
+  std::erase_if(found, [&](const Cookie& cookie) { return is_held(base, cookie); });
   return found;
 }
 

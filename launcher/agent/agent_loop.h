@@ -1,4 +1,4 @@
-// The agent as one object: what its loop reads, and what it does for AgentState.
+// AgentLoop, the agent as one object: its inputs, and one method for each action of AgentState.
 #pragma once
 
 #include <poll.h>
@@ -12,7 +12,6 @@
 #include "launcher/agent/agent_folder.h"
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/autopsy.h"
-#include "launcher/agent/held_port.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/master_door.h"
 #include "launcher/agent/master_probe.h"
@@ -23,7 +22,7 @@
 
 namespace ds::launcher {
 
-/// Looking for leftovers of others takes no longer.
+/// Limit for a search for leftovers.
 inline constexpr std::chrono::seconds kSweepLimit{3};
 
 /// Threads: one.
@@ -34,7 +33,7 @@ class AgentLoop {
   int run();
 
  private:
-  // agent.cpp: the loop and what it hears.
+  // agent.cpp: the loop and its inputs.
   void greet();
   void turn();
   void wait();
@@ -50,7 +49,7 @@ class AgentLoop {
   [[nodiscard]] bool is_empty();
   [[nodiscard]] bool leave_namespace();
 
-  // agent_actions.cpp: what AgentState decides.
+  // agent_actions.cpp: the actions of AgentState.
   void tell(const AgentEvent& event);
   void lose_root(const std::string& why);
   void perform(const Send& action);
@@ -63,6 +62,7 @@ class AgentLoop {
   void perform(const StartRanks& action);
   void perform(const SignalMains& action);
   void perform(const KillRanks&);
+  [[nodiscard]] Cookie own_cookie() const;
   void perform(const SuspendRanks&);
   void perform(const ResumeRanks&);
   void perform(const KillStrays&);
@@ -70,9 +70,9 @@ class AgentLoop {
   void perform(const KillEverything&);
   void perform(const Finish& action);
 
-  // agent_end.cpp: neighbours, and the last moments.
+  // agent_actions.cpp: neighbors, and the end.
   [[nodiscard]] bool looks() const;
-  void look_at_neighbours();
+  void look_at_neighbors();
   void drain();
   void leave_no_stopped_guard();
 
@@ -93,15 +93,15 @@ class AgentLoop {
   bool started_ = false;
   std::vector<pollfd> polled_;
   OutputPath output_;
-  std::optional<Heartbeat> heard_beat_;  // the last one of the root
+  std::optional<Heartbeat> heard_beat_;  // the last Heartbeat of the root
   Clock::time_point heard_beat_at_;
   Clock::time_point now_;
   Clock::time_point next_look_;
   bool told_empty_ = false;
   bool killing_everything_ = false;
   bool kill_strays_ = false;
-  bool sent_kill_ = false;                      // ranks that end by KILL from now on end by ours
-  std::optional<Clock::time_point> bad_since_;  // root or a link is lost
+  bool sent_kill_ = false;  // the agent has sent KILL: it explains later deaths by KILL
+  std::optional<Clock::time_point> bad_since_;  // since the loss of the root or of a link
   std::optional<int> exit_code_;
 };
 

@@ -1,4 +1,3 @@
-// Each event changes the state and adds actions.
 #include "launcher/agent/agent_state.h"
 
 #include <fmt/format.h>
@@ -7,10 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "launcher/agent/agent.h"
+
 namespace ds::launcher {
 namespace {
 
-/// Every rank has a program, and every program a file to run.
+/// Returns true if every rank has a program, and every program has a file to run.
 bool is_runnable(const Spec& spec) {
   const bool known = std::all_of(spec.ranks.begin(), spec.ranks.end(), [&](const RankSpec& rank) {
     return rank.program >= 0 && static_cast<std::size_t>(rank.program) < spec.programs.size();
@@ -55,8 +56,8 @@ void AgentState::take(const FrameCame& event, Actions& out) {
 void AgentState::obey(const FrameCame& event, Actions& out) {
   const Message& message = event.message;
   if (const auto* spec = std::get_if<Spec>(&message)) {
-    if (phase_ != Phase::waiting || spec_) return give_up("a second Spec came", out);
-    if (!is_runnable(*spec)) return give_up("nothing to run", out);
+    if (phase_ != Phase::waiting || spec_) return give_up("the launcher sent a second Spec", out);
+    if (!is_runnable(*spec)) return give_up("the Spec has no program to run", out);
     spec_ = *spec;
     silence_.reset();
     if (spec->node_timeout_ms > 0) silence_ = std::chrono::milliseconds(spec->node_timeout_ms);
@@ -64,14 +65,14 @@ void AgentState::obey(const FrameCame& event, Actions& out) {
     out.emplace_back(HoldPort{});
   } else if (const auto* go = std::get_if<Go>(&message)) {
     if (phase_ == Phase::running || phase_ == Phase::killing) return;
-    if (phase_ != Phase::ready) return give_up("Go came before Spec", out);
+    if (phase_ != Phase::ready) return give_up("the launcher sent Go before Spec", out);
     phase_ = Phase::running;
     next_heartbeat_ = std::min(next_heartbeat_, now_ + beat_period());
     out.emplace_back(StartRanks{go->env});
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
     if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo, signal->rank});
-  } else if (const auto* wish = std::get_if<Stop>(&message)) {
-    if (!event.late) stop(std::chrono::milliseconds(wish->grace_ms), out);
+  } else if (const auto* stopping = std::get_if<Stop>(&message)) {
+    if (!event.late) stop(std::chrono::milliseconds(stopping->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
     if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
@@ -91,7 +92,7 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
   if (phase_ == Phase::waiting || phase_ == Phase::ready) return kill_ranks(out);
   if (phase_ != Phase::running) return;
   if (!std::exchange(term_sent_, true)) out.emplace_back(SignalMains{SIGTERM});
-  // A stopped process hears TERM only when it goes on.
+  // A stopped process gets TERM only after SIGCONT.
   if (std::exchange(suspended_, false)) out.emplace_back(ResumeRanks{});
   kill_at_ = std::min(kill_at_.value_or(now_ + grace), now_ + grace);
 }
@@ -124,8 +125,8 @@ void AgentState::give_up(const std::string& why, Actions& out) {
 
 void AgentState::take(const RootLost& event, Actions& out) {
   if (std::exchange(root_lost_, true)) return;
-  // Before the ends of ranks that follow from it: a root that was only stopped shall know the
-  // cause.
+  // Sent before the ends of ranks that follow from it: a root that was only stopped and goes on
+  // must learn the cause.
   if (!event.why.empty()) out.emplace_back(Send{Problem{event.why}});
   const Clock::duration grace =
       spec_ ? std::min<Clock::duration>(std::chrono::milliseconds(spec_->grace_ms), kLossGrace)
@@ -143,8 +144,12 @@ void AgentState::take(const RankStarted& event, Actions& out) {
 }
 
 void AgentState::take(const RankEnded& event, Actions& out) {
-  // After a failure of ours ranks end because we kill them: the Problem says it all.
+  // The agent kills ranks after a failure of its own; the Problem has the cause.
   if (!failure_) out.emplace_back(Send{event.how});
+}
+
+void AgentState::take(const BackgroundKilled& event, Actions&) {
+  if (phase_ == Phase::running && !term_sent_) killed_ += event.count;
 }
 
 void AgentState::take(const NodeEmpty&, Actions& out) {
@@ -152,9 +157,9 @@ void AgentState::take(const NodeEmpty&, Actions& out) {
   if (failure_) {
     out.emplace_back(Send{Problem{*failure_}});
   } else {
-    out.emplace_back(Send{Bye{}});
+    out.emplace_back(Send{Bye{killed_}});
   }
-  out.emplace_back(Finish{failure_ ? 1 : 0});
+  out.emplace_back(Finish{failure_ ? 1 : leaves_processes() ? kLeavesProcesses : 0});
   phase_ = Phase::ended;
 }
 
@@ -164,6 +169,7 @@ void AgentState::await_next_epoch(Actions& out) {
   phase_ = Phase::waiting;
   spec_.reset();
   term_sent_ = false;
+  killed_ = 0;
   kill_at_.reset();
   force_at_.reset();
 }
@@ -174,12 +180,14 @@ void AgentState::take(const LeftoversKilled& event, Actions& out) {
 
 void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
 
-/// Several beats in a short timeout: one that is late must not lose the node.
+/// Returns the period of heartbeats: at least four in a node timeout, so that one late heartbeat
+/// does not lose the node.
 Clock::duration AgentState::beat_period() const {
   const bool starting = phase_ == Phase::waiting || phase_ == Phase::ready;
   const std::chrono::milliseconds longest = starting ? kStartHeartbeat : kHeartbeat;
-  if (!spec_ || spec_->node_timeout_ms == 0) return longest;
-  return std::clamp(std::chrono::milliseconds(spec_->node_timeout_ms) / 4,
+  if (!silence_) return longest;
+  // An agent that waits for its next Spec keeps the node timeout of the last one.
+  return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(*silence_) / 4,
                     std::chrono::milliseconds(10), longest);
 }
 
@@ -190,7 +198,7 @@ void AgentState::take(const TimePassed&, Actions& out) {
   }
   if (const auto limit = silence_limit(); limit && now_ >= *limit) {
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
-    take(RootLost{fmt::format("heard nothing of the launcher for {} s", silent.count())}, out);
+    take(RootLost{fmt::format("the launcher was silent for {} s", silent.count())}, out);
   }
   if (phase_ == Phase::running && kill_at_ && now_ >= *kill_at_) kill_ranks(out);
   if (phase_ == Phase::killing && force_at_ && now_ >= *force_at_) {

@@ -1,4 +1,4 @@
-// Decides what happens on one node; performs nothing.
+// Policy of an agent: turns events on one node into actions; performs nothing.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ds::launcher {
 
-// What happens to an agent.
+// Events.
 struct FrameCame {
   Message message;
-  bool late = false;  // of an epoch whose ranks are gone
+  bool late = false;  // belongs to an epoch that is over
 };
-struct RootLost {     // the channel has ended, or the root is stopped, or we were asked to leave
-  std::string why{};  // for a root that may hear it yet; empty if none can
+struct RootLost {     // the channel ended, the root is stopped, or this agent got a signal to end
+  std::string why{};  // sent to a root that may still read; empty if none can
 };
 struct PortHeld {
   std::uint16_t port = 0;
@@ -29,18 +29,21 @@ struct RankStarted {
 struct RankEnded {
   Exited how;
 };
+struct BackgroundKilled {  // after a program that ended by itself
+  std::uint32_t count = 0;
+};
 struct NodeEmpty {};  // all shims have ended
-struct LinkLost {     // guard or a shim has died or stopped
+struct LinkLost {     // the guard or a shim was killed or stopped
   std::string what;
 };
 struct LeftoversKilled {
   std::uint32_t count = 0;
 };
 struct TimePassed {};
-using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded, NodeEmpty,
-                                LinkLost, LeftoversKilled, TimePassed>;
+using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded,
+                                BackgroundKilled, NodeEmpty, LinkLost, LeftoversKilled, TimePassed>;
 
-// What it shall do.
+// Actions.
 struct Send {
   Message message;
   friend bool operator==(const Send&, const Send&) = default;
@@ -52,7 +55,7 @@ struct DialMaster {  // its results are sent as Probed
   Probe probe;
   friend bool operator==(const DialMaster&, const DialMaster&) = default;
 };
-struct KillLeftovers {  // of a job whose agent here is dead; answered by LeftoversKilled
+struct KillLeftovers {  // of earlier agents of a job; answered by LeftoversKilled
   std::string job_cookie;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
@@ -62,7 +65,7 @@ struct StartRanks {
 };
 struct SignalMains {
   int signo = 0;
-  int rank = -1;  // -1: of all
+  int rank = -1;  // -1: every rank
   friend bool operator==(const SignalMains&, const SignalMains&) = default;
 };
 struct KillRanks {  // through their shims
@@ -74,16 +77,16 @@ struct SuspendRanks {
 struct ResumeRanks {
   friend bool operator==(const ResumeRanks&, const ResumeRanks&) = default;
 };
-struct KillStrays {  // from now on: all children that are no shims, as soon as they appear
+struct KillStrays {  // from now on kill every child that is not a shim, as soon as it appears
   friend bool operator==(const KillStrays&, const KillStrays&) = default;
 };
-struct ForgetRanks {  // all are gone; new ones may be started
+struct ForgetRanks {  // all have ended; new ones may start
   friend bool operator==(const ForgetRanks&, const ForgetRanks&) = default;
 };
-struct KillEverything {  // all children, shims included, without asking anybody
+struct KillEverything {  // kill all children directly, shims included
   friend bool operator==(const KillEverything&, const KillEverything&) = default;
 };
-struct Finish {  // send what is queued, then end with this code
+struct Finish {  // send what is queued, then exit with this code
   int code = 0;
   friend bool operator==(const Finish&, const Finish&) = default;
 };
@@ -92,13 +95,12 @@ using AgentAction =
                  SuspendRanks, ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
 
 /// The policy of one agent.
-/// Promise: ranks start once an epoch, after Go. TERM goes out once, KILL at the earliest end of a
-/// grace asked
-///          for, KillEverything if that does not help within 2 s. A lost root is a Stop with at
-///          most 3 s. A lost link ends everything at once, from below: shims are killed last, so
-///          that ranks are never without any link if this process is hit too. Finish comes exactly
-///          once, last. With Spec::keep_agent the end of all ranks is no end of the agent: it waits
-///          for the Spec of another epoch.
+/// Promise: ranks start once in an epoch, after Go. TERM is sent once, KILL when the shortest
+///          requested grace ends, KillEverything if KILL does not help within 2 s. The loss of the
+///          root is a Stop with at most 3 s. The loss of a link ends all ranks at once; shims are
+///          killed last, so that no rank is without a link if this process is killed, too. Finish
+///          comes exactly once, as the last action. With Spec::keep_agent the agent outlives its
+///          ranks and waits for the Spec of the next epoch.
 /// Threads: one.   Errors: none; frames that do not fit the state end the agent with a Problem.
 class AgentState {
  public:
@@ -106,16 +108,21 @@ class AgentState {
   static constexpr std::chrono::seconds kKillHelpsWithin{2};
   static constexpr std::chrono::seconds kShimsHelpWithin{1};  // after the loss of a link
   static constexpr std::chrono::seconds kHeartbeat{1};
-  static constexpr std::chrono::seconds kStartHeartbeat{2};  // while other nodes are waited for
-  /// Before Spec has come, silence counts after this.
+  static constexpr std::chrono::seconds kStartHeartbeat{2};  // while other nodes start
+  /// Silence of the root that counts as a loss before Spec has come.
   static constexpr std::chrono::seconds kFirstSilence{30};
 
   explicit AgentState(Clock::time_point now);
   std::vector<AgentAction> on(const AgentEvent& event, Clock::time_point now);
-  /// When TimePassed is due.
+  /// Returns when TimePassed is due.
   [[nodiscard]] Clock::time_point wake_at() const;
   [[nodiscard]] const std::optional<Spec>& spec() const { return spec_; }
   [[nodiscard]] bool suspended() const { return suspended_; }
+  /// Returns true if background processes of the ranks stay alive: Spec asks for it, and nothing
+  /// has stopped the ranks.
+  [[nodiscard]] bool leaves_processes() const {
+    return spec_ && spec_->leave && phase_ == Phase::running && !root_lost_ && !term_sent_;
+  }
 
  private:
   enum class Phase { waiting, ready, running, killing, ended };
@@ -126,6 +133,7 @@ class AgentState {
   void take(const PortHeld& event, Actions& out);
   void take(const RankStarted& event, Actions& out);
   void take(const RankEnded& event, Actions& out);
+  void take(const BackgroundKilled& event, Actions& out);
   void take(const NodeEmpty& event, Actions& out);
   void take(const LinkLost& event, Actions& out);
   void take(const LeftoversKilled& event, Actions& out);
@@ -141,11 +149,13 @@ class AgentState {
   Phase phase_ = Phase::waiting;
   Clock::time_point now_;
   std::optional<Spec> spec_;
-  std::optional<Clock::duration> silence_ = kFirstSilence;  // of the root; nothing: for ever
-  std::optional<std::string> failure_;                      // ends with this Problem
+  std::optional<Clock::duration> silence_ =
+      kFirstSilence;                    // silence of the root that is a loss; empty: never
+  std::optional<std::string> failure_;  // the agent will end with this Problem
   bool root_lost_ = false;
   bool suspended_ = false;
   bool term_sent_ = false;
+  std::uint32_t killed_ = 0;  // background processes, for Bye
   Clock::time_point last_heard_;
   Clock::time_point next_heartbeat_;
   std::optional<Clock::time_point> kill_at_;

@@ -1,4 +1,3 @@
-// Only what the kind of death asks for is read.
 #include "launcher/agent/autopsy.h"
 
 #include <fcntl.h>
@@ -18,11 +17,11 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kLogLimit{100};
-/// The log's clock and ours drift apart.
+/// The clock of the kernel's log and the steady clock drift apart.
 constexpr std::chrono::minutes kClockDrift{1};
 
-/// The last line of the kernel's log since `since` that names `pid` as killed for want of memory.
-/// Records are "PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT"; each read gives one.
+/// Returns the last line of the kernel's log after `since` that names `pid` as an OOM victim.
+/// Each read gives one record, "PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT".
 std::string kernel_line_about(pid_t pid, Clock::time_point since) {
   const UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   std::string found;
@@ -34,7 +33,8 @@ std::string kernel_line_about(pid_t pid, Clock::time_point since) {
   std::array<char, 8192> record;
   while (!deadline.passed()) {
     const ssize_t got = ::read(log.get(), record.data(), record.size());
-    if (got < 0 && errno == EPIPE) continue;  // Overwritten in the meantime; the next one is there.
+    if (got < 0 && errno == EPIPE)
+      continue;  // The record was overwritten; the next read gives a later one.
     if (got <= 0) return found;
     const std::string_view line(record.data(), static_cast<std::size_t>(got));
     if (!names_oom_victim(line, pid)) continue;
@@ -51,7 +51,7 @@ std::string first_line(const char* name) {
   return text.substr(0, text.find('\n'));
 }
 
-void look_at_core(DeathFacts& facts) {
+void add_core_facts(DeathFacts& facts) {
   facts.core_pattern = first_line("sys/kernel/core_pattern");
   facts.core_uses_pid = first_line("sys/kernel/core_uses_pid") == "1";
   if (!facts.cwd.empty()) return;
@@ -59,7 +59,7 @@ void look_at_core(DeathFacts& facts) {
   if (::getcwd(path.data(), path.size()) != nullptr) facts.cwd = path.data();
 }
 
-void look_at_shm(DeathFacts& facts) {
+void add_shm_facts(DeathFacts& facts) {
   struct statvfs shm {};
   if (::statvfs("/dev/shm", &shm) != 0) return;
   facts.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
@@ -84,8 +84,8 @@ std::string Autopsy::explain(int wait_status, pid_t pid, const std::string& cwd)
   }
   const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
   if (signo == SIGKILL) facts.kernel_line = kernel_line_about(pid, started_);
-  if (signo == SIGBUS) look_at_shm(facts);
-  if (signo != 0 && WCOREDUMP(wait_status)) look_at_core(facts);
+  if (signo == SIGBUS) add_shm_facts(facts);
+  if (signo != 0 && WCOREDUMP(wait_status)) add_core_facts(facts);
   return describe_death(facts);
 }
 

@@ -1,4 +1,4 @@
-// Gathers on the node what describe_death wants to know.
+// Autopsy: collects on the node the facts about a death that describe_death() needs.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,14 @@
 
 namespace ds::launcher {
 
-/// One for all ranks of a node. Threads: one.
+/// One object serves all ranks of a node. Threads: one.
 class Autopsy {
  public:
-  /// The ranks are about to start: remembers what the kernel has killed before.
+  /// Called before the ranks start: records how often the kernel has killed so far.
   void begin();
-  /// Why this rank has just died; empty if there is nothing to add to its status. `cwd` is where it
-  /// was started (empty: where this process is). Takes some milliseconds if it was killed.
+  /// Returns why a rank has just died; empty if the node knows no more than its status. `cwd` is
+  /// the working directory of the rank (empty: that of this process). Takes some milliseconds after
+  /// SIGKILL.
   [[nodiscard]] std::string explain(int wait_status, pid_t pid, const std::string& cwd) const;
 
  private:

@@ -1,4 +1,3 @@
-// Texts with two dots.
 #include "launcher/agent/cookie.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The mark that everything a job starts carries in its environment. Pure.
+// The cookie that every process of a job has in its environment, as text and parsed. Pure.
 #pragma once
 
 #include <sys/types.h>
@@ -12,20 +12,20 @@ namespace ds::launcher {
 
 inline constexpr const char* kCookieVariable = "DSLAUNCH_COOKIE";
 
-/// Which agent started a process: JOB.PID.START, the agent's pid and start time as proc(5) has
-/// them.
+/// Names the agent that started a process: JOB.PID.START, with the agent's pid and its start time
+/// (field 22 of /proc/PID/stat).
 struct Cookie {
   std::string job{};
   pid_t agent = 0;
   std::uint64_t start = 0;
 
   [[nodiscard]] std::string text() const;
-  /// Empty if `text` is no cookie.
+  /// Returns nothing if `text` is not a cookie.
   static std::optional<Cookie> parse(std::string_view text);
   friend bool operator==(const Cookie&, const Cookie&) = default;
 };
 
-/// The cookie in the text of /proc/PID/environ.
+/// Returns the cookie in the content of /proc/PID/environ.
 std::optional<Cookie> cookie_in_environment(std::string_view environ_text);
 
 }  // namespace ds::launcher

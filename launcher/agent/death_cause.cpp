@@ -1,4 +1,3 @@
-// Out of memory, where the core lies, a full /dev/shm.
 #include "launcher/agent/death_cause.h"
 
 #include <fmt/format.h>
@@ -12,14 +11,14 @@
 namespace ds::launcher {
 namespace {
 
-/// A smaller one is what containers get by default, and what data loaders fill.
+/// Containers get less by default (Docker: 64 MiB), and data loaders fill it.
 constexpr std::uint64_t kSmallShm = std::uint64_t{1} << 30;
 
 std::string bytes_text(std::uint64_t bytes) {
   return format_bytes(static_cast<std::int64_t>(bytes));
 }
 
-/// "anon-rss:1234kB" of the kernel's line, in bytes.
+/// Returns the value of "anon-rss:1234kB" in a line of the kernel, in bytes.
 std::optional<std::uint64_t> anonymous_memory(std::string_view line) {
   constexpr std::string_view kName = "anon-rss:";
   const std::size_t at = line.find(kName);
@@ -36,14 +35,14 @@ std::string out_of_memory(const DeathFacts& facts) {
       facts.kernel_line.empty() || facts.kernel_line.find("emory cgroup") != std::string::npos;
   std::string text = "out of memory: killed by the kernel";
   if (const auto held = anonymous_memory(facts.kernel_line))
-    text += fmt::format(" when it held {}", bytes_text(*held));
-  if (!by_cgroup) return text + ", the node's memory was full";
+    text += fmt::format(" while it used {}", bytes_text(*held));
+  if (!by_cgroup) return text + "; the memory of the node was full";
   if (facts.memory_limit)
-    text += fmt::format(", its cgroup's limit is {}", bytes_text(*facts.memory_limit));
+    text += fmt::format("; the limit of its cgroup is {}", bytes_text(*facts.memory_limit));
   return text;
 }
 
-/// Where the kernel put a core, by its pattern; a '*' stands for what is not known any more.
+/// Returns where the kernel put the core file, by its pattern; '*' replaces what is not known.
 std::string core_place(const DeathFacts& facts) {
   const std::string& pattern = facts.core_pattern;
   if (pattern.starts_with('|')) {
@@ -75,7 +74,7 @@ std::string bus_error(const DeathFacts& facts) {
   const std::string size = bytes_text(facts.shm_bytes);
   if (facts.shm_free < facts.shm_bytes / 20) return fmt::format("/dev/shm is full ({})", size);
   if (facts.shm_bytes > kSmallShm) return {};
-  return fmt::format("a full /dev/shm ends so, and it holds only {}", size);
+  return fmt::format("possibly a full /dev/shm: it holds only {}", size);
 }
 
 void append(std::string& text, const std::string& more) {

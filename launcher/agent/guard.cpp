@@ -1,4 +1,3 @@
-// Waits for the agent's end, or for finding it stopped; then kills what is left.
 #include "launcher/agent/guard.h"
 
 #include <poll.h>
@@ -17,7 +16,7 @@
 namespace ds::launcher {
 namespace {
 
-/// For shims that are at work.
+/// Time that shims have to kill their ranks by themselves.
 constexpr std::chrono::seconds kPatience{1};
 
 pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
@@ -29,14 +28,14 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
       ::close(guard_signals);
       set_process_title(kAgentName, "dslaunch agent");
       code = run_agent(setup);
-    } catch (...) {  // The root sees the end of the channel.
+    } catch (...) {  // The root sees that the channel ends.
     }
     ::_exit(code);
   }
   return pid;
 }
 
-/// Stopped or continued since the last call.
+/// Returns true if the child was stopped or continued since the last call.
 bool has_been_stopped(pid_t child) {
   siginfo_t info{};
   const bool told =
@@ -44,8 +43,8 @@ bool has_been_stopped(pid_t child) {
   return told && info.si_pid == child;
 }
 
-/// Tells whether this process and its agent were stopped together: nobody else can have seen it,
-/// and both have gone on by themselves since (Link::resist_stops). A slow machine stops nobody.
+/// Detects that this process and its agent were stopped together and went on by themselves
+/// (Link::resist_stops): no other process saw it. A slow machine alone is not taken for that.
 class StoppedTogether {
  public:
   bool now(bool agent_event, bool went_on) {
@@ -57,7 +56,7 @@ class StoppedTogether {
   }
 
  private:
-  /// The event may have come just before this process was stopped.
+  /// The event may come just before this process is stopped.
   static constexpr Clock::duration kTogether = kStopLimit + std::chrono::seconds(1);
   std::optional<Clock::time_point> agent_event_;
   std::optional<Clock::time_point> went_on_;
@@ -68,8 +67,8 @@ int poll_timeout(Clock::time_point until) {
   return static_cast<int>(Deadline(until).remaining().count());
 }
 
-/// The exit code of the agent; 1 if it was killed or is stopped. The kernel tells of a child's
-/// stop, so that an agent that is well costs no look.
+/// Waits for the agent; returns its exit code, or 1 if it was killed or is stopped. The kernel
+/// reports the stop of a child, so that a running agent needs no polling.
 int wait_for_agent(Link& link, pid_t agent) {
   StopWatch watch(ProcessRef::of(agent));
   StoppedTogether together;
@@ -97,8 +96,9 @@ int wait_for_agent(Link& link, pid_t agent) {
   }
 }
 
-/// Shims know by themselves that the agent is gone, and kill what is theirs. They are killed last:
-/// if this process is hit too, no rank must be left without any link.
+/// Returns true for a shim that is still killing its rank. Shims notice by themselves that the
+/// agent is gone. They are killed last, so that no rank is without a link if this process is
+/// killed, too.
 bool still_works(pid_t child, Clock::time_point now, Clock::time_point patience) {
   return now < patience && is_shim_with_children(child) &&
          ProcessRef::of(child).state() != ProcessRef::State::stopped;
@@ -115,7 +115,7 @@ void kill_all_below() {
     while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
     if (reaped < 0 && errno == ECHILD) return;
-    ::usleep(500);  // Neither dying nor reparenting has an event that we could wait for.
+    ::usleep(500);  // Death and reparenting of grandchildren send no event.
   }
 }
 
@@ -128,10 +128,10 @@ int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
     end_with_step();
     ::unsetenv(kEndsWithStep);
   }
-  ::setsid();  // The terminal's keys are for the launcher alone.
+  ::setsid();  // Only the launcher gets the keys of the terminal.
   std::vector<int> kept = {in_fd, out_fd};
   keep_only(kept);
-  // Another name than the launcher's, so that `pkill -9 dslaunch` spares it.
+  // The name differs from the launcher's, so that `pkill -9 dslaunch` spares the guard.
   set_process_title(kGuardName, "dsguard");
   Link link(0);
   const AgentSetup setup{.in_fd = kept[0], .out_fd = kept[1], .guard = ::getpid(), .root = root};
@@ -139,6 +139,7 @@ int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
   // The root must see the end of the channel when the agent ends.
   for (const int fd : kept) ::close(fd);
   const int code = wait_for_agent(link, agent);
+  if (code == kLeavesProcesses) return 0;
   kill_all_below();
   return code;
 }

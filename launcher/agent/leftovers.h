@@ -1,4 +1,4 @@
-// What jobs whose agents did not end well have left on this node: found by cookie, and killed.
+// Finds and kills what jobs whose agents did not end well have left on this node.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,15 @@
 
 namespace ds::launcher {
 
-/// Kills every process whose cookie `wanted` accepts, whose agent no longer lives and that has no
-/// living link of ours above it (one that has is that link's business), and all below it; again
-/// until none is found. Returns how many processes it killed. Of other users only root sees any.
-std::size_t kill_leftovers(const std::function<bool(const Cookie&)>& wanted, Deadline deadline);
-
-/// Looks in `base` (agent_folders_of_user) for agents that did not end well; only if there are
-/// any it looks through all processes. Costs one system call when there are none.
+/// Kills processes that carry the cookie of a dead agent, with all below them, until none is found.
+/// Only agents that `base` (agent_folders_of_user) names, and whose folder nobody holds, count as
+/// dead. Costs one system call if there are none. Returns the number of processes killed.
+/// A process below a running link is left to that link. Stopped links of a dead agent are killed.
 std::size_t sweep_after_dead_agents(const std::string& base, Deadline deadline);
+
+/// Does the same for all dead agents of one job, also those without a folder, and for its stopped
+/// agents: guard, agent, shims and ranks of a node that were all stopped are found stopped in two
+/// looks, 0.5 s apart, and killed. Running agents of the job are left alone.
+std::size_t sweep_job(const std::string& base, const std::string& job, Deadline deadline);
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Five limits by name.
 #include "launcher/agent/limits.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@ namespace {
 struct KnownLimit {
   const char* name;
   int resource;
-  bool exact;  // `ulimit -c 0` is meant to keep cores away
+  bool exact;  // `ulimit -c 0` must be kept: it prevents core files
 };
 
 constexpr KnownLimit kLimits[] = {{"nofile", RLIMIT_NOFILE, false},
@@ -19,10 +18,10 @@ constexpr KnownLimit kLimits[] = {{"nofile", RLIMIT_NOFILE, false},
                                   {"stack", RLIMIT_STACK, false},
                                   {"core", RLIMIT_CORE, true}};
 
-/// Before raise_open_files(); a forked agent knows it too.
+/// The limit before raise_open_files(). A forked agent inherits the value.
 std::optional<rlimit> files_before;
 
-/// As it would be without raise_open_files().
+/// Returns a limit as it was before raise_open_files().
 std::optional<rlimit> limit_of(int resource) {
   if (resource == RLIMIT_NOFILE && files_before) return files_before;
   rlimit now{};
@@ -54,7 +53,7 @@ std::vector<ResourceLimit> limits_of_this_process() {
 }
 
 rlim_t soft_limit(const rlimit& now, std::uint64_t wanted, bool exact) {
-  // "Unlimited" is the largest number in both forms.
+  // UINT64_MAX and RLIM_INFINITY are the same number.
   const rlim_t allowed = std::min<rlim_t>(wanted, now.rlim_max);
   return exact ? allowed : std::max(now.rlim_cur, allowed);
 }

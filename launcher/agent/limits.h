@@ -1,4 +1,4 @@
-// Resource limits of the launcher's shell, taken over by ranks on other nodes.
+// Resource limits: reads those of the launcher's shell, and computes what ranks on a node set.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,26 +11,27 @@
 
 namespace ds::launcher {
 
-/// Soft limits of this process that are sent to every node: nofile, nproc, memlock, stack, core.
+/// Returns the soft limits of this process that every node gets: nofile, nproc, memlock, stack,
+/// core.
 std::vector<ResourceLimit> limits_of_this_process();
 
-/// A launcher of many nodes, or an agent of many ranks, may have as many files open as the hard
-/// limit says. Ranks get what was there before (limits_to_set), other programs after
-/// give_back_open_files.
+/// Raises the limit of open files to the hard limit, for a launcher of many nodes or an agent of
+/// many ranks. Ranks get the old limit (limits_to_set), other programs after
+/// give_back_open_files().
 void raise_open_files();
 void give_back_open_files();
 
-/// The soft limit that a rank gets where `now` holds and `wanted` was sent: never above the node's
-/// hard limit, and never below the soft limit that the node gives by itself (a login node's 64 KiB
-/// of locked memory must not reach a node with InfiniBand). `exact`: lowered too. Pure.
+/// Returns the soft limit for a rank where the node has `now` and the launcher sent `wanted`: at
+/// most the node's hard limit, and at least the node's soft limit (the 64 KiB of locked memory of a
+/// login node must not reach a node with InfiniBand). `exact`: may be lower, too. Pure.
 rlim_t soft_limit(const rlimit& now, std::uint64_t wanted, bool exact);
 
 struct LimitToSet {
   int resource = 0;
   rlimit value{};
 };
-/// What a rank has to change after its fork from this process for `wanted`. Unknown names are left
-/// out.
+/// Returns the limits that a rank must set after its fork from this process. Unknown names are
+/// skipped.
 std::vector<LimitToSet> limits_to_set(const std::vector<ResourceLimit>& wanted);
 
 }  // namespace ds::launcher

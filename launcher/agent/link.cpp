@@ -1,4 +1,3 @@
-// Signals and descriptors of the links.
 #include "launcher/agent/link.h"
 
 #include <fcntl.h>
@@ -91,7 +90,7 @@ void forget_handlers() {
 }
 
 void keep_only(std::vector<int>& kept) {
-  // The parent may have as many open as it may: room first.
+  // The parent may have reached its limit of descriptors, so others are closed first.
   std::vector<int> sorted = kept;
   std::sort(sorted.begin(), sorted.end());
   unsigned from = 0;
@@ -101,7 +100,7 @@ void keep_only(std::vector<int>& kept) {
     from = at + 1;
   }
   ::syscall(SYS_close_range, from, ~0U, 0U);
-  // Out of the way of their new places, then into them.
+  // Two steps: above all new places first, then into them.
   const int above = 3 + static_cast<int>(kept.size());
   bool worked = true;
   for (int& fd : kept) worked = (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, above)) >= 0 && worked;
@@ -112,8 +111,8 @@ void keep_only(std::vector<int>& kept) {
     worked = ::dup3(fd, next, O_CLOEXEC) >= 0 && worked;
     fd = next++;
   }
-  // A rank must never get a descriptor that is not its own.
-  if (!worked) throw_errno("cannot sort out the descriptors of a new process", errno);
+  // A rank must not inherit foreign descriptors.
+  if (!worked) throw_errno("cannot arrange the descriptors of a new process", errno);
   ::syscall(SYS_close_range, static_cast<unsigned>(above), ~0U, 0U);
 }
 

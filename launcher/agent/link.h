@@ -1,4 +1,5 @@
-// What guard, agent and shims have in common: signals as a descriptor, an eye on the parent.
+// Link: what guard, agent and shims share, that is signals as a descriptor and a watch on the
+// parent.
 #pragma once
 
 #include <signal.h>
@@ -12,37 +13,38 @@
 
 namespace ds::launcher {
 
-/// Arrives when the parent dies.
+/// Signal that the kernel sends when the parent dies.
 inline constexpr int kParentDied = SIGUSR2;
-/// How long a link goes on killing what does not die.
+/// How long a link goes on killing processes that do not die.
 inline constexpr std::chrono::seconds kKillLimit{20};
 
-/// A link that resists stops goes on by itself after this: its neighbours see it stopped before.
+/// A link that resists stops goes on by itself after this time. Its neighbors notice the stop
+/// earlier.
 inline constexpr std::chrono::seconds kStopLimit{2};
-/// From an agent to its guard: resist stops.
+/// Signal from an agent to its guard: resist stops from now on.
 inline constexpr int kResistStops = SIGUSR1;
 
-/// Makes this process a link: a subreaper that hears of its parent's death; signals are blocked and
-/// come through signals(); SIGPIPE is ignored.
+/// Makes this process a link: a subreaper that gets a signal when its parent dies. All signals are
+/// blocked and read from signals(); SIGPIPE is ignored.
 class Link {
  public:
-  /// `parent` is the neighbour above (0: whoever it is; then its death means nothing).
+  /// `parent` is the pid of the link above; 0: none, and the death of the parent is ignored.
   explicit Link(pid_t parent);
 
   [[nodiscard]] int signals() const { return signal_fd_.get(); }
   struct Seen {
-    bool child = false;      // children have changed
+    bool child = false;      // a child has changed its state
     bool terminate = false;  // TERM, INT or HUP for this process
     bool resist = false;     // kResistStops
-    bool step_told = false;  // TERM came to all of a Slurm step, ranks too: see end_with_step()
-    bool went_on = false;    // this process did not run for kStopLimit; if it was stopped, no more
+    bool step_told = false;  // Slurm sent TERM to the whole step, ranks included: end_with_step()
+    bool went_on = false;    // this process did not run for kStopLimit, perhaps because of a stop
   };
-  /// From now on the kernel wakes this process by SIGCONT when it has not called read_signals() for
-  /// kStopLimit. Does nothing to a process that is only slow.
+  /// Lets the kernel send SIGCONT to this process when it has not called read_signals() for
+  /// kStopLimit. A process that is only slow is not affected.
   void resist_stops();
-  /// Empties the descriptor; to be called each half second at least.
+  /// Reads all pending signals. Must be called at least every 0.5 s.
   Seen read_signals();
-  /// The neighbour above has died; this process belongs to somebody else now.
+  /// Returns true if the link above has died.
   [[nodiscard]] bool orphaned() const;
   [[nodiscard]] const ProcessRef& parent() const { return parent_ref_; }
 
@@ -55,22 +57,23 @@ class Link {
   std::optional<timer_t> wake_up_;
 };
 
-/// In an agent that a step of srun has started: Slurm sends TERM to every process of the step at
-/// once, and the root makes one decision of it. Links that are forked from now on leave it at that.
-/// The variable says so to a guard that is executed instead; it takes it out of the environment.
+/// Makes this process, and links forked from it, ignore TERM. For agents of a Slurm step: Slurm
+/// sends TERM to every process of the step, and the root decides. The variable says the same to a
+/// guard that is executed; the guard removes it from its environment.
 void end_with_step();
 bool ends_with_step();
 inline constexpr const char* kEndsWithStep = "DSLAUNCH_ENDS_WITH_STEP";
 
-/// Blocks all signals; to be called before fork, so that a new link is never hit in its parent's
-/// handlers. Returns the old mask.
+/// Blocks all signals and returns the old mask. Called before fork, so that a new link never runs
+/// the handlers of its parent.
 sigset_t block_all_signals();
 void restore_signals(const sigset_t& mask);
-/// After fork, all blocked: forgets the handlers of the parent (their descriptors are about to be
-/// closed).
+/// Resets all signal handlers. Called after fork with all signals blocked, because the descriptors
+/// that the handlers use are about to be closed.
 void forget_handlers();
-/// Keeps `kept` (moved to 3, 4, ... in their order), /dev/null as 0, 1 and 2, and nothing else.
-/// Errors:  Error{system} if there are not enough descriptors.
+/// Moves the descriptors `kept` to 3, 4, ... in their order, opens /dev/null as 0, 1 and 2, and
+/// closes all others.
+/// Errors:  Error{system} if the process runs out of descriptors.
 void keep_only(std::vector<int>& kept);
 
 }  // namespace ds::launcher

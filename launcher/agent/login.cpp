@@ -1,4 +1,3 @@
-// The environment knows most of it; /etc/passwd is read only for the rest.
 #include "launcher/agent/login.h"
 
 #include <unistd.h>

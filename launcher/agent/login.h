@@ -1,4 +1,5 @@
-// Home directory and login shell of this user on this node, without NSS: this program is static.
+// Home directory and login shell of this user on this node, without NSS, which a static program
+// lacks.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +16,12 @@ struct Login {
   std::string shell;
 };
 
-/// HOME and SHELL of the environment, as sshd sets them; where one is missing the user's line of
-/// `passwd` (the text of /etc/passwd), else "/" and "/bin/sh". Pure.
+/// Returns HOME and SHELL of the environment, as sshd sets them. A missing one comes from the
+/// user's line in `passwd` (the content of /etc/passwd), else it is "/" or "/bin/sh". Pure.
 Login find_login(const EnvList& env, std::string_view passwd, uid_t user);
 
-/// Brings `program` into the form that exec wants: its home directory if it asks for that and names
-/// no other, and its text as an argument of the login shell.
+/// Prepares `program` for exec: sets cwd to the home directory if at_home is set and cwd is empty,
+/// and argv to a call of the login shell if login_shell is set.
 void resolve_login(ProgramSpec& program, const EnvList& env);
 
 }  // namespace ds::launcher

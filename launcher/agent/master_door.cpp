@@ -1,6 +1,6 @@
-// One epoll descriptor for the listener and its peers: the agent's loop watches that alone.
 #include "launcher/agent/master_door.h"
 
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -21,7 +21,45 @@ void watch(int events, int fd, std::uint32_t what, int how) {
   ::epoll_ctl(events, how, fd, &event);
 }
 
+HeldPort bind_with(int family, const sockaddr* any, socklen_t size) {
+  HeldPort held{UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
+  if (!held.socket) return {.socket = {}, .problem = errno};
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(held.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6)
+    ::setsockopt(held.socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  if (::bind(held.socket.get(), any, size) != 0 ||
+      ::getsockname(held.socket.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0)
+    return {.socket = {}, .problem = errno};
+  // sin_port and sin6_port have the same offset.
+  held.port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+  return held;
+}
+
 }  // namespace
+
+HeldPort hold_port(std::uint16_t wanted) {
+  sockaddr_in6 any6{};
+  any6.sin6_family = AF_INET6;
+  any6.sin6_port = htons(wanted);
+  HeldPort held = bind_with(AF_INET6, reinterpret_cast<const sockaddr*>(&any6), sizeof any6);
+  const bool without_v6 = held.problem == EAFNOSUPPORT || held.problem == EADDRNOTAVAIL;
+  if (held.port != 0 || !without_v6) return held;
+  sockaddr_in any4{};
+  any4.sin_family = AF_INET;
+  any4.sin_port = htons(wanted);
+  return bind_with(AF_INET, reinterpret_cast<const sockaddr*>(&any4), sizeof any4);
+}
+
+UniqueFd listen_beside(const HeldPort& held) {
+  if (held.port == 0) return {};
+  HeldPort beside = hold_port(held.port);
+  if (!beside.socket || ::listen(beside.socket.get(), SOMAXCONN) != 0) return {};
+  return std::move(beside.socket);
+}
 
 bool same_secret(const std::string& secret, const std::string& said) {
   if (secret.size() != said.size()) return false;
@@ -85,7 +123,7 @@ void MasterDoor::accept_some(Clock::time_point now) {
   }
 }
 
-/// Who comes while no more can be taken waits in the queue of the listener.
+/// Watches the listener only while peers can be accepted; others wait in its backlog.
 void MasterDoor::accept_when_due(Clock::time_point now) {
   const bool may = peers_.size() < kMostPeers && now >= accept_after_;
   if (may == accepting_) return;
@@ -93,7 +131,7 @@ void MasterDoor::accept_when_due(Clock::time_point now) {
   watch(events_.get(), listener_.get(), may ? EPOLLIN : 0U, EPOLL_CTL_MOD);
 }
 
-/// False: it is done with.
+/// Returns false if the peer must be dropped.
 bool MasterDoor::hear(Peer& peer) const {
   std::array<char, 64> buffer{};
   const ssize_t got = ::recv(peer.socket.get(), buffer.data(), buffer.size(), 0);
@@ -103,12 +141,12 @@ bool MasterDoor::hear(Peer& peer) const {
   if (peer.said.size() < question_.size()) return true;
   if (!same_secret(question_, peer.said)) return false;
   peer.answered = true;
-  // A fresh socket has room for so little. The peer hangs up first: then the port is free of it.
+  // The answer fits the buffer of a new socket. The peer closes first, so TIME_WAIT is on its side.
   return ::send(peer.socket.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL) ==
          static_cast<ssize_t>(answer_.size());
 }
 
-/// At once, without a last state of TCP in which it would still hold the port.
+/// Closes by RST: TIME_WAIT would keep the port in use.
 void MasterDoor::drop(Peers::iterator peer) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(peer->socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

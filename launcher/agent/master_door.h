@@ -1,18 +1,32 @@
-// The listening side of the test of MASTER_ADDR: node 0's agent shows that it is reached.
+// Holds a port for MASTER_PORT, and answers on it for the test of MASTER_ADDR (docs/master.md).
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <string>
 
 #include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/agent/held_port.h"
 
 namespace ds::launcher {
 
-/// From Ready until Go. Who sends the question gets the answer; anybody else gets nothing.
-/// Promise: never blocks; at most kMostPeers at once, each for at most kPeerLimit; no connection of
-///          it is left on the port after close().
+struct HeldPort {
+  UniqueFd socket;
+  std::uint16_t port = 0;  // 0: none could be bound
+  int problem = 0;         // errno, if none could be bound
+};
+/// Binds a port with SO_REUSEADDR and does not listen: a framework's own store can still bind it,
+/// while the system gives it to no other program. `wanted` 0: any free port.
+HeldPort hold_port(std::uint16_t wanted);
+
+/// Returns a non-blocking socket that listens on a held port, at all addresses of this node; empty
+/// if the system refuses.
+UniqueFd listen_beside(const HeldPort& held);
+
+/// The listening side of the test of MASTER_ADDR, open from Ready to Go. A peer that sends the
+/// question gets the answer; any other peer gets nothing.
+/// Promise: never blocks; serves at most kMostPeers at once, each for at most kPeerLimit; leaves no
+///          connection on the port after close().
 /// Threads: one.
 class MasterDoor {
  public:
@@ -24,11 +38,11 @@ class MasterDoor {
   MasterDoor& operator=(const MasterDoor&) = delete;
   ~MasterDoor() { close(); }
 
-  /// Where the system does not let us listen there is no door: nobody will reach it.
+  /// Opens nothing if the system refuses to listen: then no node reaches this one.
   void open(const HeldPort& held, std::string question, std::string answer);
   void close();
 
-  /// Readable when turn() has something to do; -1: closed.
+  /// Returns a descriptor that is readable when turn() has work; -1: closed.
   [[nodiscard]] int fd() const { return events_.get(); }
   [[nodiscard]] Clock::time_point wake_at() const;
   void turn(Clock::time_point now);
@@ -51,12 +65,12 @@ class MasterDoor {
   UniqueFd events_;
   UniqueFd listener_;
   bool accepting_ = false;
-  Clock::time_point accept_after_{};  // when the system had no descriptor left
+  Clock::time_point accept_after_{};  // after accept() ran out of descriptors
   std::string question_, answer_;
-  Peers peers_;  // the oldest first
+  Peers peers_;  // oldest first
 };
 
-/// The same time for any two texts of the length of `secret`.
+/// Compares in constant time.
 [[nodiscard]] bool same_secret(const std::string& secret, const std::string& said);
 
 }  // namespace ds::launcher

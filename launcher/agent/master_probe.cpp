@@ -1,4 +1,3 @@
-// Non-blocking connects, then question and answer.
 #include "launcher/agent/master_probe.h"
 
 #include <arpa/inet.h>
@@ -22,7 +21,7 @@ constexpr const char* kStranger = "another program answers there";
 
 struct Target {
   sockaddr_storage address{};
-  socklen_t size = 0;  // 0: the text is no address
+  socklen_t size = 0;  // 0: the text is not an address
 };
 
 Target target_of(const std::string& text, std::uint16_t port) {

@@ -1,4 +1,4 @@
-// The dialling side of the test of MASTER_ADDR: which addresses of node 0 are reached from here.
+// MasterProbe: finds out which addresses of node 0 this node can reach (docs/master.md).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 namespace ds::launcher {
 
 /// Dials all addresses of a Probe at the same time.
-/// Promise: never blocks; every address has a result by the limit of the Probe; what has answered
-///          by then counts, even if this process was late to look.
+/// Promise: never blocks; every address has a result when the limit of the Probe ends. An answer
+/// that
+///          arrived before counts, even if this process reads it late.
 /// Threads: one.
 class MasterProbe {
  public:
   static constexpr std::size_t kMostAddresses = 64;
 
-  /// Forgets an earlier Probe.
+  /// Starts a Probe and drops an earlier one.
   void start(const Probe& probe, Clock::time_point now);
   void stop();
 
-  /// Readable when turn() has something to do; -1: nothing is being dialled.
+  /// Returns a descriptor that is readable when turn() has work; -1: no Probe runs.
   [[nodiscard]] int fd() const { return events_.get(); }
   [[nodiscard]] Clock::time_point wake_at() const { return due_; }
-  /// What has become known since the last call.
+  /// Returns the results that are new since the last call.
   std::vector<Probed::Result> turn(Clock::time_point now);
   [[nodiscard]] std::uint32_t search() const { return probe_.search; }
 

@@ -1,5 +1,3 @@
-// Paths of both versions. In a container the path that /proc tells may be the host's: then the top
-// of what is mounted is the container's own cgroup.
 #include "launcher/agent/memory_cgroup.h"
 
 #include <charconv>
@@ -13,7 +11,8 @@ namespace {
 /// Version 1 writes "no limit" as the largest multiple of a page.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
 
-/// The path behind "0::" (version 2) or the controller's name (version 1) in /proc/self/cgroup.
+/// Returns the path after "0::" (version 2) or "memory" (version 1) in /proc/self/cgroup. In a
+/// container it may be the path on the host.
 std::optional<std::string> cgroup_path(const std::string& text, bool version2) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -30,7 +29,7 @@ std::optional<std::string> cgroup_path(const std::string& text, bool version2) {
   return std::nullopt;
 }
 
-/// "/a/b", "/a", "": a cgroup and those above it.
+/// Returns a cgroup and those above it: "/a/b", "/a", "".
 std::vector<std::string> with_parents(std::string path) {
   while (!path.empty() && path.back() == '/') path.pop_back();
   std::vector<std::string> all = {path};

@@ -1,4 +1,4 @@
-// The memory cgroup of this process, version 1 or 2: its limit, and what the kernel killed in it.
+// Reads limit and OOM kills of the memory cgroup of this process, version 1 or 2.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace ds::launcher {
 class MemoryCgroup {
  public:
   MemoryCgroup() = default;
-  /// Of this process. `root` is put before /proc and /sys, for tests.
+  /// Finds the cgroup of this process. Tests put `root` before /proc and /sys.
   static MemoryCgroup find(const std::string& root = "");
 
-  /// How many of its processes the kernel has killed for want of memory; counts those that an
-  /// exhausted machine costs too. Empty if it cannot be learnt.
+  /// Returns how many of its processes the OOM killer has killed, for the limit of the cgroup or of
+  /// the machine. Empty if the kernel does not say.
   [[nodiscard]] std::optional<std::uint64_t> kills() const;
-  /// The tightest limit from here to the top, in bytes; empty: none.
+  /// Returns the smallest limit of this cgroup and those above it, in bytes; empty: none.
   [[nodiscard]] std::optional<std::uint64_t> limit() const;
 
  private:
   std::string events_;  // memory.events or memory.oom_control
-  std::string top_;     // of the hierarchy
-  std::string folder_;  // of the cgroup
+  std::string top_;     // folder of the hierarchy
+  std::string folder_;  // folder of the cgroup
   const char* limit_file_ = "";
 };
 

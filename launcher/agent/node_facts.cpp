@@ -1,4 +1,3 @@
-// Each fact from one place of the system; what cannot be learnt stays empty.
 #include "launcher/agent/node_facts.h"
 
 #include <arpa/inet.h>
@@ -15,8 +14,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
-#include "launcher/agent/node_devices.h"
+#include "engine/base/own_host_name.h"
 #include "launcher/agent/node_topology.h"
 #include "launcher/agent/proc_files.h"
 
@@ -30,7 +30,7 @@ std::uint32_t cores_by_affinity() {
   return static_cast<std::uint32_t>(std::max(online, 1L));
 }
 
-/// The smallest quota on the way from this process's cgroup to the top (cgroup v2).
+/// Returns the smallest CPU quota of this process's cgroup and those above it (cgroup v2).
 std::uint32_t cgroup_quota() {
   std::ifstream file("/proc/self/cgroup");
   std::string group;
@@ -46,7 +46,7 @@ std::uint32_t cgroup_quota() {
   return smallest;
 }
 
-/// The address of this node as sshd saw it: SSH_CONNECTION is "client port server port".
+/// Returns the address that the launcher connected to. SSH_CONNECTION is "client port server port".
 std::string address_of_ssh() {
   const char* const connection = std::getenv("SSH_CONNECTION");
   std::istringstream words(connection == nullptr ? "" : connection);
@@ -65,7 +65,7 @@ const void* bytes_of(const sockaddr* address) {
   return nullptr;
 }
 
-/// The bits of a network mask.
+/// Returns the length of a network prefix from its mask.
 std::uint32_t prefix_of(const sockaddr* mask, int family) {
   const auto* bytes = static_cast<const unsigned char*>(bytes_of(mask));
   std::uint32_t bits = 0;
@@ -87,7 +87,7 @@ std::vector<NodeAddress> own_addresses() {
       addresses.push_back({text, entry->ifa_name, prefix_of(entry->ifa_netmask, family)});
   }
   ::freeifaddrs(list);
-  // The address by which the launcher came is the first: other nodes most likely reach it too.
+  // The address that the launcher reached comes first: other nodes most likely reach it, too.
   const std::string reached = address_of_ssh();
   const auto found = std::find_if(addresses.begin(), addresses.end(),
                                   [&](const NodeAddress& own) { return own.address == reached; });
@@ -99,14 +99,34 @@ std::vector<NodeAddress> own_addresses() {
   return addresses;
 }
 
-/// The network stack that this process sees: of two hosts never the same, of two containers of one
-/// host only if they share it.
+/// Returns a name of the network namespace: different on two hosts, and equal for two containers of
+/// one host only if they share the namespace.
 std::string own_network() {
   const std::string boot = first_line_of("/proc/sys/kernel/random/boot_id");
   std::error_code error;
   const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/net", error);
   if (boot.empty() || error) return {};
   return boot + " " + space.string();
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Counts the device files /dev/nvidia0, /dev/nvidia1 and so on.
+std::size_t count_device_files() {
+  std::size_t count = 0;
+  std::error_code error;
+  if (!std::filesystem::exists("/dev/nvidiactl", error))
+    return 0;  // Most nodes need not read all of /dev.
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename().string();
+    constexpr std::string_view kPrefix = "nvidia";
+    if (name.starts_with(kPrefix) && is_number(std::string_view(name).substr(kPrefix.size())))
+      ++count;
+  }
+  return count;
 }
 
 }  // namespace
@@ -126,8 +146,7 @@ Hello describe_node() {
   Hello hello;
   hello.build = DS_VERSION;
   hello.pid = ::getpid();
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) == 0) hello.hostname = name;
+  hello.hostname = own_host_name();
   hello.cores = cores_by_affinity();
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
@@ -137,6 +156,32 @@ Hello describe_node() {
   hello.devices = std::move(devices.names);
   hello.devices_limited = devices.limited;
   return hello;
+}
+
+std::vector<std::string> split_visible_devices(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    const std::size_t begin = std::min(name.find_first_not_of(' '), name.size());
+    name = name.substr(begin, name.find_last_not_of(' ') + 1 - begin);
+    if (name.empty() || name.starts_with('-')) break;
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+NodeDevices find_devices() {
+  NodeDevices devices;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    devices.limited = true;
+    devices.names = split_visible_devices(visible);
+    return devices;
+  }
+  const std::size_t count = count_device_files();
+  for (std::size_t i = 0; i < count; ++i) devices.names.push_back(std::to_string(i));
+  return devices;
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Small files of one number or one list each.
 #include "launcher/agent/node_topology.h"
 
 #include <sched.h>
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostProcessors = 1 << 16;
 
-/// A whole number, the sign allowed.
+/// Returns the value of a text that is one integer.
 std::optional<int> number(std::string_view text) {
   int value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -31,7 +30,7 @@ std::optional<int> number(std::string_view text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-/// NUMA node of each processor.
+/// Returns the NUMA node of each processor.
 std::map<int, int> numa_nodes(const std::string& root) {
   std::map<int, int> node_of;
   std::error_code error;
@@ -45,7 +44,7 @@ std::map<int, int> numa_nodes(const std::string& root) {
   return node_of;
 }
 
-/// The value of a line "Name:   value" of the driver's text.
+/// Returns the value of a line "Name:   value" in a file of the driver.
 std::string driver_value(const std::string& path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -57,7 +56,7 @@ std::string driver_value(const std::string& path, std::string_view name) {
   return {};
 }
 
-/// Folders of the driver are named by the bus, as 0000:3b:00.0: their order is the bus's.
+/// Returns the GPUs in the order of the PCI bus: the driver names folders like 0000:3b:00.0.
 std::vector<DevicePlace> nvidia_devices(const std::string& root) {
   std::vector<std::string> buses;
   std::error_code error;
@@ -112,13 +111,13 @@ std::vector<int> allowed_processors() {
 NodeTopology read_topology(const std::string& root, const std::vector<int>& allowed) {
   NodeTopology topology;
   const std::map<int, int> node_of = numa_nodes(root);
-  std::map<std::pair<int, int>, int> core_of;  // by package and the core's number there
+  std::map<std::pair<int, int>, int> core_of;  // by package and core number
   for (const int processor : allowed) {
     const std::string folder =
         root + "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
     const auto package = number(first_line_of(folder + "physical_package_id"));
     const auto core = number(first_line_of(folder + "core_id"));
-    // Without them: a key that nobody else has.
+    // Without these files the processor gets a key of its own.
     const std::pair<int, int> key =
         package && core ? std::pair(*package, *core) : std::pair(-2, -2 - processor);
     const int index = core_of.try_emplace(key, static_cast<int>(core_of.size())).first->second;

@@ -1,4 +1,3 @@
-// Straight through as long as the root takes it; through the spool, in order, when it does not.
 #include "launcher/agent/output_path.h"
 
 #include <fmt/format.h>
@@ -6,21 +5,17 @@
 
 #include <algorithm>
 
+#include "engine/base/own_host_name.h"
 #include "launcher/logs/output_cutter.h"
 #include "launcher/logs/prefix.h"
 
 namespace ds::launcher {
 namespace {
 
-/// How often we look whether a slow disk has come on.
+/// How often the queue for a slow disk is checked.
 constexpr std::chrono::milliseconds kDiskPeriod{20};
-/// Whatever a root grants.
+/// Smallest limit for the text of a frame, whatever credit the root grants.
 constexpr std::uint64_t kLeastFrame = 1024;
-
-std::string own_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "a node";
-}
 
 std::string_view text_of(const Output& output) {
   return {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()};
@@ -29,6 +24,7 @@ std::string_view text_of(const Output& output) {
 }  // namespace
 
 void OutputPath::begin(const Spec& spec, const Envelope& envelope) {
+  report_files();
   envelope_ = envelope;
   if (!spool_) spool_.emplace(spec.output.spool_bytes, spec.output.drop);
   spool_limit_ = spec.output.spool_bytes;
@@ -61,8 +57,8 @@ void OutputPath::take(const Output& output) {
   forward(output);
 }
 
-/// As much as there is credit for, in frames of the right size; the rest waits in the spool, behind
-/// what is there.
+/// Sends as much as credit allows, in frames of the right size. The rest goes to the end of the
+/// spool.
 void OutputPath::forward(const Output& output) {
   OutputCutter cutter(output, frame_);
   while (const std::optional<Output> piece = cutter.next()) {
@@ -86,7 +82,7 @@ void OutputPath::keep(const Output& output, Rank& rank) {
   if (last_ && !last_->of(static_cast<int>(rank.index)).empty()) send_last_lines(output.rank, rank);
 }
 
-/// Those that the root does not have; from then on it has them.
+/// Sends the lines that the root has not received yet, and marks them as sent.
 void OutputPath::send_last_lines(std::int32_t number, const Rank& rank) {
   std::string tail;
   for (const std::string& line : last_->of(static_cast<int>(rank.index))) tail += line + '\n';
@@ -115,19 +111,15 @@ void OutputPath::send(const Output& output) {
 }
 
 void OutputPath::say(const std::string& text) {
-  const std::string line = fmt::format("{}: {}", own_name(), text);
+  const std::string line = fmt::format("{}: {}", own_host_name(), text);
   channel_.send_control(envelope_,
                         Output{.rank = -1, .stream = 2, .bytes = std::as_bytes(std::span(line))});
 }
 
 void OutputPath::credit(const Credit& credit) {
-  if (discards_) return;
-  if (credit.discard) {
-    discards_ = true;
-    if (spool_) spool_->discard();
-    credit_.reset();  // whatever still comes may go: the root drops what nobody reads
-    return;
-  }
+  // What ranks write later still needs credit, which the root grants although nobody reads.
+  if (credit.discard && spool_) spool_->discard();
+  if (credit.bytes == 0) return;
   if (!credit_) frame_ = std::max(CreditBook::frame_of(credit.bytes), kLeastFrame);
   credit_ = credit_.value_or(0) + credit.bytes;
 }
@@ -139,6 +131,7 @@ bool OutputPath::may_send() const {
 
 bool OutputPath::may_read() const {
   if (files_ && files_->queued() > RankFiles::kHigh) return false;
+  if (!spool_) return may_send();  // no Spec yet
   return keeping_ ? !spool_->full() : may_send() && spool_->empty();
 }
 
@@ -150,7 +143,7 @@ void OutputPath::move(Clock::time_point now) {
   while (may_send()) {
     const std::optional<Output> next = spool_->front();
     if (const std::uint64_t lines = spool_->take_dropped(); lines > 0)
-      say(fmt::format("{} lines were dropped: nobody read fast enough", lines));
+      say(fmt::format("{} lines were dropped: the launcher did not read fast enough", lines));
     if (!next) {
       keeping_ = false;
       break;
@@ -179,12 +172,26 @@ std::optional<Clock::time_point> OutputPath::wake_at() const {
 
 bool OutputPath::done(Clock::time_point now) {
   if (keeping_ || (spool_ && !spool_->empty())) return false;
-  if (!files_ || files_->queued() == 0) return true;
-  if (!waits_for_files_) waits_for_files_ = now;
-  if (now < *waits_for_files_ + kFilePatience) return false;
-  say("log files are incomplete: the disk does not answer");
-  files_.reset();
+  if (files_ && files_->queued() > 0) {
+    if (!waits_for_files_) waits_for_files_ = now;
+    if (now < *waits_for_files_ + kFilePatience) return false;
+    files_->give_up("the disk does not answer");
+  }
+  report_files();
   return true;
+}
+
+/// Nothing more is written to the log files: tells the root of those that are incomplete.
+void OutputPath::report_files() {
+  if (!files_) return;
+  const std::string text = incomplete_text(files_->incomplete());
+  files_.reset();
+  if (text.empty()) return;
+  const std::string line = fmt::format("{}: {}", own_host_name(), text);
+  channel_.send_control(envelope_, Output{.rank = -1,
+                                          .stream = 2,
+                                          .flags = Output::kLogs,
+                                          .bytes = std::as_bytes(std::span(line))});
 }
 
 }  // namespace ds::launcher

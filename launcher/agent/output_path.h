@@ -1,4 +1,5 @@
-// The way of output through an agent: log file, last lines, credit, spool, channel.
+// OutputPath: sends a rank's output to the root while the root grants credit, and spools it on disk
+// otherwise; also writes log files and keeps last lines. Order is kept.
 #pragma once
 
 #include <map>
@@ -17,37 +18,37 @@ namespace ds::launcher {
 /// Threads: one.
 class OutputPath {
  public:
-  /// The root takes nothing for so long: output is kept here, so that ranks go on.
+  /// Time without credit after which output is spooled, so that ranks can go on.
   static constexpr std::chrono::milliseconds kPatience{200};
-  /// The channel holds at most so much.
+  /// Most bytes of output that wait in the channel.
   static constexpr std::size_t kChannelLimit = std::size_t{1} << 20;
-  /// Log files may take this long after everything else.
+  /// How long the end waits for log files.
   static constexpr std::chrono::seconds kFilePatience{10};
 
   explicit OutputPath(AgentChannel& channel) : channel_(channel) {}
 
-  /// New ranks. What waits of the old ones stays in front.
+  /// Starts with new ranks. Waiting output of earlier ranks stays in front.
   void begin(const Spec& spec, const Envelope& envelope);
-  /// What a rank wrote.
+  /// Takes output of a rank.
   void take(const Output& output);
   void credit(const Credit& credit);
   void watch(const Watch& watch);
-  /// Each turn: sends what may go, tells of log files that cannot be written.
+  /// Called in each turn: sends what credit allows, and reports log files that cannot be written.
   void move(Clock::time_point now);
 
-  /// Ranks may be read.
+  /// Returns true if there is room for more output of ranks.
   [[nodiscard]] bool may_read() const;
-  /// When move() has something to do that no descriptor tells.
+  /// Returns when move() has work that no descriptor shows.
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
-  /// Nothing waits here or for the disk.
+  /// Returns true if no output waits here or for the disk.
   [[nodiscard]] bool done(Clock::time_point now);
-  /// A line of the agent itself, for the launcher's user.
+  /// Sends a line of the agent itself, for the user.
   void say(const std::string& text);
 
  private:
   struct Rank {
-    std::size_t index = 0;  // of its files and last lines
-    std::uint8_t sent = 3;  // streams
+    std::size_t index = 0;  // in files_ and last_
+    std::uint8_t sent = 3;  // streams that the root wants
     int streams_open = 2;
   };
   [[nodiscard]] bool may_send() const;
@@ -55,22 +56,21 @@ class OutputPath {
   void keep(const Output& output, Rank& rank);
   void send_last_lines(std::int32_t number, const Rank& rank);
   void send(const Output& output);
+  void report_files();
 
   AgentChannel& channel_;
   Envelope envelope_;
-  std::string host_;
-  bool plain_ = true;  // every stream is sent, and there are no files
+  bool plain_ = true;  // every stream is sent, and there are no log files
   bool stamped_ = false;
   std::map<std::int32_t, Rank> ranks_;
-  std::optional<LastLines> last_;  // of ranks that are not sent
+  std::optional<LastLines> last_;  // of streams that are not sent
   std::unique_ptr<RankFiles> files_;
   std::uint64_t spool_limit_ = 0;
   std::optional<Spool> spool_;
   std::optional<std::uint64_t> credit_;
-  std::uint64_t frame_ = CreditBook::kMostInFrame;  // the text of one frame
-  bool discards_ = false;
+  std::uint64_t frame_ = CreditBook::kMostInFrame;  // most text in one frame
   std::optional<Clock::time_point> stuck_since_;
-  bool keeping_ = false;  // ranks are read though nothing can be sent: the spool takes it
+  bool keeping_ = false;  // output goes to the spool
   std::optional<Clock::time_point> waits_for_files_;
 };
 

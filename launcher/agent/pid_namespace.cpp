@@ -1,4 +1,3 @@
-// unshare, maps of a user namespace where one is needed, and the fork of init.
 #include "launcher/agent/pid_namespace.h"
 
 #include <fcntl.h>
@@ -6,25 +5,105 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <system_error>
 
 #include "engine/base/error.h"
-#include "launcher/agent/namespace_init.h"
+#include "launcher/agent/link.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr std::chrono::seconds kInitLimit{5};
+constexpr const char* kInitName = "dsinit";
+
+enum class InitOrder { clear };
+struct InitAnswer {
+  int error_number = 0;  // 0: done
+};
+
+/// Returns 0 or an errno. Later mounts of the node are seen inside; mounts made inside stay inside.
+int mount_own_proc() {
+  if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return errno;
+  const bool mounted =
+      ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+  return mounted ? 0 : errno;
+}
+
+/// Lets pids inside continue from the agent's: programs name files in /tmp and /dev/shm by their
+/// pid, and two jobs must not use the same names.
+void begin_with_pid(pid_t pid) {
+  const UniqueFd file(::open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(pid);
+  if (file) (void)!::write(file.get(), text.data(), text.size());
+}
+
+void reap() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+/// Kills all processes inside except this one. Shims are children of the agent, which reaps them.
+int kill_all_others() {
+  const Deadline deadline = Deadline::after(kKillLimit);
+  while (::kill(-1, SIGKILL) == 0) {
+    reap();
+    if (deadline.passed()) return ETIMEDOUT;
+    ::usleep(200);
+  }
+  return 0;
+}
+
+void answer(int control, int error_number) {
+  const InitAnswer text{error_number};
+  (void)!::send(control, &text, sizeof text, MSG_NOSIGNAL);
+}
+
+/// Runs init: mounts /proc, reaps, and kills all others by order. Called after fork, with all
+/// signals blocked. Answers on `control` (SOCK_SEQPACKET) when it is ready and after each order.
+/// Gets SIGKILL when its parent dies. `agent` is the pid of the parent in the parent's namespace.
+int run_namespace_init(int control, pid_t agent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  forget_proc();
+  forget_handlers();
+  std::vector<int> kept = {control};
+  keep_only(kept);
+  const int failure = mount_own_proc();
+  if (failure == 0) set_process_title(kInitName, "dsinit");
+  if (failure == 0) begin_with_pid(agent);
+  // If the agent died before PR_SET_PDEATHSIG, this answer fails and recv() below returns 0.
+  answer(kept[0], failure);
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  ::sigaddset(&watched, SIGCHLD);
+  const UniqueFd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  while (true) {
+    pollfd ready[] = {{signals.get(), POLLIN, 0}, {kept[0], POLLIN, 0}};
+    ::poll(ready, 2, -1);
+    signalfd_siginfo info;
+    while (::read(signals.get(), &info, sizeof info) > 0) {
+    }
+    reap();
+    InitOrder order = InitOrder::clear;
+    const ssize_t got = ::recv(kept[0], &order, sizeof order, MSG_DONTWAIT);
+    if (got == 0) return 1;  // The agent has died. The kernel now kills everything inside.
+    if (got == static_cast<ssize_t>(sizeof order)) answer(kept[0], kill_all_others());
+  }
+}
 
 [[noreturn]] void refuse(const std::string& what, int error_number) {
-  // What the kernel calls a full device is its own limit of namespaces.
+  // unshare() returns ENOSPC at the limit of namespaces.
   const std::string why = error_number == ENOSPC ? "the system allows no more of them"
                                                  : std::generic_category().message(error_number);
   throw Error(
@@ -38,16 +117,16 @@ bool write_file(const std::string& path, const std::string& text) {
   return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-/// Everybody keeps the number they have; other users have none.
+/// Maps this user and group to themselves. Other ids have no mapping.
 void keep_own_ids(uid_t user, gid_t group) {
-  write_file("/proc/self/setgroups", "deny");  // Else the kernel refuses the next but one.
+  write_file("/proc/self/setgroups", "deny");  // gid_map requires it.
   if (!write_file("/proc/self/uid_map", fmt::format("{} {} 1", user, user)))
     refuse("uid_map", errno);
   if (!write_file("/proc/self/gid_map", fmt::format("{} {} 1", group, group)))
     refuse("gid_map", errno);
 }
 
-/// 0, or why not.
+/// Returns 0 or an errno.
 int unshare_namespaces(Isolate wish) {
   constexpr int kBoth = CLONE_NEWPID | CLONE_NEWNS;
   if (::unshare(kBoth) == 0) return 0;
@@ -59,12 +138,12 @@ int unshare_namespaces(Isolate wish) {
   return 0;
 }
 
-/// Children are born in this process's own namespace again.
+/// Makes later children of this process live in its own namespace again.
 void give_up_namespace(const UniqueFd& own) {
   if (::setns(own.get(), CLONE_NEWPID) != 0) refuse("setns", errno);
 }
 
-/// One line of an answer, or nothing at the deadline or the end of `socket`.
+/// Returns an answer of init; nothing at the deadline or the end of `socket`.
 std::optional<InitAnswer> read_answer(int socket, Deadline deadline) {
   pollfd ready{socket, POLLIN, 0};
   while (::poll(&ready, 1, static_cast<int>(deadline.remaining().count())) < 0 && errno == EINTR) {
@@ -79,13 +158,13 @@ std::optional<InitAnswer> read_answer(int socket, Deadline deadline) {
 
 void PidNamespace::enter(Isolate wish) {
   if (entered() || wish == Isolate::none) return;
-  // A user namespace takes setuid programs and the ids of others away: only who asks gets one.
+  // A user namespace breaks setuid programs and foreign ids, so it is made only if required.
   if (wish == Isolate::if_free && ::geteuid() != 0) return;
   const UniqueFd own(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
   const int why = unshare_namespaces(wish);
   if (why != 0 && wish == Isolate::required) refuse("unshare", why);
   if (why != 0) return;
-  keep_proc();  // Init puts another one over it.
+  keep_proc();  // Init mounts another /proc over this one.
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse("socket", errno);
   control_.reset(ends[0]);

@@ -1,5 +1,5 @@
-// A PID namespace for the ranks of a node: whoever kills its init, or the agent above it, kills all
-// that is in it.
+// PidNamespace: a PID namespace for the ranks of a node, which the kernel empties when its init
+// dies.
 #pragma once
 
 #include <sys/types.h>
@@ -11,24 +11,25 @@
 
 namespace ds::launcher {
 
-/// What the agent forks after enter() lives in the namespace, with a /proc of its own; the agent
-/// stays outside and sees it through the /proc it had before. The kernel kills everything inside
-/// when init dies, and init when the agent dies: no set of kills leaves anything.
-/// Threads: one; the process must have no other.
+/// Processes that the agent forks after enter() live in the namespace and have their own /proc. The
+/// agent stays outside and sees them in the /proc it had before. The kernel kills init when the
+/// agent dies, and everything inside when init dies.
+/// Threads: one; the process must have no other thread.
 class PidNamespace {
  public:
-  /// Makes it, once. Where the system refuses: Isolate::if_free leaves things as they are,
-  /// Isolate::required is an Error{system} that says what is missing. A user namespace is made too
-  /// where nothing less works and it is required; for if_free never.
+  /// Makes the namespace; later calls do nothing. For Isolate::required a user namespace is made,
+  /// too, if nothing less works.
+  /// Errors:  Error{system} with Isolate::required if the system refuses; if_free then does
+  /// nothing.
   void enter(Isolate wish);
   [[nodiscard]] bool entered() const { return init_ != 0; }
-  /// Its first process, as the agent sees it; 0 if there is none (any more).
+  /// Returns the pid of init as the agent sees it; 0 if there is none.
   [[nodiscard]] pid_t init() const { return init_; }
   [[nodiscard]] bool init_stopped() { return init_ != 0 && watch_.stopped_twice(); }
 
-  /// Kills all that is inside but init. False if something is left at the deadline.
+  /// Kills all processes inside except init. Returns false if one is left at the deadline.
   bool clear(Deadline deadline);
-  /// Kills all of it; init must then be reaped.
+  /// Kills everything inside, and init, which must then be reaped.
   void kill();
   [[nodiscard]] bool ending() const { return ending_; }
   void init_reaped() { init_ = 0; }
@@ -40,8 +41,8 @@ class PidNamespace {
   StopWatch watch_;
 };
 
-/// The pid by which this process knows the child of `shim` that is `inner` in its own namespace;
-/// `inner` if there is none such.
+/// Returns the pid, as this process sees it, of the child of `shim` that has the pid `inner` in its
+/// own namespace; `inner` if there is no such child.
 pid_t pid_of_rank(pid_t shim, pid_t inner);
 
 }  // namespace ds::launcher

@@ -1,5 +1,3 @@
-// /proc is read with plain calls: these functions run in processes that must not fail for want of
-// memory.
 #include "launcher/agent/proc_files.h"
 
 #include <dirent.h>
@@ -34,8 +32,8 @@ std::string read_of(pid_t pid, const char* file) {
   return read_proc(std::to_string(pid) + "/" + file);
 }
 
-/// A single record, which the kernel gives in one read; it takes a while to write it, so it is not
-/// asked again for its end.
+/// Reads /proc/PID/stat, which one read returns as a whole. A second read for the end of the file
+/// would let the kernel format it again.
 std::string stat_of(pid_t pid) {
   char buffer[4096];
   const UniqueFd file = open_proc(std::to_string(pid) + "/stat", O_RDONLY);
@@ -43,13 +41,13 @@ std::string stat_of(pid_t pid) {
   return {buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
 }
 
-/// Names of a folder below /proc that are numbers.
+/// Returns the names in a folder below /proc that are numbers.
 std::vector<pid_t> numbers_in(const std::string& name) {
   std::vector<pid_t> numbers;
   UniqueFd folder = open_proc(name, O_RDONLY | O_DIRECTORY);
   DIR* const list = folder ? ::fdopendir(folder.get()) : nullptr;
   if (list == nullptr) return numbers;
-  (void)folder.release();  // The list has it now.
+  (void)folder.release();  // The list owns it now.
   while (const dirent* entry = ::readdir(list)) {
     const long number = std::strtol(entry->d_name, nullptr, 10);
     if (number > 0) numbers.push_back(static_cast<pid_t>(number));

@@ -1,4 +1,4 @@
-// What /proc tells of processes, also when another /proc has been put over it.
+// Reads files of /proc with plain system calls, also after another /proc was mounted over it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,33 +9,33 @@
 
 namespace ds::launcher {
 
-/// From now on this process reads the /proc that is mounted now, whatever is mounted over it.
+/// Makes this process read the /proc that is mounted now, also after another mount over it.
 void keep_proc();
-/// From now on it reads the /proc that is on top.
+/// Makes this process read the topmost /proc again.
 void forget_proc();
 
-/// A file anywhere; empty if it cannot be read.
+/// Returns the content of a file; empty if it cannot be read.
 std::string read_small_file(const char* path);
-/// The first line of a file anywhere, without the newline; empty if it cannot be read.
+/// Returns the first line of a file without the newline; empty if it cannot be read.
 std::string first_line_of(const std::string& path);
-/// A file below /proc: read_proc("self/cgroup").
+/// Returns the content of a file below /proc, as in read_proc("self/cgroup").
 std::string read_proc(const std::string& name);
 
-/// Name (comm), parent, environment as it was at the start, /proc/PID/status; empty or 0 if there
-/// is no such process or it is somebody else's.
+/// Return the name (comm), the parent, the environment at the start, and /proc/PID/status; empty or
+/// 0 if the process does not exist or may not be read.
 std::string name_of(pid_t pid);
 pid_t parent_of(pid_t pid);
 std::string environ_of(pid_t pid);
 std::string status_of(pid_t pid);
-/// Field of /proc/PID/stat, counted from 1 as in proc(5), at least the third; empty if there is
-/// none.
+/// Returns a field of /proc/PID/stat, counted from 1 as in proc(5), from the third on; empty if the
+/// process does not exist.
 std::string stat_field(pid_t pid, int number);
 
-/// All processes that /proc shows.
+/// Returns all processes in /proc.
 std::vector<pid_t> all_processes();
-/// Children of all threads of a process.
+/// Returns the children of all threads of a process.
 std::vector<pid_t> children_of(pid_t pid);
-/// Direct children of this process, zombies included. Threads: this process has one.
+/// Returns the direct children of this process, zombies included. Threads: the process has one.
 std::vector<pid_t> own_children();
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// States from /proc; killing of children until none comes back.
 #include "launcher/agent/process_tree.h"
 
 #include <signal.h>
@@ -49,7 +48,7 @@ ProcessRef::State ProcessRef::state() const {
 
 void ProcessRef::kill() const {
   if (pid_ <= 0) return;
-  // The descriptor is taken first, so that what is checked is what is killed.
+  // The descriptor comes first, so that the process checked is the process killed.
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (start_of(pid_) != start_time_) return;
   if (!pidfd || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0)
@@ -78,7 +77,7 @@ bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, in
       if (reaped != nullptr) reaped(context, pid, status);
     }
     if (deadline.passed()) return false;
-    // Killed processes take a moment to die; there is no event for "all of them".
+    // Death and reparenting of grandchildren send no event.
     if (!any) ::usleep(500);
   }
 }
@@ -103,11 +102,11 @@ void signal_descendants(int signo) {
 
 void set_process_title(const char* name, const char* title) {
   ::prctl(PR_SET_NAME, name, 0, 0, 0);
-  // Fields 48 and 49: where the arguments lie on this very stack.
+  // Fields 48 and 49: begin and end of the arguments in the memory of this process.
   const auto begin = std::strtoull(stat_field(::getpid(), 48).c_str(), nullptr, 10);
   const auto end = std::strtoull(stat_field(::getpid(), 49).c_str(), nullptr, 10);
   if (begin == 0 || end <= begin) return;
-  char* room = reinterpret_cast<char*>(begin);  // NOLINT: an address that the kernel tells
+  char* room = reinterpret_cast<char*>(begin);  // NOLINT: an address from the kernel
   const std::size_t size = end - begin;
   std::memset(room, 0, size);
   std::memcpy(room, title, std::min(std::strlen(title), size - 1));

@@ -1,4 +1,4 @@
-// Looks at processes through /proc, and ends everything that this process has made.
+// References to processes, their states in /proc, and killing of all descendants of this process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace ds::launcher {
 
-/// One process, told apart from a later one of the same number by its start time.
+/// Refers to one process. The start time distinguishes it from a later process with the same pid.
 class ProcessRef {
  public:
   enum class State { gone, zombie, stopped, alive };
@@ -23,10 +23,10 @@ class ProcessRef {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::uint64_t start_time() const { return start_time_; }
-  /// `stopped` is SIGSTOP and its like; a process held by a debugger is alive.
+  /// Returns the state. `stopped` is by SIGSTOP and the like; a traced process counts as alive.
   [[nodiscard]] State state() const;
   [[nodiscard]] bool lives() const;
-  /// KILL, if it is still this process.
+  /// Sends KILL, if the pid still belongs to this process.
   void kill() const;
 
  private:
@@ -34,16 +34,16 @@ class ProcessRef {
   std::uint64_t start_time_ = 0;
 };
 
-/// Says when a neighbour has been stopped for good: found so in two looks, half a second apart,
-/// since a whole job may be suspended and resumed process by process.
+/// Detects that a neighbor is stopped for good: it is found stopped twice, 0.5 s apart. Once is not
+/// enough, because a scheduler suspends and resumes a job process by process.
 class StopWatch {
  public:
   static constexpr std::chrono::milliseconds kPeriod{500};
   StopWatch() = default;
   explicit StopWatch(ProcessRef process) : process_(process) {}
-  /// To be called each kPeriod.
+  /// Returns true if the process is stopped now and was at the last call. Called every kPeriod.
   [[nodiscard]] bool stopped_twice();
-  /// Found stopped by the last look.
+  /// Returns true if the last call found the process stopped.
   [[nodiscard]] bool suspects() const { return stopped_before_; }
   [[nodiscard]] const ProcessRef& process() const { return process_; }
 
@@ -56,21 +56,21 @@ class StopWatch {
 inline constexpr const char* kGuardName = "dsguard";
 inline constexpr const char* kAgentName = "dslaunch";
 inline constexpr const char* kShimName = "dsshim";
-/// A shim that still has something to kill.
+/// Returns true for a shim that still has children.
 bool is_shim_with_children(pid_t pid);
 
-/// Kills direct children and reaps them, again and again, until there are none: what they made
-/// comes back by reparenting, as this process is a subreaper. A pid of a child cannot be reused
-/// before it is reaped, so no stranger is hit. Returns false if some are left at the deadline
-/// (stuck in the kernel). `status_of` is called with each reaped (pid, wait status).
+/// Kills and reaps direct children until there are none. Their children come back by reparenting,
+/// because this process is a subreaper. The pid of a child is not reused before it is reaped, so no
+/// other process is hit. `reaped` is called with `context`, pid and wait status of each.
+/// Returns false if children are left at the deadline, stuck in the kernel.
 bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, int) = nullptr,
                               void* context = nullptr);
 
-/// Sends a signal to all descendants of this process; again while new ones appear.
+/// Sends a signal to all descendants of this process, and to those that appear meanwhile.
 void signal_descendants(int signo);
 
-/// Name in ps and pkill, and its command line there. `title` is cut to the room of the original
-/// one.
+/// Sets the name of this process (comm) and its command line in ps. `title` is cut to the length of
+/// the original command line.
 void set_process_title(const char* name, const char* title);
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// NUMA node of each rank, then its share of that.
 #include "launcher/agent/rank_binding.h"
 
 #include <fmt/format.h>
@@ -17,14 +16,14 @@ namespace {
 
 constexpr int kWholeMachine = -1;
 
-/// NUMA node of the device of that name; -1 if it is not known.
+/// Returns the NUMA node of a device; -1 if it is not known.
 int numa_of_device(const NodeTopology& topology, const std::string& name) {
   std::size_t index = 0;
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   if (error == std::errc() && stop == name.data() + name.size())
     return index < topology.devices.size() ? topology.devices[index].numa : -1;
   for (const DevicePlace& device : topology.devices) {
-    // A name may be the beginning of a UUID; a part of a GPU may be MIG-GPU-<UUID>/1/0.
+    // CUDA accepts a prefix of a UUID, and MIG-GPU-<UUID>/1/0 for a part of a GPU.
     const bool same = !device.uuid.empty() && name.size() > 4 &&
                       (device.uuid.starts_with(name) || name.starts_with("MIG-" + device.uuid));
     if (same) return device.numa;
@@ -44,7 +43,7 @@ std::vector<int> numa_of_ranks(const NodeTopology& topology,
   return chosen;
 }
 
-/// Those of a NUMA node or of the whole machine; threads of one core side by side.
+/// Returns the processors of a NUMA node or of the whole machine, with threads of a core adjacent.
 std::vector<Processor> processors_of(const NodeTopology& topology, int numa) {
   std::vector<Processor> found;
   for (const Processor& one : topology.processors)
@@ -55,17 +54,17 @@ std::vector<Processor> processors_of(const NodeTopology& topology, int numa) {
   return found;
 }
 
-/// Whether each rank can have a processor of its own where it shall be.
+/// Returns true if every rank can have a processor of its own on its NUMA node.
 bool has_room(const NodeTopology& topology, const std::vector<int>& numa) {
   std::map<int, std::ptrdiff_t> left;
   for (const Processor& one : topology.processors) ++left[one.numa];
   return std::all_of(numa.begin(), numa.end(), [&](int node) { return left[node]-- > 0; });
 }
 
-/// The part `index` of `parts`, of whole cores if there are enough.
+/// Returns share `index` of `parts`, in whole cores if there are enough.
 std::vector<Processor> share_of(const std::vector<Processor>& all, std::size_t index,
                                 std::size_t parts) {
-  std::vector<std::size_t> starts;  // of what is handed out as a whole
+  std::vector<std::size_t> starts;  // of the units that are handed out
   for (std::size_t i = 0; i < all.size(); ++i)
     if (i == 0 || all[i].core != all[i - 1].core) starts.push_back(i);
   if (starts.size() < parts) {
@@ -76,7 +75,7 @@ std::vector<Processor> share_of(const std::vector<Processor>& all, std::size_t i
   starts.push_back(all.size());
   std::size_t first = index * units / parts;
   std::size_t last = (index + 1) * units / parts;
-  if (units < parts) first = index % units, last = first + 1;  // nobody can have one for himself
+  if (units < parts) first = index % units, last = first + 1;  // Ranks share units.
   return {all.begin() + static_cast<std::ptrdiff_t>(starts[first]),
           all.begin() + static_cast<std::ptrdiff_t>(starts[last])};
 }
@@ -105,7 +104,7 @@ std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
   if (how == Bind::cores && !has_room(topology, numa))
     numa = numa_of_ranks(topology, devices, nodes, false);
   if (how == Bind::cores && !has_room(topology, numa)) numa.assign(numa.size(), kWholeMachine);
-  std::map<int, std::size_t> before;  // ranks of the same place that came before
+  std::map<int, std::size_t> before;  // earlier ranks on the same NUMA node
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto together = static_cast<std::size_t>(std::count(numa.begin(), numa.end(), numa[i]));
     const std::vector<Processor> all = processors_of(topology, numa[i]);

@@ -1,4 +1,4 @@
-// Ranks of a node -> the processors that each may use. Pure.
+// Decides which processors each rank of a node may use (docs/binding.md). Pure.
 #pragma once
 
 #include <string>
@@ -11,23 +11,22 @@ namespace ds::launcher {
 
 struct RankBinding {
   std::vector<int> processors{};  // ascending; empty: not bound
-  int numa = -1;                  // the node that all of them are of; -1: of several
-  bool prefers_memory = false;    // of that node; not set where there is only one
+  int numa = -1;                  // the NUMA node of all of them; -1: they are on several
+  bool prefers_memory = false;    // of that node; false if the machine has only one
   friend bool operator==(const RankBinding&, const RankBinding&) = default;
 };
 
-/// `devices`: of each rank of the node, in their order, the GPU as CUDA_VISIBLE_DEVICES names it;
-/// empty where none is known.   Returns: one for each.
-/// A rank belongs to its GPU's NUMA node, or else ranks fill the nodes in their order. Bind::cores
-/// divides whole cores of a NUMA node among its ranks; hardware threads where it has fewer cores;
-/// those of the whole machine where it has fewer of these, too.
+/// Returns a binding for each rank. `devices` has the GPU of each rank, as in CUDA_VISIBLE_DEVICES;
+/// empty if not known. A rank belongs to the NUMA node of its GPU; without one, ranks fill the NUMA
+/// nodes in order. Bind::cores divides the cores of a NUMA node among its ranks. With fewer cores
+/// than ranks it divides hardware threads, and with fewer threads those of the whole machine.
 std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
                                     const std::vector<std::string>& devices);
 
-/// "processors 0-3,8-11 of NUMA node 0".
+/// Returns a text such as "processors 0-3,8-11 of NUMA node 0".
 std::string binding_text(const RankBinding& binding);
 
-/// The bits of sched_setaffinity(2).
+/// Returns the mask for sched_setaffinity(2).
 std::vector<unsigned long> affinity_mask(const std::vector<int>& processors);
 
 }  // namespace ds::launcher

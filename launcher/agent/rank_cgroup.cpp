@@ -1,4 +1,3 @@
-// Folders below /sys/fs/cgroup.
 #include "launcher/agent/rank_cgroup.h"
 
 #include <dirent.h>
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "launcher/agent/proc_files.h"
@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::string_view kPrefix = "dslaunch-";
 
-/// Of a folder "dslaunch-COOKIE-EPOCH.RANK".
+/// Returns the cookie in the name of a folder "dslaunch-COOKIE-EPOCH.RANK".
 std::optional<Cookie> cookie_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   return Cookie::parse(name.substr(0, name.rfind('-')));
 }
 
-/// The path of this process's cgroup of version 2 (the line "0::PATH").
+/// Returns the path of this process's cgroup of version 2, from the line "0::PATH".
 std::string own_path(const std::string& root) {
   const std::string text = root.empty() ? read_proc("self/cgroup")
                                         : read_small_file((root + "/proc/self/cgroup").c_str());
@@ -35,7 +35,7 @@ std::string own_path(const std::string& root) {
   return at == std::string::npos ? std::string() : text.substr(at, text.find('\n', at) - at);
 }
 
-/// "max", "max 100000", or no such file.
+/// Returns true for "max", "max 100000", or a missing file.
 bool is_unlimited(const std::string& file) {
   const std::string text = read_small_file(file.c_str());
   return text.empty() || text.starts_with("max");
@@ -93,19 +93,19 @@ RankCgroup CgroupPlace::make(const Cookie& cookie, std::uint32_t epoch, std::int
   return {};
 }
 
-std::size_t CgroupPlace::clear(const std::function<bool(const Cookie&)>& wanted) const {
+std::vector<pid_t> CgroupPlace::clear(const std::function<bool(const Cookie&)>& wanted) const {
   const std::unique_ptr<DIR, int (*)(DIR*)> list(path_.empty() ? nullptr : ::opendir(path_.c_str()),
                                                  ::closedir);
-  if (list == nullptr) return 0;
+  if (list == nullptr) return {};
   std::vector<std::string> found;
   while (const dirent* entry = ::readdir(list.get())) {
     const auto cookie = cookie_of(entry->d_name);
     if (cookie && wanted(*cookie)) found.push_back(path_ + "/" + entry->d_name);
   }
-  std::size_t killed = 0;
+  std::vector<pid_t> killed;
   for (const std::string& path : found) {
-    const std::string processes = read_small_file((path + "/cgroup.procs").c_str());
-    killed += static_cast<std::size_t>(std::count(processes.begin(), processes.end(), '\n'));
+    std::istringstream processes(read_small_file((path + "/cgroup.procs").c_str()));
+    for (pid_t pid = 0; processes >> pid;) killed.push_back(pid);
     const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     kill_cgroup(folder.get());
     for (int tries = 0; ::rmdir(path.c_str()) != 0 && tries < 100; ++tries) ::usleep(1000);

@@ -1,10 +1,13 @@
-// A cgroup (version 2) of its own for each rank, so that KILL reaches all that it made at once,
-// setuid programs too.
+// One cgroup (version 2) per rank, so that KILL reaches all its processes at once, setuid programs
+// too.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/cookie.h"
@@ -18,10 +21,10 @@ class RankCgroup {
       : path_(std::move(path)), folder_(std::move(folder)) {}
   RankCgroup(RankCgroup&&) = default;
   RankCgroup& operator=(RankCgroup&&) = default;
-  /// Empty ones are removed, others stay: something still lives there.
+  /// Removes the cgroup if it is empty.
   ~RankCgroup() { remove(); }
 
-  /// Its folder, for clone3; -1: there is none.
+  /// Returns a descriptor of its folder, for clone3; -1: there is no cgroup.
   [[nodiscard]] int folder() const { return folder_.get(); }
   void kill() const;
   void remove();
@@ -31,23 +34,22 @@ class RankCgroup {
   UniqueFd folder_;
 };
 
-/// KILL for everything in the cgroup of this folder; nothing for -1.
+/// Kills everything in the cgroup of this folder; does nothing for -1.
 void kill_cgroup(int folder);
 
-/// Where this node lets an agent make cgroups: below its own, if that is writable and has no limits
-/// itself. Limits stay the parent's in any case, but programs look for them in their own cgroup,
-/// and in one of ours they would find none.
+/// The place where an agent may make cgroups: its own cgroup, if it is writable and has no limits.
+/// Limits of a parent hold for its children, but programs read limits from their own cgroup and
+/// would find none there.
 class CgroupPlace {
  public:
-  /// Of this process. `root` is put before /proc and /sys, for tests.
+  /// Finds the place for this process. Tests put `root` before /proc and /sys.
   static CgroupPlace find(const std::string& root = "");
-  [[nodiscard]] const std::string& path() const { return path_; }  // empty: nowhere
+  [[nodiscard]] const std::string& path() const { return path_; }  // empty: there is none
 
-  /// Without a folder if the system refuses.
+  /// Makes a cgroup; it has no folder if the system refuses.
   [[nodiscard]] RankCgroup make(const Cookie& cookie, std::uint32_t epoch, std::int32_t rank) const;
-  /// Kills and removes what is left of the cgroups whose cookie `wanted` accepts. Returns how many
-  /// processes were there.
-  std::size_t clear(const std::function<bool(const Cookie&)>& wanted) const;
+  /// Kills and removes the cgroups whose cookie `wanted` accepts. Returns the processes in them.
+  std::vector<pid_t> clear(const std::function<bool(const Cookie&)>& wanted) const;
 
  private:
   std::string path_;

@@ -1,4 +1,3 @@
-// Descriptors close at exec, but for those that the rank gets as its own.
 #include "launcher/agent/rank_pipes.h"
 
 #include <fcntl.h>
@@ -55,6 +54,38 @@ RankPipe make_output_terminal(std::uint16_t rows, std::uint16_t columns) {
 void resize_terminal(int fd, std::uint16_t rows, std::uint16_t columns) {
   const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   ::ioctl(fd, TIOCSWINSZ, &size);
+}
+
+void RankInput::add(std::span<const std::byte> bytes, bool last) {
+  if (!fd_) {
+    taken_ += bytes.size();
+    return;
+  }
+  if (begin_ > 0)
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(begin_));
+  begin_ = 0;
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  last_ = last_ || last;
+  write_some();
+}
+
+void RankInput::write_some() {
+  while (fd_ && waiting() > 0) {
+    const ssize_t wrote = ::write(fd_.get(), bytes_.data() + begin_, waiting());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0 && errno == EAGAIN) return;
+    if (wrote < 0) return close();
+    begin_ += static_cast<std::size_t>(wrote);
+    taken_ += static_cast<std::uint64_t>(wrote);
+  }
+  if (last_) close();
+}
+
+void RankInput::close() {
+  taken_ += waiting();
+  bytes_ = {};
+  begin_ = 0;
+  fd_.reset();
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Pipes, fork of the shim, reports and orders.
 #include "launcher/agent/rank_process.h"
 
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/login.h"
-#include "launcher/agent/rank_pipes.h"
 
 namespace ds::launcher {
 namespace {
@@ -28,7 +26,7 @@ pid_t fork_shim(const ShimSetup& setup) {
     int code = 1;
     try {
       code = run_shim(setup);
-    } catch (...) {  // The agent sees a shim that ended without report.
+    } catch (...) {  // The agent sees that the shim ended without a report.
     }
     ::_exit(code);
   }
@@ -60,7 +58,8 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& 
                             .limits = limits_to_set(spec.limits)},
                   .control_fd = control.theirs.get(),
                   .agent = setting.agent,
-                  .guard = setting.guard};
+                  .guard = setting.guard,
+                  .leave = spec.leave};
   setup.spawn.stdin_fd = in.theirs.get();
   setup.spawn.cgroup_fd = cgroup_.folder();
   setup.spawn.on_terminal = spec.output.pty;
@@ -102,7 +101,7 @@ void RankProcess::read_stream(std::size_t index, Clock::time_point now, const On
   const bool nothing_now = got < 0 && (errno == EAGAIN || errno == EINTR);
   if (got > 0) stream.batcher.added(static_cast<std::size_t>(got), now);
   while (const auto batch = stream.batcher.take(now)) on_output(number, *batch, false);
-  // Without its shim nobody of this job can write any more, whoever else may hold the pipe.
+  // When the shim has ended, no process of the job writes any more, even if another holds the pipe.
   if (got > 0 || (nothing_now && shim_ != 0)) return;
   const auto rest = stream.batcher.take_rest();
   on_output(number, rest.value_or(LineBatch{}), true);

@@ -1,4 +1,4 @@
-// One rank as its agent sees it: a shim, its reports, two streams of output.
+// RankProcess: one rank as its agent sees it, that is a shim, its reports and the standard streams.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/rank_binding.h"
 #include "launcher/agent/rank_cgroup.h"
-#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_pipes.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
 
-/// What the ranks of an agent have in common.
+/// Settings that all ranks of an agent share.
 struct RankSetting {
-  pid_t agent = 0;  // whom shims watch: nobody in a PID namespace
+  pid_t agent = 0;  // the process that shims watch; 0 in a PID namespace
   ProcessRef guard{};
   CgroupPlace cgroups{};
   Cookie cookie{};
@@ -30,42 +30,43 @@ class RankProcess {
     UniqueFd fd;
     LineBatcher batcher;
   };
-  /// Forks the shim. Errors: Error{system} if the system refuses.
+  /// Forks the shim.
+  /// Errors:  Error{system} if the system refuses.
   RankProcess(const Spec& spec, const RankSpec& rank, const EnvList& node_env,
               const RankSetting& setting, const RankBinding& binding);
 
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] const ProgramSpec& program() const { return program_; }
-  [[nodiscard]] pid_t pid() const { return pid_; }  // of its main process, once it runs
+  [[nodiscard]] pid_t pid() const { return pid_; }  // of the main process, once it runs
   void set_pid(pid_t pid) { pid_ = pid; }
   [[nodiscard]] const RankCgroup& cgroup() const { return cgroup_; }
-  [[nodiscard]] pid_t shim() const { return shim_; }  // 0 once it has ended
+  [[nodiscard]] pid_t shim() const { return shim_; }  // 0 after its end
   [[nodiscard]] int control() const { return control_.get(); }
   [[nodiscard]] std::array<Stream, 2>& streams() { return streams_; }
   [[nodiscard]] RankInput& input() { return input_; }
-  /// The size of its terminal, if it has one.
+  /// Sets the size of the terminal, if the rank has one.
   void resize(std::uint16_t rows, std::uint16_t columns);
 
   std::optional<ShimReport> next_report();
-  /// The shim has told how the rank ended.
+  /// Returns true if the shim has reported the end of the rank.
   [[nodiscard]] bool ended() const { return ended_; }
   void order(const ShimOrder& order);
-  /// The shim has been reaped: what is still in the pipes is read, then they are closed.
+  /// Called when the shim was reaped. The rest in the pipes is still read.
   void shim_ended() {
     shim_ = 0;
     cgroup_.remove();
     input_.close();
     terminal_.reset();
   }
-  /// Shim and streams are gone.
+  /// Returns true if the shim has ended and both streams are closed.
   [[nodiscard]] bool done() const { return shim_ == 0 && !streams_[0].fd && !streams_[1].fd; }
 
-  /// Reads once from a stream and hands on what is ready. `now` dates partial lines.
+  /// Reads once from a stream and passes on what is ready. `now` is for the age of partial lines.
   using OnOutput = std::function<void(std::uint8_t stream, const LineBatch&, bool last)>;
   void read_stream(std::size_t index, Clock::time_point now, const OnOutput& on_output);
-  /// Hands on lines that have stood still.
+  /// Passes on partial lines that have waited long enough.
   void pass_partial(std::size_t index, Clock::time_point now, const OnOutput& on_output);
-  /// Looks whether the shim has been stopped; each StopWatch::kPeriod.
+  /// Returns true if the shim is stopped for good. Called every StopWatch::kPeriod.
   bool shim_stopped() { return shim_ != 0 && watch_.stopped_twice(); }
 
  private:
@@ -79,8 +80,8 @@ class RankProcess {
   StopWatch watch_;
   std::array<Stream, 2> streams_;
   RankInput input_;
-  /// The rank's end of its terminal stays open here: one that has closed its standard output must
-  /// not find its terminal hung up.
+  /// The rank's end of the terminal, kept open: a rank that closes its standard output must not get
+  /// a hang-up.
   UniqueFd terminal_;
 };
 

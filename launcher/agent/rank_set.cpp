@@ -1,4 +1,3 @@
-// Four polled descriptors per rank: reports, standard output, standard error, standard input.
 #include "launcher/agent/rank_set.h"
 
 #include <signal.h>
@@ -98,7 +97,7 @@ void RankSet::read_streams(const std::vector<pollfd>& polled, Clock::time_point 
         return;
       }
       const bool ready = r < ranks_polled_ && polled[first_poll_ + 4 * r + 1 + i].revents != 0;
-      // Of a rank whose shim has ended nothing more will wake us.
+      // No event announces the rest of a rank whose shim has ended.
       if (ready || rank.shim() == 0) rank.read_stream(i, now, pass);
       if (!ready) rank.pass_partial(i, now, pass);
     }

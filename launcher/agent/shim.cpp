@@ -1,4 +1,3 @@
-// One loop over signals, orders of the agent, and a look at the neighbours each half second.
 #include "launcher/agent/shim.h"
 
 #include <fcntl.h>
@@ -18,9 +17,9 @@
 namespace ds::launcher {
 namespace {
 
-/// After its main process, what a rank has started may finish its writing.
+/// Time that background processes have to end after the main process.
 constexpr std::chrono::seconds kLinger{1};
-/// A guard that lives kills us within this; a stopped one is killed.
+/// A running guard kills this process within this time; a stopped guard is killed.
 constexpr std::chrono::seconds kGuardLimit{4};
 
 class Shim {
@@ -38,11 +37,11 @@ class Shim {
     while (!may_leave_) {
       wait();
       const Link::Seen seen = link_.read_signals();
-      if (link_.orphaned() || look_at_agent()) return leave_without_agent();
+      if (link_.orphaned() || agent_is_stopped()) return leave_without_agent();
       if (seen.step_told) had_term_ = true;
       if (seen.child) reap();
       if (!read_orders()) return leave_without_agent();
-      if (linger_until_ && Clock::now() >= *linger_until_) kill_all();
+      if (linger_until_ && Clock::now() >= *linger_until_) end_background();
     }
     return 0;
   }
@@ -68,8 +67,8 @@ class Shim {
     ::poll(watched, 2, static_cast<int>(Deadline(until).remaining().count()));
   }
 
-  /// True if the agent is stopped for good.
-  bool look_at_agent() {
+  /// Returns true if the agent is stopped for good.
+  bool agent_is_stopped() {
     const Clock::time_point now = Clock::now();
     if (now < next_look_) return false;
     next_look_ = now + StopWatch::kPeriod;
@@ -77,6 +76,7 @@ class Shim {
   }
 
   void on_reaped(pid_t pid, int status) {
+    if (counts_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ++killed_;
     if (pid == main_) {
       main_ = 0;
       report({ShimReport::Kind::exited, status, {}});
@@ -97,7 +97,13 @@ class Shim {
   void on_empty() {
     if (std::exchange(empty_, true)) return;
     linger_until_.reset();
-    report({ShimReport::Kind::empty, 0, {}});
+    report({ShimReport::Kind::empty, killed_, {}});
+  }
+
+  void end_background() {
+    if (setup_.leave && !had_stop_) return on_empty();
+    counts_ = true;
+    kill_all();
   }
 
   void kill_all() {
@@ -114,7 +120,7 @@ class Shim {
     (void)!::send(control_.get(), &report, sizeof report, MSG_NOSIGNAL);
   }
 
-  /// False if the agent has closed its end.
+  /// Returns false if the agent has closed its end.
   bool read_orders() {
     ShimOrder order;
     while (!may_leave_) {
@@ -129,7 +135,8 @@ class Shim {
   void obey(const ShimOrder& order) {
     switch (order.kind) {
       case ShimOrder::Kind::signal:
-        // Slurm has sent its own to the rank too: once is what it was promised.
+        // Slurm has sent TERM to the rank, too. A rank gets it once.
+        had_stop_ = had_stop_ || order.signo == SIGTERM;
         if (order.signo == SIGTERM && std::exchange(had_term_, false)) break;
         if (main_ != 0) ::kill(main_, order.signo);
         break;
@@ -152,8 +159,7 @@ class Shim {
     kill_cgroup(setup_.spawn.cgroup_fd);
     kill_children_until_none(Deadline::after(kKillLimit));
     agent_.process().kill();
-    // A guard that is alive kills this process too. One that is stopped, or dies without us, does
-    // not.
+    // A running guard kills this process. A stopped guard does not, and is killed here.
     const Deadline deadline = Deadline::after(kGuardLimit);
     while (!deadline.passed() && guard_.process().state() != ProcessRef::State::gone &&
            guard_.process().state() != ProcessRef::State::zombie) {
@@ -173,7 +179,10 @@ class Shim {
   pid_t main_ = 0;
   bool empty_ = false;
   bool may_leave_ = false;
-  bool had_term_ = false;  // from Slurm, which sends it to the rank as well
+  bool had_stop_ = false;  // TERM, by order of the agent
+  bool counts_ = false;    // processes that KILL ends from now on were left by the main process
+  int killed_ = 0;
+  bool had_term_ = false;  // from Slurm, which sends it to the rank, too
 };
 
 }  // namespace

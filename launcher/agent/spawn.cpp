@@ -1,4 +1,3 @@
-// Between fork and exec: only async-signal-safe calls, everything is prepared before.
 #include "launcher/agent/spawn.h"
 
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include <cstring>
 #include <map>
 
+#include "engine/base/split.h"
 #include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
@@ -29,9 +29,10 @@ struct Failure {
   int error_number = 0;
 };
 
-/// Everything exec needs, as C wants it.
+/// Arguments of execve, prepared before fork.
 struct ExecPlan {
   std::vector<std::string> files;
+  bool searches = false;  // files are candidates from PATH
   std::vector<std::string> env_texts;
   std::vector<char*> argv;
   std::vector<char*> script_argv;  // /bin/sh FILE ARGS..., for scripts without a #! line
@@ -41,6 +42,7 @@ struct ExecPlan {
 ExecPlan plan_exec(const SpawnSetup& setup) {
   ExecPlan plan;
   plan.files = exec_candidates(setup.argv.at(0), setup.env);
+  plan.searches = setup.argv[0].find('/') == std::string::npos;
   for (const auto& [name, value] : setup.env) plan.env_texts.push_back(name + "=" + value);
   for (const std::string& text : plan.env_texts)
     plan.envp.push_back(const_cast<char*>(text.c_str()));
@@ -56,20 +58,21 @@ ExecPlan plan_exec(const SpawnSetup& setup) {
   return plan;
 }
 
-/// Tries the files as execvp does; returns the errno that tells most.
+/// Tries the files as execvp does; returns the errno that says most.
 int exec_first(ExecPlan& plan) {
   int best = ENOENT;
   for (const std::string& file : plan.files) {
-    // A look is ten times cheaper than an exec that fails, and a PATH is long.
-    if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
+    // access() costs a tenth of an exec that fails, and a PATH is long. A folder of PATH that
+    // cannot be searched holds no candidate, as in bash: EACCES is for a file that was found.
+    if (::access(file.c_str(), F_OK) != 0 && (plan.searches || errno == ENOENT || errno == ENOTDIR))
+      continue;
     ::execve(file.c_str(), plan.argv.data(), plan.envp.data());
     if (errno == ENOEXEC) {
       plan.script_argv[1] = const_cast<char*>(file.c_str());
       ::execve(plan.script_argv[0], plan.script_argv.data(), plan.envp.data());
     }
     if (errno == ENOENT && best == ENOENT) {
-      best =
-          ELIBACC;  // the file is there: its first line, or it as a binary, names one that is not
+      best = ELIBACC;  // The interpreter in its first line, or its ELF loader, does not exist.
       continue;
     }
     if (errno != ENOENT && errno != ENOTDIR) best = errno;
@@ -78,7 +81,7 @@ int exec_first(ExecPlan& plan) {
   return best;
 }
 
-/// Into the cgroup, if that can be.
+/// Forks into the cgroup, if the kernel allows it.
 pid_t fork_into(int cgroup_fd) {
   if (cgroup_fd >= 0) {
     clone_args wanted{};
@@ -100,21 +103,21 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// False if the processors cannot be had.
+/// Returns false if the kernel refuses the processors.
 bool bind_to(const SpawnSetup& setup) {
   constexpr std::size_t kWord = sizeof(unsigned long);
   if (setup.processors.empty()) return true;
   if (::syscall(SYS_sched_setaffinity, 0, setup.processors.size() * kWord,
                 setup.processors.data()) < 0)
     return false;
-  // A container may forbid this one: memory then lies near whoever touches it first, as ever.
+  // A container may forbid it: memory then comes from the node of the thread that touches it first.
   if (!setup.memory.empty())
     (void)::syscall(SYS_set_mempolicy, MPOL_PREFERRED, setup.memory.data(),
                     setup.memory.size() * kWord * CHAR_BIT + 1);
   return true;
 }
 
-/// As sshd does without a home directory: what is to be looked at may be just that.
+/// Enters "/" as sshd does for a user whose home directory is missing.
 bool enter_root(const std::string& cwd, int stderr_fd) {
   ::dprintf(stderr_fd, "Could not change to home directory %s: %s; this runs in /\n", cwd.c_str(),
             std::strerror(errno));
@@ -123,13 +126,13 @@ bool enter_root(const std::string& cwd, int stderr_fd) {
 
 Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != shim) ::_exit(1);  // It died before the line above.
+  if (::getppid() != shim) ::_exit(1);  // The shim died before prctl().
   ::setsid();
   if (setup.on_terminal) ::ioctl(setup.stdout_fd, TIOCSCTTY, 0);
   ::dup2(setup.stdin_fd >= 0 ? setup.stdin_fd : ::open("/dev/null", O_RDONLY), 0);
   ::dup2(setup.stdout_fd, 1);
   ::dup2(setup.stderr_fd, 2);
-  // The report pipe closes itself at exec, and so do all others from here on.
+  // exec closes the report pipe and all other descriptors.
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   if (setup.umask != Spec::kOwnUmask) ::umask(static_cast<mode_t>(setup.umask));
   for (const LimitToSet& limit : setup.limits)
@@ -142,7 +145,7 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   return {Exited::Stage::exec, exec_first(plan)};
 }
 
-/// Reads from the report pipe until `size` bytes are there; false at its end.
+/// Reads `size` bytes from the report pipe; returns false at its end.
 bool read_report(int pipe, void* into, std::size_t size) {
   ssize_t got = 0;
   while ((got = ::read(pipe, into, size)) < 0 && errno == EINTR) {
@@ -151,7 +154,7 @@ bool read_report(int pipe, void* into, std::size_t size) {
 }
 
 struct Attempt {
-  bool ran = false;  // the new process has come as far as its first line
+  bool ran = false;  // the new process has reached its first line
   SpawnResult result{};
 };
 
@@ -218,20 +221,16 @@ std::vector<std::string> exec_candidates(const std::string& program, const EnvLi
     if (name == "PATH") path = value;
   }
   std::vector<std::string> files;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    const std::string folder = path.substr(at, end - at);  // An empty one is the current folder.
-    files.push_back(folder.empty() ? "./" + program : folder + "/" + program);
-    at = end + 1;
-  }
+  for (const std::string_view folder : split(path, ':'))  // Empty: the current folder.
+    files.push_back(std::string(folder.empty() ? "." : folder) + "/" + program);
   return files;
 }
 
 SpawnResult spawn_rank(const SpawnSetup& setup) {
   ExecPlan plan = plan_exec(setup);
   Attempt attempt = try_to_spawn(setup, plan, setup.cgroup_fd);
-  // Linux 6.14 and later kill what is cloned from a cgroup that cgroup.kill has once been used on
-  // into another one.
+  // Linux 6.14 and later kill a process that is cloned into another cgroup from one on which
+  // cgroup.kill was once used.
   if (!attempt.ran && setup.cgroup_fd >= 0) attempt = try_to_spawn(setup, plan, -1);
   return attempt.result;
 }

@@ -1,4 +1,4 @@
-// Starts the main process of one rank: environment, signals, session, folder, exec.
+// Starts the main process of a rank: environment, signals, session, working directory, exec.
 #pragma once
 
 #include <sys/types.h>
@@ -15,34 +15,35 @@ struct SpawnSetup {
   std::vector<std::string> argv;
   EnvList env;  // complete
   std::string cwd;
-  bool cwd_or_root = false;  // where cwd cannot be entered "/" will do, with a line on stderr
+  bool cwd_or_root = false;  // if cwd cannot be entered: "/", with a line on stderr
   std::uint32_t umask = 022;
   std::vector<LimitToSet> limits{};
   int stdin_fd = -1;  // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
-  int cgroup_fd = -1;                       // folder of a cgroup; -1: the parent's
-  bool on_terminal = false;                 // stdout_fd is one, and becomes the rank's own
-  std::vector<unsigned long> processors{};  // as affinity_mask() has them; empty: the parent's
-  std::vector<unsigned long> memory{};      // NUMA nodes preferred, likewise
+  int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
+  bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
+  std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
+  std::vector<unsigned long> memory{};      // preferred NUMA nodes, by affinity_mask()
 };
 
-/// How the start went; `stage` is none if the program runs.
+/// The result of a start; `stage` is none if the program runs.
 struct SpawnResult {
   pid_t pid = 0;
   Exited::Stage stage = Exited::Stage::none;
   int error_number = 0;
 };
 
-/// Later lists win; a name comes out once.
+/// Merges lists of variables; later lists override earlier ones.
 EnvList merge_env(const std::vector<const EnvList*>& lists);
-/// This process's own environment.
+/// Returns the environment of this process.
 EnvList environment_of_this_process();
-/// The files that exec should try for argv[0], in order.
+/// Returns the files to try for argv[0], in order.
 std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env);
 
-/// Forks and execs; waits until exec has happened or failed. The rank has its own session, default
-/// signals and mask, no other descriptors, and dies with this process.
+/// Forks, executes, and waits until exec has worked or failed. The rank gets its own session,
+/// default signals, no other descriptors, and SIGKILL when this process dies. Only
+/// async-signal-safe calls run between fork and exec.
 SpawnResult spawn_rank(const SpawnSetup& setup);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The help of one subcommand.
+// Argument parser and help text of one subcommand.
 #include "launcher/cli/command.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@ namespace ds::launcher {
 namespace {
 
 constexpr OptionDef<bool> kHelpOption[] = {
-    {{"--help,-h", "", "print this"}, [](bool& asked, const GivenOption&) { asked = true; }},
+    {{"--help,-h", "", "Print this help"}, [](bool& asked, const GivenOption&) { asked = true; }},
 };
 
-/// What is wrong with the words of a subcommand, whose own help knows its options.
+/// Replaces "dslaunch --help" in the error's hint by the subcommand's own help.
 Error with_help_of(const Command& command, const Error& error) {
   constexpr std::string_view kHelp = "dslaunch --help";
   std::string hint = error.hint();

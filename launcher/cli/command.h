@@ -1,4 +1,4 @@
-// A subcommand: what runs, and what the help, the man page and the completion say of it.
+// Subcommand: its function, and its texts for the help, the man page and shell completion.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,24 @@ namespace ds::launcher {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;            // one line; empty: not for people
+  std::string_view summary;            // one line; empty hides the subcommand from help
   int (*run)(int argc, char** argv);   // argv[0] is the name; returns the exit code
-  std::string_view synopsis{};         // what may follow the name: "JOB [options]"
+  std::string_view synopsis{};         // arguments after the name: "JOB [options]"
   std::string_view details{};          // lines of at most 100 columns
-  OptionTable (*options)() = nullptr;  // to be shown, not to be read with
-  // Where more may be given than is shown, as others describe it: to be completed.
+  OptionTable (*options)() = nullptr;  // for help only; not bound to any values
+  // The complete table for completion, where `options` shows only a part of it.
   OptionTable (*all_options)() = nullptr;
 };
 
-/// Reads the words of a subcommand by `table`, to which --help is added. When help is asked for, it
-/// is printed and nothing is returned.   Errors: as OptionTable::read.
+/// Parses the arguments of a subcommand with `table` plus --help. Returns the positional words.
+/// Prints the help and returns nothing when --help is given.   Errors: as OptionTable::read.
 std::optional<std::vector<std::string>> read_command(const Command& command, OptionTable table,
                                                      int argc, char** argv, Words words);
 
+/// Returns the help text of `command`: usage, details and options.
 std::string command_help(const Command& command);
 
-/// Writes to standard output.   Errors:  Error{system}.   Returns 0.
+/// Writes `text` to standard output and returns 0.   Errors:  Error{system}.
 int print(std::string_view text);
 
 }  // namespace ds::launcher

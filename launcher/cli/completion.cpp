@@ -1,10 +1,11 @@
-// What an option's argument means, and the choice of the shell.
+// Shell completion: kinds of values, and the choice of the shell.
 #include "launcher/cli/completion.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/base/split.h"
 #include "launcher/cli/completion_parts.h"
 #include "launcher/cli/option_values.h"
 
@@ -15,20 +16,10 @@ using Kind = ValueKind::Kind;
 namespace {
 
 constexpr OptionDef<int> kHelpOption[] = {
-    {{"--help,-h", "", "print the help"}, [](int&, const GivenOption&) {}},
+    {{"--help,-h", "", "Print this help"}, [](int&, const GivenOption&) {}},
 };
 
 constexpr std::string_view kSignals = "TERM|INT|HUP|KILL|USR1|USR2|STOP|CONT|QUIT|ABRT|ALRM|WINCH";
-
-std::vector<std::string_view> split(std::string_view list) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find('|', at), list.size());
-    parts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
 
 }  // namespace
 
@@ -50,7 +41,7 @@ std::string quoted_text(std::string_view text) {
     if (c == '\'') {
       safe += "'\\''";
     } else if (c == '[' || c == ']') {
-      safe += ' ';  // zsh's own
+      safe += ' ';  // zsh reads brackets as its own syntax
     } else {
       safe += c;
     }
@@ -63,9 +54,9 @@ ValueKind value_kind(const OptionShape& shape) {
   if (argument == "FILE" || argument == "PATH") return {Kind::file, {}};
   if (argument == "DIR" || argument.ends_with("|PATH")) return {Kind::folder, {}};
   if (argument == "JOB") return {Kind::job, {}};
-  if (argument == "SIGNAL") return {Kind::choice, split(kSignals)};
+  if (argument == "SIGNAL") return {Kind::choice, split(kSignals, '|')};
   if (argument.find('|') == std::string_view::npos) return {Kind::other, {}};
-  return {Kind::choice, split(argument)};
+  return {Kind::choice, split(argument, '|')};
 }
 
 ValueKind word_kind(const Command& command, std::span<const Command> commands) {
@@ -75,7 +66,7 @@ ValueKind word_kind(const Command& command, std::span<const Command> commands) {
   };
   if (names("JOB")) return {Kind::job, {}};
   const std::string_view first = synopsis.substr(0, synopsis.find(' '));
-  if (first.find('|') != std::string_view::npos) return {Kind::choice, split(first)};
+  if (first.find('|') != std::string_view::npos) return {Kind::choice, split(first, '|')};
   if (names("[SUBCOMMAND]")) {
     ValueKind value{Kind::choice, {}};
     for (const Command& other : commands)
@@ -89,8 +80,8 @@ std::string completion_script(std::string_view shell, std::span<const Command> c
   if (shell == "bash") return bash_script(commands);
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
-  usage_error(fmt::format("there is no completion for '{}'", shell),
-              fmt::format("one of: {}", fmt::join(kCompletionShells, ", ")));
+  usage_error(fmt::format("no completion script for shell '{}'", shell),
+              fmt::format("choose one of: {}", fmt::join(kCompletionShells, ", ")));
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Scripts by which shells complete the words of dslaunch, from the same tables as the help.
+// Shell completion: generates the scripts for bash, zsh and fish from the option tables.
 #pragma once
 
 #include <span>
@@ -11,18 +11,20 @@ namespace ds::launcher {
 
 inline constexpr std::string_view kCompletionShells[] = {"bash", "zsh", "fish"};
 
-/// Errors:  Error{usage} for a shell that is not in the list.
+/// Returns the completion script for `shell`.
+/// Errors:  Error{usage} if `shell` is not in kCompletionShells.
 std::string completion_script(std::string_view shell, std::span<const Command> commands);
 
-/// What may stand as the value of an option, read from its argument's name.
+/// Kind of value that an option or a positional word accepts, with the choices if it is a list.
 struct ValueKind {
   enum class Kind { none, file, folder, job, choice, other };
   Kind kind = Kind::none;
   std::vector<std::string_view> choices{};
 };
-/// FILE, PATH: file; DIR: folder; JOB: job; SIGNAL and "a|b": choice; anything else: other.
+/// Derives the kind from the option's argument name. FILE, PATH: file; DIR: folder; JOB: job;
+/// SIGNAL and "a|b": choice; any other name: other.
 ValueKind value_kind(const OptionShape& shape);
-/// What may stand as a word of a subcommand, read from its synopsis.
+/// Derives the kind of a subcommand's positional word from its synopsis.
 ValueKind word_kind(const Command& command, std::span<const Command> commands);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Completion for bash: one function with a case for each subcommand.
+// Completion script for bash: one function with a case for each subcommand.
 #include <fmt/format.h>
 
 #include "launcher/cli/completion_parts.h"
@@ -10,7 +10,7 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
-/// The command whose output is what may stand here; empty: nothing is known.
+/// Returns the shell command that prints the candidates; "true" if there are none.
 std::string bash_reply(const ValueKind& value) {
   switch (value.kind) {
     case Kind::file:
@@ -28,7 +28,8 @@ std::string bash_reply(const ValueKind& value) {
   return "true";
 }
 
-/// One case for each option with a value: after "--name " and "--name=", or only after the latter.
+/// Returns one case for each option with a value. The case matches "--name " and "--name=", or only
+/// "--name=" if the value is optional.
 std::string bash_values(const OptionTable& table) {
   std::string text;
   for (const OptionTable::Entry& entry : table.entries()) {
@@ -45,7 +46,7 @@ std::string bash_values(const OptionTable& table) {
   return text;
 }
 
-/// `words` prints what may stand where no option does.
+/// `words` is the shell command that prints the candidates for a positional word.
 std::string bash_case(std::string_view label, const OptionTable& table, std::string_view words) {
   return fmt::format(
       "    {})\n"

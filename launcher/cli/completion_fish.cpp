@@ -1,4 +1,4 @@
-// Completion for fish: a line for each option.
+// Completion script for fish: one `complete` line for each option.
 #include <fmt/format.h>
 
 #include "launcher/cli/completion_parts.h"
@@ -10,7 +10,7 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
-/// What may stand here, if it is no file.
+/// Returns the arguments of `complete` for the candidates; empty for files and free text.
 std::string fish_words(const ValueKind& value) {
   switch (value.kind) {
     case Kind::folder:
@@ -34,7 +34,7 @@ std::string fish_options(const OptionTable& table, std::string_view condition) {
     const ValueKind value = value_kind(entry.shape);
     if (value.kind == Kind::file) text += " -F";
     if (!entry.shape.implied.empty()) {
-      // Its value is joined by =, or not there at all.
+      // An optional value is always joined by "=".
     } else if (value.kind == Kind::file) {
       text += " -r";
     } else if (value.kind != Kind::none) {

@@ -1,4 +1,4 @@
-// What the forms of the three shells share. Private to this folder.
+// Helpers shared by the scripts of the three shells. Private to this folder.
 #pragma once
 
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace ds::launcher {
 
-/// The options of a subcommand, --help among them.
+/// Returns the options of a subcommand, with --help added.
 OptionTable options_of(const Command& command);
-/// For single quotes of a shell: the first line of the help, or any text.
+/// Return text for use inside single quotes of a shell: the first line of an option's help, or any
+/// text.
 std::string quoted_help(const OptionShape& shape);
 std::string quoted_text(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Completion for zsh: specifications for _arguments.
+// Completion script for zsh: specifications for _arguments.
 #include <fmt/format.h>
 
 #include "launcher/cli/completion_parts.h"
@@ -10,7 +10,7 @@ using Kind = ValueKind::Kind;
 
 namespace {
 
-/// ":message:action" of what may stand here.
+/// Returns ":message:action" for the value, as _arguments reads it.
 std::string zsh_action(const ValueKind& value) {
   switch (value.kind) {
     case Kind::none:
@@ -34,7 +34,7 @@ std::string zsh_specs(const OptionTable& table) {
   for (const OptionTable::Entry& entry : table.entries()) {
     const OptionShape& shape = entry.shape;
     for (const std::string_view name : split_names(shape.names)) {
-      // "=-": only --name=value; "=": also the next word.
+      // "=-": the value must follow "="; "=": it may also be the next word.
       const bool is_long = name.starts_with("--");
       const std::string_view joint = shape.argument.empty()   ? ""
                                      : !shape.implied.empty() ? "=-"

@@ -1,4 +1,4 @@
-// Spans of time as people type them: 10, 10s, 500ms, 2m, 1h.
+// Parser for durations such as 10, 10s, 500ms, 2m and 1h.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace ds::launcher {
 
-/// A whole number with a unit ms, s, m or h; without a unit it counts seconds. Empty when it is
-/// anything else or longer than a year.
+/// Parses an integer with an optional unit: ms, s (default), m or h. Returns nothing if the text is
+/// anything else or the duration is longer than a year.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Lines -> variables. What a shell would make of them, without expanding anything.
+// Parser for variable files: a shell's quoting rules, without any expansion.
 #include "launcher/cli/env_file.h"
 
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/base/contract.h"
 #include "engine/base/text_error.h"
-#include "runner/contract.h"
 
 namespace ds::launcher {
 
@@ -19,7 +19,7 @@ class LineReader {
  public:
   explicit LineReader(const SourceLine& line) : line_(line), text_(line.text) {}
 
-  /// False for a line without a variable.
+  /// Returns false for a line without a variable.
   bool read(NamedValue& variable) {
     skip_blanks();
     if (at_ == text_.size() || text_[at_] == '#') return false;
@@ -33,7 +33,8 @@ class LineReader {
     } else {
       read_plain(variable.value);
     }
-    if (variable.value.find('\0') != std::string::npos) fail(at_, "a value cannot hold a NUL byte");
+    if (variable.value.find('\0') != std::string::npos)
+      fail(at_, "a value cannot contain a NUL byte");
     return true;
   }
 
@@ -47,17 +48,17 @@ class LineReader {
   void read_name(NamedValue& variable) {
     const std::size_t equals = text_.find('=', at_);
     if (equals == std::string_view::npos)
-      fail(at_, "this is not NAME=value", "as in: NCCL_DEBUG=INFO");
+      fail(at_, "expected NAME=value", "for example NCCL_DEBUG=INFO");
     variable.name = text_.substr(at_, equals - at_);
     if (!is_env_name(variable.name))
-      fail(at_, fmt::format("'{}' is not a name of a variable", variable.name),
-           "letters, digits and '_', and no blank before '='");
+      fail(at_, fmt::format("'{}' is not a valid variable name", variable.name),
+           "use letters, digits and '_', with no blank before '='");
     if (is_reserved_variable(variable.name))
-      fail(at_, fmt::format("dslaunch sets {} for every rank", variable.name), "leave it out");
+      fail(at_, fmt::format("dslaunch sets {} for every rank", variable.name), "remove the line");
     at_ = equals + 1;
   }
 
-  /// To the end of the line, or to a '#' behind a blank.
+  /// Reads up to the end of the line, or up to a '#' after a blank.
   void read_plain(std::string& value) {
     std::string_view rest = text_.substr(at_);
     for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -78,12 +79,12 @@ class LineReader {
       if (escape) ++at_;
       value += text_[at_];
     }
-    if (at_ == text_.size()) fail(opening, "this quote is never closed", "a value is one line");
+    if (at_ == text_.size()) fail(opening, "missing closing quote", "a value cannot span lines");
     ++at_;
     const std::size_t behind = at_;
     skip_blanks();
     if (at_ < text_.size() && (text_[at_] != '#' || at_ == behind))
-      fail(at_, "unexpected text behind the closing quote", "quote the whole value");
+      fail(at_, "unexpected text after the closing quote", "quote the whole value");
   }
 
   const SourceLine& line_;

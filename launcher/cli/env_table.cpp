@@ -1,4 +1,4 @@
-// Two lists: what is given, and what travels.
+// Formatter for --dry-run=env: variables set for ranks and variables forwarded to nodes.
 #include "launcher/cli/env_table.h"
 
 #include <fmt/format.h>
@@ -22,12 +22,12 @@ std::string shown(const std::string& name, const std::string& value,
 std::string env_table(const std::vector<NamedValue>& given, const EnvList& sent,
                       const std::vector<std::string>& redact) {
   std::string text =
-      given.empty() ? "no variable is given to every rank\n" : "variables given to every rank:\n";
+      given.empty() ? "no variables are set for every rank\n" : "variables set for every rank:\n";
   for (const NamedValue& variable : given)
     text +=
         fmt::format("{:<50}  {}\n", shown(variable.name, variable.value, redact), variable.source);
-  text += sent.empty() ? "none of this environment goes to other nodes\n"
-                       : "of this environment, to other nodes:\n";
+  text += sent.empty() ? "no variables are forwarded to other nodes\n"
+                       : "variables forwarded to other nodes:\n";
   for (const auto& [name, value] : sent) text += shown(name, value, redact) + "\n";
   return text;
 }

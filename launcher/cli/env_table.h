@@ -1,4 +1,4 @@
-// What --dry-run=env shows: which variables go where, and who gave them. Pure.
+// Text of --dry-run=env: which variables each rank would get, and where they were given. Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ds::launcher {
 
-/// `given`: of every rank; `sent`: of the launcher's own, to other nodes. Control bytes are shown
-/// as '?', values of secrets as ***.
+/// Formats the variables set for every rank (`given`) and the launcher's own variables that are
+/// forwarded to other nodes (`sent`). Control bytes are shown as '?', secret values as ***.
 std::string env_table(const std::vector<NamedValue>& given, const EnvList& sent,
                       const std::vector<std::string>& redact);
 

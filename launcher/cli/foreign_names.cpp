@@ -1,4 +1,4 @@
-// The names that people bring along from mpirun, srun, torchrun and deepspeed.
+// Table of options of mpirun, srun, torchrun and deepspeed, with their equivalents here.
 #include "launcher/cli/foreign_names.h"
 
 #include <algorithm>
@@ -9,52 +9,52 @@ namespace {
 
 struct ForeignName {
   std::string_view typed;
-  std::string_view needs;  // the hint is given where this option is known
+  std::string_view needs;  // the hint is given only if this option exists in the table
   std::string_view hint;
 };
 
-constexpr std::string_view kRanksOfHost = "ranks on each host: --ppn N; ranks in all: -n N";
+constexpr std::string_view kRanksOfHost = "use --ppn N for ranks per host, -n N for all ranks";
 constexpr std::string_view kAsTorchrun =
-    "an option of torchrun, whose command line is taken by: dslaunch as torchrun ...";
+    "this is an option of torchrun; use its command line with: dslaunch as torchrun ...";
 constexpr std::string_view kAsDeepspeed =
-    "an option of deepspeed, whose command line is taken by: dslaunch as deepspeed ...";
+    "this is an option of deepspeed; use its command line with: dslaunch as deepspeed ...";
 constexpr std::string_view kAsMpirun =
-    "an option of mpirun, whose command line is taken by: dslaunch as mpirun ...";
+    "this is an option of mpirun; use its command line with: dslaunch as mpirun ...";
 constexpr std::string_view kHasPrefix =
-    "each line begins with its rank already; --prefix says with what";
+    "each line already begins with its rank; change that with --prefix";
 
 constexpr ForeignName kNames[] = {
     {"-N", "--ppn", kRanksOfHost},
     {"--nproc-per-node", "--ppn", kRanksOfHost},
     {"--ntasks-per-node", "--ppn", kRanksOfHost},
     {"--ntasks", "--ppn", kRanksOfHost},
-    {"--nodes", "--num-nodes", "only the first N hosts: --num-nodes N"},
+    {"--nodes", "--num-nodes", "use --num-nodes N for the first N hosts"},
     {"--tag-output", "--prefix", kHasPrefix},
     {"--label", "--prefix", kHasPrefix},
     {"-l", "--prefix", kHasPrefix},
-    {"--timestamp-output", "--timestamps", "each line with its time: --timestamps"},
-    {"--output-filename", "--log-dir", "a file for each rank: --log-dir DIR"},
-    {"--display-map", "--dry-run", "which rank runs where: --dry-run"},
-    {"--report-bindings", "--dry-run", "which rank runs where: --dry-run"},
-    {"--allow-run-as-root", "--np", "leave it out: root may run dslaunch"},
-    {"-v", "--log-level", "more words of dslaunch: --log-level debug; its version: --version"},
-    {"--verbose", "--log-level", "more words of dslaunch: --log-level debug"},
-    {"-V", "--version", "dslaunch --version"},
-    {"-m", "--np", "a Python module: dslaunch [options] -- python3 -m MODULE"},
-    {"--module", "--np", "a Python module: dslaunch [options] -- python3 -m MODULE"},
-    {"-hosts", "--host", "hosts: --host a:4,b"},
-    {"-f", "--hostfile", "a file of hosts: --hostfile FILE"},
+    {"--timestamp-output", "--timestamps", "use --timestamps"},
+    {"--output-filename", "--log-dir", "use --log-dir DIR for one file per rank"},
+    {"--display-map", "--dry-run", "use --dry-run to see which rank runs where"},
+    {"--report-bindings", "--dry-run", "use --dry-run to see which rank runs where"},
+    {"--allow-run-as-root", "--np", "remove it: root may run dslaunch"},
+    {"-v", "--log-level", "use --log-level debug for more messages, --version for the version"},
+    {"--verbose", "--log-level", "use --log-level debug for more messages"},
+    {"-V", "--version", "use dslaunch --version"},
+    {"-m", "--np", "for a Python module: dslaunch [options] -- python3 -m MODULE"},
+    {"--module", "--np", "for a Python module: dslaunch [options] -- python3 -m MODULE"},
+    {"-hosts", "--host", "use --host a:4,b"},
+    {"-f", "--hostfile", "use --hostfile FILE"},
     {"--mca", "--np", kAsMpirun},
     {"-mca", "--np", kAsMpirun},
-    {"-genv", "--env-file", "a variable for each rank: -x NAME=value"},
-    {"-env", "--env-file", "a variable for each rank: -x NAME=value"},
+    {"-genv", "--env-file", "use -x NAME=value"},
+    {"-env", "--env-file", "use -x NAME=value"},
     {"--standalone", "--np", kAsTorchrun},
     {"--rdzv-backend", "--np", kAsTorchrun},
     {"--rdzv-endpoint", "--np", kAsTorchrun},
     {"--node-rank", "--np", kAsTorchrun},
     {"--launcher", "--np", kAsDeepspeed},
     {"--no-ssh", "--np", kAsDeepspeed},
-    {"--ssh-port", "--hostfile", "a port of ssh: port=2222 behind a host of the hostfile"},
+    {"--ssh-port", "--hostfile", "write port=2222 after the host in the hostfile"},
 };
 
 }  // namespace

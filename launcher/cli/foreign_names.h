@@ -1,4 +1,4 @@
-// Options as other launchers name them: a hint for people who type them here. Pure.
+// Hints for options of other launchers that users type here. Pure.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace ds::launcher {
 
-/// What to write here instead of `typed` (with its dashes); empty: nothing is known, or what would
-/// be meant is not among the `known` options.
+/// Returns the hint for `typed` (with its dashes). Returns an empty text if the option is unknown
+/// or its equivalent is not among the `known` options.
 std::string_view meaning_of_foreign(std::string_view typed,
                                     std::span<const std::string_view> known);
 

@@ -1,4 +1,4 @@
-// Looks up, reads and puts together.
+// Forwarded variables: reads the files, expands -x patterns and merges the sources.
 #include "launcher/cli/forward_env.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ void add(std::vector<NamedValue>& all, NamedValue variable) {
   }
 }
 
-/// DeepSpeed looks for this name in the home folder, then in the current one.
+/// Returns the default files in reading order. DeepSpeed looks for the name in the home folder,
+/// then in the current folder.
 std::vector<std::string> default_files(const EnvList& own) {
   std::string name = kDeepSpeedFile;
   std::string home;
@@ -47,8 +48,8 @@ void warn_of_secrets(const EnvFile& file, const std::string& path,
   if (!file.read_by_all) return;
   for (const NamedValue& variable : file.variables) {
     if (!looks_secret(variable.name)) continue;
-    warn(fmt::format("{} holds {}, and everybody may read it: chmod go-r {}", path, variable.name,
-                     path));
+    warn(fmt::format("{} sets {} and every user can read it; run: chmod go-r {}", path,
+                     variable.name, path));
     return;
   }
 }
@@ -71,7 +72,8 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
       return variable.first == forward.name;
     });
     if (!forward.value && found == own.end()) {
-      throw Error(ErrorKind::usage, fmt::format("-x {0}: {0} is not set here", forward.name),
+      throw Error(ErrorKind::usage,
+                  fmt::format("-x {0}: {0} is not set in this environment", forward.name),
                   fmt::format("write -x {}=value, or export it first", forward.name));
     }
     add(variables, {forward.name, forward.value ? *forward.value : found->second, "-x"});

@@ -1,4 +1,4 @@
-// -x, --env-file and .deepspeed_env -> the variables that every rank gets.
+// Variables that every rank gets: from -x, --env-file and .deepspeed_env.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,26 @@
 
 namespace ds::launcher {
 
-/// The values that `-x` gives. `own` is the launcher's own environment. Pure.
-/// Order:   that of the command line; a pattern gives its variables in the order of `own`.
-/// Errors:  Error{usage} when a variable without a value is not set here: an empty one would hide a
-///          mistake.
+/// Returns the values that `-x` gives. `own` is the launcher's own environment. Pure.
+/// Order:   as on the command line; a pattern gives its variables in the order of `own`.
+/// Errors:  Error{usage} if a variable without a value is not set in `own`: an empty value would
+///          hide a mistake.
 std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards,
                                          const EnvList& own);
 
-/// Everything that is given to every rank, each name once: DeepSpeed's files of the home folder
-/// and of this one, then --env-file, then -x; what comes later wins.
-/// `warn` gets a line when a file with secrets can be read by everybody.
+/// Returns every variable that all ranks get, each name once. Later sources win: DeepSpeed's file
+/// in the home folder, the one in the current folder, --env-file, -x.
+/// Calls `warn` with one line if every user can read a file with secrets.
 /// Errors:  Error{usage}, Error{config} of the files.
 std::vector<NamedValue> given_variables(const EnvOptions& options, const EnvList& own,
                                         const std::function<void(std::string)>& warn);
 
+/// Returns names and values only.
 EnvList without_sources(const std::vector<NamedValue>& variables);
 
-/// Name and value of each variable of this process.
+/// Returns the environment of this process.
 EnvList own_variables();
-/// Looks into this process's environment.
+/// Returns the value of `name` in this process's environment.
 std::optional<std::string> own_variable(const std::string& name);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Lists of names, and their reasons.
+// Tables of variable names: allowed, device choices, orchestrators' variables, machine-local ones.
 #include "launcher/cli/forward_policy.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace ds::launcher {
 
 namespace {
 
-/// An entry that ends in '*' stands for all names that begin so.
+/// Returns whether `name` is in `entries`. An entry that ends in '*' matches any name with that
+/// prefix.
 template <std::size_t N>
 bool matches(std::string_view name, const std::array<std::string_view, N>& entries) {
   return std::any_of(entries.begin(), entries.end(), [name](std::string_view entry) {
@@ -20,8 +21,8 @@ bool matches(std::string_view name, const std::array<std::string_view, N>& entri
   });
 }
 
-// What jobs of this kind are configured by. Paths count as such: without them the same command
-// finds other programs there.
+// Variables that configure such jobs. Paths are among them: without them the same command would
+// find other programs on the nodes.
 constexpr std::array<std::string_view, 24> kAllowed = {
     "PATH",    "LD_LIBRARY_PATH", "VIRTUAL_ENV",    "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
     "PYTHON*", "CUDA_*",          "NCCL_*",         "UCX_*",        "FI_*",
@@ -29,14 +30,14 @@ constexpr std::array<std::string_view, 24> kAllowed = {
     "DNNL_*",  "ONEDNN_*",        "HF_*",           "MLFLOW_*",     "MV2_*",
     "WANDB_*", "TRITON_*",        "TRANSFORMERS_*", "TOKENIZERS_*"};
 
-// Devices of this machine, not of the others. Operators blank NVIDIA's two on a launcher, so that
-// it takes no device.
+// Devices of this machine, which differ on other nodes. Operators set NVIDIA's two variables to
+// empty on a launcher pod so that it takes no device.
 constexpr std::array<std::string_view, 6> kDevices = {
     "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",    "ROCR_VISIBLE_DEVICES",
     "ZE_AFFINITY_MASK",     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"};
 
-// Places and lists that orchestrators and other launchers give to one pod or process: its number,
-// its peers, where its own launcher's files lie.
+// Variables that orchestrators and other launchers set for one pod or process: its index, its
+// peers, the files of its own launcher.
 constexpr std::array<std::string_view, 27> kPlaces = {
     "K_MPI_JOB_ROLE", "POD_*",      "KUBERNETES_*",  "JOB_COMPLETION_INDEX",
     "JOBSET_*",       "LWS_*",      "VC_*",          "VK_*",
@@ -46,8 +47,8 @@ constexpr std::array<std::string_view, 27> kPlaces = {
     "OMPI_*",         "PRTE_*",     "ORTE_*",        "I_MPI_HYDRA_*",
     "I_MPI_PERHOST",  "HYDRA_*",    "TORCHELASTIC_*"};
 
-/// A Service's variables, as Kubernetes sets them in every pod: GPT_SERVICE_HOST, GPT_PORT,
-/// GPT_PORT_29400_TCP_ADDR.
+/// Returns whether `name` is a Service variable that Kubernetes sets in every pod:
+/// GPT_SERVICE_HOST, GPT_PORT, GPT_PORT_29400_TCP_ADDR.
 bool is_service_link(std::string_view name) {
   return name.ends_with("_SERVICE_HOST") || name.ends_with("_SERVICE_PORT") ||
          name.find("_SERVICE_PORT_") != std::string_view::npos ||
@@ -56,7 +57,7 @@ bool is_service_link(std::string_view name) {
            name.find("_UDP") != std::string_view::npos));
 }
 
-// What is true here alone: this machine, this session, this login, the job of another launcher.
+// Variables that describe this machine, this session, this login or another launcher's job.
 constexpr std::array<std::string_view, 29> kHereOnly = {"HOSTNAME",
                                                         "HOST",
                                                         "HOSTTYPE",
@@ -87,7 +88,7 @@ constexpr std::array<std::string_view, 29> kHereOnly = {"HOSTNAME",
                                                         "JOURNAL_STREAM",
                                                         "FLUX_*"};
 
-// What a login gives.
+// Variables that a login sets.
 constexpr std::array<std::string_view, 10> kLogin = {"PATH", "HOME", "USER",   "LOGNAME", "SHELL",
                                                      "LANG", "LC_*", "TMPDIR", "TZ",      "TERM"};
 

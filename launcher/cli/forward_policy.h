@@ -1,4 +1,4 @@
-// Which of the launcher's own variables go to ranks on other nodes. Pure.
+// Policy of --env: which of the launcher's own variables go to ranks on other nodes. Pure.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@ namespace ds::launcher {
 using EnvList = std::vector<std::pair<std::string, std::string>>;
 
 enum class EnvPolicy {
-  allow,  // what jobs of this kind are configured by
-  all,    // everything but what names this machine, this session or another launcher's job
-  none    // nothing; ranks of this machine then get only what a login would give them
+  allow,  // variables that configure such jobs
+  all,    // all but those that describe this machine, this session or another launcher's job
+  none    // nothing; local ranks then get only what a login would set
 };
 
-/// Whether a variable goes to other nodes without being named.
+/// Returns whether a variable goes to other nodes without being named.
 bool travels(std::string_view name, EnvPolicy policy);
 
-/// Names devices of this machine, or is blanked by operators on a launcher: even a pattern
-/// (`-x 'NVIDIA_*'`) does not take it along, only its own name does.
+/// Returns whether a variable names devices of this machine, or is emptied by operators on a
+/// launcher pod. Such a variable is forwarded only by its full name, not by a pattern
+/// (`-x 'NVIDIA_*'`).
 bool is_device_choice(std::string_view name);
 
-/// Those of `own` that travel.
+/// Returns the variables of `own` that go to other nodes under `policy`.
 EnvList travelling(const EnvList& own, EnvPolicy policy);
 
-/// Those of `own` that a login has too: what ranks of this machine start from under `none`.
+/// Returns the variables of `own` that a login sets too. Local ranks start from these under `none`.
 EnvList login_variables(const EnvList& own);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The frame of the help; the options in it come from their tables.
+// Text of the help around the option tables: forms, examples, exit codes, common options.
 #include "launcher/cli/help.h"
 
 #include <fmt/format.h>
@@ -17,21 +17,21 @@ constexpr std::string_view kForms =
 Usage:
   dslaunch [options] -- COMMAND ARGS...           run any program
   dslaunch [options] train.toml [key=value ...]   train with the C++ engine
-  dslaunch [options] -- COMMAND... : [-n N] [--role NAME] -- COMMAND...     several programs
+  dslaunch [options] -- COMMAND... : [-n N] [--role NAME] -- COMMAND...     run several programs
   dslaunch SUBCOMMAND ...                         see below
 )";
 
 constexpr std::string_view kExamples = R"(
 Examples:
-  dslaunch -n 2 -- hostname                           two ranks on this machine
-  dslaunch --hostfile hosts --dry-run -- ./train.sh   which rank would run where
-  dslaunch --hostfile hosts -- ./train.sh --steps 9   a rank for each slot of the hosts
-  dslaunch --hostfile hosts --detach train.toml       in the background; then: dslaunch attach
+  dslaunch -n 2 -- hostname                           run two ranks on this machine
+  dslaunch --hostfile hosts --dry-run -- ./train.sh   print which rank would run where
+  dslaunch --hostfile hosts -- ./train.sh --steps 9   run one rank per slot of the hosts
+  dslaunch --hostfile hosts --detach train.toml       train in the background; see dslaunch ps
 )";
 
 constexpr std::string_view kExitCodes = R"(
-Exit code: 0 when every rank ended with 0; otherwise the code of the first rank that failed, or
-128 + its signal; 64 wrong usage, 65 wrong hostfile or config, 69 a node could not be reached or
+Exit code: 0 if every rank exited with 0, otherwise the code of the first rank that failed, or
+128 + its signal. 64 usage error, 65 invalid hostfile or config, 69 a node could not be reached or
 was lost, 124 a deadline passed, 126 not executable, 127 not found, 130 and 143 interrupted.
 )";
 

@@ -1,4 +1,4 @@
-// The text of `dslaunch --help` and `--version`.
+// Texts of `dslaunch --help` and `dslaunch --version`.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace ds::launcher {
 
-/// What a newcomer needs: forms, examples, the common options, the subcommands.
+/// Returns the short help: forms, examples, the common options and the subcommands.
 std::string help_text(std::span<const Command> commands);
-/// The same with every option.
+/// Returns the help with every option.
 std::string full_help_text(std::span<const Command> commands);
 std::string_view version_text();
 
-/// The options that help_text shows, by their first names.
+/// Returns the first names of the options that help_text shows.
 std::span<const std::string_view> common_options();
 
 }  // namespace ds::launcher

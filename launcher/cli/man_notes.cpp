@@ -1,4 +1,4 @@
-// What is worth saying of an option in the manual and too long for its help.
+// Notes of the manual: facts about options that are too long for their help.
 #include "launcher/cli/man_page.h"
 
 namespace ds::launcher {
@@ -7,82 +7,86 @@ namespace {
 
 constexpr OptionNote kNotes[] = {
     // Where
-    {"--hostfile", "The grammar is in `hostfile.md`."},
+    {"--hostfile", "See `hostfile.md` for the grammar."},
     {"--host",
-     "As in `a:4,node[01-16]:8,me@b,[fd00::7]:2,c:*`. A host named twice adds up. With a hostfile "
-     "the order is the hostfile's: all slots of a host without a number, else that many; `+n2` is "
-     "the third host of the file."},
+     "For example `a:4,node[01-16]:8,me@b,[fd00::7]:2,c:*`. The slots of a host named twice add "
+     "up. "
+     "With a hostfile the order is the hostfile's; a host without a number keeps all its slots, "
+     "and "
+     "`+n2` is the third host of the file."},
     {"--include",
-     "Ranges are fine: `-i 'node[1-4]:0-3'`. Slots are counted from 0, or are the numbers of "
-     "`gpus=`; the ranks of a host whose slots were chosen see them as CUDA_VISIBLE_DEVICES. The "
-     "order is that of the hostfile. Without any hostfile `-i localhost:1,2` chooses among the "
-     "GPUs of this machine."},
-    {"--exclude", "Not together with --include."},
-    {"--num-gpus", "They are the devices in CUDA_VISIBLE_DEVICES."},
+     "Ranges work: `-i 'node[1-4]:0-3'`. Slots are counted from 0, or are the numbers of `gpus=`. "
+     "The ranks of a host with chosen slots see those slots as CUDA_VISIBLE_DEVICES. The order is "
+     "that of the hostfile. Without a hostfile, `-i localhost:1,2` chooses among the GPUs of this "
+     "machine."},
+    {"--exclude", "Cannot be combined with --include."},
+    {"--num-gpus", "CUDA_VISIBLE_DEVICES lists these devices."},
     {"-n",
-     "Asking for more ranks than there are slots is an error. `-np` is understood, as is one dash "
-     "before any other long name (`-hostfile`)."},
+     "Asking for more ranks than there are slots is an error. `-np` also works, and one dash "
+     "before "
+     "any other long name (`-hostfile`)."},
     {"--ppn",
-     "A host of which nobody said how many slots it has takes N; one with fewer slots is an "
-     "error."},
-    {"--oversubscribe", "They are spread over the hosts, up to their `max-slots`."},
+     "A host without a number of slots gets N slots. A host with fewer slots is an error."},
+    {"--oversubscribe", "Ranks are spread over the hosts, up to their `max-slots`."},
     {"--devices",
-     "`node` sets it only where slots were chosen, to all of them, the same for every rank of the "
-     "node: LOCAL_RANK picks, as with torchrun and deepspeed. Where the environment of a node "
-     "names devices already (a Slurm job, a container), slot 0 is the first of those."},
+     "`node` sets it only if slots were chosen, to all of them, so it is the same for every rank "
+     "of "
+     "the node; LOCAL_RANK picks the device, as with torchrun and deepspeed. If the environment of "
+     "a "
+     "node already names devices (a Slurm job, a container), slot 0 is the first of those."},
     {"--dry-run",
-     "Hosts with `slots=auto` are asked how many they have. The JSON form is an array of objects "
-     "with the keys `rank`, `node`, `node_rank`, `local_rank`, `slot`, `role`."},
+     "Hosts with `slots=auto` are asked for their number of slots. The JSON form is an array of "
+     "objects with the keys `rank`, `node`, `node_rank`, `local_rank`, `slot`, `role`."},
     // What each rank gets
     {"-x",
-     "It is an error when there is no value to forward. The variables that dslaunch computes "
-     "(RANK, WORLD_SIZE and the like) cannot be set. Values on the command line are overwritten "
-     "at once, but were there for a moment: write `-x NAME` for secrets."},
+     "A name without a value that is not set here is an error. The variables that dslaunch "
+     "computes "
+     "(RANK, WORLD_SIZE and others) cannot be set. Values on the command line are overwritten in "
+     "memory at once, but other users may see them before that: use `-x NAME` for secrets."},
     {"--env-file",
-     "See `environment.md` for the form. Later files win over earlier ones, -x over all."},
-    {"--env", "Ranks of this machine have the launcher's environment; with `none` a login's."},
+     "See `environment.md` for the format. Later files override earlier ones; -x overrides all "
+     "files."},
+    {"--env",
+     "Ranks on this machine get the launcher's environment, or with `none` only what a login "
+     "sets."},
     {"--mpi-env",
-     "Programs that find such variables believe that the launcher of that name started them."},
+     "Programs that find such variables assume that the launcher of that name started them."},
     {"--redact",
-     "In `--dry-run=env` names with TOKEN, SECRET, PASSWORD, CREDENTIAL, API_KEY or ACCESS_KEY in "
-     "them are always so. In what ranks write nothing is looked for without this option; "
-     "`environment.md` says what is found."},
+     "`--dry-run=env` always hides names that contain TOKEN, SECRET, PASSWORD, CREDENTIAL, API_KEY "
+     "or ACCESS_KEY. The ranks' output is searched only if this option is given; see "
+     "`environment.md` for what is found."},
     // How it ends
     {"--timeout",
-     "Counted from the start of the job and over all restarts: TERM, then KILL after the grace. "
-     "The "
-     "ranks that still ran are named."},
-    {"--pre-signal", "To the main process of every rank, once."},
+     "The time counts from the start of the job, over all restarts. Ranks get TERM, then KILL "
+     "after "
+     "the grace. The ranks that were still running are named."},
+    {"--pre-signal", "The signal goes once, to the main process of every rank."},
     {"--forward-signals",
-     "To the main process of every rank. HUP in the list no longer ends the job. INT, TERM and "
-     "TSTP "
-     "cannot be in it: they stop or suspend the ranks."},
-    {"--exit-skew", "The ranks that still run are named, once."},
+     "The signals go to the main process of every rank. With HUP in the list, a hangup no longer "
+     "ends the job. INT, TERM and TSTP cannot be listed: they stop or suspend the ranks."},
+    {"--exit-skew", "The ranks that are still running are named once."},
     {"--max-restarts",
-     "Ranks keep their numbers and their hosts; the agents stay. An exit code of 93 is never "
-     "followed "
-     "by a restart. See `failure.md`."},
-    {"--spares", "They are connected and wait."},
-    {"--verdict", "Also when it went well. The file appears as a whole at the end."},
-    {"--isolate", "What programs see of the namespace is in `no_orphans.md`."},
+     "Ranks keep their numbers and their hosts, and the agents stay. An exit code of 93 prevents a "
+     "restart. See `failure.md`."},
+    {"--spares", "The agents of spares are connected and wait."},
+    {"--verdict", "It is also written after success. The complete file appears at the end."},
+    {"--isolate", "See `no_orphans.md` for how programs see the namespace."},
     // Output
     {"--prefix",
-     "`{node}` is the name in the hostfile, `{host}` what the machine calls itself, `{stream}` out "
+     "`{node}` is the name in the hostfile, `{host}` the machine's own host name, `{stream}` out "
      "or "
-     "err, `{elapsed}` seconds since the ranks were started; `{{` is a brace. A job of one rank "
+     "err, `{elapsed}` the seconds since the ranks started; `{{` is a brace. A job with one rank "
      "has "
-     "no prefix unless one is given."},
+     "no prefix unless this option is given."},
     {"--show",
-     "What is not shown still goes to log files, and the last lines of a rank that fails are told "
-     "in "
-     "any case."},
-    {"--fold", "As in `[0-1022] step 10`. See `logs.md`."},
-    {"--timestamps", "The time at which the line was written; also in log files."},
+     "Hidden output still goes to log files. The last lines of a failed rank are always printed."},
+    {"--fold", "For example `[0-1022] step 10`. See `logs.md`."},
+    {"--timestamps", "The time is when the line was written. Log files have it too."},
     {"--color", "NO_COLOR in the environment turns `auto` off."},
     {"--log-dir", "Files of an earlier job are overwritten."},
-    {"--backpressure", "Where lines are dropped, it is said how many are missing. See `logs.md`."},
+    {"--backpressure", "A line says how many lines were dropped. See `logs.md`."},
     // In the background
-    {"--detach", "A job that cannot start is told as without this option. See `jobs.md`."},
+    {"--detach", "A job that cannot start is reported as without this option. See `jobs.md`."},
 };
 
 }  // namespace

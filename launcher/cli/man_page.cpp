@@ -1,4 +1,4 @@
-// One term and its text for each option and subcommand.
+// Generator of the manual in markdown: one term and one description for each option.
 #include "launcher/cli/man_page.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kColumns = 118;
 
-/// "**-h**, **--help**[=all]".
+/// Returns the markdown term of an option: "**-h**, **--help**[=all]".
 std::string term_of(const OptionShape& shape) {
   std::string text;
   for (const std::string_view name : shown_names(shape))
@@ -24,7 +24,7 @@ std::string term_of(const OptionShape& shape) {
   return fmt::format("{} {}", text, shape.argument);
 }
 
-/// The words of `text` after ": ", in lines that are not too long.
+/// Wraps `text` after ": " into lines of at most kColumns columns.
 std::string description(std::string_view text) {
   std::string lines = ":";
   std::size_t column = 1;
@@ -41,7 +41,7 @@ std::string description(std::string_view text) {
   return lines + "\n";
 }
 
-/// Help texts are no sentences, and the first word may be a literal.
+/// Ends the text with a full stop. The first letter stays as it is: it may be a literal.
 std::string sentence(std::string_view help) {
   return fmt::format("{}{}", help, help.ends_with('.') ? "" : ".");
 }
@@ -83,7 +83,7 @@ std::string command_part(const Command& command) {
 std::string manual(std::span<const Command> commands) {
   std::string text(kManualHead);
   text += options_part();
-  text += "\n## Subcommands\n\nEach has `--help`.\n";
+  text += "\n## Subcommands\n\nEvery subcommand has `--help`.\n";
   for (const Command& command : commands)
     if (!command.summary.empty()) text += command_part(command);
   return text + std::string(kManualTail);

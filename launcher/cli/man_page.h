@@ -1,4 +1,4 @@
-// The manual: hand-written parts around what the tables of options and subcommands say.
+// Manual page of dslaunch: hand-written text and the tables of options and subcommands.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@
 
 namespace ds::launcher {
 
-/// docs/dslaunch.1.md.
+/// Returns the manual in markdown. docs/dslaunch.1.md is a copy of it.
 std::string manual(std::span<const Command> commands);
 
-/// What the manual says of an option of the main command beyond its help.
+/// Text that the manual adds to the help of an option of the main command.
 struct OptionNote {
   std::string_view option;  // its first name
   std::string_view text;
 };
 std::span<const OptionNote> option_notes();
 
-/// For man(1), from the part of markdown that manual() uses: headings, paragraphs, code indented by
-/// four, "**term**" with ": text" below it, `code` and **bold** in text.
+/// Converts markdown to roff for man(1). Knows only what manual() uses: headings, paragraphs, code
+/// indented by 4 columns, "**term**" with ": text" below it, `code` and **bold** in text.
 std::string roff_of(std::string_view markdown);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The parts of the manual that no table holds. Private to this folder.
+// Hand-written parts of the manual. Private to this folder.
 #pragma once
 
 #include <string_view>

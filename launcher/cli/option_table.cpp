@@ -1,9 +1,11 @@
-// The help of a table of options; split_words.cpp reads the command line by it.
+// Formatter for the help of an option table; split_words.cpp parses the command line with it.
 #include "launcher/cli/option_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "engine/base/split.h"
 
 namespace ds::launcher {
 
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::size_t kHelpColumn = 27;
 
-/// "-h, --help" or "-x NAME[=value]": the argument after the last spelling.
+/// Returns the left column of the help: "-h, --help" or "-x NAME[=value]".
 std::string spelling(const OptionShape& shape) {
   std::string text = fmt::format("{}", fmt::join(shown_names(shape), ", "));
   if (shape.argument.empty()) return text;
@@ -40,15 +42,7 @@ std::vector<std::string_view> shown_names(const OptionShape& shape) {
   return names;
 }
 
-std::vector<std::string_view> split_names(std::string_view names) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= names.size();) {
-    const std::size_t end = std::min(names.find(',', at), names.size());
-    parts.push_back(names.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
+std::vector<std::string_view> split_names(std::string_view names) { return split(names, ','); }
 
 std::vector<std::string> OptionTable::names() const {
   std::vector<std::string> all;

@@ -1,4 +1,4 @@
-// Options as data: one table gives the parser, the help, the man page and the completion.
+// Option table: one list of options drives the parser, the help, the man page and completion.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,23 @@
 
 namespace ds::launcher {
 
-/// How an option is written.
+/// Names, argument and help of an option.
 struct OptionShape {
-  std::string_view names;     // "--hostfile" or "--include,-i"; the first one stands in messages
-  std::string_view argument;  // "FILE"; empty: a flag
+  std::string_view names;     // "--hostfile" or "--include,-i"; messages use the first name
+  std::string_view argument;  // "FILE"; empty for a flag
   std::string_view help;      // lines of at most 72 columns, separated by '\n'
   bool repeatable = false;
-  std::string_view implied{};  // not empty: the value may be left out, and is this then
+  std::string_view implied{};  // if not empty, the value is optional and defaults to this
 };
 
-/// One option as typed: `name` is the first of its names.
+/// One option as given; `name` is the first of its names.
 struct GivenOption {
   std::string name;
   std::string value;  // empty for a flag
 };
 
-/// What an option does to the part of the options that it belongs to.
-/// Errors:  Error{usage} from `apply` when the value makes no sense.
+/// Option with the function that stores its value in a struct of options.
+/// Errors:  Error{usage} from `apply` if the value is invalid.
 template <class Part>
 struct OptionDef {
   OptionShape shape;
@@ -36,7 +36,7 @@ struct OptionDef {
 constexpr std::string_view kHelpOrDashes =
     "see dslaunch --help; a program's own options stand after --";
 
-/// Whether options may follow the first word that is none.
+/// Whether options may follow the first positional word (`mixed`) or end there (`command`).
 enum class Words { mixed, command };
 
 class OptionTable {
@@ -57,29 +57,29 @@ class OptionTable {
 
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
 
-  /// Applies what is given, in the order of the table, equal options in the order of `args`.
-  /// Long options may be written with underscores. Returns the words that are no options.
+  /// Parses `args` and applies the options in table order; a repeated option in the order of
+  /// `args`. Long options may be written with underscores. Returns the positional words.
   /// Errors:  Error{usage}: an unknown option (with the nearest known one), a missing value, an
   ///          option given twice that is not repeatable.
-  /// `unknown_hint`: what to do about an unknown option that is near no known one.
+  /// `unknown_hint`: hint for an unknown option that resembles no known one.
   std::vector<std::string> read(std::vector<std::string> args, Words words,
                                 std::string_view unknown_hint = kHelpOrDashes) const;
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
-  /// Every spelling, with its dashes.
+  /// Returns every spelling, with its dashes.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// The sections with their options, two columns, at most 100 wide.
+  /// Returns the sections with their options in two columns, at most 100 columns wide.
   [[nodiscard]] std::string help() const;
 
  private:
   std::vector<Entry> entries_;
 };
 
-/// "--include,-i" -> {"--include", "-i"}.
+/// Splits "--include,-i" into {"--include", "-i"}.
 std::vector<std::string_view> split_names(std::string_view names);
-/// The same, short spellings first, as they are shown.
+/// Returns the names in display order: short names first.
 std::vector<std::string_view> shown_names(const OptionShape& shape);
-/// The lines of one option in the help.
+/// Returns the help lines of one option.
 std::string option_help(const OptionShape& shape);
 
 }  // namespace ds::launcher

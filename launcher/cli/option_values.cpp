@@ -1,4 +1,4 @@
-// Each check says the accepted form.
+// Checks of option values; each error states the accepted form.
 #include "launcher/cli/option_values.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ int number_value(const GivenOption& given, int least, int most) {
   const char* end = given.value.data() + given.value.size();
   const auto [stop, error] = std::from_chars(given.value.data(), end, value);
   if (given.value.empty() || stop != end || error != std::errc() || value < least || value > most)
-    usage_error(fmt::format("{} needs a whole number from {} to {}, not '{}'", given.name, least,
+    usage_error(fmt::format("{} must be an integer from {} to {}, not '{}'", given.name, least,
                             most, given.value));
   return value;
 }
@@ -29,8 +29,8 @@ int number_value(const GivenOption& given, int least, int most) {
 std::chrono::milliseconds duration_value(const GivenOption& given) {
   const std::optional<std::chrono::milliseconds> span = parse_duration(given.value);
   if (!span)
-    usage_error(fmt::format("{} needs a time, not '{}'", given.name, given.value),
-                "as in 10 (seconds), 10s, 500ms, 2m");
+    usage_error(fmt::format("{} must be a duration, not '{}'", given.name, given.value),
+                "for example 10 (seconds), 10s, 500ms, 2m");
   return *span;
 }
 
@@ -41,21 +41,21 @@ std::chrono::milliseconds positive_duration_value(const GivenOption& given) {
 }
 
 std::string text_value(const GivenOption& given) {
-  if (given.value.empty()) usage_error(fmt::format("{} is empty", given.name));
+  if (given.value.empty()) usage_error(fmt::format("{} must not be empty", given.name));
   return given.value;
 }
 
 int signal_value(const GivenOption& given) {
   const std::optional<int> signo = signal_number(given.value);
   if (!signo)
-    usage_error(fmt::format("{} needs a signal, not '{}'", given.name, given.value),
-                "as in USR1, SIGUSR1 or 10");
+    usage_error(fmt::format("{} must be a signal, not '{}'", given.name, given.value),
+                "for example USR1, SIGUSR1 or 10");
   return *signo;
 }
 
 void fail_choice(const GivenOption& given, const std::string& known) {
   usage_error(fmt::format("{} cannot be '{}'", given.name, given.value),
-              fmt::format("one of: {}", known));
+              fmt::format("choose one of: {}", known));
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// What the values of options may be, and what is said when they are not.
+// Parsers for the values of options, with their usage errors.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,21 @@
 
 namespace ds::launcher {
 
+/// Throws Error{usage}.
 [[noreturn]] void usage_error(const std::string& message, std::string hint = "see dslaunch --help");
 
-/// A whole number from `least` to `most`.   Errors of all below:  Error{usage} naming the option,
-/// the accepted form and what was given.
+/// Parses an integer from `least` to `most`.
+/// Errors of all parsers below:  Error{usage} naming the option, the accepted form and the value.
 int number_value(const GivenOption& given, int least, int most);
-/// 10, 10s, 500ms, 2m.
+/// Parses 10 (seconds), 10s, 500ms or 2m.
 std::chrono::milliseconds duration_value(const GivenOption& given);
 std::chrono::milliseconds positive_duration_value(const GivenOption& given);
 std::string text_value(const GivenOption& given);
-/// USR1, SIGUSR1 or 10.
+/// Parses USR1, SIGUSR1 or 10.
 int signal_value(const GivenOption& given);
 [[noreturn]] void fail_choice(const GivenOption& given, const std::string& known);
 
-/// One of a few words; `Value` is an enum whose enumerators stand in the order of `names`.
+/// Parses one of `names`; the enumerators of `Value` stand in the same order.
 template <class Value, std::size_t N>
 Value choice_value(const GivenOption& given, const std::array<std::string_view, N>& names) {
   const auto found = std::find(names.begin(), names.end(), given.value);

@@ -1,4 +1,4 @@
-// Both forms of the main command, and which of them was typed.
+// Parser of the main command and of `dslaunch agent --join`, with checks across options.
 #include "launcher/cli/options.h"
 
 #include <fmt/format.h>
@@ -17,9 +17,9 @@ constexpr const char* kForms =
 enum class HelpKind { common, all };
 
 constexpr OptionDef<Options> kAboutOptions[] = {
-    {{"--version", "", "print the version"},
+    {{"--version", "", "Print the version"},
      [](Options& options, const GivenOption&) { options.action = Options::Action::show_version; }},
-    {{"--help,-h", "all", "print this; --help=all: with every option", false, "common"},
+    {{"--help,-h", "all", "Print this help; --help=all prints every option", false, "common"},
      [](Options& options, const GivenOption& given) {
        constexpr std::array<std::string_view, 2> kNames = {"common", "all"};
        options.action = choice_value<HelpKind>(given, kNames) == HelpKind::all
@@ -28,14 +28,14 @@ constexpr OptionDef<Options> kAboutOptions[] = {
      }},
 };
 
-/// `train.toml key=value ...`, or nothing when there are no words.
+/// Reads `train.toml key=value ...`. Returns nothing if there are no words.
 std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool command_given) {
   if (words.empty()) return std::nullopt;
   const std::string& first = words.front();
   if (!first.ends_with(".toml")) {
     if (command_given) {
       usage_error(fmt::format("unexpected '{}' before --", first),
-                  "a hostfile is given with --hostfile FILE");
+                  "give a hostfile with --hostfile FILE");
     }
     usage_error(fmt::format("'{}' is not a .toml file", first),
                 fmt::format("to run a program: dslaunch [options] -- {}", fmt::join(words, " ")));
@@ -48,13 +48,13 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0) {
       usage_error(fmt::format("'{}' after {} is not key=value", word, first),
-                  "as in train.steps=20 zero.stage=0");
+                  "for example train.steps=20 zero.stage=0");
     }
   }
   return form;
 }
 
-/// Standard input can be read once.
+/// Refuses several options that read standard input, which can be read only once.
 void check_input_readers(const Options& options) {
   std::vector<std::string_view> readers;
   if (options.hosts.hostfile == "-") readers.emplace_back("--hostfile -");
@@ -62,20 +62,21 @@ void check_input_readers(const Options& options) {
     if (file == "-") readers.emplace_back("--env-file -");
   if (options.logs.policy.input.kind != StdinChoice::Kind::none) readers.emplace_back("--stdin");
   if (options.control.detach && !readers.empty() && readers.back() == "--stdin")
-    usage_error("--detach and --stdin exclude each other",
-                "a job in the background has no standard input: let a rank read a file");
+    usage_error("--detach and --stdin cannot be combined",
+                "a job in the background has no standard input; let a rank read a file");
   if (readers.size() > 1)
     usage_error(fmt::format("{} and {} both read standard input", readers[0], readers[1]),
                 "put the hosts or the variables into a file");
 }
 
-/// A part is this machine alone, and cannot look for a place to meet.
+/// Refuses options that conflict with --part, which starts ranks on this machine only and cannot
+/// choose a common MASTER_ADDR.
 void check_part(Options& options) {
   const HostOptions& hosts = options.hosts;
   if (!hosts.part) return;
   const auto refuse = [](std::string_view what) {
-    usage_error(fmt::format("--part and {} exclude each other", what),
-                "--part starts ranks on this machine alone");
+    usage_error(fmt::format("--part and {} cannot be combined", what),
+                "--part starts ranks on this machine only");
   };
   const bool of_hosts = hosts.part->nodes == 0;
   if (!of_hosts && hosts.hostfile) refuse("--hostfile");
@@ -89,19 +90,19 @@ void check_part(Options& options) {
   transport = TransportChoice::local;
   if (hosts.part->nodes != 1 && (options.master.address.empty() || options.master.port == 0))
     usage_error("--part of several nodes needs --master-addr and --master-port",
-                "the same for every part: where the first node's rank 0 listens");
+                "give every part the address where rank 0 of the first node listens");
 }
 
-/// At most one program may take the slots that are left.
+/// Refuses more than one program without -n: only one can take the remaining slots.
 void check_program_sizes(const Options& options) {
   int open = options.hosts.ranks ? 0 : 1;
   for (const MoreProgram& program : options.more_programs) open += program.ranks ? 0 : 1;
   if (open > 1) {
-    usage_error("several programs have no -n", "only one of them can take the slots that are left");
+    usage_error("several programs have no -n", "only one program can take the remaining slots");
   }
 }
 
-/// --help and --version win over anything else on the line, and cost nothing.
+/// Returns the action of --help or --version, which override everything else on the line.
 std::optional<Options::Action> shortcut(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
     if (arg == "--") break;
@@ -112,7 +113,7 @@ std::optional<Options::Action> shortcut(std::span<const char* const> args) {
   return std::nullopt;
 }
 
-/// Reads all words; what one option alone cannot tell is checked.
+/// Parses all words and checks what a single option cannot check.
 void read_job(Options& options, const OptionTable& table, std::span<const char* const> args,
               std::optional<std::chrono::milliseconds> time_left = {}) {
   const auto dashes = std::find(args.begin(), args.end(), std::string_view("--"));
@@ -134,20 +135,20 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   check_program_sizes(options);
   check_part(options);
   if (command_given && (options.command.empty() || options.command.front().empty())) {
-    usage_error("no command after --", "as in: dslaunch -n 2 -- hostname");
+    usage_error("no command after --", "for example: dslaunch -n 2 -- hostname");
   }
 }
 
-/// Of the main command.
+/// Checks the pod options of the main command.
 void check_pod_options(const Options& options) {
   const PodOptions& pods = options.pods;
   if (options.reach.transport == TransportChoice::join && options.hosts.dry_run != DryRun::off)
-    usage_error("--dry-run cannot be given with --transport join",
-                "what nodes have is known when they have joined");
+    usage_error("--dry-run and --transport join cannot be combined",
+                "the slots of nodes are known only after they have joined");
   const auto needs = [](bool given, std::string_view option, std::string_view what) {
     if (given)
       usage_error(fmt::format("{} needs {}", option, what),
-                  "hosts without Kubernetes are given with --hostfile or --host");
+                  "without Kubernetes, give hosts with --hostfile or --host");
   };
   if (options.reach.transport != TransportChoice::join || !pods.k8s) {
     constexpr std::string_view kJoins = "--k8s --transport join";
@@ -162,9 +163,9 @@ void check_pod_options(const Options& options) {
     return;
   }
   if (options.hosts.hostfile || !options.hosts.selection.picks.empty())
-    usage_error(fmt::format("--k8s and {} both say where the ranks run",
+    usage_error(fmt::format("--k8s and {} cannot be combined",
                             options.hosts.hostfile ? "--hostfile" : "--host"),
-                "give one of them");
+                "give only one of them");
 }
 
 constexpr std::string_view kNotOfAgents[] = {
@@ -172,7 +173,7 @@ constexpr std::string_view kNotOfAgents[] = {
     "--num-nodes", "--dry-run",    "--transport",   "--push",  "--agent-path", "--connect-timeout",
     "--window",    "--ssh-config", "--known-hosts", "--detach"};
 
-/// What `dslaunch` has and a joining agent has not is named, with the reason.
+/// Refuses options of `dslaunch` that a joining agent does not have, with the reason.
 void check_agent_words(std::span<const char* const> args) {
   Options unused;
   const OptionTable all = option_table(unused);
@@ -184,8 +185,8 @@ void check_agent_words(std::span<const char* const> args) {
       const bool meant = std::find(names.begin(), names.end(), typed) != names.end();
       if (meant && std::find(std::begin(kNotOfAgents), std::end(kNotOfAgents), names.front()) !=
                        std::end(kNotOfAgents))
-        usage_error(fmt::format("{} makes no sense with dslaunch agent --join", typed),
-                    "its nodes are its peers: --peers, or what Kubernetes tells; they dial in");
+        usage_error(fmt::format("{} cannot be used with dslaunch agent --join", typed),
+                    "nodes that dial in come from --peers or from Kubernetes");
     }
   }
 }
@@ -194,15 +195,17 @@ void check_agent_options(const Options& options) {
   const PodOptions& pods = options.pods;
   const bool runs = !options.command.empty() || options.train;
   if (!pods.join)
-    usage_error("dslaunch agent takes options only with --join",
-                "without words dslaunch itself starts it on nodes");
+    usage_error("dslaunch agent accepts options only with --join",
+                "without options only dslaunch itself starts it, on nodes");
   if (pods.root && runs)
-    usage_error("with --root there is no command: the root has it", "leave one of them out");
+    usage_error("--root and a command cannot be combined",
+                "with --root the root gives the command");
   if (!pods.root && !runs)
     usage_error("nothing to run", "dslaunch agent --join [options] -- COMMAND; or --root HOST");
   if (pods.nodes && pods.node_rank && *pods.node_rank >= *pods.nodes)
-    usage_error(fmt::format("--node-rank {} is none of --nnodes {}", *pods.node_rank, *pods.nodes),
-                "indexes begin with 0");
+    usage_error(
+        fmt::format("--node-rank {} is out of range for --nnodes {}", *pods.node_rank, *pods.nodes),
+        "node ranks start at 0");
 }
 
 }  // namespace

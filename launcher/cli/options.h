@@ -1,4 +1,4 @@
-// The command line of `dslaunch` as a value. Pure: nothing is read, resolved or printed here.
+// Command line of `dslaunch` as a value. Pure: reads no files, resolves no names, prints nothing.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace ds::launcher {
 
-/// `dslaunch train.toml key=value ...`; the path is as typed.
+/// Train form: `dslaunch train.toml key=value ...`. The path is as typed.
 struct TrainForm {
   std::string config;
   std::vector<std::string> overrides;
@@ -36,29 +36,29 @@ struct Options {
   MasterWish master;
   PodOptions pods;
   ControlOptions control;
-  TrainOptions training;  // already among the overrides of `train`
+  TrainOptions training;  // already added to the overrides of `train`
 
-  // Exactly one of the two when action is run.
+  // Exactly one of `train` and `command` is set if action is run.
   std::optional<TrainForm> train;
   std::vector<std::string> command;
-  std::vector<MoreProgram> more_programs;  // behind ` : `, after `command`
+  std::vector<MoreProgram> more_programs;  // programs after ` : `; the first one is `command`
 };
 
-/// Reads the command line; `argv[0]` is skipped.
-/// `time_left`: of the allocation that this process is in; the deadline of --pre-signal where
-/// --timeout sets none, less the time that ranks get to stop.
-/// Errors:  Error{usage} naming the word that is wrong, with a hint.
+/// Parses the command line; skips `argv[0]`.
+/// `time_left`: time until the end of the allocation that this process is in. It sets the deadline
+/// of --pre-signal if --timeout does not, less the time that ranks get to stop.
+/// Errors:  Error{usage} naming the wrong word, with a hint.
 Options parse_args(int argc, const char* const* argv,
                    std::optional<std::chrono::milliseconds> time_left = {});
 
-/// Every option of `dslaunch` without a subcommand; `options` must outlive the table.
+/// Returns the table of every option of the main command. `options` must outlive the table.
 OptionTable option_table(Options& options);
 
-/// The same for `dslaunch agent --join`, argv[0] being `agent`: the other options of a job, and
-/// those that choose hosts or ways to them are refused. With --root there is no command.
+/// Parses the command line of `dslaunch agent --join`, where argv[0] is `agent`. It has the options
+/// of a job, except those that choose hosts or transports. With --root there is no command.
 Options parse_agent_args(int argc, const char* const* argv);
 OptionTable agent_table(Options& options);
-/// Of these the ones that `dslaunch` itself has not.
+/// Returns the options of `dslaunch agent --join` that the main command does not have.
 OptionTable own_agent_table(Options& options);
 
 }  // namespace ds::launcher

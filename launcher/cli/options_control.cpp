@@ -1,4 +1,4 @@
-// Detaching, and the name of the file that takes the place of the terminal.
+// Option --detach, and the name of the file that receives the output of a detached job.
 #include "launcher/cli/options_control.h"
 
 #include "launcher/cli/option_values.h"
@@ -9,9 +9,9 @@ namespace {
 
 constexpr OptionDef<ControlOptions> kControlOptions[] = {
     {{"--detach", "FILE",
-      "start the job, print its id and leave it running in the background;\n"
-      "its output goes to FILE (default: dslaunch-%j.log; %j is the id);\n"
-      "see dslaunch ps, tail, attach and kill",
+      "Start the job in the background and print its id; its output goes to\n"
+      "FILE (default: dslaunch-%j.log; %j is the id); see dslaunch ps, tail,\n"
+      "attach and kill",
       false, "dslaunch-%j.log"},
      [](ControlOptions& part, const GivenOption& given) { part.detach = text_value(given); }},
 };

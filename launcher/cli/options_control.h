@@ -1,4 +1,4 @@
-// Options: a job that goes on without its terminal.
+// Options of a job that runs in the background.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 namespace ds::launcher {
 
 struct ControlOptions {
-  std::optional<std::string> detach;  // the file for its output, %j stands for the job's id
+  std::optional<std::string> detach;  // output file; %j stands for the job's id
 };
 
 std::span<const OptionDef<ControlOptions>> control_options();
 
-/// `form` with every %j replaced by `job_id`, and %% by %.
+/// Returns `form` with every %j replaced by `job_id`, and %% by %.
 std::string log_file_name(std::string_view form, std::string_view job_id);
 
 }  // namespace ds::launcher

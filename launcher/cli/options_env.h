@@ -1,4 +1,4 @@
-// Options: what each rank gets.
+// Options of the ranks' environment and working directory.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace ds::launcher {
 
-/// `-x NAME=value`, or `-x NAME` and `-x 'PREFIX*'` (no value): forward what the launcher's own
-/// environment has.
+/// Forwarded variable: `-x NAME=value`; without a value (`-x NAME`, `-x 'PREFIX*'`) the launcher's
+/// own environment has the value.
 struct EnvForward {
   std::string name;
   std::optional<std::string> value;
@@ -26,11 +26,11 @@ struct EnvOptions {
   std::vector<std::string> files;   // --env-file
   EnvPolicy policy = EnvPolicy::allow;
   RankFamilies families;
-  std::vector<std::string> redact;  // patterns of names
+  std::vector<std::string> redact;  // shell patterns of names
 };
 
 std::span<const OptionDef<EnvOptions>> env_options();
-/// Those that a program behind ':' may have for itself.
+/// Returns the options that a program after ':' may have for itself.
 std::span<const OptionDef<EnvOptions>> program_env_options();
 
 }  // namespace ds::launcher

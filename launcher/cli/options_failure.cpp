@@ -1,4 +1,4 @@
-// Deadlines, and what follows a failure.
+// Options of failures: deadlines, signals, restarts, spares and the verdict.
 #include "launcher/cli/options_failure.h"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/base/exit_status.h"
+#include "engine/base/split.h"
 #include "launcher/cli/duration.h"
 #include "launcher/cli/option_values.h"
 
@@ -15,104 +16,103 @@ namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
 constexpr int kMaxSpares = 65'536;
-// Those that dslaunch answers itself, that nobody can catch, or that tell of its own trouble.
+// Signals that dslaunch handles itself, that cannot be caught, or that report its own crash.
 constexpr int kNotForwarded[] = {SIGINT,  SIGTERM, SIGTSTP, SIGKILL, SIGSTOP, SIGCHLD, SIGPIPE,
                                  SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
 
-/// USR1@120s.
+/// Reads USR1@120s.
 void set_pre_signal(FailureOptions& part, const GivenOption& given) {
   const std::size_t at = given.value.find('@');
   const std::optional<int> signo = signal_number(given.value.substr(0, at));
   const auto before =
       at == std::string::npos ? std::nullopt : parse_duration(given.value.substr(at + 1));
   if (!signo || !before || before->count() == 0)
-    usage_error(fmt::format("{} needs a signal and a time, not '{}'", given.name, given.value),
-                "as in USR1@120s");
+    usage_error(fmt::format("{} must be SIGNAL@SECONDS, not '{}'", given.name, given.value),
+                "for example USR1@120s");
   part.pre_signal = PreSignal{*signo, *before};
 }
 
-/// USR1,USR2,CONT; or none.
+/// Reads USR1,USR2,CONT or none.
 void set_forward_signals(FailureOptions& part, const GivenOption& given) {
   part.forward_signals.clear();
   if (given.value == "none") return;
-  for (std::size_t from = 0; from <= given.value.size();) {
-    const std::size_t comma = std::min(given.value.find(',', from), given.value.size());
-    const std::string word = given.value.substr(from, comma - from);
+  for (const std::string_view piece : split(given.value, ',')) {
+    const std::string word(piece);
     const std::optional<int> signo = signal_number(word);
     if (!signo)
-      usage_error(fmt::format("{} needs names of signals, not '{}'", given.name, word),
-                  "as in USR1,USR2,CONT; or none");
+      usage_error(fmt::format("{} must be a list of signals, not '{}'", given.name, word),
+                  "for example USR1,USR2,CONT; or none");
     if (std::find(std::begin(kNotForwarded), std::end(kNotForwarded), *signo) !=
         std::end(kNotForwarded))
-      usage_error(fmt::format("{}: {} cannot be passed on", given.name, signal_name(*signo)),
-                  "INT, TERM and TSTP stop or suspend the ranks as they are");
+      usage_error(fmt::format("{}: {} cannot be forwarded", given.name, signal_name(*signo)),
+                  "INT, TERM and TSTP always stop or suspend the ranks");
     part.forward_signals.push_back(*signo);
-    from = comma + 1;
   }
 }
 
-/// 60s or 60s:stop.
+/// Reads 60s or 60s:stop.
 void set_exit_skew(FailureOptions& part, const GivenOption& given) {
   const std::size_t colon = given.value.find(':');
   const std::string word = colon == std::string::npos ? "" : given.value.substr(colon + 1);
   const auto after = parse_duration(given.value.substr(0, colon));
   if (!after || (colon != std::string::npos && word != "stop"))
-    usage_error(fmt::format("{} needs a time, not '{}'", given.name, given.value),
-                "as in 60s (warn), 60s:stop (end the job), 0 (never)");
+    usage_error(fmt::format("{} must be a duration, not '{}'", given.name, given.value),
+                "for example 60s (warn), 60s:stop (stop the job), 0 (never)");
   part.exit_skew = {*after, word == "stop"};
 }
 
 void set_verdict(FailureOptions& part, const GivenOption& given) {
   if (given.value == "-")
-    usage_error(fmt::format("{} needs a file, not '-'", given.name),
-                "standard output is /dev/stdout");
+    usage_error(fmt::format("{} must be a file, not '-'", given.name),
+                "use /dev/stdout for standard output");
   part.verdict = text_value(given);
 }
 
 constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--grace", "SECONDS",
-      "between TERM and KILL of a stopping rank: 10, 10s, 500ms, 2m\n"
-      "(default: 10s; of a train.toml, which saves a checkpoint: 25s)"},
+      "Time between TERM and KILL when ranks are stopped: 10, 10s, 500ms, 2m\n"
+      "(default: 10s; for a train.toml, which saves a checkpoint: 25s)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.grace = duration_value(given);
        part.grace_given = true;
      }},
-    {{"--timeout", "SECONDS", "end the job after so long, with exit code 124"},
+    {{"--timeout", "SECONDS", "Stop the job after SECONDS and exit with 124"},
      [](FailureOptions& part, const GivenOption& given) {
        part.timeout = positive_duration_value(given);
      }},
     {{"--pre-signal", "SIGNAL@SECONDS",
-      "send SIGNAL to all ranks so long before --timeout, or the time of the\n"
-      "Slurm job, is over, as in USR1@120s"},
+      "Send SIGNAL to all ranks SECONDS before --timeout or before the end of\n"
+      "the Slurm job, for example USR1@120s"},
      set_pre_signal},
     {{"--forward-signals", "LIST",
-      "signals that dslaunch passes on to the ranks; none (default:\nUSR1,USR2)"},
+      "Signals that dslaunch forwards to the ranks, or none (default:\nUSR1,USR2)"},
      set_forward_signals},
     {{"--exit-skew", "SECONDS[:stop]",
-      "warn when some ranks have ended with 0 and the others run on so\n"
-      "long; with :stop end the job, exit code 124 (default: 60s; 0: never)"},
+      "Warn if ranks still run SECONDS after others exited with 0; with :stop\n"
+      "stop the job with exit code 124 (default: 60s; 0: never)"},
      set_exit_skew},
-    {{"--node-timeout", "SECONDS", "a node silent for longer is lost (default: 8s)"},
+    {{"--node-timeout", "SECONDS",
+      "Time without a heartbeat after which a node is lost (default: 8s)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.node_timeout = positive_duration_value(given);
      }},
-    {{"--max-restarts", "N", "after a failure start all ranks again, at most N times (default: 0)"},
+    {{"--max-restarts", "N", "Restart all ranks after a failure, at most N times (default: 0)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.max_restarts = number_value(given, 0, kMaxRestarts);
      }},
     {{"--spares", "K",
-      "hold the last K hosts back: they stand in for hosts that cannot be\n"
-      "used and, with --max-restarts, for lost ones"},
+      "Keep the last K hosts in reserve for hosts that cannot be used and,\n"
+      "with --max-restarts, for lost hosts (default: 0)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.spares = number_value(given, 0, kMaxSpares);
      }},
-    {{"--verdict", "FILE", "write how the job went to FILE, as JSON"}, set_verdict},
+    {{"--verdict", "FILE", "Write the result of the job to FILE, as JSON"}, set_verdict},
     {{"--isolate", "MODE",
-      "pid: the ranks of a node get a PID namespace, and nothing outlives the\n"
-      "job, whatever is killed or stopped; an error where a node allows none.\n"
-      "none: they do not. auto: dsrunner does where root runs it (default)"},
+      "pid: give the ranks of a node a PID namespace, so that no process can\n"
+      "outlive the job; an error if a node does not allow it. none: do not.\n"
+      "auto: only for dsrunner, if root runs it (default: auto)"},
      [](FailureOptions& part, const GivenOption& given) {
-       part.isolate = choice_value<IsolateWish, 3>(given, {"auto", "pid", "none"});
+       part.isolate = choice_value<IsolateMode, 3>(given, {"auto", "pid", "none"});
      }},
 };
 
@@ -134,10 +134,10 @@ void check_failure_options(const FailureOptions& options) {
   if (!options.pre_signal) return;
   if (!options.timeout)
     usage_error("--pre-signal needs a deadline",
-                "give one with --timeout SECONDS; in a Slurm job SLURM_JOB_END_TIME is one");
+                "give one with --timeout SECONDS; in a Slurm job SLURM_JOB_END_TIME sets it");
   if (options.pre_signal->before >= *options.timeout)
-    usage_error("--pre-signal would come before the job begins",
-                "its time must be shorter than that of --timeout");
+    usage_error("--pre-signal would be sent before the job begins",
+                "its time must be shorter than --timeout");
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Options: how a job ends, and whether it begins again.
+// Options of failures: deadlines, signals, restarts, spares and the verdict.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace ds::launcher {
 
-/// In the order in which --isolate names them.
-enum class IsolateWish { automatic, pid, none };
+/// Value of --isolate. The enumerators have the order of the option's words.
+enum class IsolateMode { automatic, pid, none };
 
 struct FailureOptions {
   std::chrono::milliseconds grace{10'000};
@@ -27,20 +27,20 @@ struct FailureOptions {
   int max_restarts = 0;
   int spares = 0;
   std::optional<std::string> verdict{};
-  IsolateWish isolate = IsolateWish::automatic;
+  IsolateMode isolate = IsolateMode::automatic;
 };
 
 std::span<const OptionDef<FailureOptions>> failure_options();
 
-/// A training saves a checkpoint before it ends: it gets what pods leave of Kubernetes' 30 s.
+/// Grace of a training, which saves a checkpoint before it ends: most of Kubernetes' 30 s.
 inline constexpr std::chrono::seconds kTrainingGrace{25};
 void default_grace(FailureOptions& options, bool trains);
 
-/// --pre-signal without --timeout: the deadline is the end of the allocation that this process is
-/// in, less --grace, where `time_left` tells it.
+/// Sets the deadline of --pre-signal without --timeout: the end of the allocation that this process
+/// is in (`time_left` from now), less --grace.
 void take_time_left(FailureOptions& options, std::optional<std::chrono::milliseconds> time_left);
 
-/// Errors:  Error{usage} for options that do not go together.
+/// Errors:  Error{usage} for options that cannot be combined.
 void check_failure_options(const FailureOptions& options);
 
 }  // namespace ds::launcher

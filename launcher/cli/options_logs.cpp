@@ -1,4 +1,4 @@
-// Output of the ranks and of dslaunch itself.
+// Options of output: table and checks for the ranks' output and dslaunch's own messages.
 #include "launcher/cli/options_logs.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kOnNodes = "node:";
 
-/// 64M, 1G, 512K, 1000000.
+/// Reads 64M, 1G, 512K or 1000000.
 std::uint64_t size_value(const GivenOption& given) {
   std::uint64_t value = 0;
   const char* const end = given.value.data() + given.value.size();
@@ -22,8 +22,8 @@ std::uint64_t size_value(const GivenOption& given) {
   const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
   const bool fits = value <= (std::uint64_t{1} << 50) >> shift;
   if (error != std::errc() || (shift == 0 && !unit.empty()) || !fits)
-    usage_error(fmt::format("{} needs a size, not '{}'", given.name, given.value),
-                "as in 64M, 1G, 512K; bytes without a letter");
+    usage_error(fmt::format("{} must be a size, not '{}'", given.name, given.value),
+                "for example 64M, 1G, 512K; a plain number is bytes");
   return value << shift;
 }
 
@@ -35,7 +35,7 @@ StdinChoice stdin_value(const GivenOption& given) {
   const char* const end = given.value.data() + given.value.size();
   const auto [stop, error] = std::from_chars(given.value.data(), end, rank);
   if (given.value.empty() || stop != end || error != std::errc() || rank < 0)
-    usage_error(fmt::format("{} needs none, all or a rank, not '{}'", given.name, given.value));
+    usage_error(fmt::format("{} must be none, all or a rank, not '{}'", given.name, given.value));
   return {.kind = Kind::one, .rank = rank};
 }
 
@@ -44,60 +44,60 @@ void set_folder(LogPolicy& policy, const GivenOption& given) {
   policy.folder_on_nodes = folder.starts_with(kOnNodes);
   if (policy.folder_on_nodes) folder.remove_prefix(kOnNodes.size());
   if (folder.empty())
-    usage_error(fmt::format("{} '{}' names no folder", given.name, given.value),
-                "DIR for one on this machine, node:DIR for one on each node");
+    usage_error(fmt::format("{} '{}' does not name a folder", given.name, given.value),
+                "use DIR for a folder on this machine, node:DIR for one on each node");
   policy.folder = folder;
 }
 
 constexpr OptionDef<LogOptions> kLogOptions[] = {
     {{"--prefix", "TEXT",
-      "before each line (default: '[{rank}] '); known: {rank} {local_rank}\n"
-      "{node} {node_rank} {host} {group} {stream} {time} {elapsed}"},
+      "Text before each line (default: '[{rank}] '); fields: {rank}\n"
+      "{local_rank} {node} {node_rank} {host} {group} {stream} {time} {elapsed}"},
      [](LogOptions& part, const GivenOption& given) {
        part.policy.prefix = PrefixTemplate::parse(given.value);
      }},
     {{"--show", "LIST",
-      "output that is shown: ranks (0), ranges (0-7), last, err (standard\n"
-      "error of any rank), all (default), none; joined by commas"},
+      "Output to show: ranks (0), ranges (0-7), last, err (standard error of\n"
+      "any rank), all or none, separated by commas (default: all)"},
      [](LogOptions& part, const GivenOption& given) {
        part.policy.show = ShowChoice::parse(given.value);
      }},
-    {{"--fold", "", "show equal lines that ranks write within 250 ms as one"},
+    {{"--fold", "", "Show equal lines that ranks write within 250 ms as one line"},
      [](LogOptions& part, const GivenOption&) { part.policy.fold = true; }},
-    {{"--timestamps", "", "begin each line with the time, on the clock of this machine"},
+    {{"--timestamps", "", "Begin each line with the time, by the clock of this machine"},
      [](LogOptions& part, const GivenOption&) { part.policy.timestamps = true; }},
-    {{"--color", "auto|always|never", "prefixes in colour (default: auto, on terminals)"},
+    {{"--color", "auto|always|never", "Color the prefixes (default: auto, on terminals)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 3> kNames = {"auto", "always", "never"};
        part.policy.colour = choice_value<ColourChoice>(given, kNames);
      }},
     {{"--log-dir", "DIR",
-      "keep what each rank writes in DIR/rank_0000.log ...; node:DIR: on\n"
-      "its own node; {job} and {node} in DIR are replaced"},
+      "Write the output of each rank to DIR/rank_0000.log and so on; node:DIR\n"
+      "is on the rank's node; {job} and {node} in DIR are replaced"},
      [](LogOptions& part, const GivenOption& given) { set_folder(part.policy, given); }},
     {{"--backpressure", "auto|block|spool|drop",
-      "when the output is read too slowly: drop (old lines), spool (keep\n"
-      "all on the nodes, then wait), block (ranks wait), auto (default:\n"
-      "drop for a terminal, else spool)"},
+      "What to do if output is read too slowly: drop old lines, spool (keep\n"
+      "all on the nodes, then wait), block (ranks wait), auto (drop for a\n"
+      "terminal, otherwise spool) (default: auto)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 4> kNames = {"auto", "block", "spool", "drop"};
        part.policy.backpressure = choice_value<Backpressure>(given, kNames);
      }},
     {{"--spool", "SIZE",
-      "room on each node for output that waits: 64M, 1G (default: 256M, or\n"
-      "16M if old lines are dropped)"},
+      "Space on each node for waiting output: 64M, 1G (default: 256M, or 16M\n"
+      "if old lines are dropped)"},
      [](LogOptions& part, const GivenOption& given) {
        part.policy.spool_bytes = size_value(given);
      }},
     {{"--stdin", "none|all|RANK",
-      "who reads the standard input of dslaunch (default: none); all: each\n"
-      "a copy; the others have /dev/null"},
+      "Ranks that receive the launcher's standard input; all: each gets a\n"
+      "copy; the other ranks read /dev/null (default: none)"},
      [](LogOptions& part, const GivenOption& given) { part.policy.input = stdin_value(given); }},
     {{"--pty", "",
-      "standard output of the ranks is a terminal, for programs that hold\n"
-      "back what they write to a pipe"},
+      "Make standard output of the ranks a terminal, for programs that buffer\n"
+      "what they write to a pipe"},
      [](LogOptions& part, const GivenOption&) { part.policy.pty = true; }},
-    {{"--log-level", "error|warn|info|debug", "of dslaunch itself (default: info)"},
+    {{"--log-level", "error|warn|info|debug", "Level of dslaunch's own messages (default: info)"},
      [](LogOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 4> kNames = {"error", "warn", "info", "debug"};
        part.log_level = choice_value<LogLevel>(given, kNames);

@@ -1,4 +1,4 @@
-// Options: what is shown, how, and what is kept.
+// Options of output: what is shown, in which form, and what is kept.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ enum class LogLevel { error, warn, info, debug };
 
 struct LogOptions {
   LogLevel log_level = LogLevel::info;
-  LogPolicy policy;  // the folder as typed
+  LogPolicy policy;  // its folder is as typed
 };
 
 std::span<const OptionDef<LogOptions>> log_options();

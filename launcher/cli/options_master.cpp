@@ -1,4 +1,4 @@
-// MASTER_ADDR, MASTER_PORT and the network behind them.
+// Options of the rendezvous: MASTER_ADDR, MASTER_PORT and the network interface.
 #include "launcher/cli/options_master.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostPorts = 65535;
 
-/// A numeric address, or a name that could be one of a host: no port, no URL.
+/// Reads a numeric address or a possible host name; refuses a port or a URL.
 std::string address_value(const GivenOption& given) {
   const bool is_name =
       !given.value.empty() && given.value.front() != '-' &&
@@ -23,28 +23,28 @@ std::string address_value(const GivenOption& given) {
       });
   if (!is_name && !parse_address(given.value))
     usage_error(
-        fmt::format("{} needs an address or a host name, not '{}'", given.name, given.value),
-        "as in 10.0.0.1, fd00::1 or node01; the port is given by --master-port");
+        fmt::format("{} must be an address or a host name, not '{}'", given.name, given.value),
+        "for example 10.0.0.1, fd00::1 or node01; give the port with --master-port");
   return given.value;
 }
 
 constexpr OptionDef<MasterWish> kMasterOptions[] = {
     {{"--iface", "NAME|NETWORK",
-      "interface of every node that ranks shall use: by its name (eth1) or\n"
-      "by its network (10.1.0.0/16); limits MASTER_ADDR, and sets\n"
+      "Network interface of every node that ranks use: a name (eth1) or a\n"
+      "network (10.1.0.0/16); limits MASTER_ADDR, and sets\n"
       "GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME unless they are set"},
      [](MasterWish& part, const GivenOption& given) {
        part.iface = InterfaceWish::parse(given.value);
        if (!part.iface)
          usage_error(
-             fmt::format("{} needs an interface or a network, not '{}'", given.name, given.value),
-             "as in eth1, 10.1.0.0/16 or fd00:1::/64");
+             fmt::format("{} must be an interface or a network, not '{}'", given.name, given.value),
+             "for example eth1, 10.1.0.0/16 or fd00:1::/64");
      }},
     {{"--master-addr", "ADDRESS",
-      "MASTER_ADDR, not tested (default: an address of the first node that\n"
-      "all others have reached)"},
+      "Set MASTER_ADDR, without a test (default: an address of the first node\n"
+      "that all others have reached)"},
      [](MasterWish& part, const GivenOption& given) { part.address = address_value(given); }},
-    {{"--master-port", "PORT", "MASTER_PORT (default: any that is free on the first node)"},
+    {{"--master-port", "PORT", "Set MASTER_PORT (default: a free port on the first node)"},
      [](MasterWish& part, const GivenOption& given) {
        part.port = static_cast<std::uint16_t>(number_value(given, 1, kMostPorts));
      }},

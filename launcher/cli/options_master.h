@@ -1,4 +1,4 @@
-// Options: where the ranks of a job meet.
+// Options of the rendezvous: where the ranks of a job meet.
 #pragma once
 
 #include <span>

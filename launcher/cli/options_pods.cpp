@@ -1,4 +1,4 @@
-// Peers, the root, and what a pod leaves behind.
+// Options of pods and joining nodes: peers, root, key, job id and termination log.
 #include "launcher/cli/options_pods.h"
 
 #include <fmt/format.h>
@@ -18,76 +18,76 @@ constexpr int kMaxPort = 65535;
 
 std::string job_name(const GivenOption& given) {
   const auto allowed = [](unsigned char c) { return c > ' ' && c < 0x7f; };
-  constexpr std::size_t kLongest = 253;  // as Kubernetes has it
+  constexpr std::size_t kLongest = 253;  // Kubernetes' limit for names
   if (given.value.empty() || given.value.size() > kLongest ||
       !std::all_of(given.value.begin(), given.value.end(), allowed))
-    usage_error(fmt::format("{} needs a name without blanks", given.name));
+    usage_error(fmt::format("{} must be a name without blanks", given.name));
   return given.value;
 }
 
 constexpr OptionDef<PodOptions> kPodOptions[] = {
     {{"--k8s", "",
-      "the hosts are pods: those of --peers, or of the Job, JobSet,\n"
-      "StatefulSet, LeaderWorkerSet or Volcano job that this pod is in"},
+      "Run on pods: those of --peers, or of the Job, JobSet, StatefulSet,\n"
+      "LeaderWorkerSet or Volcano job that this pod belongs to"},
      [](PodOptions& part, const GivenOption&) { part.k8s = true; }},
     {{"--peers", "NAMES",
-      "names of all nodes in the order of their indexes, as in\n"
-      "'gpt-{0..3}.gpt' (default: what Kubernetes tells a pod)"},
+      "Names of all nodes in index order, for example 'gpt-{0..3}.gpt'\n"
+      "(default: from Kubernetes)"},
      [](PodOptions& part, const GivenOption& given) { part.peers = text_value(given); }},
-    {{"--nnodes", "N", "nodes of the job (default: the names of --peers)"},
+    {{"--nnodes", "N", "Number of nodes of the job (default: the names of --peers)"},
      [](PodOptions& part, const GivenOption& given) {
        part.nodes = number_value(given, 1, kMaxNodes);
      }},
-    {{"--slots", "N|auto", "ranks on each node (default: auto, one a GPU, else 1)"},
+    {{"--slots", "N|auto", "Ranks on each node (default: auto, one per GPU, or 1)"},
      [](PodOptions& part, const GivenOption& given) {
        part.slots = given.value == "auto" ? kAutoSlots : number_value(given, 1, kMaxSlots);
      }},
     {{"--job-id", "NAME",
-      "what every node of this job calls it: nodes that say another name\n"
-      "are refused (default: what Kubernetes calls the job)"},
+      "Name of the job, the same on every node; nodes with another name are\n"
+      "refused (default: Kubernetes' name of the job)"},
      [](PodOptions& part, const GivenOption& given) { part.job_id = job_name(given); }},
-    {{"--join-port", "PORT", "on which the root waits for nodes (default: 29400)"},
+    {{"--join-port", "PORT", "Port on which the root waits for nodes (default: 29400)"},
      [](PodOptions& part, const GivenOption& given) {
        part.join_port = static_cast<std::uint16_t>(number_value(given, 1, kMaxPort));
      }},
     {{"--key-file", "FILE",
-      "the secret that nodes prove to each other (default: DSLAUNCH_TOKEN,\n"
-      "the file of DSLAUNCH_TOKEN_FILE, or the mounted ~/.ssh/id_*)"},
+      "Secret that nodes prove to each other (default: DSLAUNCH_TOKEN, the\n"
+      "file in DSLAUNCH_TOKEN_FILE, or the mounted ~/.ssh/id_*)"},
      [](PodOptions& part, const GivenOption& given) { part.key_file = text_value(given); }},
-    {{"--wait", "SECONDS", "for all nodes to be there, and for the root (default: 600s)"},
+    {{"--wait", "SECONDS", "Maximum time to wait for all nodes and for the root (default: 600s)"},
      [](PodOptions& part, const GivenOption& given) {
        part.wait = positive_duration_value(given);
      }},
     {{"--termination-log", "FILE",
-      "where how the job went is left for Kubernetes, as JSON (default:\n"
-      "/dev/termination-log, where that is)"},
+      "Write the result of the job to FILE for Kubernetes, as JSON (default:\n"
+      "/dev/termination-log, if it exists)"},
      [](PodOptions& part, const GivenOption& given) { part.termination_log = text_value(given); }},
 };
 
 constexpr OptionDef<PodOptions> kJoiningOptions[] = {
-    {{"--join", "", "be one node of a job whose nodes find each other"},
+    {{"--join", "", "Join a job as one of its nodes; the nodes find each other"},
      [](PodOptions& part, const GivenOption&) { part.join = true; }},
     {{"--node-rank", "INDEX",
-      "which of the peers this is; 0 is the root (default: what\n"
-      "Kubernetes tells a pod)"},
+      "Index of this node among the peers; 0 is the root (default: from\n"
+      "Kubernetes)"},
      [](PodOptions& part, const GivenOption& given) {
        part.node_rank = number_value(given, 0, kMaxNodes - 1);
      }},
     {{"--root", "HOST[:PORT]",
-      "the root is elsewhere and has the command, as dslaunch --k8s\n"
-      "--transport join"},
+      "Address of a separate root, which has the command and runs\n"
+      "dslaunch --k8s --transport join"},
      [](PodOptions& part, const GivenOption& given) { part.root = root_value(given); }},
     {{"--on-success", "exit|idle",
-      "idle: stay after success until TERM, where a pod that ends is\n"
-      "started again (StatefulSet, LeaderWorkerSet)"},
+      "idle: stay until TERM after success, for pods that are restarted when\n"
+      "they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
      [](PodOptions& part, const GivenOption& given) {
        part.on_success = choice_value<AfterSuccess, 2>(given, {"exit", "idle"});
      }},
 };
 
 [[noreturn]] void fail_root(const GivenOption& given) {
-  usage_error(fmt::format("{} needs HOST or HOST:PORT, not '{}'", given.name, given.value),
-              "as in gpt-0.gpt:29400 or [2001:db8::1]:29400");
+  usage_error(fmt::format("{} must be HOST or HOST:PORT, not '{}'", given.name, given.value),
+              "for example gpt-0.gpt:29400 or [2001:db8::1]:29400");
 }
 
 std::uint16_t port_value(const GivenOption& given, std::string_view text) {

@@ -1,4 +1,4 @@
-// Options: nodes that find each other by themselves, as the pods of a job do.
+// Options of pods and joining nodes, which find each other.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@
 
 namespace ds::launcher {
 
-/// Where a root listens, unless something else is said.
+/// Default port of a root.
 inline constexpr std::uint16_t kJoinPort = 29400;
 
-/// Port 0: that of --join-port.
+/// Value of --root. Port 0 stands for the port of --join-port.
 struct RootWord {
   std::string host{};
   std::uint16_t port = 0;
@@ -28,25 +28,25 @@ struct PodOptions {
   bool k8s = false;
   std::optional<std::string> peers;   // names of the nodes, as typed
   std::optional<int> nodes;           // --nnodes
-  int slots = kAutoSlots;             // of every node
-  std::optional<std::string> job_id;  // what all nodes of one job call it
+  int slots = kAutoSlots;             // ranks on every node
+  std::optional<std::string> job_id;  // common name of the job on all nodes
   std::optional<std::uint16_t> join_port;
   std::optional<std::string> key_file;
-  std::chrono::milliseconds wait{600'000};  // for all nodes, or for the root
+  std::chrono::milliseconds wait{600'000};  // maximum wait for all nodes or for the root
   std::optional<std::string> termination_log;
-  // Of `dslaunch agent --join` alone.
+  // Options of `dslaunch agent --join` only.
   bool join = false;
   std::optional<int> node_rank;
   std::optional<RootWord> root;
   AfterSuccess on_success = AfterSuccess::exit;
 };
 
-/// Of `dslaunch` and `dslaunch agent --join`; the first one is --k8s.
+/// Returns the options of both `dslaunch` and `dslaunch agent --join`; the first one is --k8s.
 std::span<const OptionDef<PodOptions>> pod_options();
-/// Of `dslaunch agent --join` alone.
+/// Returns the options of `dslaunch agent --join` only.
 std::span<const OptionDef<PodOptions>> joining_options();
 
-/// `host`, `host:29401`, `[2001:db8::1]:29401` or `2001:db8::1`.
+/// Parses `host`, `host:29401`, `[2001:db8::1]:29401` or `2001:db8::1`.
 /// Errors:  Error{usage} naming the option.
 RootWord root_value(const GivenOption& given);
 

@@ -1,4 +1,4 @@
-// Transports and ssh.
+// Options of connections: transport, ssh files, the agent's path, timeouts and window.
 #include "launcher/cli/options_reach.h"
 
 #include "launcher/cli/option_values.h"
@@ -12,12 +12,12 @@ constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kReachOptions[] = {
     {{"--transport", "auto|ssh|local|slurm|join|exec:CMD",
-      "auto (default): this machine directly, others by ssh; nodes of a Slurm\n"
-      "allocation by srun; ssh: all by ssh; local: start every node's ranks\n"
-      "on this machine; slurm: one step of srun, which takes no keys;\n"
-      "exec:'ssh {host}': all by a program that runs a command there\n"
-      "(also {addr}, {user}, {port}, {command}); join: with --k8s, wait for\n"
-      "pods that run dslaunch agent --join --root"},
+      "auto: this machine directly, other hosts by ssh, nodes of a Slurm\n"
+      "allocation by srun; ssh: all by ssh; local: all ranks on this machine;\n"
+      "slurm: one step of srun, which needs no keys; exec:'ssh {host}': all\n"
+      "by a program that runs a command there (also {addr}, {user}, {port},\n"
+      "{command}); join: with --k8s, wait for pods that run dslaunch agent\n"
+      "--join --root (default: auto)"},
      [](ReachOptions& part, const GivenOption& given) {
        constexpr std::string_view kExec = "exec:";
        if (given.value.starts_with(kExec)) {
@@ -29,30 +29,30 @@ constexpr OptionDef<ReachOptions> kReachOptions[] = {
                                                            "slurm", "exec:CMD", "join"};
        part.transport = choice_value<TransportChoice>(given, kNames);
      }},
-    {{"--agent-path", "PATH", "dslaunch on the nodes (default: the path of this one, then PATH)"},
+    {{"--agent-path", "PATH", "Path of dslaunch on the nodes (default: the path here, then PATH)"},
      [](ReachOptions& part, const GivenOption& given) { part.agent_path = text_value(given); }},
     {{"--push", "WHEN",
-      "auto (default): where ssh finds no dslaunch this one is copied to\n"
-      "~/.cache/dslaunch, unless --agent-path is given; never: it is an error"},
+      "auto: copy dslaunch to ~/.cache/dslaunch on nodes that lack it, by ssh\n"
+      "and without --agent-path; never: report an error (default: auto)"},
      [](ReachOptions& part, const GivenOption& given) {
        constexpr std::array<std::string_view, 2> kNames = {"auto", "never"};
        enum class When { automatic, never };
        part.push = choice_value<When>(given, kNames) == When::automatic;
      }},
     {{"--connect-timeout", "SECONDS",
-      "for a connection to be made, and as long each for the key exchange and\n"
-      "the log-in (default: 10s; those 15s and 20s; at least 2s)"},
+      "Timeout for the connection, and for the key exchange and the login\n"
+      "each, at least 2s for these two (default: 10s; these two 15s and 20s)"},
      [](ReachOptions& part, const GivenOption& given) {
        part.connect_timeout = positive_duration_value(given);
      }},
-    {{"--window", "N", "connections being opened at once (default: 64)"},
+    {{"--window", "N", "Maximum number of connections opened at once (default: 64)"},
      [](ReachOptions& part, const GivenOption& given) {
        part.window = number_value(given, 1, kMaxWindow);
      }},
-    {{"--ssh-config", "FILE", "instead of ~/.ssh/config"},
+    {{"--ssh-config", "FILE", "Read FILE instead of ~/.ssh/config"},
      [](ReachOptions& part, const GivenOption& given) { part.ssh_config = text_value(given); }},
     {{"--known-hosts", "FILE",
-      "instead of the known_hosts of the ssh configuration; may be repeated", true},
+      "Use FILE instead of the ssh configuration's known_hosts; repeatable", true},
      [](ReachOptions& part, const GivenOption& given) {
        part.known_hosts.push_back(text_value(given));
      }},

@@ -1,4 +1,4 @@
-// Options: how nodes are reached.
+// Options of connections: how dslaunch reaches the nodes.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,14 @@ enum class TransportChoice { automatic, ssh, local, slurm, exec, join };
 
 struct ReachOptions {
   TransportChoice transport = TransportChoice::automatic;
-  std::vector<std::string> exec_words;    // with TransportChoice::exec: see exec_template.h
-  std::optional<std::string> agent_path;  // dslaunch on the nodes
-  bool push = true;                       // to nodes without it, by ssh; not beside agent_path
+  std::vector<std::string> exec_words;    // for TransportChoice::exec; see exec_template.h
+  std::optional<std::string> agent_path;  // path of dslaunch on the nodes
+  bool push = true;                       // copy dslaunch to nodes that lack it, by ssh only;
+                                          // ignored with agent_path
   std::chrono::milliseconds connect_timeout{10'000};
-  int window = 64;                        // connections being opened at once
-  std::optional<std::string> ssh_config;  // instead of ~/.ssh/config
-  std::vector<std::string> known_hosts;   // instead of the files of the ssh configuration
+  int window = 64;                        // connections opened at once
+  std::optional<std::string> ssh_config;  // replaces ~/.ssh/config
+  std::vector<std::string> known_hosts;   // replaces the files of the ssh configuration
 };
 
 std::span<const OptionDef<ReachOptions>> reach_options();

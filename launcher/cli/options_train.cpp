@@ -1,4 +1,4 @@
-// Each option is one key.
+// Options of a training: each option sets one key of train.toml.
 #include "launcher/cli/options_train.h"
 
 #include <fmt/format.h>
@@ -16,18 +16,19 @@ constexpr std::array<std::string_view, 2> kLoads = {"all", "weights"};
 
 constexpr OptionDef<TrainOptions> kTrainOptions[] = {
     {{"--resume", "auto|never|PATH",
-      "of a train.toml: where training goes on: the newest checkpoint in\n"
-      "checkpoint.dir (auto), none (never), or this one"},
+      "Point where the training continues: the newest checkpoint in\n"
+      "checkpoint.dir (auto), a new start (never), or this checkpoint; only\n"
+      "for a train.toml"},
      [](TrainOptions& part, const GivenOption& given) { part.resume = text_value(given); }},
     {{"--load", "all|weights",
-      "of a train.toml: what is taken from --resume PATH; weights: training\n"
-      "begins anew with them, at step 0"},
+      "What to take from --resume PATH; with weights the training starts at\n"
+      "step 0 with these weights; only for a train.toml"},
      [](TrainOptions& part, const GivenOption& given) {
        part.load = kLoads[static_cast<std::size_t>(choice_value<Load>(given, kLoads))];
      }},
 };
 
-/// As TOML has it, so that no path is read as a number.
+/// Quotes text as a TOML string so that no path is read as a number.
 std::string quoted(const std::string& text) {
   std::string word = "\"";
   for (const char letter : text) {
@@ -44,7 +45,7 @@ void add(const char* option, const std::string& key, const std::optional<std::st
     return word.starts_with(key + "=");
   });
   if (twice)
-    usage_error(fmt::format("both {} and {}=... are given", option, key), "they say the same");
+    usage_error(fmt::format("both {} and {}=... are given", option, key), "give only one of them");
   overrides.push_back(key + "=" + quoted(*value));
 }
 
@@ -59,9 +60,9 @@ void add_overrides(const TrainOptions& options, std::vector<std::string>& overri
 
 void refuse_train_options(const TrainOptions& options) {
   if (!options.resume && !options.load) return;
-  usage_error(fmt::format("{} needs a train.toml: a command has its own words for this",
-                          options.resume ? "--resume" : "--load"),
-              "dslaunch [options] train.toml [key=value ...]");
+  usage_error(
+      fmt::format("{} applies only to a train.toml", options.resume ? "--resume" : "--load"),
+      "dslaunch [options] train.toml [key=value ...]");
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Options: where a training goes on. Words for keys of train.toml.
+// Options of a training: where it continues. Each option sets one key of train.toml.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ struct TrainOptions {
 
 std::span<const OptionDef<TrainOptions>> train_options();
 
-/// The same as `key=value` words, appended to those of the command line.
-/// Errors:  Error{usage} where both an option and its key are given.
+/// Appends the options as `key=value` words to `overrides`.
+/// Errors:  Error{usage} if both an option and its key are given.
 void add_overrides(const TrainOptions& options, std::vector<std::string>& overrides);
 
-/// For a job that runs a command.   Errors:  Error{usage} where one of them is given.
+/// Refuses these options for a job that runs a command.   Errors:  Error{usage}.
 void refuse_train_options(const TrainOptions& options);
 
 }  // namespace ds::launcher

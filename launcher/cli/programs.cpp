@@ -1,4 +1,4 @@
-// Finds the separators, and reads what stands between ':' and `--` by a small table of its own.
+// Parser for several programs: finds the ':' separators and reads each program's own options.
 #include "launcher/cli/programs.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr const char* kForm =
-    "as in: dslaunch -n 2 -- ./a : -n 4 -- ./b   (--one-program makes ':' an argument)";
+    "for example: dslaunch -n 2 -- ./a : -n 4 -- ./b   (--one-program makes ':' an argument)";
 
 constexpr OptionDef<MoreProgram> kMoreOptions[] = {
     {{"-n,--np", "N", ""},
@@ -33,7 +33,7 @@ constexpr OptionDef<MoreProgram> kMoreOptions[] = {
 
 using WordIt = std::vector<std::string>::iterator;
 
-/// The next ':' that starts a program.
+/// Returns the next ':' that starts a program.
 WordIt find_separator(WordIt from, WordIt end) {
   for (WordIt word = from; word != end; ++word)
     if (*word == ":" && word + 1 != end && (word + 1)->starts_with('-')) return word;
@@ -42,19 +42,19 @@ WordIt find_separator(WordIt from, WordIt end) {
 
 MoreProgram read_program(WordIt begin, WordIt end) {
   const WordIt dashes = std::find(begin, end, "--");
-  if (dashes == end) usage_error("a program behind ':' needs -- before its command", kForm);
+  if (dashes == end) usage_error("the program after ':' needs -- before its command", kForm);
   MoreProgram program;
   OptionTable table;
   table.add("", std::span<const OptionDef<MoreProgram>>(kMoreOptions), program);
   table.add("", program_env_options(), program.env);
   const std::vector<std::string> rest = table.read(
       {begin, dashes}, Words::mixed,
-      "behind ':' stand -n, --role, --host, -x, --wdir; options of the whole job stand first");
+      "only -n, --role, --host, -x and --wdir may follow ':'; put options of the job first");
   if (!rest.empty())
     usage_error(fmt::format("unexpected '{}' between ':' and --", rest.front()), kForm);
   program.command.assign(dashes + 1, end);
   if (program.command.empty() || program.command.front().empty())
-    usage_error("no command after -- of a program behind ':'", kForm);
+    usage_error("no command after -- in the program after ':'", kForm);
   return program;
 }
 
@@ -65,7 +65,7 @@ std::vector<MoreProgram> take_more_programs(std::vector<std::string>& words) {
   const WordIt first = find_separator(words.begin(), words.end());
   for (WordIt at = first; at != words.end();) {
     const WordIt begin = at + 1;
-    // A ':' before the program's own `--` cannot start another one.
+    // A ':' before the program's own `--` cannot start another program.
     const WordIt dashes = std::find(begin, words.end(), "--");
     at = find_separator(dashes, words.end());
     programs.push_back(read_program(begin, at));

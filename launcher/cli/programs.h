@@ -1,4 +1,4 @@
-// Several programs in one job, as mpirun has it: `-n 2 -- ./a x : -n 4 -- ./b`. Pure.
+// Several programs in one job, in mpirun's syntax: `-n 2 -- ./a x : -n 4 -- ./b`. Pure.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,18 @@
 
 namespace ds::launcher {
 
-/// A program behind a ':', with the options that stand before its `--`.
+/// Program after a ':', with the options before its `--`.
 struct MoreProgram {
-  std::optional<int> ranks;       // -n; empty: every slot that is left
+  std::optional<int> ranks;       // -n; empty: the remaining slots
   std::string role = "default";   // --role
-  std::vector<HostPick> hosts{};  // --host: only on these
-  EnvOptions env{};               // -x and --wdir, over those of the job
+  std::vector<HostPick> hosts{};  // --host: use only these hosts
+  EnvOptions env{};               // -x and --wdir, which override those of the job
   std::vector<std::string> command{};
 };
 
-/// Cuts the words behind the first `--` of the command line: the first command stays in `words`.
-/// A ':' starts another program when an option or `--` follows it; any other ':' is an argument.
+/// Removes the programs after the first ':' from the words after the first `--`, and returns them.
+/// The first command stays in `words`. A ':' starts another program if an option or `--` follows
+/// it; any other ':' is an argument.
 /// Errors:  Error{usage}.
 std::vector<MoreProgram> take_more_programs(std::vector<std::string>& words);
 

@@ -1,4 +1,4 @@
-// Names by what they contain; words of the command line by where they stand.
+// Rules for hidden values: secret-looking names, patterns, and values on the command line.
 #include "launcher/cli/redact.h"
 
 #include <fnmatch.h>
@@ -29,13 +29,13 @@ bool is_redacted(const std::string& name, const std::vector<std::string>& patter
 
 std::vector<ArgvValue> values_in_argv(int argc, const char* const* argv) {
   std::vector<ArgvValue> places;
-  bool ours = true;  // between -- and ':' stands a program's command
+  bool ours = true;  // words between -- and ':' belong to a program's command
   for (int word = 1; word < argc; ++word) {
     const std::string_view text(argv[word]);
     if (text == "--") ours = false;
     if (text == ":") ours = true;
     if (!ours) continue;
-    std::size_t name = 0;  // of the word that holds NAME=value
+    std::size_t name = 0;  // offset of NAME=value in its word
     if (text == "-x" && word + 1 < argc) {
       ++word;
     } else if (text.starts_with("-x") && text.size() > 2) {

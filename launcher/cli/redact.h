@@ -1,4 +1,4 @@
-// Which values are shown to nobody. Pure.
+// Redaction: decides which values are hidden, and overwrites them in argv.
 #pragma once
 
 #include <string>
@@ -7,27 +7,28 @@
 
 namespace ds::launcher {
 
-/// What stands in place of a value.
+/// Text shown instead of a hidden value.
 inline constexpr std::string_view kRedacted = "***";
 
-/// A name that tells of a secret: TOKEN, SECRET, PASSWORD, API_KEY and the like.
+/// Returns whether a name suggests a secret: TOKEN, SECRET, PASSWORD, API_KEY and similar.
 bool looks_secret(std::string_view name);
 
-/// `looks_secret`, or one of `patterns` ('*' and '?' as in a shell) matches the name.
+/// Returns whether `looks_secret(name)` holds or one of `patterns` (shell '*' and '?') matches.
 bool is_redacted(const std::string& name, const std::vector<std::string>& patterns);
 
-/// The places in a command line whose bytes are values of `-x NAME=value`: word and first byte.
+/// Place of a value of `-x NAME=value` on the command line: index of the word and first byte.
 struct ArgvValue {
   int word = 0;
   std::size_t offset = 0;
   friend bool operator==(const ArgvValue&, const ArgvValue&) = default;
 };
+/// Returns the places of all values of -x.
 std::vector<ArgvValue> values_in_argv(int argc, const char* const* argv);
 
-/// Overwrites the bytes up to the end of the word with asterisks and zeros.
+/// Overwrites the text up to the end of the word with asterisks and zeros.
 void blank_value(char* value);
-/// Overwrites all of them, so that other users do not see them in /proc. The words stay where they
-/// are.
+/// Overwrites all values of -x so that other users do not see them in /proc. The words keep their
+/// positions.
 void blank_values(int argc, char** argv);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Markdown of the manual -> roff: line by line, with what stands inside them.
+// Converter from the manual's markdown to roff, line by line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace ds::launcher {
 
 namespace {
 
-/// One piece of text: what roff would read as its own is escaped.
+/// Escapes what roff would interpret.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -25,7 +25,7 @@ std::string escaped(std::string_view text) {
   return command ? "\\&" + out : out;
 }
 
-/// `code` and **bold** become bold.
+/// Converts inline markup: `code` and **bold** become bold.
 std::string inline_text(std::string_view text) {
   std::string out;
   bool bold = false;
@@ -121,7 +121,7 @@ class Roff {
   std::string text_;
   bool in_code_ = false;
   bool fresh_ = false;   // a new paragraph begins
-  bool headed_ = false;  // nothing stands below the heading yet
+  bool headed_ = false;  // the last line was a heading
 };
 
 }  // namespace

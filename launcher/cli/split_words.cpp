@@ -1,4 +1,4 @@
-// The only file that includes CLI11: it splits words into options; their tables give them meaning.
+// Command line parser over CLI11, the only file that includes it; the tables interpret the options.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -15,7 +15,7 @@ namespace ds::launcher {
 
 namespace {
 
-/// What CLI11 fills for one option.
+/// CLI11's option with the values it found.
 struct Filled {
   CLI::Option* option = nullptr;
   std::vector<std::string> values;
@@ -39,7 +39,7 @@ void declare(CLI::App& app, const OptionShape& shape, Filled& filled) {
   filled.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// `cut`: what CLI11 has left of the word: -osts of -hosts, after -h.
+/// `cut`: the rest of the word that CLI11 reports: -osts for -hosts, after -h.
 [[noreturn]] void fail_unknown_option(const OptionTable& table, const std::string& cut,
                                       const std::vector<std::string>& args, std::string_view hint) {
   const auto whole = std::find_if(args.begin(), args.end(), [&](const std::string& arg) {
@@ -57,8 +57,8 @@ void declare(CLI::App& app, const OptionShape& shape, Filled& filled) {
               near.empty() ? std::string(hint) : fmt::format("did you mean {}?", near));
 }
 
-/// `--num_nodes=2` -> `--num-nodes=2`; of mpirun's users `-np` -> `-n`, `-hostfile` ->
-/// `--hostfile`.
+/// Normalizes an option's spelling: `--num_nodes=2` -> `--num-nodes=2`, and mpirun's `-np` -> `-n`
+/// and `-hostfile` -> `--hostfile`.
 std::string with_dashes(const OptionTable& table, std::string word) {
   if (word == "-np") return "-n";
   if (word.size() > 2 && word[0] == '-' && word[1] != '-') {
@@ -73,7 +73,7 @@ std::string with_dashes(const OptionTable& table, std::string word) {
 }
 
 void parse(CLI::App& app, std::vector<std::string> args) {
-  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back.
+  std::reverse(args.begin(), args.end());  // CLI11 expects them in reverse order.
   try {
     app.parse(std::move(args));
   } catch (const CLI::ArgumentMismatch& error) {
@@ -84,7 +84,8 @@ void parse(CLI::App& app, std::vector<std::string> args) {
   }
 }
 
-/// The words from the first one that is no option on; CLI11 would look for options among them.
+/// Removes and returns the words from the first positional one on. CLI11 would look for options
+/// among them.
 std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::string>& args) {
   const auto takes_next_word = [&](const std::string& word) {
     for (const OptionTable::Entry& entry : table.entries()) {
@@ -115,7 +116,7 @@ std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words 
   for (std::size_t i = 0; i < entries_.size(); ++i) declare(app, entries_[i].shape, filled[i]);
   std::vector<std::string> positional;
   if (words == Words::mixed) app.add_option("words", positional);
-  app.allow_extras();  // Unknown options are reported here, with the nearest known one.
+  app.allow_extras();  // Unknown options are reported here, with the nearest known option.
   for (std::string& arg : args) arg = with_dashes(*this, std::move(arg));
   parse(app, args);
   for (const std::string& word : app.remaining())

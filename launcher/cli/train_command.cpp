@@ -1,4 +1,4 @@
-// Finds dsrunner beside dslaunch, and checks that the configuration can be read at all.
+// Command of the train form: finds dsrunner next to dslaunch and checks the configuration file.
 #include "launcher/cli/train_command.h"
 
 #include <unistd.h>
@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 std::string own_path() {
   std::error_code error;
   const fs::path path = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw_errno("cannot read /proc/self/exe", error.value(), "is /proc mounted?");
+  if (error)
+    throw_errno("cannot read /proc/self/exe", error.value(), "check that /proc is mounted");
   return path;
 }
 
@@ -28,7 +29,7 @@ std::vector<std::string> train_command(const TrainForm& form) {
     throw Error(ErrorKind::config,
                 fmt::format("cannot read {}: {}", form.config,
                             std::generic_category().message(error_number)),
-                "a relative path counts from the current directory");
+                "relative paths start at the current directory");
   }
   std::vector<std::string> command = {fs::path(own_path()).parent_path() / "dsrunner", config};
   command.insert(command.end(), form.overrides.begin(), form.overrides.end());

@@ -1,4 +1,4 @@
-// The listening socket and its clients.
+// Listening socket of a job: creates it, restores it, accepts clients and distributes output.
 #include "launcher/control/control_server.h"
 
 #include <sys/socket.h>
@@ -21,11 +21,12 @@ using namespace std::chrono_literals;
 using Protocol = asio::local::stream_protocol;
 
 constexpr std::size_t kMaxClients = 64;
-/// New output reaches those who follow together with what comes in this time.
+/// Delay that collects new output into one write per client.
 constexpr auto kGather = 5ms;
-/// After the end of the job.
+/// Time for clients to read the rest after the end of the job.
 constexpr auto kDrainWithin = 1s;
-/// A session's end, or a cleaner of /tmp, may take the socket away; then it is made again.
+/// Interval of checks for the socket. The end of a login session or a cleaner of /tmp may remove
+/// it; it is then created again.
 constexpr auto kLookEach = 5s;
 constexpr auto kAcceptAgainAfter = 1s;
 
@@ -73,7 +74,7 @@ class ControlServer::Impl : public std::enable_shared_from_this<ControlServer::I
 };
 
 std::string ControlServer::Impl::open() {
-  std::string problem = "no folder for its socket";
+  std::string problem = "no usable folder for the socket";
   for (const std::string& path : folders_) {
     try {
       listen_in(SocketFolder::open_or_make(path));
@@ -90,18 +91,21 @@ std::string ControlServer::Impl::open() {
 }
 
 void ControlServer::Impl::listen_in(SocketFolder folder) {
-  // Under its own name only once it listens: a socket that refuses is one that a dead job left.
+  // The socket gets its own name only once it listens: a socket that refuses belongs to a dead job.
   const std::string fresh = fmt::format("{}.new", id_);
   folder.remove(fresh);
   acceptor_ = Protocol::acceptor(io_);
   acceptor_.open();
-  const mode_t mask = ::umask(0177);
   asio::error_code error;
-  acceptor_.bind(Protocol::endpoint(folder.address_of(fresh)), error);
-  ::umask(mask);
+  const std::string address = folder.address_of(fresh);
+  acceptor_.bind(Protocol::endpoint(address), error);
+  // chmod, not umask(2): the umask belongs to the whole process, and other threads create log
+  // files. The folder has mode 0700, and nobody can connect before listen().
+  if (!error && ::chmod(address.c_str(), 0600) != 0)
+    error = asio::error_code(errno, asio::error::get_system_category());
   if (!error) acceptor_.listen(16, error);
   if (error || !folder.rename(fresh, socket_name(id_))) {
-    const std::string reason = error ? error.message() : "the socket cannot be named";
+    const std::string reason = error ? error.message() : "the socket cannot be renamed";
     folder.remove(fresh);
     throw Error(ErrorKind::system, fmt::format("{}: {}", folder.path(), reason));
   }
@@ -132,7 +136,7 @@ void ControlServer::Impl::accept() {
           self->on_client(std::move(socket));
           return self->accept();
         }
-        self->accept_timer_.expires_after(kAcceptAgainAfter);  // out of descriptors
+        self->accept_timer_.expires_after(kAcceptAgainAfter);  // probably out of descriptors
         self->accept_timer_.async_wait([self](const asio::error_code& aborted) {
           if (!aborted && self->acceptor_.is_open()) self->accept();
         });
@@ -140,7 +144,7 @@ void ControlServer::Impl::accept() {
 }
 
 void ControlServer::Impl::on_client(ControlSession::Socket socket) {
-  if (sessions_.size() >= kMaxClients) return;  // it sees the end of the connection
+  if (sessions_.size() >= kMaxClients) return;  // the client sees the connection closed
   socket.non_blocking(true);
   sessions_.push_back(std::make_shared<ControlSession>(
       std::move(socket), context_, [weak = weak_from_this()](const ControlSession* session) {
@@ -150,7 +154,7 @@ void ControlServer::Impl::on_client(ControlSession::Socket socket) {
 }
 
 void ControlServer::Impl::on_closed(const ControlSession* session) {
-  // We may be inside one of its own functions, or in a walk over the list.
+  // Erase later: this may run inside a member function of the session or a loop over the list.
   asio::post(io_, [self = shared_from_this(), session] {
     std::erase_if(self->sessions_, [&](const auto& known) { return known.get() == session; });
     if (self->context_->code && self->sessions_.empty()) self->drained();
@@ -186,6 +190,7 @@ void ControlServer::Impl::saved(const CheckpointOutcome& outcome) {
 void ControlServer::Impl::finish(int code, std::function<void()> on_drained) {
   context_->code = code;
   on_drained_ = std::move(on_drained);
+  if (folder_) folder_->note_end(id_, code);
   remove_socket();
   look_timer_.cancel();
   accept_timer_.cancel();

@@ -1,5 +1,5 @@
-// A running job's private socket: tells about the job, takes signals, shows its output. It runs on
-// the job's own loop and never waits for a client: one that does not read loses output, then its
+// Server of a running job's private socket: describes the job, takes signals, sends output. It runs
+// on the job's event loop and never waits for a client: a slow client loses output, then its
 // connection.
 #pragma once
 
@@ -16,27 +16,27 @@
 
 namespace ds::launcher {
 
-/// What the server asks of its job.
+/// Callbacks into the job.
 struct ControlHooks {
   std::function<JobInfo()> info;
-  /// As if the launcher had got the signal; SIGKILL: ends the ranks at once. Returns why not, or
-  /// nothing.
+  /// Acts as if the launcher had received the signal; SIGKILL ends the ranks at once. Returns the
+  /// reason for a refusal, or an empty text.
   std::function<std::string(int signo, std::optional<std::chrono::milliseconds> grace)> signal;
-  /// What stands before lines of a rank; none: the client's own choice.
+  /// Returns the prefix of a rank's lines. If null, the client chooses it.
   std::function<std::string(const OutputPiece& piece)> prefix{};
-  /// Whether those who ask for no rank by number see this stream of it; none: they do.
+  /// Returns whether clients that name no rank see this stream of the rank. If null, they do.
   std::function<bool(int rank, int stream)> shows{};
-  /// Somebody asks for this rank by its number, or nobody any more. True: what it wrote last will
-  /// come, and then answered() is called.
+  /// Called when the first client asks for this rank by number (`on`), and after the last one has
+  /// left. Returns true if the rank's last output will come; answered() is then called.
   std::function<bool(int rank, bool on)> watch{};
-  /// Somebody wants a checkpoint: saved() follows. Returns why not, or nothing. None: it trains
-  /// nothing.
+  /// Requests a checkpoint; saved() follows. Returns the reason for a refusal, or an empty text.
+  /// Null for a job that does not train.
   std::function<std::string()> checkpoint{};
 };
 
 class ControlServer {
  public:
-  /// `folders`: as socket_folders() gives them.
+  /// `folders`: the result of socket_folders().
   ControlServer(asio::io_context& io, std::string job_id, std::vector<std::string> folders,
                 ControlHooks hooks);
   /// Removes the socket.
@@ -44,18 +44,19 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// Makes the socket in the first folder that can be used. Returns why there is none, or nothing.
+  /// Creates the socket in the first usable folder. Returns the reason for a failure, or an empty
+  /// text.
   [[nodiscard]] std::string open();
 
-  /// Output of a rank as it came from its node, or a line of the launcher itself (rank -1).
+  /// Adds output of a rank as it came from its node, or a line of the launcher itself (rank -1).
   void output(const OutputPiece& piece, std::span<const std::byte> bytes);
-  /// What a watched rank wrote last has come.
+  /// Tells that the last output of a watched rank has arrived.
   void answered(int rank);
-  /// For all who want a checkpoint.
+  /// Sends the outcome to all clients that asked for a checkpoint.
   void saved(const CheckpointOutcome& outcome);
 
-  /// The job is over: no new clients; those that follow get the rest and the exit code. Calls
-  /// `on_drained` once, from the loop: when all have it, or a second later.
+  /// Ends the server after the job: accepts no new clients, sends the rest and the exit code to
+  /// those that follow. Calls `on_drained` once from the loop: when all have it, or after 1 s.
   void finish(int code, std::function<void()> on_drained);
 
  private:

@@ -1,4 +1,4 @@
-// Connecting, asking and what /proc tells of a launcher that stands still.
+// Client connections to jobs: connects, sends requests, and reads /proc for suspended launchers.
 #include "launcher/control/job_client.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 namespace ds::launcher {
 namespace {
 
-/// A client that cannot send a hundred bytes for so long talks to a launcher that stands still.
+/// A launcher that takes no bytes for this time is treated as suspended.
 constexpr std::chrono::seconds kSendWithin{2};
 
 ucred peer_of(int socket) {
@@ -30,11 +30,12 @@ ucred peer_of(int socket) {
   return peer;
 }
 
-/// Empty: nobody listens there. A full queue of connections counts as that nobody answers: the
-/// socket is returned unconnected, and over at the first use.
+/// Connects to a job's socket. Returns nothing if no process listens there. If the connection queue
+/// is full, the launcher does not answer: the socket is returned unconnected and is over at first
+/// use.
 std::optional<UniqueFd> connect_to(const SocketFolder& folder, const std::string& name) {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) throw_errno("cannot make a socket", errno);
+  if (!socket) throw_errno("cannot create a socket", errno);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = folder.address_of(name);
@@ -85,7 +86,7 @@ bool JobClient::send(const ControlMessage& message) {
       pollfd wait{socket_.get(), POLLOUT, 0};
       ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
     } else if (errno != EINTR) {
-      return false;  // what the job has said before it closed is still to be read
+      return false;  // messages sent before the job closed its end can still be read
     }
   }
   return true;
@@ -102,7 +103,7 @@ std::optional<ControlMessage> JobClient::next(const Deadline& deadline) {
     const int ready = ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
     if (ready == 0) return std::nullopt;
     if (ready < 0) {
-      if (errno == EINTR) return std::nullopt;  // the caller has its signals to look at
+      if (errno == EINTR) return std::nullopt;  // lets the caller handle its signals
       over_ = true;
       continue;
     }
@@ -147,7 +148,7 @@ std::vector<JobInfo> describe_jobs(std::vector<LiveJob>& jobs, const Deadline& d
       infos.push_back(std::move(std::get<JobInfo>(*answer)));
     } else if (!job.client.over()) {
       infos.push_back(describe_silent(job));
-    }  // else it ended just now
+    }  // otherwise the job has just ended
   }
   return infos;
 }

@@ -1,4 +1,4 @@
-// The client's end of a job's private socket: blocking, with deadlines.
+// Client of a job's private socket: blocking calls with deadlines.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,19 @@ namespace ds::launcher {
 
 class JobClient {
  public:
-  /// Takes a connected socket.
+  /// Takes ownership of a connected socket.
   explicit JobClient(UniqueFd socket) : socket_(std::move(socket)) {}
 
-  /// False if the job has closed its end; what it said before comes from next().
+  /// Sends a message. Returns false if the job has closed its end; next() still returns what it
+  /// sent.
   bool send(const ControlMessage& message);
-  /// The next message; empty at the deadline, or when nothing more can come.
+  /// Returns the next message; nothing at the deadline or if nothing more can come.
   std::optional<ControlMessage> next(const Deadline& deadline);
-  /// The connection is over, and all that came has been taken.
+  /// Returns whether the connection is closed and all received messages have been taken.
   [[nodiscard]] bool over() const { return over_; }
 
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// The launcher of the job.
+  /// Returns the pid of the job's launcher.
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] uid_t uid() const;
 
@@ -43,16 +44,16 @@ struct LiveJob {
   JobClient client;
 };
 
-/// Connects to every job of this user that lives; removes the sockets that dead ones left behind.
-/// Folders that cannot be trusted are told to `warn` and left alone.
+/// Connects to every running job of this user and removes the sockets of dead jobs. Folders that
+/// cannot be trusted are reported to `warn` and skipped.
 std::vector<LiveJob> live_jobs(const std::vector<std::string>& folders,
                                const std::function<void(const std::string&)>& warn);
 
-/// Asks each of them at once. A job that does not answer within `deadline` is described by what the
-/// system knows of its launcher; its state is "suspended" or "no answer".
+/// Asks all jobs at once. A job that does not answer within `deadline` is described by what /proc
+/// knows of its launcher; its state is "suspended" or "no answer".
 std::vector<JobInfo> describe_jobs(std::vector<LiveJob>& jobs, const Deadline& deadline);
 
-/// The launcher has been stopped, by Ctrl-Z for instance.
+/// Returns whether the launcher is stopped, for example by Ctrl-Z.
 bool is_suspended(pid_t pid);
 
 }  // namespace ds::launcher

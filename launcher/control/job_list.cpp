@@ -1,4 +1,4 @@
-// Rows in columns; JSON through nlohmann-json.
+// Formatting of job lists: the table and its JSON form.
 #include "launcher/control/job_list.h"
 
 #include <fmt/chrono.h>
@@ -44,7 +44,7 @@ std::string printable(std::string text) {
   return text;
 }
 
-/// At most `columns` bytes (0: all), cut between characters of UTF-8.
+/// Cuts `text` to at most `columns` bytes (0: no limit), between UTF-8 characters.
 std::string cut_to(std::string text, std::size_t columns) {
   if (columns == 0 || text.size() <= columns) return text;
   std::size_t end = columns < 3 ? 0 : columns - 3;
@@ -140,7 +140,7 @@ std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
 }
 
 constexpr std::string_view kWhereEnded =
-    "what a job with --detach has written lies where it was started, in dslaunch-ID.log";
+    "the output of a job with --detach is in dslaunch-ID.log, in the folder where it was started";
 
 std::string choose_job(std::string_view typed, const std::vector<std::string>& ids) {
   std::vector<std::string> matches;
@@ -148,7 +148,7 @@ std::string choose_job(std::string_view typed, const std::vector<std::string>& i
     if (id.starts_with(typed)) matches.push_back(id);
   if (matches.size() == 1) return matches.front();
   if (ids.empty())
-    throw Error(ErrorKind::usage, "no job of yours is running on this machine",
+    throw Error(ErrorKind::usage, "you have no running job on this machine",
                 std::string(kWhereEnded));
   if (matches.empty()) {
     throw Error(ErrorKind::usage,
@@ -156,9 +156,9 @@ std::string choose_job(std::string_view typed, const std::vector<std::string>& i
                 "see dslaunch ps; " + std::string(kWhereEnded));
   }
   throw Error(ErrorKind::usage,
-              typed.empty() ? std::string("several jobs are running: say which one")
+              typed.empty() ? std::string("several jobs are running, choose one")
                             : fmt::format("several jobs have ids that begin with '{}'", typed),
-              fmt::format("one of: {}", fmt::join(matches, ", ")));
+              fmt::format("their ids: {}", fmt::join(matches, ", ")));
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The fields of each message, and the frame around them.
+// Encoding of control messages: the fields of each message and the frame around them.
 #include "launcher/control/messages.h"
 
 #include "launcher/wire/fields.h"

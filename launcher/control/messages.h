@@ -1,4 +1,4 @@
-// What passes over a job's private socket (docs/jobs.md), and its frames. Pure.
+// Messages of a job's private socket (docs/jobs.md) and their frames. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ds::launcher {
 
-/// Every request begins with it; a job refuses what it does not speak.
+/// Protocol version. Every request begins with it; a job refuses other versions.
 inline constexpr std::uint32_t kControlVersion = 3;
 
 // Requests.
@@ -21,26 +21,26 @@ struct InfoRequest {
   std::uint32_t version = kControlVersion;
   friend bool operator==(const InfoRequest&, const InfoRequest&) = default;
 };
-struct SignalRequest {  // as if the launcher itself had got the signal
+struct SignalRequest {  // acts as if the launcher itself had received the signal
   static constexpr std::uint8_t kNumber = 2;
   std::uint32_t version = kControlVersion;
   std::int32_t signo = 0;
-  std::int64_t grace_ms = -1;  // -1: the job's own
+  std::int64_t grace_ms = -1;  // -1: the job's own grace
   friend bool operator==(const SignalRequest&, const SignalRequest&) = default;
 };
-struct OutputRequest {  // what the job keeps of its output, then Caught; then, if asked, what comes
+struct OutputRequest {  // answered by the kept output, Caught, and then new output if requested
   static constexpr std::uint8_t kNumber = 3;
   std::uint32_t version = kControlVersion;
-  std::int32_t rank = -1;  // -1: of all, and the launcher's own lines
-  bool follow = false;     // until Done
+  std::int32_t rank = -1;  // -1: all ranks and the launcher's own lines
+  bool follow = false;     // continue until JobDone
   friend bool operator==(const OutputRequest&, const OutputRequest&) = default;
 };
-struct WaitRequest {  // only Done
+struct WaitRequest {  // answered only by JobDone
   static constexpr std::uint8_t kNumber = 4;
   std::uint32_t version = kControlVersion;
   friend bool operator==(const WaitRequest&, const WaitRequest&) = default;
 };
-struct CheckpointRequest {  // of a job that trains: Accepted, later CheckpointOutcome, or Done
+struct CheckpointRequest {  // answered by Accepted, then CheckpointOutcome or JobDone
   static constexpr std::uint8_t kNumber = 5;
   std::uint32_t version = kControlVersion;
   friend bool operator==(const CheckpointRequest&, const CheckpointRequest&) = default;
@@ -52,33 +52,33 @@ struct JobInfo {
   std::string id{};     // 16 hexadecimal digits
   std::string state{};  // starting, running, stopping
   std::uint32_t pid = 0;
-  std::uint64_t started_ms = 0;  // since 1970
+  std::uint64_t started_ms = 0;  // ms since 1970
   std::uint32_t ranks = 0;
   std::uint32_t ranks_left = 0;
   std::uint32_t nodes = 0;
-  std::string host{};    // where the launcher runs
+  std::string host{};    // host name of the launcher's machine
   std::string folder{};  // working directory of the ranks
-  std::string log{};     // where a detached job writes; empty: not detached
+  std::string log{};     // output file of a detached job; empty: not detached
   std::vector<std::string> command{};
-  bool trains = false;       // a train.toml, not a command
-  std::int64_t step = -1;    // of training, the last that was shown; -1: none
-  std::string checkpoint{};  // of training, the newest complete one; empty: none is known
+  bool trains = false;       // the job runs a train.toml, not a command
+  std::int64_t step = -1;    // last shown step of a training; -1: none
+  std::string checkpoint{};  // newest complete checkpoint of a training; empty: none known
   friend bool operator==(const JobInfo&, const JobInfo&) = default;
 };
 struct RankOutput {
   static constexpr std::uint8_t kNumber = 34;
-  std::int32_t rank = 0;  // -1: a line of the launcher itself, without newline
+  std::int32_t rank = 0;  // -1: a line of the launcher itself, without a newline
   std::uint8_t stream = 1;
   std::uint8_t flags = 0;                 // as in launcher/logs/line_batcher.h
-  std::string prefix{};                   // of its lines
-  std::span<const std::byte> bytes = {};  // decoded: valid until the decoder is used again
+  std::string prefix{};                   // prefix of its lines
+  std::span<const std::byte> bytes = {};  // after decoding: valid until the decoder is used again
 };
-struct Skipped {  // this client was too slow for so many bytes
+struct Skipped {  // bytes that this client lost because it was too slow
   static constexpr std::uint8_t kNumber = 35;
   std::uint64_t bytes = 0;
   friend bool operator==(const Skipped&, const Skipped&) = default;
 };
-struct Caught {  // all that was kept has been sent
+struct Caught {  // end of the kept output
   static constexpr std::uint8_t kNumber = 36;
   friend bool operator==(const Caught&, const Caught&) = default;
 };
@@ -87,7 +87,7 @@ struct CheckpointOutcome {
   bool saved = false;
   std::int64_t step = 0;
   std::string folder{};
-  std::string details{};  // of a saved one: bytes and times; else why not
+  std::string details{};  // if saved: bytes and times; otherwise the reason
   friend bool operator==(const CheckpointOutcome&, const CheckpointOutcome&) = default;
 };
 struct Accepted {
@@ -109,19 +109,19 @@ using ControlMessage =
     std::variant<InfoRequest, SignalRequest, OutputRequest, WaitRequest, CheckpointRequest, JobInfo,
                  RankOutput, Skipped, Caught, CheckpointOutcome, Accepted, Refused, JobDone>;
 
-/// A request or answer of at most this size; output comes in smaller ones.
+/// Maximum size of a frame. Output is sent in smaller frames.
 inline constexpr std::size_t kMaxControlFrame = std::size_t{1} << 20;
 
-/// Appends one frame: 32-bit length of what follows, little endian; number of the message; fields.
+/// Appends one frame: 32-bit length of the rest (little endian), message number, fields.
 void encode_control(const ControlMessage& message, Bytes& out);
 
-/// Cuts a stream into messages.
+/// Decodes a byte stream into messages.
 class ControlDecoder {
  public:
   void feed(std::span<const std::byte> bytes);
-  /// Empty: needs more bytes, or broken().
+  /// Returns the next message; nothing if more bytes are needed or the stream is broken().
   std::optional<ControlMessage> next();
-  /// The stream makes no sense; nothing follows.
+  /// Returns whether the stream is malformed; nothing can follow.
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:

@@ -1,4 +1,4 @@
-// Pieces with a header each, one after the other, around and around.
+// Ring buffer of output pieces, each with a header in front.
 #include "launcher/control/output_ring.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ds::launcher {
 namespace {
 
-/// How much of `bytes` makes the next piece: whole lines if there are any.
+/// Returns the size of the next piece of `bytes`: whole lines if there are any.
 std::size_t cut(std::span<const std::byte> bytes) {
   if (bytes.size() <= OutputRing::kMaxPiece) return bytes.size();
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), OutputRing::kMaxPiece);

@@ -1,4 +1,4 @@
-// Requests in, answers and output out, all without waiting.
+// Session of one client: reads requests, writes answers and output, never blocks.
 #include "launcher/control/session.h"
 
 #include <fmt/format.h>
@@ -8,12 +8,12 @@
 namespace ds::launcher {
 namespace {
 
-/// A client that says nothing at all, or has taken nothing for so long, is dropped.
+/// Limits after which a client is dropped: without a request, and without reading.
 constexpr std::chrono::seconds kSilentFor{10};
 constexpr std::chrono::seconds kStuckFor{30};
-/// A node tells within this what a hidden rank wrote last; one that has ended never does.
+/// Time for a node to send the last output of a hidden rank; an ended node never does.
 constexpr std::chrono::seconds kAnswerWithin{1};
-/// So much is taken from the ring at once.
+/// Maximum number of bytes taken from the ring at once.
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 
 bool is_own_user(int socket) {
@@ -68,7 +68,7 @@ void ControlSession::read() {
         if (error || self->closed_) return self->close();
         self->decoder_.feed(std::span(self->input_).first(count));
         while (const auto message = self->decoder_.next()) self->on_message(*message);
-        if (self->decoder_.broken()) self->refuse("this is no request that I know");
+        if (self->decoder_.broken()) self->refuse("unknown request");
         if (!self->closed_ && !self->last_) self->read();
       });
 }
@@ -81,8 +81,8 @@ void ControlSession::on_message(const ControlMessage& message) {
         if constexpr (requires { known.version; }) {
           if (known.version != kControlVersion)
             return refuse(
-                fmt::format("this job's dslaunch speaks version {} of the protocol, "
-                            "yours {}",
+                fmt::format("protocol version mismatch: the job's dslaunch speaks version {}, "
+                            "yours version {}",
                             kControlVersion, known.version));
         }
         on_request(known);
@@ -147,7 +147,7 @@ void ControlSession::on_request(const WaitRequest& /*request*/) {
 
 void ControlSession::on_request(const CheckpointRequest& /*request*/) {
   const auto& ask = context_->hooks.checkpoint;
-  const std::string problem = ask ? ask() : "it trains nothing";
+  const std::string problem = ask ? ask() : "the job does not train";
   if (!problem.empty()) return refuse(problem);
   wants_checkpoint_ = true;
   answer(Accepted{});
@@ -220,7 +220,7 @@ void ControlSession::take_output() {
   if (!reader.follow) reader_.reset();
 }
 
-/// The exit code comes behind all output.
+/// Appends the exit code after all output.
 void ControlSession::finish_if_done() {
   if (!context_->code || last_) return;
   if (reader_ && reader_->at < context_->ring.end()) return;

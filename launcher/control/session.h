@@ -1,4 +1,4 @@
-// One client of a job's private socket.
+// Session of one client on a job's private socket.
 #pragma once
 
 #include <array>
@@ -13,44 +13,44 @@
 
 namespace ds::launcher {
 
-/// What all clients of a job share.
+/// State shared by all sessions of a job.
 struct ControlContext {
   explicit ControlContext(ControlHooks job_hooks) : hooks(std::move(job_hooks)) {}
   ControlHooks hooks;
   OutputRing ring;
-  struct Watched {  // a rank that clients ask for by its number
+  struct Watched {  // a rank that clients requested by number
     int clients = 0;
     bool answered = true;
   };
   std::map<int, Watched> watched;
-  std::optional<int> code;  // the job is over
+  std::optional<int> code;  // set when the job is over
 };
 
 class ControlSession : public std::enable_shared_from_this<ControlSession> {
  public:
   using Socket = asio::local::stream_protocol::socket;
 
-  /// The context lives as long as this does. `on_closed` is called once.
+  /// The session shares ownership of the context. `on_closed` is called once.
   ControlSession(Socket socket, std::shared_ptr<ControlContext> context,
                  std::function<void(const ControlSession*)> on_closed);
 
-  /// Only for the user's own clients.
+  /// Starts reading if the client belongs to the same user; refuses it otherwise.
   void start();
-  /// What the rank wrote last is in the ring.
+  /// Tells that the last output of the rank is in the ring.
   void answered(int rank);
-  /// For a client that wants a checkpoint.
+  /// Sends the outcome if the client asked for a checkpoint.
   void saved(const CheckpointOutcome& outcome);
-  /// There is something new in the context.
+  /// Sends what is new in the context.
   void pump();
   void close();
 
  private:
-  struct Reader {  // of the ring
+  struct Reader {  // position of the client in the ring
     std::uint64_t at = 0;
-    std::optional<std::uint64_t> caught_at;  // where Caught is to be sent
+    std::optional<std::uint64_t> caught_at;  // position at which Caught is sent
     int rank = -1;
     bool follow = false;
-    bool awaits = false;  // what the rank wrote last
+    bool awaits = false;  // waits for the rank's last output
   };
   void read();
   void on_message(const ControlMessage& message);
@@ -61,7 +61,7 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   void on_request(const CheckpointRequest& request);
   template <class T>
   void on_request(const T&) {
-    refuse("this is no request");
+    refuse("unexpected message: not a request");
   }
   void refuse(const std::string& reason);
   void answer(const ControlMessage& message);
@@ -88,7 +88,7 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   bool waits_ = false;
   bool wants_checkpoint_ = false;
   bool writing_ = false;
-  bool last_ = false;  // close when all is written
+  bool last_ = false;  // close the connection when all is written
   bool closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Every check is made on the open descriptor, never on a path that could change meanwhile.
+// Socket folders: every check uses the open descriptor, because a path could change meanwhile.
 #include "launcher/control/socket_folder.h"
 
 #include <dirent.h>
@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "engine/base/error.h"
 
@@ -18,10 +20,12 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::string_view kSuffix = ".sock";
+constexpr std::string_view kEndedSuffix = ".ended";
 constexpr std::size_t kIdDigits = 16;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::system, fmt::format("{} cannot hold the sockets of jobs: {}", path, why),
+  throw Error(ErrorKind::system,
+              fmt::format("cannot use {} for the sockets of jobs: {}", path, why),
               fmt::format("remove it, or set {} to a folder of your own", kSocketFolderVariable));
 }
 
@@ -33,8 +37,16 @@ void check_owner(const std::string& path, int fd) {
   if (facts.st_uid != ::geteuid())
     refuse(path, fmt::format("it belongs to user {}, not to you", facts.st_uid));
   if ((facts.st_mode & 077U) != 0)
-    refuse(path,
-           fmt::format("others have rights there (mode {:04o}, not 0700)", facts.st_mode & 07777U));
+    refuse(path, fmt::format("other users have rights there (mode {:04o}, not 0700)",
+                             facts.st_mode & 07777U));
+}
+
+/// Returns the id in a name of the form ID + `suffix`; empty for other names.
+std::string id_of(const std::string& name, std::string_view suffix) {
+  if (name.size() != kIdDigits + suffix.size() || !name.ends_with(suffix)) return {};
+  std::string id = name.substr(0, kIdDigits);
+  const bool digits = id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return digits ? id : std::string();
 }
 
 }  // namespace
@@ -76,16 +88,49 @@ std::string SocketFolder::address_of(const std::string& name) const {
   return fmt::format("/proc/self/fd/{}/{}", fd_.get(), name);
 }
 
-std::vector<std::string> SocketFolder::ids() const {
-  // A descriptor of its own: reading moves its place.
+std::vector<std::string> SocketFolder::ids() const { return ids_with(kSuffix); }
+
+std::vector<std::string> SocketFolder::ids_with(std::string_view suffix) const {
+  // Open the folder again: reading moves the position of the descriptor.
   const int copy = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return {};
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy), ::closedir);
   std::vector<std::string> found;
   while (const dirent* entry = ::readdir(list.get()))
-    if (std::string id = id_of_socket(entry->d_name); !id.empty()) found.push_back(std::move(id));
+    if (std::string id = id_of(entry->d_name, suffix); !id.empty()) found.push_back(std::move(id));
   std::sort(found.begin(), found.end());
   return found;
+}
+
+void SocketFolder::note_end(const std::string& id, int code) const {
+  const std::string name = id + std::string(kEndedSuffix);
+  const UniqueFd file(::openat(fd_.get(), name.c_str(),
+                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string text = fmt::format("{}\n", code);
+  if (!file || ::write(file.get(), text.data(), text.size()) < 0) return;
+  std::vector<std::pair<std::int64_t, std::string>> notes;  // by time
+  for (const std::string& ended : ids_with(kEndedSuffix)) {
+    struct stat facts {};
+    std::string note = ended + std::string(kEndedSuffix);
+    if (::fstatat(fd_.get(), note.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+      notes.emplace_back(facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec,
+                         std::move(note));
+  }
+  std::sort(notes.begin(), notes.end());
+  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(notes[i].second);
+}
+
+std::vector<EndedJob> SocketFolder::ended(std::string_view typed) const {
+  std::vector<EndedJob> jobs;
+  for (const std::string& id : ids_with(kEndedSuffix)) {
+    if (!id.starts_with(typed)) continue;
+    const std::string name = id + std::string(kEndedSuffix);
+    const UniqueFd file(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    char text[8] = {};
+    if (!file || ::read(file.get(), text, sizeof text - 1) <= 0) continue;
+    jobs.push_back({id, std::atoi(text)});
+  }
+  return jobs;
 }
 
 bool SocketFolder::contains(const std::string& name) const {
@@ -100,11 +145,6 @@ bool SocketFolder::rename(const std::string& from, const std::string& to) const 
 
 std::string socket_name(const std::string& id) { return id + std::string(kSuffix); }
 
-std::string id_of_socket(const std::string& name) {
-  if (name.size() != kIdDigits + kSuffix.size() || !name.ends_with(kSuffix)) return {};
-  std::string id = name.substr(0, kIdDigits);
-  const bool digits = id.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return digits ? id : std::string();
-}
+std::string id_of_socket(const std::string& name) { return id_of(name, kSuffix); }
 
 }  // namespace ds::launcher

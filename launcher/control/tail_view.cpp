@@ -1,4 +1,4 @@
-// The relay of the job's own terminal, once more, at the client.
+// View of a job's output: keeps the first part, then relays lines as the job's own terminal does.
 #include "launcher/control/tail_view.h"
 
 #include <fmt/format.h>
@@ -8,11 +8,12 @@
 namespace ds::launcher {
 namespace {
 
-/// Offset in `text` from which on it has `lines` lines; `lines` loses those it has.
+/// Returns the offset from which `text` has the last `lines` lines, and subtracts those found from
+/// `lines`.
 std::size_t start_of_last(std::string_view text, std::size_t& lines) {
   std::size_t at = text.size();
   while (at > 0) {
-    // The newline that ends the line before, not the one that ends this line.
+    // Find the newline of the previous line, not the one that ends this line.
     const std::size_t newline = at < 2 ? std::string_view::npos : text.rfind('\n', at - 2);
     at = newline == std::string_view::npos ? 0 : newline + 1;
     if (--lines == 0) return at;
@@ -34,7 +35,7 @@ void TailView::output(const RankOutput& piece, RelayOutput to) {
 
 void TailView::relay(const RankOutput& piece, RelayOutput to) {
   if (piece.rank >= 0 && piece.rank < ranks_ && (piece.stream == 1 || piece.stream == 2)) {
-    if (ranks_ == 1 && piece.prefix.empty())  // its bytes pass as they are
+    if (ranks_ == 1 && piece.prefix.empty())  // pass the bytes unchanged
       return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, to);
     return relay_.batch(piece.rank, piece.stream, piece.flags, piece.bytes, piece.prefix, to);
   }
@@ -52,9 +53,9 @@ void TailView::keep(int stream, OutputBuffer& text) {
 }
 
 void TailView::skipped(const Skipped& gap, RelayOutput to) {
-  if (!live_) return;  // older than what is shown
-  relay_.own_line(fmt::format("dslaunch: {} of output left out here: this terminal is slower than "
-                              "the job",
+  if (!live_) return;  // the gap is older than the output to show
+  relay_.own_line(fmt::format("dslaunch: {} of output skipped: this terminal is slower than the "
+                              "job",
                               format_bytes(static_cast<std::int64_t>(gap.bytes))),
                   to);
 }

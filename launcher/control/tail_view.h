@@ -1,5 +1,5 @@
-// A job's output as a client shows it: prefixed as on the job's own terminal, the last lines of
-// what was kept first. Pure.
+// View of a job's output at a client: prefixes lines as the job's terminal does and begins with the
+// last kept lines. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace ds::launcher {
 
 class TailView {
  public:
-  /// `lines`: how many of those kept are shown. `one_screen` as for LineRelay.
+  /// `lines`: number of kept lines to show. `one_screen`: as for LineRelay.
   TailView(int ranks, std::size_t lines, bool one_screen);
 
-  /// Before caught(): it is kept. After it: it is appended to `to`.
+  /// Keeps the output before caught(), and appends it to `to` afterwards.
   void output(const RankOutput& piece, RelayOutput to);
   void skipped(const Skipped& gap, RelayOutput to);
-  /// All that the job had kept has come: its last lines are shown.
+  /// Shows the last of the kept lines; the job has sent all that it kept.
   void caught(RelayOutput to);
-  /// The end of the view.
+  /// Ends the view.
   void finish(RelayOutput to);
 
  private:
-  struct Part {  // text of one stream, in the order of the screen
+  struct Part {  // text of one stream, in display order
     int stream = 1;
     std::string text{};
   };

@@ -1,4 +1,4 @@
-// Its options are nearly our own.
+// Option table of DeepSpeed's launcher, and its translation.
 #include "launcher/disguise/deepspeed.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace ds::launcher {
 namespace {
 
 struct DeepspeedWords {
-  std::vector<std::pair<std::string, std::string>> options{};  // of dslaunch, as they come
+  std::vector<std::pair<std::string, std::string>> options{};  // options of dslaunch, in order
   std::optional<std::string> node_rank{};
   bool no_ssh = false;
   bool has_hostfile = false, has_slots = false, has_address = false, has_port = false;
@@ -22,12 +22,12 @@ struct DeepspeedWords {
 };
 
 using Given = ForeignGiven;
-constexpr std::string_view kElastic = "a job whose size changes cannot be had; --num_nodes N";
-constexpr std::string_view kNoList = "dslaunch's --bind cores divides what a node may use";
+constexpr std::string_view kElastic = "elastic jobs are not supported; use --num_nodes N";
+constexpr std::string_view kNoList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
-    "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
+    "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
 
-/// dslaunch's --log-level for a level of Python's logging.
+/// Sets dslaunch's --log-level from a level of Python's logging.
 void set_level(DeepspeedWords& part, const Given& given) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kLevels = {
       {{"debug", "debug"},
@@ -37,12 +37,12 @@ void set_level(DeepspeedWords& part, const Given& given) {
        {"critical", "error"}}};
   for (const auto& [theirs, ours] : kLevels)
     if (given.values[0] == theirs) return part.options.emplace_back("--log-level", ours), void();
-  usage_error(fmt::format("deepspeed: {} {}", given.name, given.values[0]),
-              "debug, info, warning, error or critical");
+  usage_error(fmt::format("deepspeed: {} cannot be '{}'", given.name, given.values[0]),
+              "choose one of: debug, info, warning, error, critical");
 }
 
 constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
-    {{"-H,--hostfile", "FILE", Fate::taken, "--hostfile; one that is not there is an error"},
+    {{"-H,--hostfile", "FILE", Fate::taken, "--hostfile; a missing file is an error"},
      [](DeepspeedWords& part, const Given& given) {
        part.has_hostfile = true;
        part.options.emplace_back("--hostfile", given.values[0]);
@@ -71,25 +71,27 @@ constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
        part.has_address = true;
        part.options.emplace_back("--master-addr", given.values[0]);
      }},
-    {{"--master_port", "PORT", Fate::taken, "--master-port (default: any that is free)"},
+    {{"--master_port", "PORT", Fate::taken, "--master-port (default: any free port)"},
      [](DeepspeedWords& part, const Given& given) {
        part.has_port = true;
        part.options.emplace_back("--master-port", given.values[0]);
      }},
     {{"--node_rank", "N", Fate::taken, "with --no_ssh: --part N"},
      [](DeepspeedWords& part, const Given& given) { part.node_rank = given.values[0]; }},
-    {{"--no_ssh", "", Fate::taken, "only the ranks of this node, as --part N has it"},
+    {{"--no_ssh", "", Fate::taken, "--part N: start only the ranks of this node"},
      [](DeepspeedWords& part, const Given&) { part.no_ssh = true; }},
-    {{"--no_ssh_check", "", Fate::quiet, "all nodes are reached before any rank starts"}},
-    {{"--force_multi", "", Fate::quiet, "one node is as many"}},
-    {{"--ssh_port", "PORT", Fate::refused, "port=PORT in the hostfile, or Port in ~/.ssh/config"}},
+    {{"--no_ssh_check", "", Fate::quiet,
+      "dslaunch always connects to all nodes before any rank starts"}},
+    {{"--force_multi", "", Fate::quiet, "one node works like several"}},
+    {{"--ssh_port", "PORT", Fate::refused,
+      "use port=PORT in the hostfile, or Port in ~/.ssh/config"}},
     {{"--launcher", "NAME", Fate::noted, kOwnWay}},
     {{"--launcher_args", "TEXT", Fate::noted, kOwnWay}},
     {{"--module", "", Fate::taken, "python3 -u -m PROGRAM"},
      [](DeepspeedWords& part, const Given&) { part.form.module = true; }},
-    {{"--no_python", "", Fate::taken, "PROGRAM itself is run"},
+    {{"--no_python", "", Fate::taken, "run PROGRAM itself"},
      [](DeepspeedWords& part, const Given&) { part.form.no_python = true; }},
-    {{"--no_local_rank", "", Fate::taken, "no --local_rank=N behind PROGRAM"},
+    {{"--no_local_rank", "", Fate::taken, "no --local_rank=N after PROGRAM"},
      [](DeepspeedWords& part, const Given&) { part.form.local_rank = false; }},
     {{"--enable_each_rank_log", "DIR", Fate::taken, "--log-dir node:DIR --show none"},
      [](DeepspeedWords& part, const Given& given) {
@@ -100,25 +102,26 @@ constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"--log_level", "LEVEL", Fate::taken, "--log-level"}, set_level},
     {{"-q,--quiet", "", Fate::taken, "--log-level error"},
      [](DeepspeedWords& part, const Given&) { part.options.emplace_back("--log-level", "error"); }},
-    {{"--save_pid", "", Fate::noted, "dslaunch ps lists jobs, dslaunch kill ends one"}},
+    {{"--save_pid", "", Fate::noted, "use dslaunch ps to list jobs, dslaunch kill to stop one"}},
     {{"--bind_cores_to_rank", "", Fate::taken, "--bind cores"},
      [](DeepspeedWords& part, const Given&) { part.options.emplace_back("--bind", "cores"); }},
     {{"--bind_core_list", "LIST", Fate::noted, kNoList}},
-    {{"--venv_script", "FILE", Fate::refused, "-x PATH and VIRTUAL_ENV travel to the nodes"}},
+    {{"--venv_script", "FILE", Fate::refused,
+      "PATH and VIRTUAL_ENV are forwarded to the nodes, or use -x"}},
     {{"--elastic_training", "", Fate::refused, kElastic}},
     {{"--min_elastic_nodes,--max_elastic_nodes", "N", Fate::refused, kElastic}},
     {{"--autotuning", "MODE", Fate::refused,
-      "dslaunch plan finds the memory that a configuration needs"}},
+      "use dslaunch plan for the memory that a configuration needs"}},
 };
 
 constexpr std::span<const ForeignDef<DeepspeedWords>> kDeepspeedTable(kDeepspeedOptions);
 
-/// --no_ssh: of the hosts of the list only this one.
+/// Translates --no_ssh: starts only this node of the hosts.
 void add_part(const DeepspeedWords& words, Disguised& out) {
   if (!words.node_rank)
-    usage_error("deepspeed: --no_ssh needs the number of this node", "--node_rank N");
+    usage_error("deepspeed: --no_ssh needs the rank of this node", "give --node_rank N");
   if (!words.has_address)
-    usage_error("deepspeed: --no_ssh needs a place to meet", "--master_addr HOST");
+    usage_error("deepspeed: --no_ssh needs the master's address", "give --master_addr HOST");
   out.words.insert(out.words.end(), {"--part", *words.node_rank});
   if (!words.has_port) out.words.insert(out.words.end(), {"--master-port", "29500"});
 }
@@ -136,7 +139,8 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
     out.words.insert(out.words.end(), {option, value});
   if (deepspeed.no_ssh) add_part(deepspeed, out);
   if (!deepspeed.no_ssh && deepspeed.node_rank)
-    out.notes.emplace_back("--node_rank has no effect without --no_ssh: nodes are numbered here");
+    out.notes.emplace_back(
+        "--node_rank has no effect without --no_ssh: dslaunch numbers the nodes");
   if (!deepspeed.has_hostfile && !deepspeed.has_slots)
     out.words.insert(out.words.end(), {"-n", "all"});
   const std::vector<std::string> program =

@@ -1,4 +1,4 @@
-// The names under which dslaunch is another launcher.
+// Table of the disguises: the names under which dslaunch acts as another launcher.
 #include "launcher/disguise/disguise.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr Disguise kDisguises[] = {
-    {"torchrun", "PyTorch's launcher: one on every node", translate_torchrun, torchrun_options},
+    {"torchrun", "PyTorch's launcher, one on every node", translate_torchrun, torchrun_options},
     {"deepspeed", "DeepSpeed's launcher", translate_deepspeed, deepspeed_options},
     {"mpirun", "the launcher of Open MPI and Intel MPI", translate_mpirun, mpirun_options},
     {"mpiexec", "as mpirun", translate_mpirun, mpirun_options},
@@ -35,8 +35,9 @@ const Disguise* find_disguise(std::string_view program) {
 std::string disguise_help(const Disguise& disguise) {
   return fmt::format(
       "dslaunch as {}: {}\n\nUsage: {} [options] PROGRAM [arguments]\n\n"
-      "PROGRAM is what {} takes, or a train.toml of dslaunch's own engine.\n"
-      "`dslaunch as --print {} ...` shows the same as words of dslaunch.\n\nOptions:\n{}",
+      "PROGRAM is what {} accepts, or a train.toml of dslaunch's own engine.\n"
+      "`dslaunch as --print {} ...` prints the equivalent command line of "
+      "dslaunch.\n\nOptions:\n{}",
       disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name,
       foreign_help(disguise.options()));
 }

@@ -1,4 +1,4 @@
-// dslaunch under the name of another launcher: its command line becomes words of dslaunch. Pure.
+// Disguises: translate the command line of another launcher into dslaunch's. Pure.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace ds::launcher {
 
-/// What of this machine decides what a foreign command line means.
+/// Facts of this machine that affect the meaning of a foreign command line.
 struct Surroundings {
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  std::function<int()> cores;  // of this process
+  std::function<int()> cores;  // cores of this process
   std::function<int()> gpus;
 };
 
-/// Where a value stands that nobody else shall see: word and first byte.
+/// Place of a value that other users must not see: index of the word and first byte.
 struct SecretPlace {
   std::size_t word = 0;
   std::size_t offset = 0;
@@ -27,26 +27,26 @@ struct SecretPlace {
 };
 
 struct Disguised {
-  std::vector<std::string> words{};     // as they would stand behind `dslaunch`
-  std::vector<std::string> notes{};     // for people: what has no effect, and why
-  std::vector<SecretPlace> secrets{};   // in the foreign words
-  std::vector<std::string> programs{};  // that may want an MPI, which is not here
+  std::vector<std::string> words{};    // arguments of `dslaunch`
+  std::vector<std::string> notes{};    // lines about options without effect
+  std::vector<SecretPlace> secrets{};  // places in the foreign words
 };
 
 struct Disguise {
   std::string_view name;
   std::string_view summary;
-  /// Errors:  Error{usage} for words that launcher would not know, or that cannot be had here;
+  /// Errors:  Error{usage} for words that the launcher does not know or that are not supported
+  /// here;
   ///          Error{config} for values that do not fit this machine.
   Disguised (*translate)(std::span<const std::string> words, const Surroundings& around);
-  std::vector<ForeignOption> (*options)();  // and what becomes of each
+  std::vector<ForeignOption> (*options)();  // all options, with what becomes of each
 };
 
 std::span<const Disguise> disguises();
-/// By the last part of a path: "/usr/bin/torchrun". Null: none.
+/// Finds a disguise by the last part of a path ("/usr/bin/torchrun"). Null if there is none.
 const Disguise* find_disguise(std::string_view program);
 
-/// The whole --help of a disguise.
+/// Returns the complete --help of a disguise.
 std::string disguise_help(const Disguise& disguise);
 
 }  // namespace ds::launcher

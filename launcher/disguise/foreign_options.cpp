@@ -1,4 +1,4 @@
-// Spellings, values, notes and help of foreign options.
+// Parser of foreign options: spellings, values, notes and help.
 #include "launcher/disguise/foreign_options.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ class Reader {
   void take(std::size_t option, const std::string& name, std::size_t attached) {
     const ForeignOption& shape = table_[option];
     if (shape.fate == Fate::refused)
-      usage_error(fmt::format("{}: {} cannot be had here", launcher_, name),
+      usage_error(fmt::format("{}: {} is not supported", launcher_, name),
                   std::string(shape.meaning));
     ForeignGiven given{.option = option, .name = name};
     const std::size_t wanted = values_of(shape);
@@ -91,7 +91,7 @@ class Reader {
     result_.given.push_back(std::move(given));
   }
 
-  /// An exact name; for argparse also the only one that begins so.
+  /// Finds an option by its exact name; for argparse also by a unique prefix.
   [[nodiscard]] std::optional<std::size_t> find(const std::string& typed) const {
     const bool one_dash = spelling_ == Spelling::argparse && !typed.starts_with("--");
     const std::string name = bare(typed);

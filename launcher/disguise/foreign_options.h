@@ -1,4 +1,4 @@
-// Options of other launchers as data: what each takes, and what becomes of it. Pure.
+// Option tables of other launchers: parser, notes and help. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,55 +12,56 @@ namespace ds::launcher {
 
 enum class Fate {
   taken,   // has its effect
-  noted,   // has none here; a line says why
-  quiet,   // has none here, and nobody misses it
-  refused  // without it the job would not be what was asked for
+  noted,   // has no effect here; a line says why
+  quiet,   // has no effect here and needs no line
+  refused  // an error: the job would not be what was asked for
 };
 
 struct ForeignOption {
-  std::string_view names;     // "-np,--np": spellings, the first one stands in messages
-  std::string_view argument;  // "N", or "NAME VALUE": a word each; empty: a flag
+  std::string_view names;     // spellings, "-np,--np"; messages use the first
+  std::string_view argument;  // "N", or "NAME VALUE" for two words; empty for a flag
   Fate fate = Fate::taken;
-  std::string_view meaning{};  // what it becomes, or why not; one sentence without its end
+  std::string_view meaning{};  // translation or reason; a sentence without a full stop
 };
 
-/// How a launcher reads its command line.
+/// Syntax of a launcher's command line.
 enum class Spelling {
-  argparse,  // --long, also shortened while it is clear, `_` as `-`; -m, -r3
-  mpi        // -np as --np
+  argparse,  // --long, also as a unique prefix, `_` like `-`; -m, -r3
+  mpi        // -np like --np
 };
 
-/// One option as typed.
+/// One option as given.
 struct ForeignGiven {
-  std::size_t option = 0;  // in the table
+  std::size_t option = 0;  // index in the table
   std::string name{};      // as typed, without its value
   std::vector<std::string> values{};
-  std::size_t word = 0;    // where the first value stands
-  std::size_t offset = 0;  // and at which byte of it
+  std::size_t word = 0;    // index of the word with the first value
+  std::size_t offset = 0;  // first byte of the value in that word
 };
 
 struct ForeignWords {
   std::vector<ForeignGiven> given{};
-  std::size_t rest = 0;  // the first word that is none of the options and their values
+  std::size_t rest = 0;  // index of the first word after the options
 };
 
-/// Reads up to the first word that is no option; a `--` before it is left out.
-/// Errors:  Error{usage}: an unknown option, with the nearest known one; a missing value; one that
-///          is refused.
+/// Parses options up to the first positional word; a `--` before it is skipped.
+/// Errors:  Error{usage}: an unknown option (with the nearest known one), a missing value, or a
+/// refused
+///          option.
 ForeignWords read_foreign(std::string_view launcher, std::span<const ForeignOption> table,
                           Spelling spelling, std::span<const std::string> words);
 
-/// The lines about options that have no effect, each option once.
+/// Returns one line for each given option without effect.
 std::vector<std::string> notes_of(std::span<const ForeignOption> table, const ForeignWords& words);
 
-/// What --help prints of a table.
+/// Returns the --help text of a table.
 std::string foreign_help(std::span<const ForeignOption> table);
 
-/// An option and what it does to `Part`; the table of a launcher is made of them.
+/// Option with the function that applies it to `Part`; a launcher's table consists of these.
 template <class Part>
 struct ForeignDef {
   ForeignOption shape;
-  void (*apply)(Part& part, const ForeignGiven& given) = nullptr;  // only of those that are taken
+  void (*apply)(Part& part, const ForeignGiven& given) = nullptr;  // set only if Fate::taken
 };
 
 template <class Part>

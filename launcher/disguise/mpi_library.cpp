@@ -1,4 +1,4 @@
-// Reads the dynamic section of an ELF file; every offset in it may be a lie.
+// Reader of an ELF file's dynamic section; checks every offset because the file may be malformed.
 #include "launcher/disguise/mpi_library.h"
 
 #include <elf.h>
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/split.h"
 #include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
@@ -62,7 +63,7 @@ class ElfFile {
     }
   }
 
-  /// Where an address of the running program lies in the file.
+  /// Returns the file offset of an address in the running program.
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& part : parts_)
       if (part.p_type == PT_LOAD && address >= part.p_vaddr &&
@@ -105,11 +106,9 @@ std::optional<std::string> mpi_library(std::span<const std::byte> file) {
 std::optional<std::string> mpi_library_of_program(const std::string& program,
                                                   const std::string& search_path) {
   if (program.find('/') != std::string::npos) return library_of_file(program);
-  for (std::size_t at = 0; at <= search_path.size();) {
-    const std::size_t end = std::min(search_path.find(':', at), search_path.size());
-    const std::string path = search_path.substr(at, end - at) + "/" + program;
+  for (const std::string_view folder : split(search_path, ':')) {
+    const std::string path = std::string(folder.empty() ? "." : folder) + "/" + program;
     if (::access(path.c_str(), X_OK) == 0) return library_of_file(path);
-    at = end + 1;
   }
   return std::nullopt;
 }

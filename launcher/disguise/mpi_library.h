@@ -1,4 +1,4 @@
-// Programs that speak MPI need their own launcher: they are known by the libraries that they name.
+// Detection of MPI programs, which need their own launcher, by the libraries in their ELF file.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace ds::launcher {
 
-/// The MPI library that an ELF file of 64 bits names among those it needs: "libmpi.so.40". Nothing
-/// for any other file, whatever its bytes. Pure.
+/// Returns the MPI library among the needed libraries of a 64-bit ELF file: "libmpi.so.40". Returns
+/// nothing for any other bytes. Pure.
 std::optional<std::string> mpi_library(std::span<const std::byte> file);
 
-/// The same of a program as exec finds it by its name; nothing if it cannot be read here.
+/// Does the same for a program that exec would find by this name. Returns nothing if it cannot be
+/// read.
 std::optional<std::string> mpi_library_of_program(const std::string& program,
                                                   const std::string& search_path);
 

@@ -1,4 +1,4 @@
-// Groups between ':' -> one command line of dslaunch.
+// Translation of mpirun's command line: the groups between ':' become one command line of dslaunch.
 #include "launcher/disguise/mpirun.h"
 
 #include <fmt/format.h>
@@ -51,8 +51,8 @@ class Translator {
     modules_.insert(modules_.end(), group.modules.begin(), group.modules.end());
     const bool is_first = begin == 0;
     if (!is_first && !group.job_option.empty())
-      usage_error(fmt::format("{}: {} is of the whole job", kName, group.job_option),
-                  "it stands before the first program");
+      usage_error(fmt::format("{}: {} applies to the whole job", kName, group.job_option),
+                  "give it before the first program");
     const bool several = std::find(words_.begin(), words_.end(), ":") != words_.end();
     if (is_first) {
       add_job(group);
@@ -69,18 +69,16 @@ class Translator {
 
   void add_program(std::span<const std::string> program, bool several) {
     if (program.empty() || program.front().empty())
-      usage_error(fmt::format("{}: no program is given", kName), "as in: mpirun -np 4 ./a.out");
+      usage_error(fmt::format("{}: no program is given", kName),
+                  "for example: mpirun -np 4 ./a.out");
     if (is_train_form(program) && several)
       usage_error(fmt::format("{}: {} cannot run beside other programs", kName, program.front()),
-                  "a job of dslaunch's own engine is alone");
-    if (!is_train_form(program)) {
-      out_.words.emplace_back("--");
-      out_.programs.push_back(program.front());
-    }
+                  "a training with dslaunch's own engine is a job of its own");
+    if (!is_train_form(program)) out_.words.emplace_back("--");
     out_.words.insert(out_.words.end(), program.begin(), program.end());
   }
 
-  /// What holds for all programs.
+  /// Adds the options that apply to all programs.
   void add_job(const MpiWords& job) {
     const bool hydra = hydra_ || job.hydra;
     if (job.hostfile) add("--hostfile", *job.hostfile);
@@ -102,7 +100,7 @@ class Translator {
     if (job.dry_run) out_.words.emplace_back("--dry-run");
   }
 
-  /// The last value of a name counts.
+  /// Adds the variables; the last value of a name wins.
   void add_variables(const MpiWords& group) {
     const std::vector<MpiVariable>& all = group.variables;
     for (auto one = all.begin(); one != all.end(); ++one) {
@@ -111,7 +109,7 @@ class Translator {
       const bool is_pattern = one->name.ends_with('*');
       if (!is_pattern && is_reserved_variable(one->name)) {
         out_.notes.push_back(
-            fmt::format("-x {} has no effect: each rank has its own value", one->name));
+            fmt::format("-x {} has no effect: dslaunch sets it for each rank", one->name));
       } else if (one->value) {
         add("-x", one->name + "=" + *one->value);
       } else if (!is_pattern && !around_.variable(one->name)) {
@@ -122,7 +120,7 @@ class Translator {
     }
   }
 
-  /// Values of variables, by where they stand in all words.
+  /// Records the places of variable values among all words.
   void hide_values(const ForeignWords& read, std::size_t begin) {
     for (const ForeignGiven& given : read.given) {
       const ForeignOption& option = shapes_[given.option];

@@ -1,9 +1,10 @@
-// The options of Open MPI 4 and 5 (PRRTE), MPICH and Intel MPI.
+// Option table of Open MPI 4 and 5 (PRRTE), MPICH and Intel MPI.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
 
+#include "engine/base/split.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/disguise/mpirun_words.h"
 
@@ -15,11 +16,8 @@ using Given = ForeignGiven;
 
 std::vector<std::string> split_list(const std::string& text, char at) {
   std::vector<std::string> parts;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find(at, from), text.size());
-    if (end > from) parts.push_back(text.substr(from, end - from));
-    from = end + 1;
-  }
+  for (const std::string_view part : split(text, at))
+    if (!part.empty()) parts.emplace_back(part);
   return parts;
 }
 
@@ -53,34 +51,34 @@ void set_of_hydra(MpiWords& part, const Given& given) {
   part.hydra = true;
 }
 
-/// slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ...
+/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ...
 void set_map(MpiWords& part, const Given& given) {
   const std::vector<std::string> parts = split_list(given.values[0], ':');
   part.job_option = given.name;
   std::size_t modifiers = 1;
   if (!parts.empty() && parts[0] == "ppr") {
     if (parts.size() < 3 || parts[2] != "node")
-      usage_error(fmt::format("mpirun: {} {} cannot be had", given.name, given.values[0]),
-                  "ppr:N:node is: N ranks on every host");
+      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
+                  "use ppr:N:node for N ranks on every host");
     part.per_host = parts[1];
     modifiers = 3;
   } else if (!parts.empty() && parts[0] == "node") {
     part.map_by = "node";
   } else if (!parts.empty() && (parts[0] == "seq" || parts[0] == "rankfile")) {
-    usage_error(fmt::format("mpirun: {} {} cannot be had", given.name, given.values[0]),
-                "ranks fill the hosts in their order: slot, or go round: node");
+    usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
+                "use slot (fill one host after the other) or node (go round the hosts)");
   }
   for (std::size_t i = std::min(modifiers, parts.size()); i < parts.size(); ++i) {
     std::string modifier = parts[i];
     for (char& c : modifier) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
     if (modifier == "OVERSUBSCRIBE") part.oversubscribe = true;
     if (modifier.starts_with("PE="))
-      part.notes.push_back(
-          fmt::format("{} has no effect: dslaunch's --bind cores divides them evenly", parts[i]));
+      part.notes.push_back(fmt::format(
+          "{} has no effect: dslaunch's --bind cores divides the cores evenly", parts[i]));
   }
 }
 
-/// core, socket:overload-allowed, none, ...
+/// Reads core, socket:overload-allowed, none, ...
 void set_bind(MpiWords& part, const Given& given) {
   const std::vector<std::string> parts = split_list(given.values[0], ':');
   const std::string what = parts.empty() ? "" : parts[0];
@@ -92,7 +90,7 @@ void set_bind(MpiWords& part, const Given& given) {
     part.bind = std::nullopt;
   } else if (is_one_of({"core", "hwthread"})) {
     const bool shared = std::find(parts.begin(), parts.end(), "overload-allowed") != parts.end();
-    part.bind = shared ? "numa" : "cores";  // cores are for one rank each
+    part.bind = shared ? "numa" : "cores";  // --bind cores gives each core to one rank
   } else if (is_one_of({"numa", "socket", "package", "l1cache", "l2cache", "l3cache"})) {
     part.bind = "numa";
   } else {
@@ -101,7 +99,7 @@ void set_bind(MpiWords& part, const Given& given) {
   }
 }
 
-/// --mca NAME VALUE: those that say where and how, not by which module.
+/// Reads --mca NAME VALUE: takes hosts and transport, and notes the choice of modules.
 void take_module(MpiWords& part, const Given& given) {
   const std::string& name = given.values[0];
   const std::string& value = given.values[1];
@@ -117,7 +115,7 @@ void take_module(MpiWords& part, const Given& given) {
   }
 }
 
-/// Open MPI 5: --output tag,timestamp,dir=DIR.
+/// Reads Open MPI 5's --output tag,timestamp,dir=DIR.
 void set_output(MpiWords& part, const Given& given) {
   for (const std::string& word : split_list(given.values[0], ',')) {
     if (word.starts_with("tag")) {
@@ -132,15 +130,16 @@ void set_output(MpiWords& part, const Given& given) {
   }
 }
 
-constexpr std::string_view kNoCoreList = "dslaunch's --bind cores divides what a node may use";
+constexpr std::string_view kNoCoreList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
-    "dslaunch reaches its nodes itself: --transport, ~/.ssh/config";
+    "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
 constexpr std::string_view kFirstFailure =
-    "the first failure ends the job; --max-restarts N starts it again";
-constexpr std::string_view kCopy = "copy it to every node before, as by dslaunch exec";
-constexpr std::string_view kJoinLines = "give its lines here, with : between them";
-constexpr std::string_view kDebug = "dslaunch's --dry-run, --verdict and --log-level tell more";
-constexpr std::string_view kModules = "modules of Open MPI are not used; --iface names a network";
+    "the first failure stops the job; use --max-restarts N to restart it";
+constexpr std::string_view kCopy = "copy it to every node first, for example with dslaunch exec";
+constexpr std::string_view kJoinLines = "write its lines here, separated by :";
+constexpr std::string_view kDebug = "use dslaunch's --dry-run, --verdict and --log-level";
+constexpr std::string_view kModules =
+    "modules of Open MPI are not used; use --iface to choose a network";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-np,-n,-c", "N", Fate::taken, "-n"},
@@ -159,8 +158,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
      set_map},
     {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
      [](MpiWords& part, const Given&) { part.map_by = "node"; }},
-    {{"-byslot,-bycore", "", Fate::quiet, "ranks fill one host after the other"}},
-    {{"-rank-by", "POLICY", Fate::noted, "ranks are numbered as they are placed: -map-by"}},
+    {{"-byslot,-bycore", "", Fate::quiet, "ranks fill one host after the other by default"}},
+    {{"-rank-by", "POLICY", Fate::noted, "ranks are numbered in the order of -map-by"}},
     {{"-H,-host,-hosts", "LIST", Fate::taken, "--host"},
      [](MpiWords& part, const Given& given) {
        part.hydra = part.hydra || given.name.ends_with("hosts");
@@ -169,16 +168,16 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-hostfile,-machinefile,-default-hostfile", "FILE", Fate::taken, "--hostfile"},
      set<&MpiWords::hostfile>},
     {{"-f", "FILE", Fate::taken, "--hostfile (Hydra)"}, set_of_hydra<&MpiWords::hostfile>},
-    {{"-x", "NAME[=VALUE]", Fate::taken,
-      "-x; a NAME that is not set here is left out, with a line"},
+    {{"-x", "NAME[=VALUE]", Fate::taken, "-x; a NAME that is not set here is skipped, with a line"},
      add_variable},
     {{"-genv,-env", "NAME VALUE", Fate::taken, "-x NAME=VALUE"}, add_pair},
     {{"-genvlist,-envlist", "NAMES", Fate::taken, "-x of each"}, add_names},
-    {{"-genvall,-envall", "", Fate::taken, "--env all; so Hydra does by itself"},
+    {{"-genvall,-envall", "", Fate::taken, "--env all, which is Hydra's default"},
      [](MpiWords& part, const Given&) { part.env_policy = "all"; }},
     {{"-genvnone,-envnone", "", Fate::taken, "--env none"},
      [](MpiWords& part, const Given&) { part.env_policy = "none"; }},
-    {{"-genvexcl,-envexcl", "NAMES", Fate::refused, "-genvlist names the variables that travel"}},
+    {{"-genvexcl,-envexcl", "NAMES", Fate::refused,
+      "use -genvlist to name the forwarded variables"}},
     {{"-wdir,-wd", "DIR", Fate::taken, "--wdir"},
      [](MpiWords& part, const Given& given) { part.wdir = given.values[0]; }},
     {{"-tag-output", "", Fate::taken, "--prefix '[1,{rank}]<std{stream}>:'"},
@@ -193,27 +192,28 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
      [](MpiWords& part, const Given&) { part.timestamps = true; }},
     {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
     {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
-    {{"-output", "LIST", Fate::taken, "tag, timestamp and dir=DIR as the options of these names"},
+    {{"-output", "LIST", Fate::taken,
+      "tag, timestamp and dir=DIR, like the options of the same names"},
      set_output},
-    {{"-stdin", "WHO", Fate::taken, "--stdin; without it rank 0 reads"}, set<&MpiWords::input>},
-    {{"-merge-stderr-to-stdout,-xml", "", Fate::refused, "2>&1 behind the command does so"}},
+    {{"-stdin", "WHO", Fate::taken, "--stdin (default: rank 0)"}, set<&MpiWords::input>},
+    {{"-merge-stderr-to-stdout,-xml", "", Fate::refused, "use 2>&1 after the command"}},
     {{"-oversubscribe", "", Fate::taken, "--oversubscribe"},
      [](MpiWords& part, const Given&) { part.oversubscribe = true; }},
-    {{"-nooversubscribe", "", Fate::quiet, "this is so without it"}},
+    {{"-nooversubscribe", "", Fate::quiet, "this is the default"}},
     {{"-timeout", "SECONDS", Fate::taken, "--timeout"}, set<&MpiWords::timeout>},
     {{"-max-restarts", "N", Fate::taken, "--max-restarts"}, set<&MpiWords::max_restarts>},
     {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
     {{"-do-not-launch", "", Fate::taken, "--dry-run"},
      [](MpiWords& part, const Given&) { part.dry_run = true; }},
     {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
-      "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; all others are noted"},
+      "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; others have no effect"},
      take_module},
     {{"-gmca", "NAME VALUE", Fate::noted, kModules}},
-    {{"-allow-run-as-root", "", Fate::quiet, "root may"}},
+    {{"-allow-run-as-root", "", Fate::quiet, "root may run dslaunch"}},
     {{"-prefix", "DIR", Fate::noted,
-      "no MPI is needed on the nodes; -x LD_LIBRARY_PATH for programs"}},
+      "no MPI is needed on the nodes; use -x LD_LIBRARY_PATH for programs"}},
     {{"-noprefix", "", Fate::quiet, "see -prefix"}},
-    {{"-path", "DIR", Fate::refused, "give the whole path of the program"}},
+    {{"-path", "DIR", Fate::refused, "give the full path of the program"}},
     {{"-bind-to,-binding", "WHAT", Fate::taken,
       "core, hwthread: --bind cores; numa, socket and caches: --bind numa; none: none"},
      set_bind},
@@ -225,9 +225,10 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-use-hwthread-cpus", "", Fate::noted, kNoCoreList}},
     {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kNoCoreList}},
     {{"-gpus-per-proc,-gpu-subdevs-per-proc", "N", Fate::noted, "see dslaunch's --devices own"}},
-    {{"-npersocket,-ppr", "WHAT", Fate::refused, "-N says how many ranks a host gets"}},
-    {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused, "-hostfile gives hosts their slots"}},
-    {{"-nolocal,-skip-launch-node", "", Fate::refused, "leave the local host out of the list"}},
+    {{"-npersocket,-ppr", "WHAT", Fate::refused, "use -N for the number of ranks on a host"}},
+    {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused,
+      "use -hostfile to set the slots of hosts"}},
+    {{"-nolocal,-skip-launch-node", "", Fate::refused, "remove the local host from the list"}},
     {{"-report-bindings", "", Fate::taken, "--report-bindings"},
      [](MpiWords& part, const Given&) { part.report_bindings = true; }},
     {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
@@ -249,15 +250,16 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-fwd-mpirun-port,-enable-instant-on-support,-disable-hostname-propagation", "", Fate::quiet,
       kOwnWay}},
     {{"-personality,-topolib,-demux,-max-vm-size,-usize,-localhost,-nameserver", "WHAT",
-      Fate::noted, "it is of the inner works of an MPI"}},
-    {{"-order-nodes", "HOW", Fate::noted, "nodes stand in the order of the list"}},
+      Fate::noted, "it applies only inside an MPI library"}},
+    {{"-order-nodes", "HOW", Fate::noted, "nodes keep the order of the list"}},
     {{"-preload-binary,-s", "", Fate::refused, kCopy}},
     {{"-preload-files", "FILES", Fate::refused, kCopy}},
-    {{"-set-cwd-to-session-dir", "", Fate::refused, "-wdir DIR is a folder of every node"}},
+    {{"-set-cwd-to-session-dir", "", Fate::refused, "use -wdir DIR, a folder on every node"}},
     {{"-app,-configfile,-am,-tune", "FILE", Fate::refused, kJoinLines}},
     {{"-index-argv-by-rank,-output-proctable,-dvm,-debug,-tv", "", Fate::refused,
-      "only an MPI has it"}},
-    {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused, "only an MPI has it"}},
+      "it needs an MPI library"}},
+    {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused,
+      "it needs an MPI library"}},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Scripts, modules, programs and train.toml.
+// Command of a Python launcher: adds the interpreter, and a shell for --local_rank.
 #include "launcher/disguise/program_words.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ std::string python(const Surroundings& around) {
   return given && !given->empty() ? *given : "python3";
 }
 
-/// For a shell, in single quotes.
+/// Quotes a word in single quotes for a shell.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -32,17 +32,17 @@ std::vector<std::string> program_words(std::string_view launcher, const PythonFo
                                        const Surroundings& around) {
   if (program.empty() || program.front().empty())
     usage_error(fmt::format("{}: no program is given", launcher),
-                fmt::format("as in: {} [options] train.py --epochs 3", launcher));
+                fmt::format("for example: {} [options] train.py --epochs 3", launcher));
   if (form.module && form.no_python)
-    usage_error(fmt::format("{}: --module and --no-python exclude each other", launcher),
-                "give one of them");
+    usage_error(fmt::format("{}: --module and --no-python cannot be combined", launcher),
+                "give only one of them");
   if (!form.module && !form.no_python && is_train_form(program))
     return {program.begin(), program.end()};
   std::vector<std::string> command;
   if (!form.no_python) command = {python(around), "-u"};
   if (form.module) command.emplace_back("-m");
   std::vector<std::string> words = {"--one-program", "--"};
-  if (form.local_rank) {  // each rank has a number of its own, so a shell puts it in
+  if (form.local_rank) {  // a shell inserts the number, which differs between ranks
     std::string start = "exec";
     for (const std::string& word : command) start += " " + quoted(word);
     command = {"/bin/sh", "-c", start + R"( "$0" "--local_rank=$LOCAL_RANK" "$@")"};

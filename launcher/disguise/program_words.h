@@ -1,4 +1,4 @@
-// What the launchers of Python programs run for a script. Pure.
+// Command of a Python launcher: turns a script, module, program or train.toml into words. Pure.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@ namespace ds::launcher {
 
 struct PythonForm {
   bool module = false;      // -m
-  bool no_python = false;   // the program itself
-  bool local_rank = false;  // --local_rank=N right after the script
+  bool no_python = false;   // run the program itself
+  bool local_rank = false;  // add --local_rank=N after the script
 };
 
-/// The last words of a command line of dslaunch: `-- python3 -u script.py ...` (or $PYTHON_EXEC),
-/// or `train.toml key=value ...`. `program` is the script and its arguments.
-/// Errors:  Error{usage}: no program, or both -m and --no-python.
+/// Returns the last words of a command line of dslaunch: `-- python3 -u script.py ...` (or
+/// $PYTHON_EXEC), or `train.toml key=value ...`. `program` is the script with its arguments.
+/// Errors:  Error{usage} without a program, or with both -m and --no-python.
 std::vector<std::string> program_words(std::string_view launcher, const PythonForm& form,
                                        std::span<const std::string> program,
                                        const Surroundings& around);
 
-/// A train.toml of dslaunch's own engine.
+/// Returns whether the program is a train.toml of dslaunch's own engine.
 bool is_train_form(std::span<const std::string> program);
 
 }  // namespace ds::launcher

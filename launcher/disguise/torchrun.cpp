@@ -1,4 +1,4 @@
-// Its options and PET_* variables -> --part, -n, --master-addr, --master-port.
+// Option table of torchrun, and its translation to --part, -n, --master-addr and --master-port.
 #include "launcher/disguise/torchrun.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/disguise/foreign_options.h"
@@ -38,7 +39,7 @@ struct TorchWords {
 };
 
 using Given = ForeignGiven;
-constexpr std::string_view kOfTorch = "it is of torchrun's own rendezvous, which is not used";
+constexpr std::string_view kOfTorch = "it applies to torchrun's own rendezvous, which is not used";
 
 void set_binding(TorchWords& part, const Given& given) {
   const std::string& mode = given.values[0];
@@ -47,26 +48,26 @@ void set_binding(TorchWords& part, const Given& given) {
   } else if (mode == "exclusive" || mode == "core-complex") {
     part.bind = "cores";
   } else {
-    usage_error(fmt::format("torchrun: --numa-binding {}", mode),
-                "node, socket, exclusive or core-complex");
+    usage_error(fmt::format("torchrun: --numa-binding cannot be '{}'", mode),
+                "choose one of: node, socket, exclusive, core-complex");
   }
 }
 
 constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
-    {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N is N, but N:M is refused"},
+    {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N means N, but N:M is refused"},
      [](TorchWords& part, const Given& given) { part.nodes = given.values[0]; }},
     {{"--nproc-per-node", "N", Fate::taken,
-      "-n N; auto: the GPUs of this node or else its cores; gpu, cpu"},
+      "-n N; auto: the GPUs of this node, else its cores; gpu; cpu"},
      [](TorchWords& part, const Given& given) { part.ranks = given.values[0]; }},
     {{"--node-rank", "N", Fate::taken, "--part N/NODES"},
      [](TorchWords& part, const Given& given) { part.node_rank = given.values[0]; }},
     {{"--master-addr", "HOST", Fate::taken, "--master-addr; rank 0 itself listens there"},
      [](TorchWords& part, const Given& given) { part.master_addr = given.values[0]; }},
     {{"--master-port", "PORT", Fate::taken,
-      "--master-port (default: 29500; on one node any that is free)"},
+      "--master-port (default: 29500; on one node any free port)"},
      [](TorchWords& part, const Given& given) { part.master_port = given.values[0]; }},
     {{"--rdzv-backend", "NAME", Fate::taken,
-      "static; c10d too where the node's number is given; others are refused"},
+      "static; c10d if the node rank is given; others are refused"},
      [](TorchWords& part, const Given& given) { part.backend = given.values[0]; }},
     {{"--rdzv-endpoint", "HOST:PORT", Fate::taken, "--master-addr and --master-port"},
      [](TorchWords& part, const Given& given) { part.endpoint = given.values[0]; }},
@@ -75,46 +76,45 @@ constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
     {{"--rdzv-conf", "LIST", Fate::noted, kOfTorch}},
     {{"--standalone", "", Fate::taken, "--part 0/1"},
      [](TorchWords& part, const Given&) { part.standalone = true; }},
-    {{"--max-restarts", "N", Fate::taken, "--max-restarts, of this node's ranks"},
+    {{"--max-restarts", "N", Fate::taken, "--max-restarts, for this node's ranks"},
      [](TorchWords& part, const Given& given) { part.max_restarts = given.values[0]; }},
-    {{"--monitor-interval", "SECONDS", Fate::quiet, "the end of a rank is seen at once"}},
-    {{"--start-method", "NAME", Fate::quiet, "ranks are programs of their own"}},
-    {{"--event-log-handler", "NAME", Fate::noted, "dslaunch's --verdict tells how a job went"}},
+    {{"--monitor-interval", "SECONDS", Fate::quiet, "dslaunch notices the end of a rank at once"}},
+    {{"--start-method", "NAME", Fate::quiet, "each rank is its own program"}},
+    {{"--event-log-handler", "NAME", Fate::noted,
+      "use dslaunch's --verdict for the result of a job"}},
     {{"--role", "NAME", Fate::taken, "--role"},
      [](TorchWords& part, const Given& given) { part.role = given.values[0]; }},
     {{"-m,--module", "", Fate::taken, "python3 -u -m PROGRAM"},
      [](TorchWords& part, const Given&) { part.form.module = true; }},
-    {{"--no-python", "", Fate::taken, "PROGRAM itself is run"},
+    {{"--no-python", "", Fate::taken, "run PROGRAM itself"},
      [](TorchWords& part, const Given&) { part.form.no_python = true; }},
-    {{"--run-path", "", Fate::quiet, "PROGRAM is run by python3 -u, as without it"}},
-    {{"--log-dir", "DIR", Fate::taken, "--log-dir, when -r or -t asks for files"},
+    {{"--run-path", "", Fate::quiet, "PROGRAM is run by python3 -u in any case"}},
+    {{"--log-dir", "DIR", Fate::taken, "--log-dir, if -r or -t asks for files"},
      [](TorchWords& part, const Given& given) { part.log_dir = given.values[0]; }},
     {{"-r,--redirects", "N", Fate::taken,
-      "with --log-dir: files of each rank; 3: nothing is shown, 1: only standard error"},
+      "with --log-dir: a file per rank; 3: show nothing, 1: show only standard error"},
      [](TorchWords& part, const Given& given) { part.redirects = given.values[0]; }},
-    {{"-t,--tee", "N", Fate::taken, "with --log-dir: files of each rank beside what is shown"},
+    {{"-t,--tee", "N", Fate::taken, "with --log-dir: a file per rank besides the shown output"},
      [](TorchWords& part, const Given& given) { part.tee = given.values[0]; }},
-    {{"--local-ranks-filter", "LIST", Fate::taken,
-      "--show, with the numbers that these ranks have"},
+    {{"--local-ranks-filter", "LIST", Fate::taken, "--show, with the ranks of these local ranks"},
      [](TorchWords& part, const Given& given) { part.shown_ranks = given.values[0]; }},
     {{"--duplicate-stdout-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
     {{"--duplicate-stderr-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
     {{"--local-addr", "HOST", Fate::noted, kOfTorch}},
-    {{"--logs-specs", "NAME", Fate::refused, "it names a Python class; see dslaunch's --log-dir"}},
+    {{"--logs-specs", "NAME", Fate::refused, "it names a Python class; use dslaunch's --log-dir"}},
     {{"--numa-binding", "MODE", Fate::taken,
       "node, socket: --bind numa; exclusive, core-complex: --bind cores"},
      set_binding},
     {{"--signals-to-handle", "LIST", Fate::quiet,
-      "HUP, INT and TERM stop the ranks, USR1 and USR2 reach them"}},
+      "HUP, INT and TERM stop the ranks, USR1 and USR2 are forwarded"}},
     {{"--shutdown-timeout", "SECONDS", Fate::taken, "--grace"},
      [](TorchWords& part, const Given& given) { part.grace = given.values[0]; }},
-    {{"--virtual-local-rank", "", Fate::refused,
-      "leave it out: a rank picks its GPU by LOCAL_RANK"}},
+    {{"--virtual-local-rank", "", Fate::refused, "remove it: a rank picks its GPU by LOCAL_RANK"}},
 };
 
 constexpr std::span<const ForeignDef<TorchWords>> kTorchrunTable(kTorchrunOptions);
 
-/// "--nproc-per-node" -> "PET_NPROC_PER_NODE".
+/// Returns the variable of an option: "--nproc-per-node" -> "PET_NPROC_PER_NODE".
 std::string variable_of(std::string_view names) {
   std::string name = "PET_";
   for (const char c : split_names(names).back().substr(2))
@@ -122,14 +122,15 @@ std::string variable_of(std::string_view names) {
   return name;
 }
 
-/// What variables say, before what is typed.
+/// Applies the PET_* variables; typed options are applied later and override them.
 void take_variables(TorchWords& torch, const Surroundings& around) {
   for (const ForeignDef<TorchWords>& def : kTorchrunTable) {
     const std::string name = variable_of(def.shape.names);
     const std::optional<std::string> value = around.variable(name);
     if (!value || def.apply == nullptr) continue;
     if (def.shape.argument.empty() && *value != "0" && *value != "1")
-      usage_error(fmt::format("torchrun: {} is '{}'", name, *value), "0 or 1");
+      usage_error(fmt::format("torchrun: {} must be 0 or 1, not '{}'", name, *value),
+                  "set it to 0 or 1");
     if (def.shape.argument.empty() && *value == "0") continue;
     def.apply(torch, {.name = name, .values = {*value}});
   }
@@ -140,8 +141,8 @@ int whole_number(const std::string& what, const std::string& text, int least) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (text.empty() || stop != end || error != std::errc() || value < least)
-    usage_error(fmt::format("torchrun: {} is '{}'", what, text),
-                fmt::format("a whole number from {} on", least));
+    usage_error(fmt::format("torchrun: {} must be an integer, not '{}'", what, text),
+                fmt::format("give an integer of at least {}", least));
   return value;
 }
 
@@ -151,9 +152,8 @@ int node_count(const TorchWords& torch) {
   if (colon == std::string::npos) return whole_number("--nnodes", torch.nodes, 1);
   const int least = whole_number("--nnodes", torch.nodes.substr(0, colon), 1);
   if (whole_number("--nnodes", torch.nodes.substr(colon + 1), 1) != least)
-    usage_error(
-        fmt::format("torchrun: --nnodes {}: a job whose size changes cannot be had", torch.nodes),
-        "give one number");
+    usage_error(fmt::format("torchrun: --nnodes {}: elastic jobs are not supported", torch.nodes),
+                "give one number");
   return least;
 }
 
@@ -165,7 +165,7 @@ int rank_count(const TorchWords& torch, const Surroundings& around) {
   if (gpus > 0) return gpus;
   if (torch.ranks == "gpu")
     throw Error(ErrorKind::config, "torchrun: --nproc-per-node gpu, but this node has no GPU",
-                "--nproc-per-node auto takes its cores then");
+                "--nproc-per-node auto uses its cores instead");
   return around.cores();
 }
 
@@ -174,7 +174,7 @@ struct Master {
   std::string port;
 };
 
-/// "host:port", "[::1]:29500".
+/// Splits "host:port" or "[::1]:29500".
 Master split_endpoint(std::string_view text, std::string_view usual_port) {
   const std::size_t colon = text.rfind(':');
   const bool has_port = colon != std::string_view::npos && text.find(']', colon) == text.npos &&
@@ -190,15 +190,15 @@ std::string without_brackets(const std::string& host) {
 Master master_of(const TorchWords& torch, int nodes) {
   const bool is_static = torch.backend == "static";
   if (!is_static && torch.backend != "c10d" && nodes > 1)
-    usage_error(fmt::format("torchrun: --rdzv-backend {} cannot be had", torch.backend),
-                "--master-addr and --node-rank, or c10d with --node-rank");
+    usage_error(fmt::format("torchrun: --rdzv-backend {} is not supported", torch.backend),
+                "use --master-addr and --node-rank, or c10d with --node-rank");
   Master master;
   if (!torch.endpoint.empty() && (is_static || nodes > 1)) {
     master = split_endpoint(torch.endpoint, is_static ? kStaticPort : kC10dPort);
   } else if (is_static || nodes > 1) {
     master = {torch.master_addr.value_or(""), torch.master_port.value_or("")};
   }
-  if (nodes > 1 && master.host.empty()) master.host = "127.0.0.1";  // as torchrun has it
+  if (nodes > 1 && master.host.empty()) master.host = "127.0.0.1";  // torchrun's default
   if (nodes > 1 && master.port.empty()) master.port = kStaticPort;
   master.host = without_brackets(master.host);
   return master;
@@ -208,13 +208,13 @@ int node_rank_of(const TorchWords& torch, int nodes) {
   if (nodes == 1) return 0;
   if (!torch.node_rank && torch.backend != "static")
     usage_error(
-        fmt::format("torchrun: --rdzv-backend {} gives nodes their numbers only while they meet",
+        fmt::format("torchrun: --rdzv-backend {} does not give nodes their ranks in advance",
                     torch.backend),
-        "say which node this is: --node-rank N or PET_NODE_RANK");
+        "give the rank of this node with --node-rank N or PET_NODE_RANK");
   const int rank = whole_number("--node-rank", torch.node_rank.value_or("0"), 0);
   if (rank >= nodes)
-    usage_error(fmt::format("torchrun: there is no node {} of {}", rank, nodes),
-                "nodes count from 0");
+    usage_error(fmt::format("torchrun: --node-rank {} is out of range for {} nodes", rank, nodes),
+                "node ranks start at 0");
   return rank;
 }
 
@@ -234,12 +234,9 @@ void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
   }
   if (torch.shown_ranks.empty()) return;
   std::string list;
-  for (std::size_t at = 0; at <= torch.shown_ranks.size();) {
-    const std::size_t end = std::min(torch.shown_ranks.find(',', at), torch.shown_ranks.size());
-    const int local =
-        whole_number("--local-ranks-filter", torch.shown_ranks.substr(at, end - at), 0);
+  for (const std::string_view rank : split(torch.shown_ranks, ',')) {
+    const int local = whole_number("--local-ranks-filter", std::string(rank), 0);
     list += fmt::format("{}{}", list.empty() ? "" : ",", first_rank + local);
-    at = end + 1;
   }
   out.words.insert(out.words.end(), {"--show", list});
 }

@@ -1,101 +1,44 @@
-// The ways to an answer in turn: number, hosts file, name servers, getaddrinfo.
+// Runs a lookup: sends the queries that LookupState names, and ends by its limit.
 #include "launcher/dns/dns_lookup.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <asio/ip/udp.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <fstream>
 #include <list>
+#include <optional>
 
-#include "launcher/dns/candidate_names.h"
+#include "engine/base/deadline.h"
+#include "launcher/dns/dns_config.h"
 #include "launcher/dns/dns_query.h"
-#include "launcher/dns/hosts_file.h"
 #include "launcher/dns/lookup_state.h"
-#include "launcher/dns/resolv_conf.h"
 #include "launcher/transport/resolver.h"
 
 namespace ds::launcher {
 
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1 << 20;
+using namespace std::chrono_literals;
+
 constexpr int kGetaddrinfoThreads = 4;
-
-/// Empty if it cannot be read: then nothing is known from it.
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 4096> piece{};
-  while (text.size() < kMaxFileBytes && (file.read(piece.data(), piece.size()), file.gcount() > 0))
-    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
-/// As the resolver of the C library: without a search list it is the own name's domain.
-std::vector<std::string> search_of(const ResolvConf& conf) {
-  if (!conf.search.empty()) return conf.search;
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0) return {};
-  const std::string_view own(name);
-  const std::size_t dot = own.find('.');
-  if (dot == std::string_view::npos || dot + 1 == own.size()) return {};
-  return {std::string(own.substr(dot + 1))};
-}
+// Of c-ares, which sends each query twice: a single silent server is given up after 3 s, one of
+// several after 1.5 s.
+constexpr auto kTimeout = 1000ms;
+constexpr auto kTimeoutOfSeveral = 500ms;
+/// What the answer to the second query of a name gets once the first one decides: the loss of one
+/// packet should not delay a lookup that has an address.
+constexpr auto kSecondAnswer = 250ms;
 
 DnsResult found(std::vector<asio::ip::address> addresses) {
-  DnsResult result;
   std::stable_partition(addresses.begin(), addresses.end(),
                         [](const asio::ip::address& address) { return address.is_v4(); });
+  DnsResult result;
   for (asio::ip::address& address : addresses)
     if (std::find(result.addresses.begin(), result.addresses.end(), address) ==
         result.addresses.end())
       result.addresses.push_back(std::move(address));
-  return result;
-}
-
-asio::ip::address address_of(const std::vector<std::uint8_t>& bytes) {
-  if (bytes.size() == 4) {
-    asio::ip::address_v4::bytes_type v4{};
-    std::copy(bytes.begin(), bytes.end(), v4.begin());
-    return asio::ip::address_v4(v4);
-  }
-  asio::ip::address_v6::bytes_type v6{};
-  std::copy(bytes.begin(), bytes.end(), v6.begin());
-  return asio::ip::address_v6(v6);
-}
-
-/// Numbers, the hosts file, and what RFC 6761 says of localhost.
-std::vector<asio::ip::address> known_addresses(const std::string& name,
-                                               const std::string& hosts_file) {
-  std::vector<asio::ip::address> addresses;
-  asio::error_code error;
-  const auto add = [&](const std::string& text) {
-    const asio::ip::address address = asio::ip::make_address(text, error);
-    if (!error) addresses.push_back(address);
-  };
-  add(name);
-  if (!addresses.empty()) return addresses;
-  for (const std::string& text : find_in_hosts_file(text_of(hosts_file), name)) add(text);
-  const std::string plain = plain_name(name);
-  if (addresses.empty() && (plain == "localhost" || plain.ends_with(".localhost"))) {
-    addresses.push_back(asio::ip::address_v4::loopback());
-    addresses.push_back(asio::ip::address_v6::loopback());
-  }
-  return addresses;
-}
-
-/// What it says when the library has no address either, or none in time.
-DnsResult without_library(const DnsResult& answer, DnsProblem problem, const std::string& text) {
-  if (answer.problem != DnsProblem::none) return answer;  // name servers tell more
-  DnsResult result;
-  result.problem = problem;
-  result.text = text;
   return result;
 }
 
@@ -108,7 +51,7 @@ class DnsLookup::Impl : public std::enable_shared_from_this<DnsLookup::Impl> {
   void look_up(const std::string& name, std::function<void(DnsResult)> done);
 
  private:
-  /// One look_up under way.
+  /// One lookup under way.
   struct Look {
     Look(asio::io_context& io, std::string what, std::function<void(DnsResult)> callback)
         : name(std::move(what)), done(std::move(callback)), timer(io) {}
@@ -116,21 +59,21 @@ class DnsLookup::Impl : public std::enable_shared_from_this<DnsLookup::Impl> {
     std::function<void(DnsResult)> done;
     asio::steady_timer timer;
     Clock::time_point limit;
-    std::vector<asio::ip::udp::endpoint> servers;
+    Clock::time_point asked;
+    DnsConfig config;
     std::optional<LookupState> state;
-    DnsResult answer;  // of the name servers, when getaddrinfo is asked besides
-    std::vector<std::unique_ptr<DnsQuery>> queries;
+    std::array<std::shared_ptr<DnsQuery>, 2> queries;  // A, AAAA
+    std::array<std::optional<DnsAnswer>, 2> answers;
     std::list<std::shared_ptr<Look>>::iterator place;
   };
   using LookPtr = std::shared_ptr<Look>;
 
   void finish(const LookPtr& look, DnsResult result);
-  void finish_later(const LookPtr& look, DnsResult result);
-  bool ask_servers(const LookPtr& look, const ResolvConf& conf);
+  void ask(const LookPtr& look);
+  void on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer);
+  void settle(const LookPtr& look);
+  void wait_until(const LookPtr& look, Clock::time_point when);
   void ask_library(const LookPtr& look);
-  void send_queries(const LookPtr& look);
-  void step(const LookPtr& look);
-  void ended(const LookPtr& look, const LookupEnd& end);
 
   asio::io_context& io_;
   DnsOptions options_;
@@ -142,95 +85,81 @@ void DnsLookup::Impl::look_up(const std::string& name, std::function<void(DnsRes
   auto look = std::make_shared<Look>(io_, name, std::move(done));
   look->place = looks_.insert(looks_.end(), look);
   look->limit = Clock::now() + options_.limit;
-  auto known = known_addresses(name, options_.hosts_file);
-  if (!known.empty()) return finish_later(look, found(std::move(known)));
-  if (!ask_servers(look, parse_resolv_conf(text_of(options_.resolv_conf)))) ask_library(look);
+  if (auto known = known_addresses(name); !known.empty()) {
+    asio::post(io_, [this, weak = std::weak_ptr(look), known = std::move(known)] {
+      if (const LookPtr held = weak.lock()) finish(held, found(known));
+    });
+    return;
+  }
+  look->config = read_dns_config(options_.resolv_conf);
+  if (look->config.servers.empty()) look->config.servers = {"127.0.0.1"};  // c-ares had no memory
+  look->state.emplace(candidate_names(name, look->config), look->config.servers);
+  ask(look);
 }
 
 void DnsLookup::Impl::finish(const LookPtr& look, DnsResult result) {
   const auto done = std::move(look->done);
-  looks_.erase(look->place);
-  look->queries.clear();
+  look->queries = {};
   look->timer.cancel();
-  done(std::move(result));
+  looks_.erase(look->place);
+  done(std::move(result));  // may destroy this object
 }
 
-void DnsLookup::Impl::finish_later(const LookPtr& look, DnsResult result) {
-  asio::post(io_, [weak = std::weak_ptr(look), life = weak_from_this(), result] {
-    const auto self = life.lock();
-    if (const auto held = weak.lock(); self && held) self->finish(held, result);
-  });
-}
-
-/// False: there is nobody to ask, or nothing that can be asked.
-bool DnsLookup::Impl::ask_servers(const LookPtr& look, const ResolvConf& conf) {
-  LookupPlan plan;
-  plan.candidates = candidate_names(look->name, search_of(conf), conf.ndots);
-  for (const std::string& server : conf.servers) {
-    asio::error_code error;
-    const asio::ip::address address = asio::ip::make_address(server, error);
-    if (error) continue;  // the scope of an interface that is not here
-    look->servers.emplace_back(address, options_.port);
-    plan.servers.push_back(server);
+/// Asks for both types of the name whose turn it is.
+void DnsLookup::Impl::ask(const LookPtr& look) {
+  look->answers = {};
+  look->asked = Clock::now();
+  for (const std::size_t type : {0U, 1U}) {
+    const bool several = look->config.servers.size() > 1;
+    const DnsQuestion question{.name = look->state->name(),
+                               .ipv6 = type == 1,
+                               .server = look->state->server(),
+                               .port = options_.port,
+                               .tcp = look->config.tcp,
+                               .timeout = several ? kTimeoutOfSeveral : kTimeout};
+    look->queries[type] =
+        send_dns_query(io_, question, [this, weak = std::weak_ptr(look), type](DnsAnswer answer) {
+          if (const LookPtr held = weak.lock()) on_answer(held, type, std::move(answer));
+        });
   }
-  if (plan.candidates.empty() || plan.servers.empty()) return false;
-  plan.timeout =
-      std::min<std::chrono::milliseconds>(plan.timeout, std::chrono::seconds(conf.timeout));
-  plan.tries = conf.attempts;
-  plan.tcp_only = conf.tcp_only;
-  plan.limit = options_.limit;
-  look->state.emplace(std::move(plan), Clock::now());
-  step(look);
-  return true;
+  wait_until(look, look->limit);
 }
 
-void DnsLookup::Impl::send_queries(const LookPtr& look) {
-  for (const LookupQuery& query : look->state->take_queries()) {
-    const std::weak_ptr weak(look);
-    const auto with_look = [this, weak](auto use) {
-      if (const LookPtr held = weak.lock()) {  // then this object lives too
-        use(*held->state);
-        step(held);
-      }
-    };
-    look->queries.push_back(send_dns_query(
-        io_, look->servers[query.server], query.tcp, query.question,
-        {[with_look, number = query.number](const DnsReply& reply) {
-           with_look([&](LookupState& state) { state.on_reply(number, reply, Clock::now()); });
-         },
-         [with_look, number = query.number](const std::string& why) {
-           with_look([&](LookupState& state) { state.on_trouble(number, why, Clock::now()); });
-         }}));
-  }
+void DnsLookup::Impl::on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer) {
+  const bool decides =
+      answer.kind == DnsAnswer::Kind::addresses || answer.kind == DnsAnswer::Kind::no_name;
+  look->answers[type] = std::move(answer);
+  if (look->answers[1 - type]) return settle(look);
+  if (decides) wait_until(look, std::min(look->limit, Clock::now() + kSecondAnswer));
 }
 
-/// Sends what is due and waits for what comes next.
-void DnsLookup::Impl::step(const LookPtr& look) {
-  send_queries(look);
-  if (look->state->end()) return ended(look, *look->state->end());
-  look->timer.expires_at(look->state->wake_at());
+void DnsLookup::Impl::wait_until(const LookPtr& look, Clock::time_point when) {
+  look->timer.expires_at(when);
   look->timer.async_wait([this, weak = std::weak_ptr(look)](const asio::error_code& error) {
     const LookPtr held = error ? nullptr : weak.lock();
-    if (!held) return;
-    held->state->on_time(Clock::now());
-    step(held);
+    // It may have been set anew after this call was queued.
+    if (held && Clock::now() >= held->timer.expiry()) settle(held);
   });
 }
 
-void DnsLookup::Impl::ended(const LookPtr& look, const LookupEnd& end) {
-  std::vector<asio::ip::address> addresses;
-  for (const auto& bytes : end.addresses) addresses.push_back(address_of(bytes));
-  DnsResult result = found(std::move(addresses));
-  result.problem = end.problem;
-  result.text = end.text;
-  result.negative_ttl = end.negative_ttl;
-  result.queries = look->state->queries();
-  if (end.problem != DnsProblem::no_record || !has_further_sources(text_of(options_.nsswitch)))
+/// Gives the answers to the state, whichever have come; ends a lookup that still waits for
+/// getaddrinfo.
+void DnsLookup::Impl::settle(const LookPtr& look) {
+  if (look->state->end()) return finish(look, *look->state->end());
+  const auto now = Clock::now();
+  look->queries = {};
+  const DnsAnswer none{DnsAnswer::Kind::silent, {}, within_text(now - look->asked), {}};
+  look->state->on_answers(look->answers[0].value_or(none), look->answers[1].value_or(none),
+                          now >= look->limit);
+  if (!look->state->end()) return ask(look);
+  DnsResult result = *look->state->end();
+  if (!result.addresses.empty() || now >= look->limit ||
+      !has_further_sources(text_of(options_.nsswitch)))
     return finish(look, std::move(result));
-  look->answer = std::move(result);
   ask_library(look);
 }
 
+/// Asks getaddrinfo. Without an address there the result of the name servers stays: it says more.
 void DnsLookup::Impl::ask_library(const LookPtr& look) {
   if (!resolver_) resolver_ = std::make_unique<Resolver>(io_, kGetaddrinfoThreads);
   const std::weak_ptr weak(look);
@@ -239,23 +168,9 @@ void DnsLookup::Impl::ask_library(const LookPtr& look) {
     if (!held) return;
     std::vector<asio::ip::address> addresses;
     for (const auto& endpoint : resolved.addresses) addresses.push_back(endpoint.address());
-    DnsResult result = found(std::move(addresses));
-    result.queries = held->answer.queries;
-    if (!result.addresses.empty()) return finish(held, std::move(result));
-    const bool failed = resolved.problem == ::gai_strerror(EAI_AGAIN);
-    finish(held,
-           without_library(
-               held->answer, failed ? DnsProblem::server_failed : DnsProblem::no_record,
-               fmt::format("{} ({}, says getaddrinfo)",
-                           failed ? "the name service failed" : "no address", resolved.problem)));
+    finish(held, addresses.empty() ? *held->state->end() : found(std::move(addresses)));
   });
-  look->timer.expires_at(look->limit);
-  look->timer.async_wait([this, weak](const asio::error_code& error) {
-    const LookPtr held = error ? nullptr : weak.lock();
-    if (held)
-      finish(held, without_library(held->answer, DnsProblem::no_answer,
-                                   "no answer from getaddrinfo in time"));
-  });
+  wait_until(look, look->limit);
 }
 
 DnsLookup::DnsLookup(asio::io_context& io, DnsOptions options)

@@ -1,196 +1,187 @@
-// Two small exchanges that live as long as their handle.
+// Drives a channel of c-ares by its sockets and timeouts on the event loop.
 #include "launcher/dns/dns_query.h"
 
-#include <fcntl.h>
-#include <sys/random.h>
+#include <fmt/format.h>
+#include <netdb.h>
 
 #include <array>
-#include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
-#include <asio/read.hpp>
-#include <asio/write.hpp>
+#include <asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
 
-#include "engine/base/error.h"
+#include "engine/base/deadline.h"
+#include "launcher/dns/ares_channel.h"
+#include "launcher/dns/negative_ttl.h"
 
 namespace ds::launcher {
 
 namespace {
 
-std::uint16_t random_id() {
-  std::uint16_t id = 0;
-  if (::getrandom(&id, sizeof id, 0) != sizeof id) throw_errno("cannot get random bytes", errno);
-  return id;
+using Kind = DnsAnswer::Kind;
+
+constexpr int kInternet = 1;  // class IN
+constexpr int kTypeA = 1;
+constexpr int kTypeAaaa = 28;
+
+std::string rcode_name(unsigned rcode) {
+  constexpr std::array kNames = {"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"};
+  return rcode < kNames.size() ? kNames[rcode] : fmt::format("rcode {}", rcode);
 }
 
-/// Opens it so that no rank inherits it.
-template <class Socket>
-void open_own(Socket& socket, const typename Socket::protocol_type& protocol,
-              asio::error_code& error) {
-  socket.open(protocol, error);
-  if (!error) (void)::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+/// Returns what a message says; `message` has passed the checks of c-ares (id, question).
+DnsAnswer answer_of(std::span<unsigned char> message, bool ipv6) {
+  const unsigned rcode = message[3] & 0xFU;
+  if (rcode == 3) return {Kind::no_name, {}, {}, negative_ttl(message)};
+  if (rcode != 0) return {Kind::failed, {}, rcode_name(rcode), {}};
+  hostent* host = nullptr;
+  const int size = static_cast<int>(message.size());
+  const int status = ipv6 ? ares_parse_aaaa_reply(message.data(), size, &host, nullptr, nullptr)
+                          : ares_parse_a_reply(message.data(), size, &host, nullptr, nullptr);
+  if (status == ARES_ENODATA) return {Kind::no_address, {}, {}, negative_ttl(message)};
+  if (status != ARES_SUCCESS) return {Kind::failed, {}, "malformed answer", {}};
+  DnsAnswer answer{Kind::addresses, {}, {}, {}};
+  for (char** address = host->h_addr_list; *address != nullptr; ++address)
+    answer.addresses.push_back(asio::ip::make_address(numeric_text(host->h_addrtype, *address)));
+  ares_free_hostent(host);
+  if (answer.addresses.empty()) return {Kind::no_address, {}, {}, negative_ttl(message)};
+  return answer;
 }
 
-/// What both ways share: the question, its id, and the one call of an event.
-class Exchange {
+DnsAnswer without_message(int status, Clock::duration waited) {
+  if (status == ARES_EBADNAME) return {Kind::bad_name, {}, {}, {}};
+  if (status == ARES_EBADRESP) return {Kind::failed, {}, "malformed answer", {}};  // as of 1.34
+  if (status == ARES_ETIMEOUT) return {Kind::silent, {}, within_text(waited), {}};
+  // c-ares has one code for all that keeps a packet from its server.
+  if (status == ARES_ECONNREFUSED)
+    return {Kind::silent, {}, "(connection refused, or no route)", {}};
+  return {Kind::silent, {}, fmt::format("({})", ares_strerror(status)), {}};
+}
+
+class Query final : public DnsQuery, public std::enable_shared_from_this<Query> {
  public:
-  Exchange(const DnsQuestion& question, DnsQueryEvents events)
-      : question_(question), events_(std::move(events)) {}
-  virtual ~Exchange() = default;
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
+  Query(asio::io_context& io, const DnsQuestion& question, std::function<void(DnsAnswer)> done)
+      : io_(io), question_(question), done_(std::move(done)), timer_(io) {}
+  ~Query() override { channel_.reset(); }  // calls forget(), which needs sockets_
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
 
-  virtual void start() = 0;
-  void cancel() {
-    over_ = true;
-    close();
-  }
-
- protected:
-  virtual void close() = 0;
-  [[nodiscard]] bool over() const { return over_; }
-  [[nodiscard]] std::vector<std::byte> packet() const { return encode_question(id_, question_); }
-
-  void trouble(const std::string& why) {
-    if (over_) return;
-    cancel();
-    events_.on_trouble(why);
-  }
-  /// False: not the answer to this question.
-  bool take(std::span<const std::byte> bytes) {
-    const std::optional<DnsReply> reply = decode_reply(bytes);
-    if (!reply || reply->id != id_) return false;
-    // A server that could not read the question, or refuses it, may leave it out.
-    if (reply->question ? *reply->question != question_ : reply->rcode == kNoError) return false;
-    cancel();
-    events_.on_reply(*reply);
-    return true;
-  }
-
- private:
-  DnsQuestion question_;
-  DnsQueryEvents events_;
-  std::uint16_t id_ = random_id();
-  bool over_ = false;
-};
-
-class UdpExchange final : public Exchange, public std::enable_shared_from_this<UdpExchange> {
- public:
-  UdpExchange(asio::io_context& io, const asio::ip::udp::endpoint& server,
-              const DnsQuestion& question, DnsQueryEvents events)
-      : Exchange(question, std::move(events)), socket_(io), server_(server) {}
-
-  void start() override {
-    asio::error_code error;
-    open_own(socket_, server_.protocol(), error);
-    if (!error) socket_.connect(server_, error);
-    if (!error) socket_.non_blocking(true, error);
-    if (!error) socket_.send(asio::buffer(packet()), 0, error);
-    if (!error) return receive();
-    asio::post(socket_.get_executor(),
-               [self = shared_from_this(), why = error.message()] { self->trouble(why); });
-  }
-
- private:
-  void close() override {
-    asio::error_code ignored;
-    socket_.close(ignored);
-  }
-  void receive() {
-    socket_.async_receive(
-        asio::buffer(buffer_),
-        [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
-          if (self->over()) return;
-          if (error) return self->trouble(error.message());
-          if (!self->take(std::as_bytes(std::span(self->buffer_).first(size)))) self->receive();
-        });
-  }
-
-  asio::ip::udp::socket socket_;
-  asio::ip::udp::endpoint server_;
-  std::array<unsigned char, 4096> buffer_{};
-};
-
-class TcpExchange final : public Exchange, public std::enable_shared_from_this<TcpExchange> {
- public:
-  TcpExchange(asio::io_context& io, const asio::ip::udp::endpoint& server,
-              const DnsQuestion& question, DnsQueryEvents events)
-      : Exchange(question, std::move(events)),
-        socket_(io),
-        server_(server.address(), server.port()) {}
-
-  void start() override {
-    asio::error_code ignored;  // connecting opens it otherwise, or fails with the reason
-    open_own(socket_, server_.protocol(), ignored);
-    socket_.async_connect(server_, [self = shared_from_this()](const asio::error_code& error) {
-      if (self->good(error)) self->write();
+  void start() {
+    AresOptions options;
+    options.tcp = question_.tcp;
+    options.timeout_ms = static_cast<int>(question_.timeout.count());
+    options.on_socket = [](void* self, ares_socket_t fd, int readable, int writable) {
+      static_cast<Query*>(self)->watch(fd, readable != 0, writable != 0);
+    };
+    options.self = this;
+    channel_ = open_channel(options);
+    const bool v6 = question_.server.find(':') != std::string::npos;
+    const std::string host = v6 ? "[" + question_.server + "]" : question_.server;
+    const std::string server = fmt::format("{}:{}", host, question_.port);
+    if (!channel_ || ares_set_servers_ports_csv(channel_.get(), server.c_str()) != ARES_SUCCESS)
+      answer_ = without_message(ARES_ENOMEM, {});
+    else
+      ares_query(channel_.get(), question_.name.c_str(), kInternet,
+                 question_.ipv6 ? kTypeAaaa : kTypeA, &Query::answered, this);
+    if (!answer_) return wait();
+    asio::post(io_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->wait();
     });
   }
 
  private:
-  void close() override {
-    asio::error_code ignored;
-    socket_.close(ignored);
-  }
-  bool good(const asio::error_code& error) {
-    if (error) trouble("over TCP: " + error.message());
-    return !over();
-  }
-  void write() {
-    const std::vector<std::byte> question = packet();
-    buffer_.assign({std::byte{0}, static_cast<std::byte>(question.size())});  // below 256 + 18
-    buffer_[0] = static_cast<std::byte>(question.size() >> 8U);
-    buffer_.insert(buffer_.end(), question.begin(), question.end());
-    asio::async_write(socket_, asio::buffer(buffer_),
-                      [self = shared_from_this()](const asio::error_code& error, std::size_t) {
-                        if (self->good(error)) self->read_size();
-                      });
-  }
-  void read_size() {
-    buffer_.resize(2);
-    asio::async_read(socket_, asio::buffer(buffer_),
-                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
-                       if (self->good(error)) self->read_message();
-                     });
-  }
-  void read_message() {
-    buffer_.resize(std::to_integer<std::size_t>(buffer_[0]) << 8U |
-                   std::to_integer<std::size_t>(buffer_[1]));
-    asio::async_read(socket_, asio::buffer(buffer_),
-                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
-                       if (!self->good(error)) return;
-                       if (!self->take(self->buffer_))
-                         self->trouble("over TCP: not the answer to the question");
-                     });
+  /// A socket of c-ares, which opens and closes it.
+  struct Socket {
+    Socket(asio::io_context& io, int fd) : descriptor(io) {
+      asio::error_code ignored;  // unwatched, it ends by its timeout
+      descriptor.assign(fd, ignored);
+    }
+    asio::posix::stream_descriptor descriptor;
+    std::array<bool, 2> wanted{};   // readable, writable
+    std::array<bool, 2> awaited{};  // a wait for it is under way
+  };
+
+  /// c-ares calls this inside of its functions: the answer is kept until they have returned.
+  static void answered(void* data, int status, int, unsigned char* bytes, int size) {
+    auto* self = static_cast<Query*>(data);
+    if (status == ARES_EDESTRUCTION) return;
+    self->answer_ = bytes != nullptr && size >= 12
+                        ? answer_of({bytes, static_cast<std::size_t>(size)}, self->question_.ipv6)
+                        : without_message(status, Clock::now() - self->began_);
   }
 
-  asio::ip::tcp::socket socket_;
-  asio::ip::tcp::endpoint server_;
-  std::vector<std::byte> buffer_;
-};
+  void watch(ares_socket_t fd, bool readable, bool writable) {
+    auto& socket = sockets_[fd];
+    if (!readable && !writable) {
+      // Now, even while a handler holds it: c-ares closes it next, and the number may come again.
+      if (socket) socket->descriptor.release();
+      sockets_.erase(fd);
+      return;
+    }
+    if (!socket) socket = std::make_shared<Socket>(io_, fd);
+    socket->wanted = {readable, writable};
+    await(fd, socket);
+  }
 
-class Handle final : public DnsQuery {
- public:
-  explicit Handle(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
-  ~Handle() override { exchange_->cancel(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  void await(int fd, const std::shared_ptr<Socket>& socket) {
+    for (const std::size_t i : {0U, 1U}) {
+      if (!socket->wanted[i] || std::exchange(socket->awaited[i], true)) continue;
+      const auto what = i == 0 ? asio::posix::stream_descriptor::wait_read
+                               : asio::posix::stream_descriptor::wait_write;
+      socket->descriptor.async_wait(what, [query = weak_from_this(), weak = std::weak_ptr(socket),
+                                           fd, i](const asio::error_code& error) {
+        const auto self = query.lock();
+        const auto ready = weak.lock();  // none: closed since
+        if (error || !self || !ready) return;
+        ready->awaited[i] = false;
+        ares_process_fd(self->channel_.get(), i == 0 ? fd : ARES_SOCKET_BAD,
+                        i == 1 ? fd : ARES_SOCKET_BAD);
+        const auto still = self->sockets_.find(fd);
+        if (still != self->sockets_.end() && still->second == ready) self->await(fd, ready);
+        self->wait();
+      });
+    }
+  }
 
- private:
-  std::shared_ptr<Exchange> exchange_;
+  /// Hands the answer over, or waits for the next timeout of c-ares.
+  void wait() {
+    if (answer_) {
+      timer_.cancel();
+      if (done_) std::exchange(done_, nullptr)(std::move(*answer_));
+      return;
+    }
+    timeval left{};
+    if (ares_timeout(channel_.get(), nullptr, &left) == nullptr) return;
+    timer_.expires_after(std::chrono::seconds(left.tv_sec) +
+                         std::chrono::microseconds(left.tv_usec));
+    timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+      const auto self = error ? nullptr : weak.lock();
+      if (!self) return;
+      ares_process_fd(self->channel_.get(), ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+      self->wait();
+    });
+  }
+
+  asio::io_context& io_;
+  DnsQuestion question_;
+  std::function<void(DnsAnswer)> done_;
+  asio::steady_timer timer_;
+  std::map<int, std::shared_ptr<Socket>> sockets_;
+  Clock::time_point began_ = Clock::now();
+  std::optional<DnsAnswer> answer_;
+  AresChannel channel_;
 };
 
 }  // namespace
 
-std::unique_ptr<DnsQuery> send_dns_query(asio::io_context& io,
-                                         const asio::ip::udp::endpoint& server, bool tcp,
-                                         const DnsQuestion& question, DnsQueryEvents events) {
-  std::shared_ptr<Exchange> exchange;
-  if (tcp)
-    exchange = std::make_shared<TcpExchange>(io, server, question, std::move(events));
-  else
-    exchange = std::make_shared<UdpExchange>(io, server, question, std::move(events));
-  exchange->start();
-  return std::make_unique<Handle>(std::move(exchange));
+std::shared_ptr<DnsQuery> send_dns_query(asio::io_context& io, const DnsQuestion& question,
+                                         std::function<void(DnsAnswer)> done) {
+  auto query = std::make_shared<Query>(io, question, std::move(done));
+  query->start();
+  return query;
 }
 
 }  // namespace ds::launcher

@@ -1,34 +1,38 @@
-// One question to one name server over UDP or TCP, and its proven answer.
+// One question to one name server, asked by c-ares on an Asio event loop.
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/ip/udp.hpp>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "launcher/dns/dns_packet.h"
+#include "launcher/dns/lookup_state.h"
 
 namespace ds::launcher {
 
-/// Exactly one of both, and nothing when the server is silent.
-struct DnsQueryEvents {
-  std::function<void(const DnsReply&)> on_reply;
-  std::function<void(const std::string& why)> on_trouble;
+struct DnsQuestion {
+  std::string name{};  // full, without the trailing dot
+  bool ipv6 = false;   // type AAAA, else A
+  std::string server{};
+  std::uint16_t port = 53;
+  bool tcp = false;  // from the start; truncated answers are fetched over TCP anyway
+  std::chrono::milliseconds timeout{1000};
 };
 
-/// Under way. Destroying it ends it and silences its events.
+/// A query under way. Destroying it ends it and silences its callback.
 class DnsQuery {
  public:
   virtual ~DnsQuery() = default;
 };
 
-/// The socket is this query's alone, so that its port is random too and that no two packets of one
-/// port race (Linux loses one of them behind address translation); it is connected, so that only
-/// the server's answers arrive. An answer with another id or question is passed over (UDP), or is
-/// trouble (TCP). Events come from the io_context's thread, never from inside the call.
-std::unique_ptr<DnsQuery> send_dns_query(asio::io_context& io,
-                                         const asio::ip::udp::endpoint& server, bool tcp,
-                                         const DnsQuestion& question, DnsQueryEvents events);
+/// Sends a question; without an answer within `timeout` once more, and then waits twice as long.
+/// Each query has a channel of its own, so that its port and id are random and so that no two
+/// queries share a port: Linux loses one of two packets that leave one port at the same moment
+/// behind address translation. For this reason the query cache of c-ares 1.31 has nothing to say.
+/// Threads: the io_context's. `done` comes once, never from inside the call.
+std::shared_ptr<DnsQuery> send_dns_query(asio::io_context& io, const DnsQuestion& question,
+                                         std::function<void(DnsAnswer)> done);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Early looks come fast, later ones are spread, so that a thousand agents do not ask in one moment.
+// Computes the pause before the next lookup of a missing name.
 #include "launcher/dns/look_schedule.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ using std::chrono::milliseconds;
 
 constexpr std::array kEarly = {milliseconds(500), milliseconds(500), milliseconds(1000)};
 constexpr milliseconds kEvery{5000};
-constexpr double kJitter = 0.2;
+constexpr double kJitter = 0.2;  // so that a thousand agents do not ask at the same moment
 constexpr milliseconds kLongTtl{60'000};
-constexpr milliseconds kBehind{50};  // the caches' clocks and ours count whole seconds
+constexpr milliseconds kBehind{50};  // caches count whole seconds
 
 }  // namespace
 

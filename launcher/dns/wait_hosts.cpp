@@ -1,4 +1,4 @@
-// A look is a name look-up and a connection that is closed at once.
+// Looks up and connects to the hosts that WaitState names, until all answer.
 #include "launcher/dns/wait_hosts.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ class Wait {
         lookup_(io, options.dns),
         timer_(io) {}
 
-  /// True when all are ready, false at the limit.
+  /// Returns true when all hosts are ready, false at the limit.
   bool run() {
     step();
     io_.restart();
@@ -99,13 +99,15 @@ class Wait {
       state_.on_ready(index);
       return step();
     }
-    // "10.0.0.3: Connection refused" differs from host to host; its words do not.
+    // The address in "10.0.0.3: Connection refused" would keep equal reasons from being folded.
     const std::string& problem = connected.problem;
     const std::size_t colon = problem.rfind(": ");
     const std::string words = colon == std::string::npos ? problem : problem.substr(colon + 2);
     missing(index, {WaitStage::no_connection,
-                    fmt::format("record, but no TCP at port {} ({})", port_of(index), words),
-                    fmt::format("record, but no TCP at port {} ({})", port_of(index), problem),
+                    fmt::format("has a DNS record, but no TCP connection to port {} ({})",
+                                port_of(index), words),
+                    fmt::format("has a DNS record, but no TCP connection to port {} ({})",
+                                port_of(index), problem),
                     {}});
   }
 
@@ -140,7 +142,7 @@ void wait_for_hosts(asio::io_context& io, std::span<Host> hosts, const WaitForHo
     hint = wait.state().hint();
   }
   io.restart();
-  io.poll();  // what the end has cancelled
+  io.poll();  // runs the handlers of cancelled operations
   io.restart();
   if (!ready) throw Error(ErrorKind::unreachable, table, hint);
 }

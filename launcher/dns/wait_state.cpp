@@ -1,4 +1,4 @@
-// Each host has its own schedule; those whose turn came first go first.
+// Keeps the schedule of each host, and formats the line, the table and the hint.
 #include "launcher/dns/wait_state.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr std::size_t kMaxRows = 64;  // of the table, before it is folded
+constexpr std::size_t kMaxRows = 64;  // of the table; with more it is folded
 
 std::string count_text(std::size_t count) {
   return fmt::format("{} host{}", count, count == 1 ? "" : "s");
@@ -58,7 +58,7 @@ void WaitState::on_ready(std::size_t host) {
 
 Clock::time_point WaitState::wake_at() const {
   const Clock::time_point wake = std::min(began_ + limits_.limit, next_news_);
-  // With all places taken the end of a look comes first.
+  // With at_once checks under way, the end of one of them comes first.
   if (queue_.empty() || under_way_ >= limits_.at_once) return wake;
   return std::min(wake, queue_.begin()->first);
 }
@@ -102,7 +102,7 @@ std::string WaitState::table() const {
     if (!entry.ready) width = std::max(width, entry.name.size());
   for (const Entry& entry : hosts_)
     if (!entry.ready)
-      text += fmt::format("\n  {:{}}  {} ({} look{})", entry.name, width,
+      text += fmt::format("\n  {:{}}  {} ({} lookup{})", entry.name, width,
                           entry.last.detail.empty() ? entry.last.reason : entry.last.detail,
                           entry.looks, entry.looks == 1 ? "" : "s");
   return text;

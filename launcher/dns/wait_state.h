@@ -1,5 +1,5 @@
-// Waiting until every host of a list has a DNS record and answers: which host is looked at when,
-// and what people are told meanwhile. Pure.
+// Policy of waiting until every host of a list has a DNS record and answers: when each host is
+// checked next, and the lines for the user meanwhile. Pure.
 #pragma once
 
 #include <chrono>
@@ -15,47 +15,48 @@
 
 namespace ds::launcher {
 
-/// How far a host has got.
+/// How far a host is.
 enum class WaitStage {
-  not_looked,    // its turn has not come
+  not_looked,    // not checked yet
   no_record,     // DNS has no address
-  dns_failed,    // no name server has given an answer
-  no_connection  // an address, but nothing answers there
+  dns_failed,    // no name server gave a usable answer
+  no_connection  // it has an address, but nothing answers there
 };
 
-/// What a look at a host has found.
+/// Result of a check of a host that is not ready.
 struct HostLook {
   WaitStage stage = WaitStage::no_record;
-  std::string reason{};  // without the host's name or address, so that equal ones fold
-  std::string detail{};  // with them; empty: the reason is all
+  std::string reason{};  // without the host's name and address, so that equal reasons fold
+  std::string detail{};  // with them; may be empty
   std::optional<std::chrono::seconds> negative_ttl{};
 };
 
 struct WaitLimits {
   std::chrono::milliseconds limit{600'000};
-  std::chrono::milliseconds news{10'000};  // between two lines for people
-  std::size_t at_once = 64;                // looks under way
+  std::chrono::milliseconds news{10'000};  // between two lines for the user
+  std::size_t at_once = 64;                // checks under way
 };
 
 class WaitState {
  public:
-  /// `random`: numbers from 0 to 1 for the jitter.
+  /// `random`: returns numbers from 0 to 1, for the jitter.
   WaitState(std::vector<std::string> names, WaitLimits limits, std::function<double()> random,
             Clock::time_point now);
-  /// The hosts to look at now; each then counts as under way until one of the next two.
+  /// Returns the hosts to check now. A host is under way until on_missing or on_ready is called for
+  /// it. Hosts that have waited longest come first.
   std::vector<std::size_t> take_due(Clock::time_point now);
   void on_missing(std::size_t host, HostLook look, Clock::time_point now);
   void on_ready(std::size_t host);
-  /// The line of every `news`, once each; none while it is not due.
+  /// Returns the line for the user when it is due, which is every `news`.
   std::optional<std::string> take_news(Clock::time_point now);
-  /// When take_due, take_news or the limit has something to do.
+  /// Returns the time of the next check, line or limit.
   [[nodiscard]] Clock::time_point wake_at() const;
   [[nodiscard]] bool all_ready() const { return ready_ == hosts_.size(); }
   [[nodiscard]] bool over(Clock::time_point now) const { return now >= began_ + limits_.limit; }
-  /// What is missing when the limit has come: a first line, then a line a host (of many hosts a
-  /// line for each stage and reason).
+  /// Returns the text for the end of the time: a first line, then a line for each missing host (for
+  /// each stage and reason if more than 64 hosts are missing).
   [[nodiscard]] std::string table() const;
-  /// What to do about the host that got least far.
+  /// Returns what the user can do about the least advanced host.
   [[nodiscard]] std::string hint() const;
 
  private:
@@ -65,7 +66,7 @@ class WaitState {
     int looks = 0;
     bool ready = false;
   };
-  /// Names that wait for the same thing, in the order of their stages.
+  /// Names of hosts that have the same stage and reason.
   struct Group {
     WaitStage stage;
     std::string reason;

@@ -1,4 +1,4 @@
-// Three digits are enough.
+// Formatting of amounts with about three digits.
 #include "launcher/doctor/amounts.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Amounts as people read them. Pure.
+// Formatting of amounts (bytes, limits, times, counts) for the doctor's report. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace ds::launcher::doctor {
 
-/// "503 GiB", "1.5 TiB", "64 MiB".
+/// Formats bytes with a binary unit: "503 GiB", "1.5 TiB", "64 MiB".
 std::string bytes_text(std::uint64_t bytes);
-/// "unlimited", "1048576", or with `bytes` "8 MiB".
+/// Formats a limit: "unlimited", "1048576", or with `bytes` "8 MiB".
 std::string limit_text(std::uint64_t limit, bool bytes);
-/// "1.5 s", "3 min" of milliseconds.
+/// Formats milliseconds: "1.5 s", "3 min", "1.2 h".
 std::string seconds_text(std::int64_t milliseconds);
-/// "1 GPU", "2 GPUs".
+/// Formats a count with its noun: "1 GPU", "2 GPUs".
 std::string counted(int count, std::string_view noun);
-/// "64", or "8 of 64" under a quota.
+/// Formats the number of cores: "64", or "8 of 64" under a cgroup quota.
 std::string cores_text(const Facts& facts);
-/// "8 NVIDIA H100 80GB HBM3", "none", "4" if only the files are seen.
+/// Formats the GPUs: "8 NVIDIA H100 80GB HBM3", "none", or "4" if only the device files are known.
 std::string gpus_text(const Facts& facts);
 
 }  // namespace ds::launcher::doctor

@@ -1,4 +1,4 @@
-// OpenSSL's digest over /proc/self/exe.
+// Hash of /proc/self/exe with OpenSSL.
 #include "launcher/doctor/build_hash.h"
 
 #include <fcntl.h>

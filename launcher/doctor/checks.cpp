@@ -1,4 +1,4 @@
-// Each check looks at all nodes that were reached.
+// Checks of single nodes, and comparisons of all reached nodes.
 #include "launcher/doctor/checks.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@ namespace {
 
 using Level = Finding::Level;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-constexpr std::uint64_t kLeastShm = kGiB / 2;  // containers have 64 MiB; loaders and NCCL want more
-constexpr std::uint64_t kLeastFree = kGiB;     // of a disk
-constexpr std::uint64_t kLeastFiles = 4096;    // hard limit; ranks of big jobs have many links
-constexpr std::uint64_t kLeastLocked = kGiB;   // with InfiniBand, whose buffers are locked
+constexpr std::uint64_t kLeastShm = kGiB / 2;  // containers have 64 MiB; loaders and NCCL need more
+constexpr std::uint64_t kLeastFree = kGiB;     // free space of a disk
+constexpr std::uint64_t kLeastFiles = 4096;    // hard limit; ranks of large jobs have many links
+constexpr std::uint64_t kLeastLocked = kGiB;   // with InfiniBand, which locks its buffers
 constexpr std::int64_t kClockMs = 1000;
 constexpr double kSameAmount = 0.05;
-constexpr double kBusy = 0.5;  // load a core
+constexpr double kBusy = 0.5;  // load per core
 
 class Checker {
  public:
@@ -60,7 +60,7 @@ class Checker {
     const double cores = std::max(1, node.facts.cores);
     if (node.facts.load > kBusy * cores)
       warn(i, Subject::cores,
-           fmt::format("busy: a load of {:.1f} on {} cores", node.facts.load, node.facts.cores));
+           fmt::format("busy: load {:.1f} on {} cores", node.facts.load, node.facts.cores));
   }
 
   bool check_reached(int i, const NodeReport& node) {
@@ -75,8 +75,8 @@ class Checker {
       error(i, Subject::node, "lost: " + reason);
     } else if (!facts.complete) {
       const bool late = node.result.kind == Kind::timed_out;
-      const std::string what =
-          late ? "did not answer in time" : "gave no full answer: " + describe(node.result.end);
+      const std::string what = late ? "did not answer in time"
+                                    : "gave an incomplete answer: " + describe(node.result.end);
       error(i, Subject::node,
             what + (node.said.empty() ? "" : ": " + node.said) +
                 (facts.doing.empty() ? "" : ", while " + facts.doing));
@@ -95,7 +95,8 @@ class Checker {
             fmt::format("{} for {}", counted(count, "GPU"), counted(node.slots, "slot")));
     else if (any_gpus && !node.devices.empty() && std::ranges::max(node.devices) >= count)
       error(i, Subject::gpus,
-            fmt::format("GPU {} is asked for; it has {}", std::ranges::max(node.devices), count));
+            fmt::format("GPU {} is requested, but the node has only {}",
+                        std::ranges::max(node.devices), count));
     if (!facts.gpu_problem.empty()) warn(i, Subject::gpus, facts.gpu_problem);
     if (!facts.gpus.empty() && static_cast<int>(facts.gpus.size()) < facts.gpu_files)
       error(i, Subject::gpus,
@@ -105,7 +106,7 @@ class Checker {
       warn(i, Subject::gpus,
            fmt::format("GPU {} is in use: process {} of {}, {}, {} MiB",
                        process.gpu < 0 ? "?" : std::to_string(process.gpu), process.pid,
-                       process.user.empty() ? "somebody" : process.user, process.name,
+                       process.user.empty() ? "an unknown user" : process.user, process.name,
                        process.memory_mib));
   }
 
@@ -116,29 +117,29 @@ class Checker {
                        bytes_text(facts.shm_bytes)));
     if (facts.open_files.hard < kLeastFiles)
       warn(i, Subject::files,
-           fmt::format("at most {} open files (ulimit -Hn)", facts.open_files.hard));
+           fmt::format("only {} open files allowed (ulimit -Hn)", facts.open_files.hard));
     if (!facts.infiniband.empty() && facts.locked_memory.soft < kLeastLocked)
       warn(i, Subject::locked,
            fmt::format("InfiniBand, but only {} of locked memory (ulimit -l)",
                        bytes_text(facts.locked_memory.soft)));
     if (facts.memory_free < facts.memory_bytes / 10)
       warn(i, Subject::memory,
-           fmt::format("only {} of {} memory are free", bytes_text(facts.memory_free),
+           fmt::format("only {} of {} memory free", bytes_text(facts.memory_free),
                        bytes_text(facts.memory_bytes)));
   }
 
   void check_folders(int i, const Facts& facts) {
     for (std::size_t n = 0; n < facts.folders.size(); ++n) {
       const Folder& folder = facts.folders[n];
+      const Subject about = n == 1 ? Subject::tmp : Subject::folder;
       if (!folder.problem.empty())
-        error(i, Subject::folder, fmt::format("{}: {}", folder.path, folder.problem));
+        error(i, about, fmt::format("{}: {}", folder.path, folder.problem));
       else if (n == 0 && !folder.is_folder)
-        error(i, Subject::folder, fmt::format("{} is no directory", folder.path));
+        error(i, about, fmt::format("{} is not a directory", folder.path));
       else if (n <= 1 && !folder.writable)
-        warn(i, Subject::folder, fmt::format("{} cannot be written", folder.path));
+        warn(i, about, fmt::format("{} cannot be written", folder.path));
       else if (n <= 1 && folder.free_bytes < kLeastFree)
-        warn(i, Subject::folder,
-             fmt::format("{}: {} free", folder.path, bytes_text(folder.free_bytes)));
+        warn(i, about, fmt::format("{}: {} free", folder.path, bytes_text(folder.free_bytes)));
     }
     if (facts.check && facts.check->code != 0)
       error(i, Subject::folder, fmt::format("dsrunner --check: {}", facts.check->words));
@@ -147,12 +148,12 @@ class Checker {
   void check_clock(int i, const NodeReport& node) {
     if (!node.clock_from || !node.clock_to) return;
     if (*node.clock_from > kClockMs)
-      warn(i, Subject::clock, fmt::format("its clock is {} ahead", seconds_text(*node.clock_from)));
+      warn(i, Subject::clock, fmt::format("clock is {} ahead", seconds_text(*node.clock_from)));
     if (*node.clock_to < -kClockMs)
-      warn(i, Subject::clock, fmt::format("its clock is {} behind", seconds_text(-*node.clock_to)));
+      warn(i, Subject::clock, fmt::format("clock is {} behind", seconds_text(-*node.clock_to)));
   }
 
-  /// The name of the address is a name of the node, if it has one.
+  /// Warns if the address has a name that is not a name of the node.
   void check_name(int i, const NodeReport& node) {
     const auto first_part = [](const std::string& name) { return name.substr(0, name.find('.')); };
     if (node.reverse_name.empty() || node.reverse_name == node.address) return;
@@ -161,11 +162,11 @@ class Checker {
         reverse == "localhost")
       return;
     warn(i, Subject::address,
-         fmt::format("its address {} has the name {}, it calls itself {}", node.address,
+         fmt::format("address {} resolves to {}, but the host name is {}", node.address,
                      node.reverse_name, node.facts.host_name));
   }
 
-  // What most have.
+  // Comparisons with most nodes.
 
   using ValueOf = std::function<std::string(const NodeReport&)>;
 
@@ -204,7 +205,7 @@ class Checker {
 
   static std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
 
-  /// Amounts that are within 5 % of the middle one count as equal to it.
+  /// Compares amounts; those within 5 % of the median count as equal to it.
   void compare_amounts(Subject subject, const std::string& what,
                        const std::function<std::uint64_t(const Facts&)>& amount_of) {
     std::vector<std::uint64_t> amounts;
@@ -247,7 +248,7 @@ class Checker {
     });
   }
 
-  /// The same machine under several names.
+  /// Warns about one machine that appears under several names.
   void check_twins() {
     std::map<std::string, std::vector<std::string>> names_of;
     for (const NodeReport& node : nodes_)

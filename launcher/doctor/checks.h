@@ -1,4 +1,4 @@
-// Facts of all nodes -> what is wrong with which. Pure.
+// Checks of the doctor: facts of all nodes become errors and warnings. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace ds::launcher::doctor {
 
-/// What is known of one node.
+/// Everything known about one node.
 struct NodeReport {
   std::string name;
   int slots = 1;
-  std::vector<int> devices{};  // of its slots, when some were chosen
-  exec::NodeResult result{};   // of the program that looked around there
+  std::vector<int> devices{};  // devices of its slots, if some were chosen
+  exec::NodeResult result{};   // result of `node-facts` there
   Facts facts{};
-  std::string said{};          // its last words on standard error
-  std::string address{};       // by which it was reached; empty: it is this machine
-  std::string reverse_name{};  // of the address; empty: it has none
-  /// How far its clock is ahead of this one's: between these, in milliseconds.
+  std::string said{};          // last line on standard error
+  std::string address{};       // address of the connection; empty for this machine
+  std::string reverse_name{};  // name of the address; empty if it has none
+  /// Bounds of its clock's lead over this machine's clock, in ms.
   std::optional<std::int64_t> clock_from{}, clock_to{};
   [[nodiscard]] bool reached() const { return !facts.version.empty(); }
 };
 
-/// What a finding is about: a column of the table, or something that has none.
+/// Subject of a finding: a column of the table, or something without a column.
 enum class Subject {
   node,
   dslaunch,
@@ -37,7 +37,8 @@ enum class Subject {
   shm,
   files,
   locked,
-  folder,
+  folder,  // the working directory
+  tmp,
   clock,
   address
 };
@@ -45,20 +46,19 @@ enum class Subject {
 struct Finding {
   enum class Level { error, warning };
   Level level = Level::warning;
-  int node = -1;  // -1: of all together
+  int node = -1;  // -1: all nodes together
   Subject subject = Subject::node;
-  std::string text{};  // without the node's name
+  std::string text{};  // without the name of the node
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// In the order of the nodes; those of all together last.
-/// A node is an error if it could not be used for a job: not reached, not answering, with fewer
-/// GPUs than slots, without the working directory or a path that was asked for, or where `dsrunner
-/// --check` fails. Whatever differs from most nodes, and what is known to make trouble, is a
-/// warning.
+/// Returns the findings in node order, those about all nodes last.
+/// Errors are findings that make a node unusable for a job: not reached, no answer, fewer GPUs than
+/// slots, no working directory, a missing path of --path, or a failed `dsrunner --check`. Warnings
+/// are differences from most nodes and known causes of failures.
 std::vector<Finding> check_nodes(const std::vector<NodeReport>& nodes);
 
-/// Nodes without an error, by index.
+/// Returns the indexes of the nodes without an error.
 std::vector<int> good_nodes(const std::vector<NodeReport>& nodes,
                             const std::vector<Finding>& findings);
 

@@ -1,4 +1,4 @@
-// Each fact from one place of the system; what cannot be learnt stays empty.
+// Readers of facts from /proc, /sys, nvidia-smi and dsrunner; unknown facts stay empty.
 #include "launcher/doctor/collect.h"
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// What follows `key` and its separators in the first line that starts with it.
+/// Returns the value after `key` and its separators in the first line that starts with it.
 std::string value_in(const std::string& text, const std::string& key) {
   std::size_t at = text.starts_with(key) ? 0 : text.find("\n" + key);
   if (at == std::string::npos) return {};
@@ -151,7 +151,7 @@ Folder look_at_folder(const std::string& path) {
   return folder;
 }
 
-/// The name of the user of a process, or its number.
+/// Returns the user name of a process, or the user id if the name is not known.
 std::string user_of(int pid) {
   struct stat info {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &info) != 0) return {};
@@ -175,7 +175,7 @@ void look_at_gpus(Facts& facts) {
   if (!gpus.started || gpus.code == 127) {
     facts.gpu_problem = "nvidia-smi is not on PATH";
   } else if (!gpus.in_time) {
-    facts.gpu_problem = "nvidia-smi did not end within 15 s";
+    facts.gpu_problem = "nvidia-smi did not finish within 15 s";
   } else if (gpus.code != 0) {
     facts.gpu_problem = fmt::format("nvidia-smi: {}", last_line_of(gpus.out));
   }
@@ -186,7 +186,7 @@ void look_at_gpus(Facts& facts) {
   for (GpuProcess& process : facts.gpu_processes) process.user = user_of(process.pid);
 }
 
-/// Its lines one behind the other.
+/// Joins the lines with blanks and cuts the text.
 std::string one_line(std::string text) {
   constexpr std::size_t kMost = 600;
   while (text.ends_with('\n')) text.pop_back();
@@ -203,11 +203,12 @@ RunnerCheck check_config(const CollectRequest& request) {
   std::vector<std::string> argv = {fs::exists(beside, error) ? beside.string() : "dsrunner",
                                    "--check", *request.check};
   argv.insert(argv.end(), request.check_words.begin(), request.check_words.end());
-  // Paths in a config count from the working directory of the ranks.
-  if (::chdir(request.folders.front().c_str()) != 0) return {65, "no working directory"};
+  // Relative paths in a configuration start at the working directory of the ranks.
+  if (::chdir(request.folders.front().c_str()) != 0)
+    return {65, "the working directory does not exist"};
   const ToolResult result = run_tool(argv, true, Deadline::after(60s));
-  if (!result.started) return {127, "dsrunner is not on this node"};
-  if (!result.in_time) return {124, "dsrunner --check did not end within 60 s"};
+  if (!result.started) return {127, "dsrunner was not found on this node"};
+  if (!result.in_time) return {124, "dsrunner --check did not finish within 60 s"};
   return {result.code, one_line(result.out)};
 }
 
@@ -231,7 +232,7 @@ void collect_facts(const CollectRequest& request,
     tell(gpu_line(facts));
   }
   for (const std::string& path : request.folders) {
-    tell(doing_line("looking at " + path));
+    tell(doing_line("checking " + path));
     tell(folder_line(look_at_folder(path)));
   }
   if (request.check) {

@@ -1,4 +1,4 @@
-// Looks at the machine it runs on, and tells what it sees.
+// Collector of facts about the machine on which it runs.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 namespace ds::launcher::doctor {
 
 struct CollectRequest {
-  std::vector<std::string> folders;        // working directory, /tmp, then those asked for
-  std::optional<std::string> check{};      // a config for `dsrunner --check`
-  std::vector<std::string> check_words{};  // key=value
+  std::vector<std::string> folders;        // working directory, /tmp, then the paths of --path
+  std::optional<std::string> check{};      // configuration for `dsrunner --check`
+  std::vector<std::string> check_words{};  // overrides key=value
 };
 
-/// Calls `tell` with lines as parse_facts reads them, each as soon as it is known: what may hang
-/// comes last, after a line that says so.
+/// Calls `tell` with the lines that parse_facts reads, each as soon as it is known. Checks that may
+/// hang come last, each after a line that names it.
 void collect_facts(const CollectRequest& request,
                    const std::function<void(const std::string& line)>& tell);
 

@@ -1,4 +1,4 @@
-// What a node tells about itself: the value, and its form on the way. Pure.
+// Facts that a node reports about itself, and their line format. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Gpu {
   std::uint64_t memory_mib = 0;
 };
 struct GpuProcess {
-  int gpu = -1;  // index; -1: not known
+  int gpu = -1;  // index of the GPU; -1: not known
   int pid = 0;
   std::uint64_t memory_mib = 0;
   std::string name{};
@@ -29,50 +29,50 @@ struct Limit {
 };
 struct Folder {
   std::string path{};
-  std::string problem{};  // "No such file or directory"; empty: it is there
+  std::string problem{};  // "No such file or directory"; empty if it exists
   bool is_folder = false;
   bool writable = false;
-  std::uint64_t bytes = 0, free_bytes = 0;  // of its file system
+  std::uint64_t bytes = 0, free_bytes = 0;  // size and free space of its file system
 };
 struct Interface {
   std::string name{};
   std::string address{};
 };
-/// `dsrunner --check FILE`.
+/// Result of `dsrunner --check FILE`.
 struct RunnerCheck {
   int code = 0;
-  std::string words{};  // what it said
+  std::string words{};  // its output
 };
 
 struct Facts {
-  std::string version{}, build{};  // of dslaunch there; `build` is the start of its SHA-256
+  std::string version{}, build{};  // of dslaunch there; `build` begins its SHA-256
   std::string host_name{}, kernel{}, os{}, machine{}, cpu{}, boot_id{};
   std::int64_t clock_ms = 0;  // since 1970
   int cores = 0;              // by affinity
-  int quota_milli = 0;        // cgroup limit in thousandths of a core; 0: none
-  double load = 0;            // mean of a minute
+  int quota_milli = 0;        // cgroup limit in thousandths of a core; 0: no limit
+  double load = 0;            // load average of one minute
   std::uint64_t memory_bytes = 0, memory_free = 0;
-  std::uint64_t memory_limit = 0;  // of the cgroup; 0: none
+  std::uint64_t memory_limit = 0;  // limit of the cgroup; 0: no limit
   std::uint64_t shm_bytes = 0, shm_free = 0;
   Limit open_files{}, locked_memory{};
   std::vector<std::string> infiniband{};
   std::vector<Interface> interfaces{};
   int gpu_files = 0;  // /dev/nvidia0 and so on
   std::string driver{};
-  std::vector<Gpu> gpus{};  // as nvidia-smi tells
+  std::vector<Gpu> gpus{};  // as reported by nvidia-smi
   std::vector<GpuProcess> gpu_processes{};
-  std::string gpu_problem{};           // why nvidia-smi did not tell
-  std::vector<Folder> folders{};       // working directory, /tmp, then those asked for
-  std::optional<RunnerCheck> check{};  // if asked for
-  std::string doing{};                 // what it was at when it was cut off
+  std::string gpu_problem{};           // why nvidia-smi gave no answer
+  std::vector<Folder> folders{};       // working directory, /tmp, then the paths of --path
+  std::optional<RunnerCheck> check{};  // if requested
+  std::string doing{};                 // the check in progress when the lines ended
   bool complete = false;
 };
 
-/// GPUs that can be seen one way or the other.
+/// Returns the number of GPUs, by device files or nvidia-smi, whichever is higher.
 int gpu_count(const Facts& facts);
 
-/// One line of JSON for what is known at once, then one for each thing that may take its time, so
-/// that a node that gets stuck has told the rest.
+/// Return lines of JSON: one for what is known at once, then one for each check that may take time.
+/// A node that hangs has then reported the rest.
 std::string first_line(const Facts& facts);
 std::string doing_line(const std::string& what);
 std::string gpu_line(const Facts& facts);
@@ -80,8 +80,8 @@ std::string folder_line(const Folder& folder);
 std::string check_line(const RunnerCheck& check);
 std::string last_line();
 
-/// Reads such lines, in whatever order and number; what is no JSON, or of another type, is passed
-/// over.
+/// Parses such lines in any order and number. Lines that are not JSON and values of another type
+/// are skipped.
 Facts parse_facts(std::string_view lines);
 
 }  // namespace ds::launcher::doctor

@@ -1,4 +1,4 @@
-// One list of fields serves both directions.
+// Conversion between facts and JSON; one list of fields serves both directions.
 #include "launcher/doctor/facts_json.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace ds::launcher::doctor {
 namespace {
 
-/// Puts fields into an object.
+/// Writes fields into an object.
 class Writer {
  public:
   template <class T>
@@ -33,7 +33,7 @@ class Writer {
   Json json = Json::object();
 };
 
-/// Takes those that are there and of the right type.
+/// Reads the fields that exist and have the right type.
 class Reader {
  public:
   explicit Reader(const Json& json) : json_(json) {}
@@ -127,11 +127,11 @@ void gpu_fields(A& a, Facts& f) {
   a("gpu_problem", f.gpu_problem);
 }
 
-Facts& unconst(const Facts& facts) { return const_cast<Facts&>(facts); }  // writing changes nothing
+Facts& unconst(const Facts& facts) { return const_cast<Facts&>(facts); }  // the Writer only reads
 
 std::string line(const Json& json) { return text_of(json) + "\n"; }
 
-void take_line(std::string_view text, Facts& facts) {
+void take_fact(std::string_view text, Facts& facts) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return;
   Reader reader(json);
@@ -194,7 +194,7 @@ Facts parse_facts(std::string_view lines) {
   Facts facts;
   while (!lines.empty()) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
-    take_line(lines.substr(0, end), facts);
+    take_fact(lines.substr(0, end), facts);
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return facts;

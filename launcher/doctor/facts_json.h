@@ -1,4 +1,4 @@
-// Facts as JSON: for the way from the node, and for --json.
+// Facts as JSON: for the lines of a node and for --json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@ namespace ds::launcher::doctor {
 
 using Json = nlohmann::ordered_json;
 
-/// Everything but `doing` and `complete`.
+/// Returns all facts except `doing` and `complete`.
 Json to_json(const Facts& facts);
 
-/// Invalid UTF-8 becomes U+FFFD.
+/// Returns the JSON text. Invalid UTF-8 becomes U+FFFD.
 std::string text_of(const Json& json, int indent = -1);
 
 }  // namespace ds::launcher::doctor

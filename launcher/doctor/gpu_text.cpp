@@ -1,19 +1,14 @@
-// Comma-separated fields; the last one may hold commas itself.
+// Parsers for comma-separated fields, the last of which may contain commas.
 #include "launcher/doctor/gpu_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "engine/base/split.h"
+
 namespace ds::launcher::doctor {
 namespace {
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
@@ -21,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t\r") + 1);
 }
 
-/// The four fields of a line, if it has them.
+/// Returns the four fields of a line, or nothing.
 std::optional<std::vector<std::string_view>> four_fields(std::string_view line) {
   std::vector<std::string_view> fields;
   while (fields.size() < 3) {

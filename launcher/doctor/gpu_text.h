@@ -1,4 +1,4 @@
-// What nvidia-smi and the driver print -> facts. Pure.
+// Parsers for the output of nvidia-smi and the driver's version file. Pure.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace ds::launcher::doctor {
 inline constexpr const char* kGpuQuery = "--query-gpu=index,uuid,memory.total,name";
 inline constexpr const char* kProcessQuery = "--query-compute-apps=gpu_uuid,pid,used_memory,name";
 
-/// The lines of nvidia-smi with these queries and --format=csv,noheader,nounits; lines of another
-/// form are passed over.
+/// Parses the output of nvidia-smi for these queries with --format=csv,noheader,nounits. Lines of
+/// another form are skipped.
 std::vector<Gpu> parse_gpus(std::string_view text);
-/// `gpus` tell the index of a uuid.
+/// Does the same for processes; `gpus` maps a uuid to an index.
 std::vector<GpuProcess> parse_gpu_processes(std::string_view text, const std::vector<Gpu>& gpus);
 
-/// "535.104.05" of /proc/driver/nvidia/version; empty if it is not there.
+/// Returns "535.104.05" from /proc/driver/nvidia/version; empty if there is no version.
 std::string parse_driver_version(std::string_view text);
 
 }  // namespace ds::launcher::doctor

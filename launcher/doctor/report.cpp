@@ -1,4 +1,4 @@
-// The table of report_table.cpp between what is common and what was found.
+// Report as text: common facts, the table of report_table.cpp, and the findings.
 #include "launcher/doctor/report.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Level = Finding::Level;
 
-/// What all nodes that were reached have in common: one line.
+/// Returns one line with the facts common to all reached nodes.
 std::string common_text(const std::vector<NodeReport>& nodes) {
   const NodeReport* first = nullptr;
   int reached = 0;

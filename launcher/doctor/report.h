@@ -1,4 +1,4 @@
-// Reports and findings -> the table for people, JSON, and a hostfile of the good nodes. Pure.
+// Report of the doctor: table, JSON, and a hostfile of the good nodes. Pure.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace ds::launcher::doctor {
 
-/// What all nodes have in common, a line for each node, errors and warnings with nodes folded, and
-/// the sum.
+/// Returns the table: facts common to all nodes, one line per node, errors and warnings with folded
+/// node names, and the number of good nodes.
 std::string report_text(const std::vector<NodeReport>& nodes, const std::vector<Finding>& findings);
 
-/// {"nodes": [{"name", "state", "errors", "warnings", "facts", ...}], "warnings": [...], "good":
-/// N}.
+/// Returns {"nodes": [{"name", "state", "errors", "warnings", "facts", ...}], "warnings": [...],
+/// "good": N}.
 std::string report_json(const std::vector<NodeReport>& nodes, const std::vector<Finding>& findings);
 
-/// Lines that a hostfile may have for the hosts at `indices`.
+/// Returns hostfile lines for the hosts at `indices`.
 std::string hostfile_text(const std::vector<Host>& hosts, const std::vector<int>& indices);
 
 }  // namespace ds::launcher::doctor

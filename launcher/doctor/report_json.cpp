@@ -1,4 +1,4 @@
-// The same as the table, for programs; and the hostfile of those that are good.
+// Report as JSON, and the hostfile of the good nodes.
 #include <fmt/format.h>
 
 #include "launcher/doctor/facts_json.h"

@@ -1,4 +1,4 @@
-// Columns as wide as their widest cell.
+// Table of the report: columns, cells, and lines shared by equal nodes.
 #include "launcher/doctor/report_table.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ struct Cell {
 };
 
 struct Column {
-  enum class Kind { value, amount, name };  // amounts and names may differ within a line
+  enum class Kind { value, amount, name };  // nodes with different amounts or names share a line
   const char* title;
   Subject subject;
   Kind kind;
@@ -48,7 +48,7 @@ Cell folder_cell(const NodeReport& node, std::size_t index) {
 
 Cell clock_cell(const NodeReport& node) {
   if (!node.clock_from || !node.clock_to) return {"?"};
-  // Between the two; zero if that is possible.
+  // The clock difference lies between the two; zero if possible.
   const auto least =
       static_cast<double>(std::clamp<std::int64_t>(0, *node.clock_from, *node.clock_to));
   return {least == 0 ? "0" : fmt::format("{:+.1f} s", least / 1000), least};
@@ -72,7 +72,7 @@ const std::vector<Column>& columns() {
        [](const NodeReport& n) { return Cell{limit_text(n.facts.locked_memory.soft, true)}; }},
       {"wdir free", Subject::folder, Kind::amount,
        [](const NodeReport& n) { return folder_cell(n, 0); }},
-      {"/tmp free", Subject::folder, Kind::amount,
+      {"/tmp free", Subject::tmp, Kind::amount,
        [](const NodeReport& n) { return folder_cell(n, 1); }},
       {"clock", Subject::clock, Kind::amount, clock_cell},
       {"address", Subject::address, Kind::name,
@@ -91,18 +91,18 @@ std::string state_of(int node, const std::vector<Finding>& findings) {
   return state;
 }
 
-/// Nodes that share a line.
+/// Line of the table, for one or more nodes.
 struct Line {
   std::vector<std::string> names;
   std::string state;
-  struct Part {  // of a column
+  struct Part {  // cell of one column
     Cell least, most;
-    std::vector<std::string> texts;  // of names
+    std::vector<std::string> texts;  // for columns of kind name
     bool marked = false;
   };
   std::vector<Part> parts;
 
-  /// Lines with the same key may be one.
+  /// Returns a key; lines with the same key can be joined.
   [[nodiscard]] std::string key() const {
     std::string key = state;
     for (std::size_t i = 0; i < parts.size(); ++i) {

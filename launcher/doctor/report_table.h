@@ -1,4 +1,4 @@
-// The table of a report: a line for each node, or one for all that are alike. Pure.
+// Table of the doctor's report: one line per node, or one per group of equal nodes. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace ds::launcher::doctor {
 
-/// Up to so many nodes have a line each.
+/// Maximum number of nodes that get one line each.
 inline constexpr std::size_t kMostSingleLines = 16;
 
-/// What findings are about is marked with '*'. Of more than kMostSingleLines nodes those with the
-/// same state, marks and values share a line; amounts that differ stand there as `least..most`.
+/// Formats the table. A '*' marks values with findings. With more than kMostSingleLines nodes,
+/// those with the same state, marks and values share a line; differing amounts are shown as
+/// `least..most`.
 std::string table_text(const std::vector<NodeReport>& nodes, const std::vector<Finding>& findings);
 
 }  // namespace ds::launcher::doctor

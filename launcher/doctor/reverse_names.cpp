@@ -1,4 +1,4 @@
-// getnameinfo blocks, so a few threads share the work; they own what they write to.
+// Reverse lookups on a few threads, because getnameinfo blocks; the threads own their data.
 #include "launcher/doctor/reverse_names.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Names of addresses, looked up side by side.
+// Reverse DNS lookups of many addresses in parallel.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ds::launcher::doctor {
 
-/// For each address its name; empty if it has none, is empty, or was not found in time. A lookup
-/// that hangs is left behind.
+/// Returns the name of each address; empty if it has none, is empty, or was not found in time. A
+/// lookup that hangs is abandoned.
 std::vector<std::string> reverse_names(const std::vector<std::string>& addresses,
                                        Deadline deadline);
 

@@ -1,4 +1,4 @@
-// posix_spawn with a pipe; poll until its end.
+// Runner of small programs with posix_spawn, a pipe and poll.
 #include "launcher/doctor/run_tool.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ pid_t spawn(const std::vector<std::string>& argv, int out, bool with_errors) {
   return error == 0 ? pid : 0;
 }
 
-/// True if the other side has closed it in time.
+/// Reads until the other side closes the pipe. Returns false at the deadline.
 bool read_all(int fd, std::string& text, Deadline deadline) {
   std::array<char, 65536> buffer;
   while (!deadline.passed()) {

@@ -1,4 +1,4 @@
-// Runs a small program and reads what it prints, with a deadline.
+// Runner of small programs: reads their output until a deadline.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace ds::launcher::doctor {
 struct ToolResult {
   bool started = false;
   bool in_time = false;
-  int code = 0;       // as a shell has it
-  std::string out{};  // both streams if asked for, at most 1 MiB
+  int code = 0;       // exit code as in a shell
+  std::string out{};  // at most 1 MiB; both streams if requested
 };
 
-/// argv[0] is looked for on PATH. A program that is late is killed.
+/// Runs argv, looked up on PATH. Kills the program at the deadline.
 ToolResult run_tool(const std::vector<std::string>& argv, bool with_errors, Deadline deadline);
 
-/// The last line of a text that is not empty.
+/// Returns the last non-empty line of a text.
 std::string last_line_of(const std::string& text);
 
 }  // namespace ds::launcher::doctor

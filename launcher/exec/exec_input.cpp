@@ -1,5 +1,3 @@
-// The reader's thread hands over to the loop; the share says who is sent what, and how much is
-// read.
 #include "launcher/exec/exec_input.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Standard input of `dslaunch exec` on its way to every node.
+// Sends a copy of the standard input of `dslaunch exec` to every node.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -12,11 +12,11 @@
 
 namespace ds::launcher::exec {
 
-/// Somebody may have put something into it: it is open, no terminal and not /dev/null.
+/// Returns whether `fd` may contain input: it is open, not a terminal and not /dev/null.
 bool has_input(int fd);
 
-/// Threads: the io_context's.
-/// Errors:  Error{system} as InputStore, out of the loop.
+/// Reads, buffers and sends the input; InputShare sets the pace. Threads: the io_context's.
+/// Errors:  Error{system} as InputStore, thrown out of the loop.
 class ExecInput {
  public:
   using Send = std::function<void(int node, const Stdin&)>;
@@ -25,7 +25,7 @@ class ExecInput {
   ExecInput(asio::io_context& io, int fd, int nodes, bool at_once, Send send)
       : io_(io), fd_(fd), nodes_(nodes), send_(std::move(send)), share_(nodes, at_once) {}
 
-  /// As InputShare. Order:  after the Go frame.
+  /// The next 3 functions work as those of InputShare. Order:  started() after the Go frame.
   void started(int node);
   void left(int node);
   void taken(int node, std::uint64_t bytes);

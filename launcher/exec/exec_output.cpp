@@ -1,18 +1,16 @@
-// Relay, tree and queue in one place.
 #include "launcher/exec/exec_output.h"
 
 #include <asio/post.hpp>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "launcher/exec/folded_text.h"
 #include "launcher/job/job_facts.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher::exec {
 namespace {
 
-/// For both streams of each node.
+/// Returns 2 prefixes for each node, 1 per stream.
 std::vector<std::string> prefixes(const std::vector<std::string>& names, bool prefixed) {
   std::vector<std::string> prefixes;
   for (const std::string& name : names)
@@ -28,69 +26,70 @@ ExecOutput::ExecOutput(asio::io_context& io, const ExecOutputSetup& setup,
       setup_(setup),
       names_(std::move(names)),
       events_(std::move(events)),
-      relay_(static_cast<int>(names_.size()), same_file(setup.out_fd, setup.err_fd)),
       tree_(static_cast<int>(names_.size())),
-      queue_(setup.out_fd, setup.err_fd,
-             [this] { asio::post(io_, [this] { on_queue_change(); }); }) {
-  relay_.set_prefixes(prefixes(names_, setup.prefixed));
+      flow_(names_.size(), events_.on_credit),
+      screen_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }),
+      relay_(static_cast<int>(names_.size()), same_file(setup.out_fd, setup.err_fd), screen_),
+      filter_({.shown = std::vector<std::uint8_t>(names_.size(), 3),
+               .drops = [this] { return !screen_.waits_for_reader() && screen_.is_full(); }},
+              relay_),
+      backlog_(
+          flow_, [this](bool was) { return screen_.is_behind(was); }, filter_) {
+  if (setup.prefixed || names_.size() != 1) relay_.set_prefixes(prefixes(names_, setup.prefixed));
 }
 
-void ExecOutput::take(int node, const Output& output) {
+bool ExecOutput::folds(const Output& output) const {
+  return setup_.fold == Fold::both || (setup_.fold == Fold::standard_output && output.stream == 1);
+}
+
+void ExecOutput::take(int node, const Output& output, std::size_t came) {
+  flow_.took(node, output, came);
   if (output.stream != 1 && output.stream != 2) return;
-  const bool folded =
-      setup_.fold == Fold::both || (setup_.fold == Fold::standard_output && output.stream == 1);
-  if (folded) {
-    tree_.add(node, output.stream,
-              {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()});
-    return;
-  }
-  // Once all is to stop nobody waits for a reader that does not read.
-  if (!waits_for_reader_ && queue_.queued() > OutputQueue::kHigh) return;
-  relay_.batch(node, output.stream, output.flags, output.bytes, {out_, err_});
-  push();
+  if (output.rank == -1) return say("dslaunch: " + printable(text_of(output)));
+  if (folds(output)) return tree_.add(node, output.stream, text_of(output));
+  Output known = output;
+  known.rank = node;
+  backlog_.take(known);
 }
 
-void ExecOutput::say(std::string_view lines) {
-  relay_.own_line(lines, {out_, err_});
-  push();
-}
-
-void ExecOutput::push() {
-  queue_.push(1, out_);
-  queue_.push(2, err_);
-  look_at_reader();
-}
-
-void ExecOutput::look_at_reader() {
-  const std::size_t queued = queue_.queued();
-  const bool pause =
-      waits_for_reader_ && (paused_ ? queued >= OutputQueue::kLow : queued > OutputQueue::kHigh);
-  if (std::exchange(paused_, pause) != pause) events_.on_pause(pause);
-}
-
-void ExecOutput::on_queue_change() {
-  look_at_reader();
-  if (const int error = queue_.broken(1); error != 0 && !std::exchange(closed_, true))
-    events_.on_closed(error == EPIPE ? "" : std::generic_category().message(error));
-  if (!finished_) return;
-  const bool nobody_reads = !waits_for_reader_ && queue_.queued() > OutputQueue::kHigh;
-  if (queue_.queued() == 0 || nobody_reads) events_.on_written();
+void ExecOutput::on_change() {
+  backlog_.look();
+  if (screen_.is_low()) filter_.say_dropped();
+  if (const auto why = screen_.closed(); why && !std::exchange(closed_, true))
+    events_.on_closed(*why);
+  end_when_drained();
 }
 
 void ExecOutput::leave_slow_reader() {
-  if (!std::exchange(waits_for_reader_, false)) return;
-  asio::post(io_, [this] { on_queue_change(); });
+  if (!screen_.leave_slow_reader()) return;
+  if (flow_.held()) flow_.discard();
+  asio::post(io_, [this] { on_change(); });
 }
 
-void ExecOutput::finish(std::string_view last_words, const std::vector<bool>& ended) {
+void ExecOutput::finish(std::string last_words, std::vector<bool> ended) {
   finished_ = true;
-  relay_.finish({out_, err_});
+  last_words_ = std::move(last_words);
+  ended_ = std::move(ended);
   tree_.finish();
-  const std::vector<OutputGroup> groups = tree_.groups(setup_.diff ? ended : std::vector<bool>());
-  out_.append(setup_.diff ? diff_text(groups, names_) : folded_text(groups, names_));
-  push();
-  if (!last_words.empty()) say(last_words);
-  on_queue_change();
+  backlog_.finish();
+  on_change();
+}
+
+/// Prints the folded output after all output that is shown as it arrives.
+void ExecOutput::end_when_drained() {
+  if (!finished_ || !backlog_.drained()) return;
+  if (!std::exchange(folded_printed_, true)) {
+    const PutText put = [this](std::string_view text) {
+      screen_.buffers().out.append(text);
+      screen_.push();
+    };
+    if (setup_.diff)
+      print_diff(tree_.groups(ended_), names_, put);
+    else
+      print_folded(tree_.groups(), names_, put);
+    if (!last_words_.empty()) say(last_words_);
+  }
+  if (backlog_.drained() && screen_.written()) events_.on_written();
 }
 
 }  // namespace ds::launcher::exec

@@ -1,73 +1,89 @@
-// The output side of `dslaunch exec`: lines as they come, or equal outputs folded at the end.
+// Output of `dslaunch exec`: shows lines as they arrive, or folds equal outputs at the end.
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launcher/exec/output_tree.h"
-#include "launcher/logs/line_relay.h"
-#include "launcher/logs/output_queue.h"
+#include "launcher/logs/backlog.h"
+#include "launcher/logs/flow_control.h"
+#include "launcher/logs/relay_stage.h"
+#include "launcher/logs/screen.h"
+#include "launcher/logs/show_filter.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher::exec {
 
-/// What is folded at the end; the rest is shown as it comes.
+/// Selects the streams that are folded at the end; the others are shown as they arrive.
 enum class Fold { nothing, standard_output, both };
 
 struct ExecOutputSetup {
   Fold fold = Fold::nothing;
-  bool diff = false;     // of folded outputs only what differs from the most common one
-  bool prefixed = true;  // `node01: ` before each line
+  bool diff = false;     // print other outputs as differences from the most common one
+  bool prefixed = true;  // `node01: ` before each line; false for one node: bytes unchanged
   int out_fd = 1;
   int err_fd = 2;
 };
 
-/// Threads: the io_context's.
+/// Builds the stages and holds the folded output. Threads: the io_context's.
+/// Memory:  that of OutputQueue, of the credit that nodes have, and of the OutputTree.
 class ExecOutput {
  public:
   struct Events {
-    std::function<void(bool)> on_pause;  // the reader is slow: stop, or go on, reading nodes
-    /// Nobody reads standard output any more, or why it cannot be written; before on_written.
+    FlowControl::OnCredit on_credit;  // for the agent of a node
+    /// Standard output has lost its reader (`why` is empty) or cannot be written. Comes before
+    /// on_written.
     std::function<void(const std::string& why)> on_closed;
-    std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
+    std::function<void()> on_written;  // after finish(): all is written, or the reader is given up
   };
   ExecOutput(asio::io_context& io, const ExecOutputSetup& setup, std::vector<std::string> names,
              Events events);
   ExecOutput(const ExecOutput&) = delete;
   ExecOutput& operator=(const ExecOutput&) = delete;
 
-  /// What the command on a node wrote. Nonsense streams are dropped.
-  void take(int node, const Output& output);
-  /// Lines of dslaunch itself, on standard error.
-  void say(std::string_view lines);
-  /// From now on no slow reader is waited for.
+  /// Grants the first credit to a node after its agent has received the Spec.
+  void prepared(int node) { flow_.prepared(node); }
+  /// Shows or keeps the output of the command on a node, and grants credit for it. Drops unknown
+  /// streams. `came`: bytes of text that the agent sent.
+  void take(int node, const Output& output, std::size_t came);
+  /// Grants credit only; the output goes elsewhere.
+  void grant_for(int node, const Output& output, std::size_t came) {
+    flow_.took(node, output, came);
+  }
+  /// Prints lines of dslaunch itself on standard error.
+  void say(std::string_view lines) { backlog_.take(own_line(lines)); }
+  /// Stops waiting for slow readers.
   void leave_slow_reader();
-  /// Prints what is folded, then `last_words` on standard error if there are any. `ended`: by node,
-  /// whether its command has; then no output is one too, for what differs.
-  void finish(std::string_view last_words, const std::vector<bool>& ended);
-  [[nodiscard]] bool paused() const { return paused_; }
+  /// Prints the folded output, then `last_words` on standard error unless empty. `ended`: by node,
+  /// whether its command has ended. With `diff`, a node that ended without output has an empty one.
+  void finish(std::string last_words, std::vector<bool> ended);
+  /// Returns FlowControl::still_busy().
+  [[nodiscard]] bool still_busy() { return flow_.still_busy(); }
 
  private:
-  void push();
-  void look_at_reader();
-  void on_queue_change();
+  [[nodiscard]] bool folds(const Output& output) const;
+  void on_change();
+  void end_when_drained();
 
   asio::io_context& io_;
   ExecOutputSetup setup_;
   std::vector<std::string> names_;
   Events events_;
-  LineRelay relay_;
   OutputTree tree_;
-  OutputBuffer out_, err_;
-  bool paused_ = false;
-  bool waits_for_reader_ = true;
+  FlowControl flow_;
+  Screen screen_;
+  // The stages, last one first.
+  RelayStage relay_;
+  ShowFilter filter_;
+  Backlog backlog_;
+  std::string last_words_;
+  std::vector<bool> ended_;
   bool finished_ = false;
+  bool folded_printed_ = false;
   bool closed_ = false;
-  OutputQueue queue_;  // last: its thread calls us until it is gone
 };
 
 }  // namespace ds::launcher::exec

@@ -1,4 +1,4 @@
-// Runs one command on many nodes: carries out what ExecState decides, on one event loop.
+// Runs one command on many nodes: performs the actions of Fanout on one event loop.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -7,49 +7,50 @@
 #include <vector>
 
 #include "launcher/exec/exec_output.h"
-#include "launcher/exec/exec_state.h"
+#include "launcher/exec/fanout.h"
+#include "launcher/fleet/agent_links.h"
 #include "launcher/hosts/hostfile.h"
-#include "launcher/job/job.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher::exec {
 
 struct ExecRequest {
   std::vector<Host> hosts;
-  std::vector<NodeRoute> routes;  // by node, as the hosts
+  std::vector<NodeRoute> routes;  // by node, in the order of the hosts
   std::vector<std::string> argv;
   bool shell = true;          // argv, joined by spaces, goes to the login shell
   bool fill_percents = true;  // %h, %n, %u
-  std::string user;           // for %u, where a host names none
+  std::string user;           // for %u if a host names no user
   std::string folder;         // empty: the home directory
+  bool leave = false;         // keep background processes of the command alive
   ExecPolicy policy;
   ExecOutputSetup output;
-  int in_fd = -1;                            // every command gets a copy of it; -1: /dev/null
-  std::vector<std::string> control_folders;  // for its private socket; empty: none
+  int in_fd = -1;                            // copied to every command; -1: /dev/null
+  std::vector<std::string> control_folders;  // folders for the private socket; empty: none
 };
 
-/// How it went.
+/// Exit code and results of one run.
 struct ExecOutcome {
   int code = 0;
   std::vector<NodeResult> results;  // by node
 };
 
-/// For those who run something on nodes for themselves.
+/// Hooks for callers that run their own programs on nodes and read the output.
 struct ExecHooks {
-  /// Instead of the command of the request; asked when the agent of a node has greeted.
+  /// Returns the program to run instead of the request's command. Called after the agent's Hello.
   std::function<ProgramSpec(int node, const Hello& hello)> program;
-  /// Gets all output instead of the terminal.
+  /// Receives all output instead of the terminal.
   std::function<void(int node, const Output& output)> take;
-  /// The numeric address by which a node was reached.
+  /// Receives the numeric address by which a node was reached.
   std::function<void(int node, const std::string& address)> reached;
 };
 
-/// Runs the command, relays its output, handles HUP, INT, TERM and TSTP, and returns once
-/// everything is over and written. With `hooks.take` nothing is said about results.
-/// Errors:  Error{system} if the machine refuses timers or signals.
+/// Runs the command, relays its output, and handles HUP, INT, TERM and TSTP. Returns when all nodes
+/// have ended and all output is written. With `hooks.take` no results are printed.
+/// Errors:  Error{system} if the system refuses timers or signals.
 ExecOutcome run_exec(asio::io_context& io, ExecRequest request, ExecHooks hooks = {});
 
-/// The names by which nodes are told apart: of hosts that share a name the port is part of it.
+/// Returns names that distinguish the nodes. Hosts that share a name get their port appended.
 std::vector<std::string> node_names(const std::vector<Host>& hosts);
 
 }  // namespace ds::launcher::exec

@@ -1,4 +1,3 @@
-// Items one by one; files and groups are lists again.
 #include "launcher/exec/host_list.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
 
@@ -19,7 +19,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
 
-/// Takes the next item off `text`; empty at the end.
+/// Removes the next item from `text` and returns it; empty at the end.
 std::string_view next_item(std::string_view& text) {
   while (!text.empty() && (is_blank(text.front()) || text.front() == ',' || text.front() == '\n'))
     text.remove_prefix(1);
@@ -38,12 +38,7 @@ std::string_view next_item(std::string_view& text) {
   return item;
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line.substr(0, line.find('#'));
-}
+std::string_view uncommented(std::string_view line) { return line.substr(0, line.find('#')); }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -51,7 +46,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The line of `text` in which `item` stands, which is a part of it.
+/// Returns the line of `text` that contains `item`, which is a part of `text`.
 SourceLine line_around(std::string_view item, std::string_view text, std::string_view file) {
   const auto at = static_cast<std::size_t>(item.data() - text.data());
   const std::size_t begin = text.substr(0, at).rfind('\n') + 1;  // npos + 1 is 0.
@@ -80,7 +75,7 @@ void HostListParser::add_item(std::string_view item, const Origin& origin, bool 
         origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
         fmt::format("{}: {} is no host; patterns are not known here", origin.name, quoted(item)),
         "ranges are, as in node[01-16], and groups, as in @compute");
-  // What is left out of a list that is left out itself is left out all the same.
+  // An item with '-' inside an excluded list stays excluded.
   if (item.front() == '-') return add_item(item.substr(1), origin, true);
   if (item.front() == '^') return add_file_items(std::string(item.substr(1)), origin, excluded);
   if (item.front() == '@') return add_group_items(std::string(item.substr(1)), origin, excluded);
@@ -160,7 +155,7 @@ void HostListParser::exclude_host(const std::string& name, int port) {
 std::vector<Host> HostListParser::hosts() const {
   std::vector<Host> hosts;
   for (const Host& host : hosts_) {
-    // The port of a host that names none is known only to ssh_config: it may be the one left out.
+    // The port of a host without one is known only to ssh_config. It may be the excluded port.
     const bool out = excluded_.contains(host.name) || excluded_.contains(name_and_port(host)) ||
                      (host.port == 0 && excluded_somewhere_.contains(host.name));
     if (!out) hosts.push_back(host);
@@ -179,7 +174,7 @@ void check_user(std::string_view user, std::string_view option) {
 std::optional<std::string> genders_group(std::string_view text, std::string_view name) {
   std::string list;
   while (!text.empty()) {
-    const std::string_view line = trimmed(take_line(text));
+    const std::string_view line = trimmed(uncommented(take_line(text)));
     const std::size_t gap = line.find_first_of(" \t");
     if (gap == std::string_view::npos) continue;
     std::string_view attributes = line.substr(gap);
@@ -197,7 +192,7 @@ std::optional<std::string> genders_group(std::string_view text, std::string_view
 
 std::optional<std::string> clush_group(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    const std::string_view line = take_line(text);
+    const std::string_view line = uncommented(take_line(text));
     const std::size_t colon = line.find(':');
     if (colon != std::string_view::npos && trimmed(line.substr(0, colon)) == name)
       return std::string(line.substr(colon + 1));

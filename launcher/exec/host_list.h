@@ -1,4 +1,4 @@
-// Lists of hosts as pdsh and clush take them: -w, -x, -g, WCOLL. Pure but for the reader given.
+// Parses host lists in the syntax of pdsh and clush (-w, -x, -g, WCOLL). Pure but for the reader.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@
 
 namespace ds::launcher::exec {
 
-/// Where the parts of a list lie that are not in it.
+/// Loads the files and groups that a list refers to.
 struct ListReader {
-  /// The text of a file ("-": standard input).   Errors:  Error{config}.
+  /// Returns the text of a file ("-": standard input).   Errors:  Error{config}.
   std::function<std::string(const std::string& path)> file;
-  /// The list that a group stands for; nothing if no such group is known.
+  /// Returns the list of a group; nothing if the group is unknown.
   std::function<std::optional<std::string>(const std::string& name)> group;
 };
 
-/// Reads lists into one: each host once, in the order of the command line; a host is its name and
-/// its port. What is left out by a name alone, or where no port is named, is left out with any.
-/// Items are separated by commas, blanks or newlines, outside of brackets; `# ...` is a comment:
-///   [user@]name[01-16,20][:port]   hosts        -ITEM   leaves them out
+/// Merges lists into one, in the order of the command line. A host is identified by its name and
+/// port and appears once. An exclusion without a port excludes the host with every port. An
+/// exclusion with a port also excludes the host without one.
+/// Items are separated by commas, blanks or newlines outside brackets; `# ...` is a comment:
+///   [user@]name[01-16,20][:port]   hosts        -ITEM   excludes them
 ///   ^FILE                          the items of a file
 ///   @GROUP                         the items of a group
 ///   -                              the items of standard input
@@ -33,9 +34,8 @@ class HostListParser {
  public:
   explicit HostListParser(ListReader reader) : reader_(std::move(reader)) {}
 
-  /// `origin` is the option, variable or file that `text` is from.
-  /// Errors:  Error{usage} for what an option says, Error{config} for what a file says, or where
-  /// a host is named for two users.
+  /// Adds the hosts of `text`. `origin` is the option, variable or file that `text` is from.
+  /// Errors:  Error{usage} for options, Error{config} for files or a host named with 2 users.
   void add(std::string_view text, const std::string& origin) {
     add_items(text, {.name = origin}, false);
   }
@@ -47,14 +47,14 @@ class HostListParser {
   }
   void add_hosts(const std::vector<Host>& hosts);
 
-  /// The hosts that are not left out.
+  /// Returns the hosts that are not excluded.
   [[nodiscard]] std::vector<Host> hosts() const;
 
  private:
   struct Origin {
     std::string name;
-    int depth = 0;  // files and groups inside of one another
-    /// The whole text of a file, whose lines errors name.
+    int depth = 0;  // nesting of files and groups
+    /// Text of the file, for the lines in error messages.
     std::string_view lines{};
   };
   void add_items(std::string_view text, const Origin& origin, bool excluded);
@@ -69,17 +69,17 @@ class HostListParser {
   std::vector<Host> hosts_;
   std::unordered_map<std::string, std::size_t> known_;  // "name port" -> index in hosts_
   std::unordered_set<std::string> excluded_;            // "name", "name port"
-  std::unordered_set<std::string> excluded_somewhere_;  // names that are left out with a port
+  std::unordered_set<std::string> excluded_somewhere_;  // names excluded with a port
 };
 
-/// Checks the name that `option` gives.   Errors:  Error{usage}
+/// Checks the user name that `option` gives.   Errors:  Error{usage}
 void check_user(std::string_view user, std::string_view option);
 
-/// The nodes of /etc/genders text that have the attribute `name` or `name=value`, as a list;
-/// nothing if none has.
+/// Returns the nodes that have the attribute `name` or `name=value` in `text` of /etc/genders, as a
+/// list; nothing if there is none.
 std::optional<std::string> genders_group(std::string_view text, std::string_view name);
 
-/// The list behind `name:` in the text of a clustershell groups file; nothing if it is not there.
+/// Returns the list after `name:` in the text of a clustershell groups file; nothing if absent.
 std::optional<std::string> clush_group(std::string_view text, std::string_view name);
 
 }  // namespace ds::launcher::exec

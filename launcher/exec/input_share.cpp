@@ -1,4 +1,3 @@
-// Positions in one stream of bytes: read, sent to a node, taken by its command.
 #include "launcher/exec/input_share.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who has how much of the standard input that every node gets a copy of. Pure.
+// Tracks how much of the standard input each node has received. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,35 @@
 
 namespace ds::launcher::exec {
 
-/// The slowest command that runs sets the pace; one that has ended, or whose node is gone, never
-/// holds up the others.
+/// The slowest running command sets the pace. Commands that have ended and lost nodes never hold up
+/// the others.
 class InputShare {
  public:
-  /// `waiting_count`: nodes that have not started yet set the pace too. (Not with a fan-out: they
-  /// wait for others to end, and those may wait for the end of the input.)
+  /// `waiting_count`: nodes that have not started also set the pace. False with a fan-out: they
+  /// wait for commands to end, and those may wait for the end of the input.
   InputShare(int nodes, bool waiting_count);
 
-  /// The command of a node runs: it gets everything from the beginning on.
+  /// Marks the command of a node as running; it gets all input from the first byte.
   void started(int node);
-  /// The command has ended, or the node is gone: it gets nothing more.
+  /// Marks a node as ended or lost; it receives nothing more.
   void left(int node);
-  /// The command of a node has taken so much, or does not want it.
+  /// Counts `bytes` that the command of a node has read or discarded.
   void taken(int node, std::uint64_t bytes);
-  /// So much more has been read; `last`: and then the file ended.
+  /// Counts `bytes` read from standard input; `last`: the file ends after them.
   void read(std::uint64_t bytes, bool last);
 
   struct Piece {
     std::uint64_t from = 0;
     std::uint64_t count = 0;
-    bool last = false;  // the end of the file comes with it
+    bool last = false;  // the file ends with this piece
     friend bool operator==(const Piece&, const Piece&) = default;
   };
-  /// What a node may be sent now; it counts as sent.
+  /// Returns the piece that a node may be sent now, and marks it as sent.
   std::optional<Piece> next(int node);
 
-  /// So much may be read now.
+  /// Returns the number of bytes that may be read now.
   [[nodiscard]] std::uint64_t room() const;
-  /// Nobody will be sent anything before this position.
+  /// Returns the position before which no node needs input any more.
   [[nodiscard]] std::uint64_t needed_from() const;
 
  private:
@@ -52,7 +52,7 @@ class InputShare {
 
   std::vector<Node> nodes_;
   bool waiting_count_;
-  std::uint64_t end_ = 0;  // of what has been read
+  std::uint64_t end_ = 0;  // number of bytes read
   bool ended_ = false;
 };
 

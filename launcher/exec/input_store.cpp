@@ -1,4 +1,3 @@
-// One vector, or one file that only grows.
 #include "launcher/exec/input_store.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Equal ends are set aside; Myers' search finds the edits between; edits close together make a
-// hunk.
+// Removes equal ends, finds the edits between them with Myers' algorithm, and joins close edits to
+// hunks.
 #include "launcher/exec/line_diff.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 using Lines = std::span<const std::string_view>;
 constexpr int kMostEdits = 2000;
 
-/// from[from_begin, from_end) becomes to[to_begin, to_end).
+/// Replaces from[from_begin, from_end) with to[to_begin, to_end).
 struct Edit {
   int from_begin = 0, from_end = 0, to_begin = 0, to_end = 0;
 };
@@ -22,14 +22,15 @@ struct Edit {
 int size_of(Lines lines) { return static_cast<int>(lines.size()); }
 std::string_view at(Lines lines, int index) { return lines[static_cast<std::size_t>(index)]; }
 
-/// How far along `from` each diagonal (x - y) came after some number of edits: diagonals
-/// -edits...edits.
+/// Position in `from` that each diagonal (x - y) reaches after a number of edits, for the diagonals
+/// -edits to edits.
 class Front {
  public:
   explicit Front(int edits) : edits_(edits), x_(2 * static_cast<std::size_t>(edits) + 1) {}
   int& operator[](int diagonal) { return x_[static_cast<std::size_t>(diagonal + edits_)]; }
   int operator[](int diagonal) const { return x_[static_cast<std::size_t>(diagonal + edits_)]; }
-  /// The next edit, onto `diagonal`, takes a line of `to` (else it drops one of `from`).
+  /// Returns whether the next edit, onto `diagonal`, inserts a line of `to`; otherwise it deletes a
+  /// line of `from`.
   [[nodiscard]] bool next_goes_down(int diagonal) const {
     if (diagonal == -edits_ - 1) return true;
     return diagonal != edits_ + 1 && (*this)[diagonal - 1] < (*this)[diagonal + 1];
@@ -46,7 +47,8 @@ int slide(Lines from, Lines to, int x, int diagonal) {
   return x;
 }
 
-/// One front for each number of edits, until the ends are reached; empty if that takes too many.
+/// Returns one front per number of edits until the ends are reached; empty if that takes more than
+/// kMostEdits.
 std::vector<Front> search(Lines from, Lines to) {
   const int goal = size_of(from) - size_of(to);
   std::vector<Front> fronts;
@@ -69,7 +71,7 @@ std::vector<Front> search(Lines from, Lines to) {
 }
 
 std::vector<Edit> walk_back(const std::vector<Front>& fronts, int x, int y) {
-  std::vector<Edit> edits;  // the last first
+  std::vector<Edit> edits;  // last one first
   for (std::size_t step = fronts.size(); step-- > 1;) {
     const Front& before = fronts[step - 1];
     const bool down = before.next_goes_down(x - y);
@@ -115,7 +117,8 @@ std::vector<Edit> edits_between(Lines from, Lines to) {
   return edits;
 }
 
-/// "3,4" as `diff -u` counts: from 1, and the line before an empty range.
+/// Returns a range as `diff -u` prints it, "3,4". Lines count from 1; an empty range is given by
+/// the line before it.
 std::string range_text(int begin, int end) {
   if (end - begin == 1) return std::to_string(end);
   return fmt::format("{},{}", begin == end ? begin : begin + 1, end - begin);
@@ -126,7 +129,7 @@ void append_lines(std::string& text, char mark, Lines lines, int begin, int end)
     fmt::format_to(std::back_inserter(text), "{}{}\n", mark, at(lines, i));
 }
 
-/// The edits [first, last) with equal lines around and between.
+/// Appends `edits` as one hunk, with the equal lines around and between them.
 void append_hunk(std::string& text, Lines from, Lines to, std::span<const Edit> edits,
                  int context) {
   const Edit& first = edits.front();

@@ -1,4 +1,4 @@
-// What differs between two texts, as `diff -u` shows it. Pure.
+// Compares two texts and prints the differences as `diff -u` does. Pure.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace ds::launcher::exec {
 
-/// The hunks (`@@ -1,3 +1,4 @@` and lines that begin with ' ', '-' or '+') that turn `from` into
-/// `to`, with `context` equal lines around each; empty if they are equal. The shortest such script
-/// unless that needs more than 2,000 changed lines: then everything between the first and the last
-/// difference is replaced.
+/// Returns the hunks (`@@ -1,3 +1,4 @@` and lines that begin with ' ', '-' or '+') that turn `from`
+/// into `to`, with `context` equal lines around each; empty if the texts are equal. The script is
+/// the shortest one unless that needs more than 2,000 changed lines. In that case everything
+/// between the first and the last difference is replaced.
 /// Source:  Myers, An O(ND) difference algorithm, 1986.
 std::string line_diff(std::span<const std::string_view> from, std::span<const std::string_view> to,
                       int context = 3);

@@ -1,7 +1,8 @@
-// Lines get numbers, pairs of (where a node stands, its next line) get places.
+// Branches are found by a hash of place and line.
 #include "launcher/exec/output_tree.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "engine/base/error.h"
@@ -9,20 +10,21 @@
 namespace ds::launcher::exec {
 namespace {
 
-// About what the maps take for an entry.
-constexpr std::size_t kLineCost = 96;
-constexpr std::size_t kPlaceCost = 48;
-
-/// Without what a '\r' draws over, and without the one at the end.
+/// Returns the part of the line after its last '\r', apart from one at the end.
 std::string_view last_drawn(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line.substr(line.rfind('\r') + 1);  // npos + 1 is 0
 }
 
+std::size_t hash_of(std::uint32_t text, std::size_t offset, std::string_view line) {
+  constexpr std::size_t kOdd = 0x9e3779b97f4a7c15;  // spreads neighbors (Knuth, TAOCP 3, 6.4)
+  return (std::hash<std::string_view>()(line) ^ (offset * kOdd)) * kOdd + text;
+}
+
 }  // namespace
 
 OutputTree::OutputTree(int nodes, std::size_t most_bytes)
-    : outputs_(static_cast<std::size_t>(nodes)), room_(most_bytes) {}
+    : outputs_(static_cast<std::size_t>(nodes)), texts_(1), room_(most_bytes) {}
 
 bool OutputTree::take_room(std::size_t bytes) {
   if (bytes > room_) return false;
@@ -63,51 +65,74 @@ void OutputTree::finish() {
   }
 }
 
-void OutputTree::add_line(NodeOutput& output, std::string_view line) {
-  line = last_drawn(line);
-  auto known = line_ids_.find(line);
-  if (known == line_ids_.end()) {
-    output.cut = output.cut || !take_room(line.size() + kLineCost);
-    if (output.cut) return;
-    const auto id = static_cast<std::uint32_t>(lines_.size());
-    known = line_ids_.emplace(lines_.emplace_back(line), id).first;
-  }
-  const std::uint64_t step = (std::uint64_t{output.place} << 32) | known->second;
-  const auto next = next_.find(step);
-  if (next != next_.end()) {
-    output.place = next->second;
-    return;
-  }
-  output.cut = output.cut || !take_room(kPlaceCost);
-  if (output.cut) return;
-  const auto place = static_cast<std::uint32_t>(places_.size());
-  places_.push_back({output.place, known->second});
-  next_.emplace(step, place);
-  output.place = place;
+bool OutputTree::has_line_at(const Place& place, std::string_view line) const {
+  const std::string_view rest = std::string_view(texts_[place.text].bytes).substr(place.offset);
+  return rest.size() > line.size() && rest[line.size()] == '\n' && rest.starts_with(line);
 }
 
-std::vector<std::string_view> OutputTree::lines_to(std::uint32_t place) const {
-  std::vector<std::string_view> lines;
-  for (; place != 0; place = places_[place].parent) lines.push_back(lines_[places_[place].line]);
-  std::reverse(lines.begin(), lines.end());
-  return lines;
+void OutputTree::add_line(NodeOutput& output, std::string_view line) {
+  line = last_drawn(line);
+  const std::size_t size = line.size() + 1;
+  Place& place = output.place;
+  if (has_line_at(place, line)) {
+    place.offset += size;
+    return;
+  }
+  if (place.offset < texts_[place.text].bytes.size()) {  // other nodes wrote a different line here
+    const std::size_t hash = hash_of(place.text, place.offset, line);
+    const auto [begin, end] = branches_.equal_range(hash);
+    const auto known = std::find_if(begin, end, [&](const auto& branch) {
+      return texts_[branch.second].parent == place && has_line_at({branch.second, 0}, line);
+    });
+    if (known != end) {
+      place = {known->second, size};
+      return;
+    }
+    output.cut = output.cut || !take_room(kTextCost + size);
+    if (output.cut) return;
+    const auto number = static_cast<std::uint32_t>(texts_.size());
+    texts_.push_back({.parent = place});
+    branches_.emplace(hash, number);
+    place = {number, 0};
+  } else {
+    output.cut = output.cut || !take_room(size);
+    if (output.cut) return;
+  }
+  std::string& bytes = texts_[place.text].bytes;
+  bytes.append(line).push_back('\n');
+  place.offset = bytes.size();
+}
+
+std::vector<std::string_view> OutputTree::parts_to(Place place) const {
+  std::vector<std::string_view> parts;
+  for (; place.offset > 0; place = texts_[place.text].parent)
+    parts.push_back(std::string_view(texts_[place.text].bytes).substr(0, place.offset));
+  std::reverse(parts.begin(), parts.end());
+  return parts;
 }
 
 std::vector<OutputGroup> OutputTree::groups(const std::vector<bool>& silent) const {
-  std::map<std::pair<std::uint32_t, bool>, std::vector<int>> nodes_at;
+  std::map<std::pair<Place, bool>, std::vector<int>> nodes_at;
   for (std::size_t node = 0; node < outputs_.size(); ++node) {
     const NodeOutput& output = outputs_[node];
-    if (output.place != 0 || output.cut || (!silent.empty() && silent[node]))
+    const bool wrote = output.place.offset > 0 || output.cut;
+    if (wrote || (!silent.empty() && silent[node]))
       nodes_at[{output.place, output.cut}].push_back(static_cast<int>(node));
   }
   std::vector<OutputGroup> groups;
   for (auto& [key, nodes] : nodes_at)
-    groups.push_back({std::move(nodes), lines_to(key.first), key.second});
+    groups.push_back({std::move(nodes), parts_to(key.first), key.second});
   std::sort(groups.begin(), groups.end(), [](const OutputGroup& a, const OutputGroup& b) {
     if (a.nodes.size() != b.nodes.size()) return a.nodes.size() > b.nodes.size();
     return a.nodes.front() < b.nodes.front();
   });
   return groups;
+}
+
+std::size_t OutputTree::bytes() const {
+  std::size_t bytes = texts_.size() * kTextCost;
+  for (const Text& text : texts_) bytes += text.bytes.capacity();
+  return bytes;
 }
 
 }  // namespace ds::launcher::exec

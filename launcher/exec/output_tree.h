@@ -1,10 +1,9 @@
-// What each node has written, held once for all nodes that have written the same. Pure.
+// Stores the output of each node, once for all nodes with equal output. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,50 +13,61 @@ namespace ds::launcher::exec {
 
 /// Nodes with the same output.
 struct OutputGroup {
-  std::vector<int> nodes;               // rising
-  std::vector<std::string_view> lines;  // without newlines; valid while the tree lives
-  bool cut = false;                     // the output was longer than what is held
+  std::vector<int> nodes;               // ascending
+  std::vector<std::string_view> parts;  // whole lines; valid while the tree lives
+  bool cut = false;                     // the output exceeded the limit
 };
 
-/// A tree of lines: a node's output is the path to where it stands. A thousand equal outputs take
-/// the room of one.
+/// A tree of texts. A node stands at an offset of one text, and its output is the path from the
+/// root to there. Nodes share a text until they write different lines; each version then gets its
+/// own text.
+/// Memory:  the bytes of each distinct output, once, and kTextCost for each text.
 class OutputTree {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  /// Approximate memory of one text besides its bytes.
+  static constexpr std::size_t kTextCost = 128;
 
-  /// Beyond `most_bytes`, counting the tree itself, outputs are cut.
+  /// Outputs are cut when the tree, its own overhead included, would exceed `most_bytes`.
   explicit OutputTree(int nodes, std::size_t most_bytes = kMostBytes);
 
-  /// The next bytes of one stream (1 or 2) of a node. Lines of both streams stand in the order in
-  /// which they were finished. Of a line with '\r' inside counts what a terminal would show last.
+  /// Adds the next bytes of one stream (1 or 2) of a node. Lines of the 2 streams are kept in the
+  /// order in which they were finished. A line with '\r' inside is kept as a terminal would finally
+  /// show it.
   void add(int node, int stream, std::string_view text);
-  /// No more comes: lines without a newline count as lines.
+  /// Ends the output: unfinished lines become lines.
   void finish();
 
-  /// Nodes that have written anything, and those of `silent` (by node; may be empty) that have
-  /// not. Order: most nodes first, then by the first node.
+  /// Returns the nodes that have written anything, and silent nodes that `silent` (by node; may be
+  /// empty) marks. Order: most nodes first, then by the first node.
   [[nodiscard]] std::vector<OutputGroup> groups(const std::vector<bool>& silent = {}) const;
+  /// Returns the memory of the tree without unfinished lines.
+  [[nodiscard]] std::size_t bytes() const;
 
  private:
   struct Place {
-    std::uint32_t parent = 0;
-    std::uint32_t line = 0;
+    std::uint32_t text = 0;
+    std::size_t offset = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  struct Text {
+    Place parent{};  // where it branches off; none for the first text
+    std::string bytes{};
   };
   struct NodeOutput {
-    std::uint32_t place = 0;  // 0: nothing yet
-    std::string open[2];      // a line without its newline, by stream
+    Place place{};
+    std::string open[2];  // unfinished line, by stream
     bool cut = false;
   };
 
   bool take_room(std::size_t bytes);
   void add_line(NodeOutput& output, std::string_view line);
-  [[nodiscard]] std::vector<std::string_view> lines_to(std::uint32_t place) const;
+  [[nodiscard]] bool has_line_at(const Place& place, std::string_view line) const;
+  [[nodiscard]] std::vector<std::string_view> parts_to(Place place) const;
 
   std::vector<NodeOutput> outputs_;
-  std::vector<Place> places_{Place{}};
-  std::unordered_map<std::uint64_t, std::uint32_t> next_;  // (place, line) -> place
-  std::deque<std::string> lines_;
-  std::unordered_map<std::string_view, std::uint32_t> line_ids_;  // views into lines_
+  std::deque<Text> texts_;
+  std::unordered_multimap<std::size_t, std::uint32_t> branches_;  // hash of place and line -> text
   std::size_t room_;
 };
 

@@ -1,4 +1,3 @@
-// One pass; what is filled in is not looked at again.
 #include "launcher/exec/percent.h"
 
 namespace ds::launcher::exec {

@@ -1,4 +1,4 @@
-// %h, %n and %u in a command, as pdsh has them. Pure.
+// Expands %h, %n and %u in a command, as pdsh does. Pure.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct PercentValues {
   std::string_view user;
 };
 
-/// %h becomes the host's name, %n the node's number, %u the user, %% one percent sign; any other
-/// percent sign stays as it is.
+/// Returns `text` with %h replaced by the host name, %n by the node number, %u by the user and %%
+/// by a percent sign, in one pass. Other percent signs stay.
 std::string fill_percents(std::string_view text, const PercentValues& values);
 
 }  // namespace ds::launcher::exec

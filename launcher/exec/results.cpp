@@ -1,4 +1,3 @@
-// Nodes with the same words share a line.
 #include "launcher/exec/results.h"
 
 #include <fmt/format.h>
@@ -6,15 +5,15 @@
 #include <cstddef>
 #include <string_view>
 
+#include "engine/base/contract.h"
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"
-#include "runner/contract.h"
 
 namespace ds::launcher::exec {
 namespace {
 
-/// Words -> the nodes they are true of, in the order in which the words first come.
+/// Maps each text to the nodes that it applies to, in order of first appearance.
 class Lines {
  public:
   void add(const std::string& words, const std::string& name) {
@@ -46,7 +45,7 @@ std::string without_newline(std::string text) {
   return text;
 }
 
-/// "node07: refused" -> "refused": the name stands before the line anyway.
+/// Turns "node07: refused" into "refused": the line already begins with the name.
 std::string without_name(const std::string& reason, const std::string& name) {
   const bool named = reason.starts_with(name + ": ");
   return named ? reason.substr(name.size() + 2) : reason;
@@ -62,7 +61,7 @@ std::string words_of(const NodeResult& result) {
       if (result.end.status.success()) return {};
       return describe(result.end);
     case NodeResult::Kind::timed_out:
-      return "its time was up (-u); stopped";
+      return "stopped at the time limit (-u)";
     case NodeResult::Kind::stopped:
       return "stopped";
     case NodeResult::Kind::not_started:
@@ -71,7 +70,8 @@ std::string words_of(const NodeResult& result) {
   return {};
 }
 
-/// Of another node's failure, with -k, or of a signal: the causes are said first.
+/// Returns whether the result follows from a failure with -k or from a signal. Causes are listed
+/// first.
 bool is_consequence(const NodeResult& result) {
   return result.kind == NodeResult::Kind::stopped || result.kind == NodeResult::Kind::not_started;
 }

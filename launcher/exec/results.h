@@ -1,4 +1,4 @@
-// How a command went on each node, and the sentences about it. Pure.
+// Result of a command on each node, and its text for users. Pure.
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@ namespace ds::launcher::exec {
 
 struct NodeResult {
   enum class Kind {
-    none,         // not ended
-    exited,       // `end` says how
-    unreachable,  // `reason` names host and cause
-    lost,         // after its agent had greeted; `reason`
+    none,         // has not ended
+    exited,       // details in `end`
+    unreachable,  // `reason` contains host and cause
+    lost,         // after the agent's Hello; see `reason`
     timed_out,    // stopped because of -u
     stopped,      // by a signal to dslaunch, or by -k
-    not_started   // the same, before the command ran
+    not_started   // stopped before the command ran
   };
   Kind kind = Kind::none;
   RankEnd end{};
   std::string reason{};
-  std::string stage{};  // of unreachable: how far it got
+  std::string stage{};  // for unreachable: the stage that was reached
   friend bool operator==(const NodeResult&, const NodeResult&) = default;
 };
 
-/// What the node adds to the exit code of -S: its command's code, 128 + signal, 69 if it was not
-/// reached or was lost, 124 after its time was up.
+/// Returns the exit code of the node for -S: that of its command, 128 + signal, 69 if the node was
+/// unreachable or lost, or 124 after the time limit.
 int code_of(const NodeResult& result);
 
-/// One line for each way to end other than well, with the nodes of it folded; nodes that could not
-/// be reached last, under a line of their own. Empty if every command ended with 0. `names` and
-/// `results` go together.
+/// Returns one line per kind of failure, with its nodes folded, and then a table of the nodes that
+/// could not be reached. Empty if every command exited with 0. `names` and `results` have one entry
+/// per node.
 std::string results_text(const std::vector<std::string>& names,
                          const std::vector<NodeResult>& results);
 
-/// Where each node stands, for whoever interrupts: "node[01-03]: running".
+/// Stage of a node in the list that an interrupt prints: "node[01-03]: running".
 enum class NodeStage { waiting, connecting, running, gone };
 std::string stages_text(const std::vector<std::string>& names,
                         const std::vector<NodeStage>& stages);

@@ -1,5 +1,4 @@
-// Reasons become texts with gaps where a host's own name or address stands; equal ones share a
-// line.
+// Table of bad hosts: replaces names and addresses in reasons by gaps, so that equal reasons merge.
 #include "launcher/hosts/bad_hosts.h"
 
 #include <arpa/inet.h>
@@ -15,9 +14,9 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::size_t kWideHosts = 40;  // a wider list of hosts has its stage and reason below it
+constexpr std::size_t kWideHosts = 40;  // after a wider list, stage and reason go on the next line
 
-constexpr char kNameGap = '\x01';  // cannot come from elsewhere: control bytes are gone by then
+constexpr char kNameGap = '\x01';  // cannot occur in the text: control bytes were replaced
 constexpr char kAddressGap = '\x02';
 
 std::string clean(std::string_view text) {
@@ -40,13 +39,13 @@ bool is_address(const std::string& word) {
          ::inet_pton(AF_INET6, word.c_str(), bytes.data()) == 1;
 }
 
-/// A reason with gaps, and what stood there.
+/// Reason with gaps, and the values that stood there.
 struct Template {
   std::string text;
   std::vector<std::string> values;
 };
 
-/// Words are cut as names and IPv4 addresses are; IPv6 addresses have colons besides.
+/// Replaces names and addresses. Words end as names and IPv4 addresses do; IPv6 adds colons.
 Template gaps_of(const std::string& reason, const std::string& name, const std::string& dialled) {
   const auto varies = [&](const std::string& word) {
     return word == name || (!word.empty() && word == dialled) || is_address(word);
@@ -75,10 +74,10 @@ Template gaps_of(const std::string& reason, const std::string& name, const std::
   return out;
 }
 
-/// "n1 (c-1.x): refused" in its parts.
+/// Parts of "n1 (c-1.x): refused".
 struct Parts {
   std::string name;
-  std::string dialled;  // empty if it is the name
+  std::string dialled;  // empty if equal to the name
   std::string reason;
 };
 
@@ -97,10 +96,10 @@ Parts parts_of(const BadHost& host) {
 
 struct Line {
   std::vector<std::string> names;
-  std::string shown;  // the first, with the name that it was dialled by
+  std::string shown;  // first host, with the name that was dialed
   std::string stage;
   Template reason;
-  std::vector<bool> differs;  // by gap
+  std::vector<bool> differs;  // by gap: whether the hosts have different values
 
   [[nodiscard]] std::string hosts() const {
     return names.size() == 1 ? shown : fmt::format("{} ({})", fold_names(names), names.size());
@@ -149,7 +148,7 @@ std::vector<Line> lines_of(const std::vector<BadHost>& hosts) {
 
 std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view indent) {
   const std::vector<Line> lines = lines_of(hosts);
-  std::size_t wide = 5, stage = 5;  // the headline's own words
+  std::size_t wide = 5, stage = 5;  // widths of the header words
   for (const Line& line : lines) {
     const std::size_t width = line.hosts().size();
     if (width <= kWideHosts) wide = std::max(wide, width);

@@ -1,4 +1,4 @@
-// Hosts that could not be used -> one table for people: hosts, stage, reason. Pure.
+// Table of hosts that could not be used: hosts, stage, reason. Pure.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@ namespace ds::launcher {
 
 struct BadHost {
   std::string name;
-  std::string stage;   // how far it got, as transport.h names stages; may be empty
-  std::string reason;  // for people; may begin with the name, as `n1: refused` does
+  std::string stage;   // stage that was reached, named as in transport.h; may be empty
+  std::string reason;  // for messages; may begin with the name: `n1: refused`
 };
 
-/// Three columns under a headline, each line behind `indent`, without a newline at the end. Hosts
-/// of one stage and reason share a line, folded by fold_names; where a reason names each host
-/// itself or its address, it is shown with {host} or {addr} in that place. Order:   that in which
-/// the reasons first come. Promise: every host is named; control bytes are shown as '?'.
+/// Formats three columns with a header. Each line begins with `indent`; the last line has no
+/// newline. Hosts with the same stage and reason share a line, folded by fold_names. Where a reason
+/// contains each host's own name or address, {host} or {addr} is shown instead. Order:   that of
+/// the first host with each reason. Promise: every host is named; control bytes are shown as '?'.
 std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view indent);
 
-/// One host in one line, with its name: `n1: refused (stage: connection)`.
+/// Formats one host in one line: `n1: refused (stage: connection)`.
 std::string bad_host_line(const BadHost& host);
 
 }  // namespace ds::launcher

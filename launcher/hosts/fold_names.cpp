@@ -1,4 +1,4 @@
-// Names become texts and numbers in turn; sets of numbers are merged one place at a time.
+// Folding of names: splits them into texts and numbers, and merges the numbers place by place.
 #include "launcher/hosts/fold_names.h"
 
 #include <fmt/format.h>
@@ -15,20 +15,20 @@ namespace {
 
 constexpr std::size_t kMaxDigits = 18;  // as in expand_host_ranges
 
-/// A number as it is written; "7" and "007" are two.
+/// Number with its written form; "7" and "007" are different.
 struct Number {
   std::uint64_t value = 0;
   std::string text;
   friend bool operator==(const Number&, const Number&) = default;
-  /// Runs like 08, 09, 10 and 9, 10, 11 stay together.
+  /// Orders by width, then by value, so that runs such as 08, 09, 10 or 9, 10, 11 stay together.
   friend bool operator<(const Number& a, const Number& b) {
     if (a.text.size() != b.text.size()) return a.text.size() < b.text.size();
     return a.value < b.value;
   }
 };
-using Numbers = std::vector<Number>;  // sorted, each once
+using Numbers = std::vector<Number>;  // sorted and unique
 
-/// texts[0] numbers[0] texts[1] ... : all names that take one number at each place.
+/// Set of names texts[0] numbers[0] texts[1] ...: all combinations of one number per place.
 struct Pattern {
   std::vector<std::string> texts;
   std::vector<Numbers> numbers;
@@ -59,7 +59,7 @@ Pattern split(const std::string& name) {
   return pattern;
 }
 
-/// `[01-03,07]`, or the number alone.
+/// Returns `[01-03,07]`, or a single number without brackets.
 std::string bracket(const Numbers& numbers) {
   if (numbers.size() == 1) return numbers.front().text;
   std::string text;
@@ -85,7 +85,7 @@ std::string expression(const Pattern& pattern, std::size_t without = SIZE_MAX) {
   return text;
 }
 
-/// Joins the patterns that differ at no other place than `place`.
+/// Merges the patterns that differ only at `place`.
 std::vector<Pattern> merge_at(std::vector<Pattern> patterns, std::size_t place) {
   std::vector<Pattern> merged;
   std::map<std::string, std::size_t> known;

@@ -1,4 +1,4 @@
-// Names of hosts -> one short expression with brackets, for people to read: `node[01-03,07]`. Pure.
+// Folding of host names into short expressions with brackets: `node[01-03,07]`. Pure.
 #pragma once
 
 #include <string>
@@ -6,10 +6,9 @@
 
 namespace ds::launcher {
 
-/// The names as host expressions, joined by commas. Each number in a name may become a bracket;
-/// `rack[0-1]n[1-4]` stands for all eight. Names with a ':' (IPv6) are left as they are.
-/// Order:   texts in the order in which they first come, numbers in rising order; a name given
-///          twice comes out once.
+/// Returns the names as host expressions, joined by commas. Each number in a name may become a
+/// bracket; `rack[0-1]n[1-4]` stands for eight names. Names with a ':' (IPv6) stay unchanged.
+/// Order:   texts in the order of their first names, numbers ascending; a repeated name comes once.
 /// Promise: expand_host_ranges of each expression gives exactly these names.
 std::string fold_names(const std::vector<std::string>& names);
 

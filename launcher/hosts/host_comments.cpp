@@ -1,4 +1,4 @@
-// Comments of a hostfile: # and // to the end of the line, /* over lines.
+// Comments of a hostfile: # and // to the end of the line, /* */ over several lines.
 #include <algorithm>
 
 #include "launcher/hosts/host_line.h"
@@ -8,14 +8,14 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-/// The line that holds byte `at` of `text`, for a message.
+/// Returns the error for an unclosed comment at byte `at` of `text`.
 Error error_at(std::string_view text, std::size_t at, std::string_view file) {
   const std::size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0.
   const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
   const auto lines_before =
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   return text_error({file, static_cast<int>(lines_before) + 1, text.substr(begin, end - begin)},
-                    at - begin, "this comment never ends", "write */ behind it");
+                    at - begin, "unclosed comment", "add */ at its end");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Words of a hostfile line: the host expression first, then key=value.
+// Parser for a hostfile line: the host expression, then key=value words; or include.
 #include "launcher/hosts/host_line.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ struct KeyName {
   std::string_view name;
   Key key;
 };
-// Spellings of Open MPI, Hydra and others; '_' counts as '-'.
+// Spellings of Open MPI, Hydra and others; '_' equals '-'.
 constexpr std::array<KeyName, 15> kKeys = {{{"slots", Key::slots},
                                             {"cpu", Key::slots},
                                             {"count", Key::slots},
@@ -54,7 +54,7 @@ std::vector<Word> split_words(std::string_view code) {
   return words;
 }
 
-/// Reads one line into a HostLine; every method throws through fail().
+/// Parses one line into a HostLine; every method throws through fail().
 class LineReader {
  public:
   explicit LineReader(const SourceLine& line) : line_(line) {}
@@ -64,7 +64,7 @@ class LineReader {
     refuse_rankfile(words);
     read_host(words.front());
     if (result_.excluded && words.size() > 1)
-      fail(words[1].offset, "a host that is left out has no options", "as in: ^node07");
+      fail(words[1].offset, "an excluded host cannot have options", "for example: ^node07");
     for (std::size_t i = 1; i < words.size();) i = read_option(words, i);
     finish();
     return std::move(result_);
@@ -79,8 +79,8 @@ class LineReader {
     const bool looks_so = words.size() > 1 && words[0].text == "rank" &&
                           words[1].text.front() >= '0' && words[1].text.front() <= '9';
     if (looks_so)
-      fail(words[0].offset, "lines of a rankfile ('rank N=host slot=S') are not read",
-           "name each host with slots=N; --map-by says in which order ranks fill them");
+      fail(words[0].offset, "rankfile lines ('rank N=host slot=S') are not supported",
+           "name each host with slots=N; use --map-by for the order of the ranks");
   }
 
   void read_host(Word word) {
@@ -93,11 +93,11 @@ class LineReader {
     if (host.user) set_user(*host.user);
     if (!host.suffix) return;
     if (result_.excluded)
-      fail(host.suffix->offset, "a host that is left out has no slots", "as in: ^node07");
+      fail(host.suffix->offset, "an excluded host cannot have slots", "for example: ^node07");
     set_slots(*host.suffix);
   }
 
-  /// `key=value`, with or without blanks around '='. Returns the index of the next word.
+  /// Reads `key=value`, with or without blanks around '='. Returns the index of the next word.
   std::size_t read_option(const std::vector<Word>& words, std::size_t at) {
     const Word word = words[at++];
     const std::size_t equals = word.text.find('=');
@@ -106,7 +106,7 @@ class LineReader {
         equals == std::string_view::npos && at < words.size() && words[at].text.front() == '=';
     if (key.text.empty() || (equals == std::string_view::npos && !sign_follows)) {
       fail(word.offset, fmt::format("{} is not key=value", quoted(word.text)),
-           "as in: node01 slots=8 port=2222");
+           "for example: node01 slots=8 port=2222");
     }
     Word value = sign_follows ? words[at++].part(1) : word.part(equals + 1);
     const bool value_follows = value.text.empty() && at < words.size() &&
@@ -155,8 +155,8 @@ class LineReader {
     }
     result_.slots = read_number(line_, value, "slots", kMaxSlots);
     if (*result_.slots == 0) {
-      fail(value.offset, "a host needs at least 1 slot",
-           "to leave a host out, remove its line or put '#' before it");
+      fail(value.offset, "a host must have at least 1 slot",
+           "to exclude a host, remove its line or put '#' before it");
     }
   }
 
@@ -174,7 +174,7 @@ class LineReader {
 
   void set_port(Word value) {
     result_.port = read_number(line_, value, "port", kMaxPort);
-    if (result_.port == 0) fail(value.offset, "port 0 cannot be connected to");
+    if (result_.port == 0) fail(value.offset, "port must not be 0");
   }
 
   void set_user(Word value) {
@@ -183,7 +183,7 @@ class LineReader {
     result_.user = read_user(line_, value);
   }
 
-  /// One address, or a range of as many as there are names.
+  /// Reads one address, or a range with one address per name.
   void set_addresses(Word value) {
     if (const std::string address = read_address(value.text); !address.empty()) {
       result_.addresses = {address};
@@ -196,25 +196,25 @@ class LineReader {
     for (std::string& address : result_.addresses) {
       if (read_address(address).empty())
         fail(value.offset, fmt::format("{} is not an address", quoted(address)),
-             "addr= takes an IPv4 or IPv6 address, as in addr=10.0.0.7");
+             "addr= takes an IPv4 or IPv6 address, for example addr=10.0.0.7");
     }
     if (result_.addresses.size() != result_.names.size()) {
       fail(value.offset,
            fmt::format("{} address{} for {} host{}", result_.addresses.size(),
                        result_.addresses.size() == 1 ? "" : "es", result_.names.size(),
                        result_.names.size() == 1 ? "" : "s"),
-           "a range of hosts takes a range of as many addresses, as in addr=10.0.0.[1-16]");
+           "a range of hosts needs a range of as many addresses, for example addr=10.0.0.[1-16]");
     }
   }
 
-  /// What only makes sense when the whole line is known.
+  /// Checks what depends on the whole line.
   void finish() {
     const int gpus = static_cast<int>(result_.gpus.size());
     if (gpus > 0 && result_.slots.value_or(kAutoSlots) == kAutoSlots) result_.slots = gpus;
     if (gpus > 0 && *result_.slots > gpus) {
       fail(gpus_at_,
            fmt::format("{} slots, but only {} GPU{}", *result_.slots, gpus, gpus == 1 ? "" : "s"),
-           "a rank takes the GPU of its LOCAL_RANK: name one for each slot, or lower slots=");
+           "a rank uses the GPU of its LOCAL_RANK: list one GPU per slot, or lower slots=");
     }
     if (result_.max_slots && *result_.max_slots < result_.slots.value_or(1))
       fail(max_slots_at_,
@@ -230,7 +230,7 @@ class LineReader {
 
 IncludeLine read_include(const SourceLine& line, std::string_view code,
                          const std::vector<Word>& words) {
-  constexpr std::string_view kForm = "as in: include other.hosts, or include \"a file\"";
+  constexpr std::string_view kForm = "for example: include other.hosts, or include \"a file\"";
   IncludeLine include{.path = {}, .offset = words.front().offset};
   const Word path = words[1];
   if (path.text.front() != '"') {
@@ -243,7 +243,7 @@ IncludeLine read_include(const SourceLine& line, std::string_view code,
   const bool ends_there = closing != std::string_view::npos &&
                           code.find_first_not_of(" \t\r", closing + 1) == std::string_view::npos;
   if (!ends_there || closing == path.offset + 1)
-    throw text_error(line, path.offset, "this is not one file name in quotes", std::string(kForm));
+    throw text_error(line, path.offset, "expected one file name in quotes", std::string(kForm));
   include.path = line.text.substr(path.offset + 1, closing - path.offset - 1);
   return include;
 }
@@ -253,7 +253,7 @@ IncludeLine read_include(const SourceLine& line, std::string_view code,
 std::optional<HostfileLine> parse_host_line(const SourceLine& line, std::string_view code) {
   const std::vector<Word> words = split_words(code);
   if (words.empty()) return std::nullopt;
-  // A host may be called include too, when options or nothing follow it.
+  // A host may also be named include, if options or nothing follow it.
   const bool is_include =
       words.size() > 1 && words[0].text == "include" &&
       (words[1].text.front() == '"' || (words[1].text.find('=') == std::string_view::npos &&

@@ -1,4 +1,4 @@
-// The words of --host, --include and --exclude.
+// Parsers for the values of --host, --include and --exclude.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace ds::launcher {
 namespace {
 
-/// Cuts `value` at each `separator` outside of brackets.
+/// Splits `value` at each `separator` outside brackets.
 std::vector<Word> split(std::string_view value, char separator) {
   std::vector<Word> parts;
   std::size_t start = 0;
@@ -28,7 +28,7 @@ std::vector<Word> split(std::string_view value, char separator) {
   return parts;
 }
 
-/// Runs `read` for each part; what is wrong in an option is a wrong use of it.
+/// Calls `read` for each part, and turns its errors into usage errors.
 template <class Read>
 auto read_parts(const SourceLine& line, char separator, std::string_view form, Read read) {
   std::vector<decltype(read(Word{}))> picks;
@@ -49,7 +49,8 @@ auto read_parts(const SourceLine& line, char separator, std::string_view form, R
 HostPick read_host_pick(const SourceLine& line, Word part) {
   HostPick pick{.text = std::string(part.text), .names = {}};
   if (part.text.starts_with("+e"))
-    throw text_error(line, part.offset, "which nodes are empty is not known here", {});
+    throw text_error(line, part.offset,
+                     "+e is not supported: dslaunch does not know which nodes are empty", {});
   HostWord host;
   if (part.text.starts_with("+n")) {
     const std::size_t colon = part.text.find(':');
@@ -68,7 +69,7 @@ HostPick read_host_pick(const SourceLine& line, Word part) {
   }
   pick.slots = read_number(line, *host.suffix, "slots", kMaxSlots);
   if (*pick.slots == 0)
-    throw text_error(line, host.suffix->offset, "a host needs at least 1 slot", {});
+    throw text_error(line, host.suffix->offset, "a host must have at least 1 slot", {});
   return pick;
 }
 
@@ -86,13 +87,15 @@ SlotPick read_slot_pick(const SourceLine& line, Word part) {
 
 std::vector<HostPick> parse_host_picks(std::string_view option, std::string_view value) {
   const SourceLine line = {option, 0, value};
-  return read_parts(line, ',', "HOST[:SLOTS] separated by commas, as in node1:4,node[2-3],node4:*",
+  return read_parts(line, ',',
+                    "give HOST[:SLOTS] separated by commas, for example node1:4,node[2-3],node4:*",
                     [&](Word part) { return read_host_pick(line, part); });
 }
 
 std::vector<SlotPick> parse_slot_picks(std::string_view option, std::string_view value) {
   const SourceLine line = {option, 0, value};
-  return read_parts(line, '@', "HOST[:SLOT,SLOT...] separated by @, as in worker-0@worker-1:0,2",
+  return read_parts(line, '@',
+                    "give HOST[:SLOT,SLOT...] separated by @, for example worker-0@worker-1:0,2",
                     [&](Word part) { return read_slot_pick(line, part); });
 }
 

@@ -1,4 +1,4 @@
-// Bracket expansion: split into pieces (each a list of alternatives), then count through them.
+// Expansion of brackets: splits an expression into lists of alternatives and combines them.
 #include "launcher/hosts/host_ranges.h"
 
 #include <fmt/format.h>
@@ -14,11 +14,11 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::size_t kMaxDigits = 18;  // Fits std::uint64_t with room for the arithmetic below.
+constexpr std::size_t kMaxDigits = 18;  // fits std::uint64_t with room for the arithmetic below
 
 using Alternatives = std::vector<std::string>;
 
-/// A number of a bracket: its value, and the width that leading zeros ask for.
+/// Number in a bracket: its value, and the width set by leading zeros.
 struct Number {
   std::uint64_t value = 0;
   std::size_t width = 0;
@@ -32,7 +32,7 @@ std::string padded(std::uint64_t value, std::size_t width) {
   return text.append(digits.data(), count);
 }
 
-/// Walks over one expression; the first problem is kept, and everything after it is skipped.
+/// Parser for one expression. Keeps the first problem and stops there.
 class Expander {
  public:
   explicit Expander(std::string_view text) : text_(text) {}
@@ -82,7 +82,7 @@ class Expander {
       const char separator = text_[at_];
       if (separator != ',' && separator != ']') {
         return fail(at_, fmt::format("unexpected '{}' in brackets", separator),
-                    "brackets hold numbers and ranges, as in node[01-16,20]");
+                    "brackets contain numbers and ranges, for example node[01-16,20]");
       }
       ++at_;
       if (separator == ']') break;
@@ -105,8 +105,7 @@ class Expander {
       hi = *end;
     }
     if (hi.value < lo->value) {
-      return fail(start,
-                  fmt::format("the range {} runs backwards", text_.substr(start, at_ - start)),
+      return fail(start, fmt::format("the range {} is reversed", text_.substr(start, at_ - start)),
                   fmt::format("write {}-{}", hi.value, lo->value));
     }
     if (hi.value - lo->value >= kMaxHosts - piece.size()) return too_many(start);
@@ -124,14 +123,13 @@ class Expander {
       if (at_ >= text_.size()) {
         unclosed(opening);
       } else {
-        fail(at_, "a number is missing in brackets",
-             "brackets hold numbers and ranges, as in node[01-16,20]");
+        fail(at_, "missing number in brackets",
+             "brackets contain numbers and ranges, for example node[01-16,20]");
       }
       return std::nullopt;
     }
     if (digits > kMaxDigits) {
-      fail(start,
-           fmt::format("a number of {} digits; at most {} are possible", digits, kMaxDigits));
+      fail(start, fmt::format("number with {} digits; at most {} are allowed", digits, kMaxDigits));
       return std::nullopt;
     }
     Number number;
@@ -140,7 +138,7 @@ class Expander {
     return number;
   }
 
-  bool unclosed(std::size_t opening) { return fail(opening, "'[' is never closed", "add a ']'"); }
+  bool unclosed(std::size_t opening) { return fail(opening, "unclosed '['", "add a ']'"); }
 
   bool too_many(std::size_t offset) {
     return fail(offset, fmt::format("more than {} hosts in one expression", kMaxHosts));

@@ -1,4 +1,4 @@
-// Host expressions with brackets -> names: `rack[0-1]n[01-16,20]-eth0`. Pure.
+// Expansion of host expressions with brackets: `rack[0-1]n[01-16,20]-eth0`. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,21 @@
 
 namespace ds::launcher {
 
-/// Names that one expression, and one hostfile, may give at most.
+/// Maximum number of names in one expression and in one hostfile.
 inline constexpr std::size_t kMaxHosts = 65536;
 
-/// What is wrong with an expression, and at which byte of it.
+/// Problem in an expression, with the byte at which it is.
 struct RangeProblem {
   std::size_t offset = 0;
   std::string message;
   std::string hint;
 };
 
-/// Expands every bracket of `expression`; without one the expression itself is the only name.
-/// A bracket holds numbers and ranges `lo-hi` separated by commas. Leading zeros of `lo` are kept
-/// as padding:
-/// `[08-10]` gives 08, 09, 10. Text may stand before, between and after brackets.
-/// Order:   as written; the last bracket varies fastest. Names written twice come out twice.
-/// Errors:  a value: empty or unclosed brackets, letters, hi < lo, more than kMaxHosts names.
+/// Expands every bracket of `expression`. An expression without brackets is its only name.
+/// A bracket contains numbers and ranges `lo-hi`, separated by commas. Leading zeros of `lo` set
+/// the width: `[08-10]` gives 08, 09, 10. Text may stand before, between and after brackets. Order:
+/// as written; the last bracket varies fastest. Repeated names are kept. Errors:  a RangeProblem:
+/// empty or unclosed brackets, letters, hi < lo, more than kMaxHosts names.
 std::variant<std::vector<std::string>, RangeProblem> expand_host_ranges(
     std::string_view expression);
 

@@ -1,4 +1,4 @@
-// Filters: each takes the hosts that the ones before have left.
+// Filters for hosts and slots, applied one after the other.
 #include "launcher/hosts/host_selection.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-/// Hosts by name: one name may stand for several ports.
+/// Index of hosts by name; one name can have several ports.
 class NameIndex {
  public:
   explicit NameIndex(const std::vector<Host>& hosts) : hosts_(hosts) {
@@ -37,10 +37,9 @@ class NameIndex {
     std::vector<std::string_view> known;
     for (const Host& host : hosts_) known.emplace_back(host.name);
     const std::string near = known.size() <= kMostCompared ? nearest_word(name, known) : "";
-    fail(fmt::format("{} names host '{}', which is not among the {} host{} of the job", option,
+    fail(fmt::format("{} names host '{}', which is not one of the {} host{} of the job", option,
                      name, hosts_.size(), hosts_.size() == 1 ? "" : "s"),
-         near.empty() ? "names must be as in the hostfile"
-                      : fmt::format("did you mean '{}'?", near));
+         near.empty() ? "use the names of the hostfile" : fmt::format("did you mean '{}'?", near));
   }
 
  private:
@@ -49,7 +48,7 @@ class NameIndex {
   std::map<std::string_view, Indices> by_name_;
 };
 
-/// The numbers of a host's slots.
+/// Returns the numbers of a host's slots.
 std::vector<int> slot_numbers(const Host& host) {
   std::vector<int> numbers = host.devices;
   if (!numbers.empty()) return numbers;
@@ -64,13 +63,13 @@ void set_slot_numbers(Host& host, std::vector<int> numbers) {
   host.bare = false;
 }
 
-/// At most `count` of its slots.
+/// Reduces a host to `count` slots.
 void take_slots(std::string_view option, Host& host, int count) {
   if (host.bare || host.slots == kAutoSlots) host.slots = count;
   if (host.slots < count)
-    fail(fmt::format("{} asks for {} slots of {}, which has {}", option, count, host.name,
+    fail(fmt::format("{} requests {} slots of {}, which has {}", option, count, host.name,
                      host.slots),
-         "raise slots= in the hostfile, or ask for fewer");
+         "raise slots= in the hostfile, or request fewer");
   host.slots = count;
   host.bare = false;
 }
@@ -82,7 +81,8 @@ void keep(std::vector<Host>& hosts, const std::vector<bool>& kept) {
   hosts = std::move(left);
 }
 
-/// --host over a hostfile: names hosts, and with a number only so many of their slots.
+/// Applies --host to the hosts of a hostfile: keeps the named hosts, with a number only so many
+/// slots.
 void apply_picks(std::vector<Host>& hosts, const std::vector<HostPick>& picks) {
   if (picks.empty()) return;
   std::vector<bool> kept(hosts.size(), false);
@@ -93,7 +93,7 @@ void apply_picks(std::vector<Host>& hosts, const std::vector<HostPick>& picks) {
   keep(hosts, kept);
 }
 
-/// Hosts that --include leaves out, and those that --exclude names whole.
+/// Removes hosts that --include does not name, and those that --exclude names as a whole.
 void apply_whole_hosts(std::vector<Host>& hosts, const HostSelection& selection) {
   if (selection.include.empty() && selection.exclude.empty()) return;
   const NameIndex index(hosts);
@@ -106,10 +106,11 @@ void apply_whole_hosts(std::vector<Host>& hosts, const HostSelection& selection)
       for (const std::size_t at : index.find("--exclude", name))
         if (pick.slots.empty()) kept[at] = false;
   keep(hosts, kept);
-  if (hosts.empty()) fail("--exclude leaves no host");
+  if (hosts.empty()) fail("--exclude removes every host");
 }
 
-/// The slots that the entries for one host name together; empty: the whole host.
+/// Returns the slots that all entries for one host name together; an empty set means the whole
+/// host.
 std::map<std::string, std::set<int>> slots_by_name(const std::vector<SlotPick>& picks) {
   std::map<std::string, std::set<int>> named;
   std::set<std::string> whole;
@@ -132,7 +133,7 @@ void check_slots(std::string_view option, const Host& host, const std::set<int>&
              numbers.size(), numbers.size() == 1 ? "" : "s",
              fmt::join(numbers.begin(),
                        numbers.begin() + std::min<std::ptrdiff_t>(16, std::ssize(numbers)), ",")),
-         "slots are counted from 0, or as gpus= in the hostfile names them");
+         "slots count from 0, or are the numbers of gpus= in the hostfile");
   }
 }
 
@@ -156,10 +157,10 @@ void apply_slots(std::vector<Host>& hosts, const HostSelection& selection) {
     }
   }
   std::erase_if(hosts, [](const Host& host) { return host.slots == 0; });
-  if (hosts.empty()) fail("--exclude leaves no slot");
+  if (hosts.empty()) fail("--exclude removes every slot");
 }
 
-/// --num-gpus: the first so many slots of every host, as devices.
+/// Applies --num-gpus: keeps the first `count` slots of every host, as devices.
 void apply_gpus(std::vector<Host>& hosts, int count) {
   for (Host& host : hosts) {
     if (host.bare) host.slots = count;
@@ -167,7 +168,7 @@ void apply_gpus(std::vector<Host>& hosts, int count) {
     if (static_cast<int>(numbers.size()) < count)
       fail(fmt::format("--num-gpus {}: {} has {} slot{}", count, host.name, numbers.size(),
                        numbers.size() == 1 ? "" : "s"),
-           "raise slots= in the hostfile, or ask for fewer");
+           "raise slots= in the hostfile, or request fewer");
     numbers.resize(static_cast<std::size_t>(count));
     set_slot_numbers(host, std::move(numbers));
   }
@@ -183,7 +184,7 @@ std::map<std::size_t, int> find_picked(const std::vector<Host>& hosts,
     if (!pick.user.empty() && pick.user != hosts[at].user)
       fail(
           fmt::format("--host {}: the hostfile has another user for {}", pick.text, hosts[at].name),
-          "leave the user out");
+          "remove the user");
     found[at] += pick.slots.value_or(kAutoSlots);
   };
   for (const HostPick& pick : picks) {
@@ -204,7 +205,7 @@ std::vector<Host> hosts_of_picks(const std::vector<HostPick>& picks) {
   std::map<std::string, std::size_t> index;
   for (const HostPick& pick : picks) {
     if (pick.names.empty())
-      fail(fmt::format("--host {} counts the hosts of a hostfile, and none is given", pick.text),
+      fail(fmt::format("--host {} refers to a hostfile, but none is given", pick.text),
            "add --hostfile FILE");
     for (const std::string& name : pick.names) {
       const auto [entry, is_new] = index.try_emplace(name, hosts.size());
@@ -237,7 +238,7 @@ std::vector<Host> select_hosts(std::vector<Host> hosts, const HostSelection& sel
       fail(
           fmt::format("--num-nodes {}: there {} only {} host{}", wanted,
                       hosts.size() == 1 ? "is" : "are", hosts.size(), hosts.size() == 1 ? "" : "s"),
-          "name more hosts in the hostfile, or ask for fewer");
+          "name more hosts in the hostfile, or request fewer");
     const std::size_t with_spares = wanted + static_cast<std::size_t>(selection.spares);
     if (with_spares < hosts.size()) hosts.resize(with_spares);
   }

@@ -1,4 +1,4 @@
-// Host expressions: user, names with ranges or an address, and where the suffix begins.
+// Parsers for host expressions: user, names with ranges or an address, and suffix.
 #include "launcher/hosts/host_word.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::size_t kLongestHostWord = 1024;  // Bounds what a range can multiply.
+constexpr std::size_t kLongestHostWord = 1024;  // limits the expansion of ranges
 constexpr std::size_t kLongestName = 255;
 
 [[noreturn]] void fail(const SourceLine& line, std::size_t offset, std::string_view what,
@@ -26,11 +26,11 @@ bool is_name_character(char c) {
          c == '-' || c == '_' || c == '+';
 }
 
-/// An IPv6 address, with or without a zone (fe80::1%eth0).
+/// Returns whether `name` is an IPv6 address, with or without a zone (fe80::1%eth0).
 bool is_ipv6(const std::string& name) {
   const std::size_t percent = name.find('%');
   const std::string address = name.substr(0, percent);
-  if (address.find('\0') != std::string::npos) return false;  // inet_pton stops there.
+  if (address.find('\0') != std::string::npos) return false;  // inet_pton would stop there
   in6_addr ignored{};
   if (inet_pton(AF_INET6, address.c_str(), &ignored) != 1) return false;
   if (percent == std::string::npos) return true;
@@ -39,7 +39,7 @@ bool is_ipv6(const std::string& name) {
          std::all_of(zone.begin(), zone.end(), is_name_character);
 }
 
-/// `[` that holds a ':' is an IPv6 address, any other is a range.
+/// Returns whether `text` begins with an IPv6 address in brackets, not with a range.
 bool is_bracketed_address(std::string_view text) {
   return text.front() == '[' && text.substr(0, text.find(']')).find(':') != std::string_view::npos;
 }
@@ -47,25 +47,24 @@ bool is_bracketed_address(std::string_view text) {
 [[noreturn]] void bad_name_character(const SourceLine& line, Word word, std::size_t at) {
   const char c = word.text[at];
   const std::size_t offset = word.offset + at;
-  if (c == ',')
-    fail(line, offset, "',' outside of brackets", "write one host, or one range, a line");
+  if (c == ',') fail(line, offset, "',' outside brackets", "write one host or one range per line");
   if (c == '#') fail(line, offset, "'#' inside a word", "a comment needs a space before its '#'");
   if (c == '/') fail(line, offset, "'/' inside a word", "a comment needs a space before its '//'");
   if (c == '*' || c == '{' || c == '?')
-    fail(line, offset, fmt::format("'{}' cannot be in a host name", c),
-         "many hosts are named by ranges, as in node[01-16]");
-  if (c > ' ' && c < 0x7F) fail(line, offset, fmt::format("'{}' cannot be in a host name", c));
+    fail(line, offset, fmt::format("a host name cannot contain '{}'", c),
+         "name several hosts by a range, for example node[01-16]");
+  if (c > ' ' && c < 0x7F) fail(line, offset, fmt::format("a host name cannot contain '{}'", c));
   fail(line, offset,
-       fmt::format("byte 0x{:02x} cannot be in a host name", static_cast<unsigned char>(c)),
+       fmt::format("a host name cannot contain byte 0x{:02x}", static_cast<unsigned char>(c)),
        "host names are ASCII: letters, digits, '.', '-', '_', '+'");
 }
 
-/// Outside of brackets; what stands inside is checked by the expansion.
+/// Checks the characters outside brackets; the expansion checks those inside.
 void check_name_characters(const SourceLine& line, Word word) {
   if (word.text.front() == '-') fail(line, word.offset, "a host name cannot start with '-'");
   if (word.text.front() == '+')
     fail(line, word.offset, "a host name cannot start with '+'",
-         "the Nth host of the hostfile is written +nN in --host");
+         "use +nN in --host for host N of the hostfile");
   bool in_brackets = false;
   for (std::size_t i = 0; i < word.text.size(); ++i) {
     const char c = word.text[i];
@@ -85,18 +84,18 @@ std::vector<std::string> expand(const SourceLine& line, Word word) {
   for (const std::string& name : names) {
     if (name.size() <= kLongestName) continue;
     fail(line, word.offset,
-         fmt::format("a host name of {} characters; at most {} are possible", name.size(),
+         fmt::format("host name with {} characters; at most {} are allowed", name.size(),
                      kLongestName));
   }
   return names;
 }
 
-/// The end of the expression that starts `word`: its ':' of a suffix, or its end.
+/// Returns the end of the expression that starts `word`: the ':' of a suffix, or the end of the
+/// word.
 std::size_t end_of_expression(const SourceLine& line, Word word) {
   if (is_bracketed_address(word.text)) {
     const std::size_t closing = word.text.find(']');
-    if (closing == std::string_view::npos)
-      fail(line, word.offset, "'[' is never closed", "add a ']'");
+    if (closing == std::string_view::npos) fail(line, word.offset, "unclosed '['", "add a ']'");
     const Word rest = word.part(closing + 1);
     if (!rest.text.empty() && rest.text.front() != ':')
       fail(line, rest.offset, fmt::format("unexpected {}", quoted(rest.text)));
@@ -107,7 +106,7 @@ std::size_t end_of_expression(const SourceLine& line, Word word) {
   if (colon == std::string_view::npos) return word.text.size();
   if (word.text.find(':', colon + 1) != std::string_view::npos) {
     fail(line, word.offset, fmt::format("{} has more than one ':'", quoted(word.text)),
-         "an IPv6 address stands in brackets, as in [::1]");
+         "write an IPv6 address in brackets, for example [::1]");
   }
   return colon;
 }
@@ -123,7 +122,7 @@ std::string quoted(std::string_view text) {
 HostWord read_host_word(const SourceLine& line, Word word) {
   if (word.text.size() > kLongestHostWord) {
     fail(line, word.offset,
-         fmt::format("a host of {} characters; at most {} are possible", word.text.size(),
+         fmt::format("host with {} characters; at most {} are allowed", word.text.size(),
                      kLongestHostWord));
   }
   HostWord host;
@@ -131,22 +130,22 @@ HostWord read_host_word(const SourceLine& line, Word word) {
     host.user = word.part(0, at);
     read_user(line, *host.user);
     word = word.part(at + 1);
-    if (word.text.empty()) fail(line, word.offset, "a host name is missing after '@'");
+    if (word.text.empty()) fail(line, word.offset, "missing host name after '@'");
   }
-  if (word.text.empty()) fail(line, word.offset, "a host name is missing");
+  if (word.text.empty()) fail(line, word.offset, "missing host name");
   if (word.text.find('=') != std::string_view::npos) {
-    fail(line, word.offset, fmt::format("{} stands where the host should be", quoted(word.text)),
-         "a line starts with its host, as in: node01 slots=8");
+    fail(line, word.offset, fmt::format("expected a host name, found {}", quoted(word.text)),
+         "a line starts with its host, for example: node01 slots=8");
   }
   const std::size_t end = end_of_expression(line, word);
   if (end < word.text.size()) host.suffix = word.part(end + 1);
-  if (end == 0) fail(line, word.offset, "a host name is missing before ':'");
+  if (end == 0) fail(line, word.offset, "missing host name before ':'");
   host.names = read_host_names(line, word.part(0, end));
   return host;
 }
 
 std::vector<std::string> read_host_names(const SourceLine& line, Word word) {
-  if (word.text.empty()) fail(line, word.offset, "a host name is missing");
+  if (word.text.empty()) fail(line, word.offset, "missing host name");
   if (is_bracketed_address(word.text) && word.text.back() == ']') {
     const std::string name(word.text.substr(1, word.text.size() - 2));
     if (!is_ipv6(name))
@@ -163,10 +162,10 @@ int read_number(const SourceLine& line, Word word, std::string_view what, int mo
   const auto [stop, error] = std::from_chars(word.text.data(), end, value);
   const bool plain = !word.text.empty() && word.text.front() != '-' && stop == end;
   if (!plain || error == std::errc::invalid_argument) {
-    fail(line, word.offset, fmt::format("{} needs a number, not {}", what, quoted(word.text)));
+    fail(line, word.offset, fmt::format("{} must be an integer, not {}", what, quoted(word.text)));
   }
   if (error == std::errc::result_out_of_range || value > most)
-    fail(line, word.offset, fmt::format("{} can be at most {}", what, most));
+    fail(line, word.offset, fmt::format("{} must be at most {}", what, most));
   return value;
 }
 
@@ -181,7 +180,7 @@ std::vector<int> read_number_list(const SourceLine& line, Word word, std::string
     const int high =
         dash == std::string_view::npos ? low : read_number(line, item.part(dash + 1), what, most);
     if (high < low) {
-      fail(line, item.offset, fmt::format("the range {} runs backwards", item.text),
+      fail(line, item.offset, fmt::format("the range {} is reversed", item.text),
            fmt::format("write {}-{}", high, low));
     }
     if (numbers.size() + static_cast<std::size_t>(high - low) >
@@ -193,15 +192,15 @@ std::vector<int> read_number_list(const SourceLine& line, Word word, std::string
   return numbers;
 }
 
-/// The characters that OpenSSH refuses too: a user name may end up in a ProxyCommand of a shell.
+// OpenSSH refuses the same characters: a user name may become part of a shell's ProxyCommand.
 std::string read_user(const SourceLine& line, Word word) {
-  if (word.text.empty()) fail(line, word.offset, "a user name is missing");
+  if (word.text.empty()) fail(line, word.offset, "missing user name");
   if (word.text.front() == '-') fail(line, word.offset, "a user name cannot start with '-'");
   for (std::size_t i = 0; i < word.text.size(); ++i) {
     const char c = word.text[i];
     constexpr std::string_view kForbidden = "'`\"$;&<>|(){}\\";
     const bool allowed = c > ' ' && c < 0x7F && kForbidden.find(c) == std::string_view::npos;
-    if (!allowed) fail(line, word.offset + i, "this character cannot be in a user name");
+    if (!allowed) fail(line, word.offset + i, "a user name cannot contain this character");
   }
   return std::string(word.text);
 }

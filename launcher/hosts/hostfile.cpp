@@ -1,5 +1,4 @@
-// Lines of a hostfile -> hosts: adds up repeated bare lines, refuses hosts given twice, follows
-// includes.
+// Hostfile parser: adds up repeated bare lines, refuses hosts given twice, follows includes.
 #include "launcher/hosts/hostfile.h"
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/base/split.h"
 #include "engine/base/text_error.h"
 #include "launcher/hosts/host_line.h"
 #include "launcher/hosts/host_ranges.h"
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr int kMostIncludes = 1000;
 
-/// Puts lines together. A host is its name and its port: one name on two ports is two hosts.
+/// Combines lines into hosts. A host is a name with a port: one name with two ports is two hosts.
 class HostList {
  public:
   void add(const SourceLine& source, const HostLine& line) {
@@ -40,7 +40,7 @@ class HostList {
 
   [[nodiscard]] bool empty() const { return hosts_.empty(); }
 
-  /// The hosts without those that are left out.
+  /// Returns the hosts without the excluded ones.
   std::vector<Host> take() {
     std::set<std::string> names;
     for (const Host& host : hosts_) names.insert(host.name);
@@ -56,7 +56,7 @@ class HostList {
  private:
   struct LeftOut {
     std::string name;
-    Error error;  // if the file has no such host
+    Error error;  // thrown if the file has no such host
   };
 
   static Host host_of(const SourceLine& source, const HostLine& line, std::size_t at) {
@@ -77,8 +77,8 @@ class HostList {
     for (const std::string& name : line.names)
       left_out_.push_back(
           {name, text_error(source, line.offset,
-                            fmt::format("host '{}' is left out, but no line names it", name),
-                            "a name must be written as on its own line")});
+                            fmt::format("host '{}' is excluded, but no line names it", name),
+                            "write the name as in its own line")});
   }
 
   void repeat(const SourceLine& source, const HostLine& line, std::size_t at) {
@@ -93,9 +93,10 @@ class HostList {
         host.bare && host.max_slots == 0 && host.devices.empty() && host.address.empty();
     if (!was_bare || !line.is_bare()) {
       fail("is given twice",
-           "give a host one line with slots=N; only bare lines may repeat, and add up");
+           "give a host one line with slots=N; only lines without options may repeat and add up");
     }
-    if (host.user != line.user) fail("is given twice with different users", "use one user a host");
+    if (host.user != line.user)
+      fail("is given twice with different users", "use one user per host");
     if (host.slots == kMaxSlots) fail(fmt::format("has more than {} slots", kMaxSlots), {});
     ++host.slots;
   }
@@ -105,16 +106,7 @@ class HostList {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-/// Takes the first line off `text`, without its "\n" or "\r\n".
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-/// Reads a file and those it includes into one list.
+/// Reads a file and its includes into one list.
 class FileReader {
  public:
   FileReader(HostList& list, const IncludeReader& read_include)
@@ -138,7 +130,7 @@ class FileReader {
  private:
   void follow(const SourceLine& source, const IncludeLine& include) {
     if (!read_include_)
-      throw text_error(source, include.offset, "include is not possible here", {});
+      throw text_error(source, include.offset, "include is not supported here", {});
     if (++includes_ > kMostIncludes)
       throw text_error(source, include.offset, fmt::format("more than {} includes", kMostIncludes),
                        {});
@@ -167,12 +159,12 @@ std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_na
   HostList list;
   FileReader(list, read_include).read(text, file_name, identity);
   if (list.empty()) {
-    throw Error(ErrorKind::config, fmt::format("{}: no host is named in this file", file_name),
-                "write one host a line, as in: node01 slots=8");
+    throw Error(ErrorKind::config, fmt::format("{}: the file names no host", file_name),
+                "write one host per line, for example: node01 slots=8");
   }
   std::vector<Host> hosts = list.take();
   if (hosts.empty())
-    throw Error(ErrorKind::config, fmt::format("{}: every host is left out by ^", file_name));
+    throw Error(ErrorKind::config, fmt::format("{}: every host is excluded by ^", file_name));
   return hosts;
 }
 

@@ -1,4 +1,4 @@
-// Hostfile text -> hosts. Pure: no files are read and no names are looked up here.
+// Parser for hostfiles: text becomes hosts. Pure: reads no files and looks up no names.
 #pragma once
 
 #include <functional>
@@ -8,45 +8,47 @@
 
 namespace ds::launcher {
 
-/// Slots of a host that is to run as many ranks as it has GPUs, or cores if it has none.
+/// Number of slots of a host with slots=auto: one per GPU, or one per core if it has no GPU.
 inline constexpr int kAutoSlots = 0;
 
-/// Where in a text something stands; line and column count from 1.
+/// Place in a text; line and column count from 1.
 struct TextPlace {
   std::string file{};
   int line = 0;
   int column = 0;
 };
 
-/// One address that can run ranks, as a hostfile line describes it.
+/// Address that can run ranks, as a hostfile line describes it.
 struct Host {
   std::string name{};  // as typed: a name, an alias of ~/.ssh/config, an IPv4 or IPv6 address
   std::string user{};  // empty: ssh's default
   int port = 0;        // 0: ssh's default
-  int slots = 1;       // ranks it may run, or kAutoSlots
-  TextPlace place{};   // of the line that named it first
-  bool bare = false;   // nobody said how many slots; it is 1
-  int max_slots = 0;   // ranks that --oversubscribe may reach; 0: any number
-  /// The devices of its slots, when some were chosen: slot i is device devices[i].
+  int slots = 1;       // number of ranks it may run, or kAutoSlots
+  TextPlace place{};   // of the first line that names it
+  bool bare = false;   // the number of slots was not given; it is 1
+  int max_slots = 0;   // limit of ranks with --oversubscribe; 0: none
+  /// Devices of its slots, if some were chosen: slot i is device devices[i].
   std::vector<int> devices{};
-  std::string address{};  // dialled instead of the name
-  /// The name by which `address` was found before the job: looked up anew when it does not answer.
+  std::string address{};  // dialed instead of the name
+  /// Name that was resolved to `address` before the job; resolved again if the address does not
+  /// answer.
   std::string found_by{};
 };
 
-/// What `include FILE` leads to.
+/// File of an `include FILE` line.
 struct IncludedText {
   std::string name;      // for messages
-  std::string identity;  // equal for equal files, however they are named
+  std::string identity;  // equal for the same file under different names
   std::string text;
 };
-/// Reads the file that `path` names in a line of the file called `from`.
+/// Reads the file `path` that is named in a line of the file `from`.
 using IncludeReader = std::function<IncludedText(const std::string& path, const std::string& from)>;
 
-/// Reads the grammar of docs/hostfile.md. `identity` is the one of the file itself.
-/// Order:   the order of the lines; ranges expand with the last bracket varying fastest.
-/// Errors:  Error{config} whose message is `file:line:column: what` with the line and a caret
-///          below; those of an included file end with the places of its includes.
+/// Parses the grammar of docs/hostfile.md. `identity` is that of the file itself.
+/// Order:   that of the lines; ranges expand with the last bracket varying fastest.
+/// Errors:  Error{config} with the message `file:line:column: problem`, and the line with a caret
+/// below
+///          it. Errors in an included file end with the places of the includes.
 std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_name,
                                  const IncludeReader& read_include = {},
                                  std::string_view identity = {});

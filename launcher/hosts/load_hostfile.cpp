@@ -1,4 +1,4 @@
-// The effects of reading a hostfile; what its text means is parse_hostfile's.
+// Reader of hostfiles and their includes; parse_hostfile parses the text.
 #include "launcher/hosts/load_hostfile.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ constexpr std::size_t kLargestFile = std::size_t{16} << 20;
 std::string hint_for(int error_number) {
   switch (error_number) {
     case ENOENT:
-      return "check --hostfile; a relative path counts from the current directory";
+      return "check --hostfile; relative paths start at the current directory";
     case EISDIR:
       return "--hostfile takes a file, not a directory";
     case EACCES:
@@ -51,7 +51,7 @@ std::string read_all(int fd, const std::string& path) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
     if (text.size() > kLargestFile) {
       throw Error(ErrorKind::config, fmt::format("hostfile {} is larger than 16 MiB", path),
-                  "a hostfile has one host or one range a line; is this the right file?");
+                  "check that this is a hostfile, with one host or one range per line");
     }
   }
 }
@@ -71,12 +71,11 @@ OpenFile open_file(const std::string& path, const char* missing_hint = nullptr) 
   return file;
 }
 
-/// A relative path counts from the folder of the file that names it.
+/// Reads an included file. A relative path starts at the folder of the including file.
 IncludedText read_included(const std::string& path, const std::string& from) {
   const std::filesystem::path folder = std::filesystem::path(from).parent_path();
   const std::string full = (folder / path).string();
-  const OpenFile file =
-      open_file(full, "a relative path counts from the folder of the including file");
+  const OpenFile file = open_file(full, "relative paths start at the folder of the including file");
   return {full, file.identity, read_all(file.fd.get(), full)};
 }
 

@@ -1,4 +1,4 @@
-// Reads a hostfile from disk or from standard input.
+// Reader of hostfiles from disk or from standard input.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ds::launcher {
 
-/// Reads and parses the file; "-" reads standard input until its end.
-/// Errors:  Error{config} when it is missing, not a file, not readable or larger than 16 MiB, and
-/// whatever
-///          parse_hostfile reports.
+/// Reads and parses the file; "-" reads standard input to its end.
+/// Errors:  Error{config} if it is missing, not a file, not readable or larger than 16 MiB; errors
+/// of
+///          parse_hostfile.
 std::vector<Host> load_hostfile(const std::string& path);
 
 }  // namespace ds::launcher

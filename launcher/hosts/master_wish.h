@@ -1,4 +1,4 @@
-// What the user says about the place where the ranks of a job meet.
+// Options of the rendezvous: MASTER_ADDR, MASTER_PORT and the network interface.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace ds::launcher {
 
 struct MasterWish {
-  std::string address{};                 // MASTER_ADDR; empty: to be found
-  std::uint16_t port = 0;                // MASTER_PORT; 0: any that is free
-  std::optional<InterfaceWish> iface{};  // of every node
+  std::string address{};                 // MASTER_ADDR; empty: chosen by dslaunch
+  std::uint16_t port = 0;                // MASTER_PORT; 0: any free port
+  std::optional<InterfaceWish> iface{};  // on every node
   friend bool operator==(const MasterWish&, const MasterWish&) = default;
 };
 

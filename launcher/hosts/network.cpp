@@ -1,4 +1,4 @@
-// All comparisons are of 128 bits.
+// Comparison of numeric addresses as 128-bit values.
 #include "launcher/hosts/network.h"
 
 #include <arpa/inet.h>
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint32_t kMappedBits = 96;
 constexpr std::size_t kMappedBytes = 12;
-constexpr std::size_t kLongestInterface = 15;  // of the kernel
+constexpr std::size_t kLongestInterface = 15;  // limit of the kernel
 
-/// The first `bits` of both are equal.
+/// Returns whether the first `bits` bits are equal.
 bool same_start(const AddressBytes& a, const AddressBytes& b, std::uint32_t bits) {
   const std::size_t whole = bits / 8;
   if (!std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(whole), b.begin()))

@@ -1,4 +1,4 @@
-// Numeric addresses and networks: what kind they are, and which contains which. Pure.
+// Numeric addresses and networks: kind of an address, and membership in a network. Pure.
 #pragma once
 
 #include <array>
@@ -9,25 +9,25 @@
 
 namespace ds::launcher {
 
-/// IPv4 as a mapped IPv6 address.
+/// 128-bit address; an IPv4 address is a mapped IPv6 address.
 using AddressBytes = std::array<unsigned char, 16>;
 
-/// Empty: it is a name, or nothing at all.
+/// Parses a numeric address. Returns nothing for a name or any other text.
 std::optional<AddressBytes> parse_address(const std::string& text);
 
 enum class AddressKind {
   usual,
   link_local_v4,  // 169.254/16
-  link_local_v6,  // fe80::/10: means nothing without the name of an interface
+  link_local_v6,  // fe80::/10; meaningless without the name of an interface
   loopback        // 127/8, ::1
 };
 AddressKind kind_of(const AddressBytes& address);
 bool is_v4(const AddressBytes& address);
 
-/// 10.1.0.0/16.
+/// Network such as 10.1.0.0/16.
 class Network {
  public:
-  /// `bits` of its own family. Bits of `address` behind them mean nothing.
+  /// `bits` counts within the address family. Bits of `address` beyond them are ignored.
   Network(const AddressBytes& address, std::uint32_t bits);
   static std::optional<Network> parse(std::string_view text);
 
@@ -36,15 +36,15 @@ class Network {
 
  private:
   AddressBytes address_{};
-  std::uint32_t bits_ = 0;  // of the 128
+  std::uint32_t bits_ = 0;  // counts within 128 bits
 };
 
-/// --iface: an interface by its name, or the one that has an address in a network.
+/// Value of --iface: an interface name, or a network that contains an address of the interface.
 struct InterfaceWish {
   std::string text{};  // as typed
   std::optional<Network> network{};
 
-  /// Empty: neither a name nor a network.
+  /// Returns nothing if `text` is neither a name nor a network.
   static std::optional<InterfaceWish> parse(const std::string& text);
   [[nodiscard]] bool fits(const std::string& interface, const std::string& address) const;
   friend bool operator==(const InterfaceWish&, const InterfaceWish&) = default;

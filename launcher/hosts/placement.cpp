@@ -1,4 +1,4 @@
-// Gives slots to groups, then numbers.
+// Placement of ranks: assigns slots to groups, then numbers ranks and nodes.
 #include "launcher/hosts/placement.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// One rank as it is given a place, before nodes have numbers.
+/// Place of one rank before nodes have numbers.
 struct Seat {
   std::size_t host = 0;
   int group = 0;
@@ -51,7 +51,7 @@ class Placer {
   }
 
  private:
-  /// How many ranks a host takes without being oversubscribed.
+  /// Returns how many ranks a host takes without oversubscription.
   [[nodiscard]] int slots_of(const Host& host) const {
     if (!request_.ranks_per_host) return host.slots;
     const int wanted = *request_.ranks_per_host;
@@ -73,7 +73,7 @@ class Placer {
     return sum;
   }
 
-  /// Ranks of each group; a group that names no number gets what the others leave.
+  /// Returns the number of ranks of each group. A group without a number gets the remaining slots.
   std::vector<std::int64_t> group_sizes() {
     std::vector<std::int64_t> counts;
     std::int64_t asked = 0;
@@ -89,7 +89,7 @@ class Placer {
     }
     if (asked > kMaxRanks) {
       throw Error(ErrorKind::config,
-                  fmt::format("{} ranks; at most {} are possible in a job", asked, kMaxRanks),
+                  fmt::format("{} ranks requested; a job can have at most {}", asked, kMaxRanks),
                   "lower -n or the slots of the hosts");
     }
     return counts;
@@ -98,13 +98,13 @@ class Placer {
   [[noreturn]] static void too_few(std::int64_t ranks, std::int64_t slots, std::size_t hosts) {
     throw Error(
         ErrorKind::config,
-        fmt::format("{} {} asked for, but {} {} only {}", counted(ranks, "rank"),
+        fmt::format("{} {} requested, but {} {} only {}", counted(ranks, "rank"),
                     ranks == 1 ? "was" : "were", counted(static_cast<std::int64_t>(hosts), "host"),
                     hosts == 1 ? "has" : "have", counted(slots, "slot")),
         "lower -n, raise slots= in the hostfile, or add --oversubscribe");
   }
 
-  /// How many more ranks each host may take for this group; 0 where it may not run.
+  /// Returns how many more ranks each host may take for this group; 0 if it may not run there.
   [[nodiscard]] std::vector<int> room_for(const GroupRequest& group, bool beyond_slots) const {
     std::vector<int> room(hosts_.size());
     for (std::size_t i = 0; i < hosts_.size(); ++i)
@@ -122,8 +122,8 @@ class Placer {
 
   void seat_group(int index, std::int64_t count) {
     const GroupRequest& group = request_.groups[static_cast<std::size_t>(index)];
-    std::vector<int> seats(hosts_.size());  // of this group, by host
-    std::vector<std::size_t> round;         // hosts in the order of the seats, when by node
+    std::vector<int> seats(hosts_.size());  // seats of this group, by host
+    std::vector<std::size_t> round;         // hosts in seat order, if request_.by_node
     std::int64_t left = count;
     left -= fill(room_for(group, false), left, request_.by_node, seats, round);
     if (left > 0 && request_.oversubscribe)
@@ -141,7 +141,7 @@ class Placer {
       seats_.insert(seats_.end(), static_cast<std::size_t>(seats[host]), {host, index});
   }
 
-  /// Takes up to `wanted` seats: host by host, or one of each host in turn. Returns how many.
+  /// Takes up to `wanted` seats, host by host or one per host in turn. Returns the number taken.
   std::int64_t fill(std::vector<int> room, std::int64_t wanted, bool in_turn,
                     std::vector<int>& seats, std::vector<std::size_t>& round) {
     std::int64_t taken = 0;
@@ -162,7 +162,7 @@ class Placer {
     return taken;
   }
 
-  /// Seats become ranks, hosts with seats become nodes.
+  /// Numbers the ranks, and turns hosts with seats into nodes.
   void number(Placement& placement) const {
     std::vector<int> node_of(hosts_.size(), -1);
     for (std::size_t host = 0; host < hosts_.size(); ++host) {
@@ -208,23 +208,24 @@ Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_co
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id) {
   if (placement.nodes.size() > 1 || placement.groups.size() > 1)
     throw Error(ErrorKind::usage,
-                fmt::format("--part {}/{} is of one node with one program, not of {} with {}",
+                fmt::format("--part {}/{} needs one node with one program, not {} with {}",
                             node_rank, nodes, counted(std::ssize(placement.nodes), "node"),
                             counted(std::ssize(placement.groups), "program")),
-                "each node of such a job has a launcher of its own");
+                "start a separate launcher on each node of such a job");
   const int ranks = placement.world_size();
   if (static_cast<std::int64_t>(ranks) * nodes > kMaxRanks)
-    throw Error(ErrorKind::config,
-                fmt::format("{} ranks on each of {} nodes; at most {} ranks are possible in a job",
-                            ranks, nodes, kMaxRanks),
-                "lower -n or the number of nodes");
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{} ranks on each of {} nodes requested; a job can have at most {} ranks",
+                    ranks, nodes, kMaxRanks),
+        "lower -n or the number of nodes");
   placement.part = JobPart{node_rank, nodes, node_rank * ranks, nodes * ranks, std::move(run_id)};
 }
 
 void cut_part(Placement& placement, int node_rank) {
   const auto nodes = static_cast<int>(placement.nodes.size());
   if (node_rank >= nodes)
-    throw Error(ErrorKind::usage, fmt::format("--part {}: there is no such node", node_rank),
+    throw Error(ErrorKind::usage, fmt::format("--part {} is out of range", node_rank),
                 fmt::format("the hosts give {}, numbered from 0", counted(nodes, "node")));
   Node node = std::move(placement.nodes[static_cast<std::size_t>(node_rank)]);
   const int first = node.ranks.front();
@@ -234,7 +235,7 @@ void cut_part(Placement& placement, int node_rank) {
                 fmt::format("--part {} needs one program whose ranks fill one host "
                             "after the other",
                             node_rank),
-                "leave --map-by node out");
+                "remove --map-by node");
   placement.part = JobPart{node_rank, nodes, first, placement.world_size(), {}};
   std::vector<RankPlace> places;
   for (int rank = 0; rank < ranks; ++rank) {

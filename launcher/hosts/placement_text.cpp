@@ -1,4 +1,4 @@
-// The map of ranks as a table and as JSON.
+// Placement as a table and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The end of the list, and whether it is of use.
+// Spares: takes the last hosts of the list and checks their slots.
 #include "launcher/hosts/spares.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ std::vector<Host> take_spares(std::vector<Host>& hosts, int count) {
   if (wanted >= hosts.size())
     throw Error(
         ErrorKind::config,
-        fmt::format("--spares {} holds back as many hosts as there are ({})", wanted, hosts.size()),
-        "name more hosts, or fewer spares");
+        fmt::format("--spares {} leaves no host for the job ({} given)", wanted, hosts.size()),
+        "give more hosts or fewer spares");
   std::vector<Host> spares(hosts.end() - count, hosts.end());
   hosts.resize(hosts.size() - wanted);
   return spares;
@@ -30,10 +30,10 @@ void check_spares(const Placement& placement, const std::vector<Host>& spares) {
     if (static_cast<std::size_t>(spare.slots) >= least) continue;
     throw Error(
         ErrorKind::config,
-        fmt::format("the spare host {} has {} slot{}, every node of the job has at least {} "
+        fmt::format("the spare host {} has {} slot{}, but every node of the job has at least {} "
                     "ranks",
                     spare.name, spare.slots, spare.slots == 1 ? "" : "s", least),
-        "--spares holds back the last hosts: put those with enough slots there");
+        "--spares takes the last hosts: put hosts with enough slots there");
   }
 }
 

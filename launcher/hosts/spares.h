@@ -1,4 +1,4 @@
-// Hosts that are held back to stand in for others. Pure.
+// Spares: hosts that are kept in reserve to replace other hosts. Pure.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace ds::launcher {
 
-/// A placement, and the hosts that wait for a node to be lost.
+/// Placement, and the spare hosts.
 struct PlacedJob {
   Placement placement;
   std::vector<Host> spares;
 };
 
-/// Takes the last `count` hosts away from `hosts`.
-/// Errors:  Error{config} if none would be left.
+/// Removes the last `count` hosts from `hosts` and returns them.
+/// Errors:  Error{config} if no host would be left.
 std::vector<Host> take_spares(std::vector<Host>& hosts, int count);
 
-/// Errors:  Error{config} naming a spare that has too few slots to stand in for any node.
+/// Errors:  Error{config} naming a spare with too few slots for any node.
 void check_spares(const Placement& placement, const std::vector<Host>& spares);
 
 }  // namespace ds::launcher

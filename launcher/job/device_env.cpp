@@ -1,4 +1,4 @@
-// One slot, one name of a device.
+// Maps each slot to the name of one device.
 #include "launcher/job/device_env.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "runner/contract.h"
+#include "engine/base/contract.h"
 
 namespace ds::launcher {
 
@@ -18,7 +18,7 @@ std::string device_name(const Hello& hello, int slot) {
                                                                : std::to_string(slot);
 }
 
-/// A node that hides all devices keeps them hidden.
+/// Returns whether the node hides all devices; they stay hidden.
 bool hides_devices(const Hello& hello) { return hello.devices_limited && hello.devices.empty(); }
 
 }  // namespace

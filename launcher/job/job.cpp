@@ -1,4 +1,4 @@
-// The edge of the launcher: what agents, clock and signals say, as events for JobState.
+// Turns messages of agents, timers and signals into events for JobState.
 #include "launcher/job/job.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace ds::launcher {
 
 namespace {
 
-// Of ranks that failed at about the same time; one of them will have been the first.
+// Error files of ranks that failed at about the same time; one of them was the first failure.
 constexpr std::size_t kErrorFilesKept = 64;
 
-/// Between nodes of one machine there is nothing to find out.
+/// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine.
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
   const bool elsewhere = std::any_of(request.routes.begin(), request.routes.end(),
@@ -29,7 +29,7 @@ JobPolicy policy_of(const JobRequest& request) {
   return policy;
 }
 
-/// What rank 0 of a training tells is understood; another part of the job may have it.
+/// Returns whether rank 0 of a training job runs here; another part of the job may run it.
 bool is_followed(const JobRequest& request) {
   return request.trains && request.placement.shown_rank(0) == 0;
 }
@@ -47,12 +47,15 @@ Job::Job(asio::io_context& io, JobRequest request)
       request_(std::move(request)),
       identity_(identity_of(request_)),
       state_(request_.placement, policy_of(request_), request_.spares),
+      links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
+                  .on_message = [this](int agent, Message& message) { on_message(agent, message); },
+                  .on_lost = [this](const AgentLost& lost) { feed(lost); },
+                  .on_continued = [this] { feed(Continued{}); }}),
       timer_(io,
              [this] {
                if (output_.still_busy()) feed(OutputHeld{});
                feed(Tick{});
              }),
-      suspend_timer_(io),
       signals_(io),
       redactor_(request_.secrets),
       output_(io,
@@ -62,20 +65,23 @@ Job::Job(asio::io_context& io, JobRequest request)
                .follow_first = is_followed(request_),
                .out_fd = request_.out_fd,
                .err_fd = request_.err_fd},
-              {.on_credit = [this](int agent, const Credit& credit) { link(agent).send(credit); },
+              {.on_credit = [this](int agent, const Credit& credit) { links_.send(agent, credit); },
                .on_closed = [this](std::string reason) { feed(OutputClosed{std::move(reason)}); },
                .on_written = [this] { all_written(); }}),
       input_(io, request_.logs.input, request_.in_fd,
-             [this](int agent, const Stdin& input) { link(agent).send(input); }),
+             [this](int agent, const Stdin& input) { links_.send(agent, input); }),
       master_(io,
-              {.send = [this](int agent, const Probe& probe) { link(agent).send(probe); },
+              {.send = [this](int agent, const Probe& probe) { links_.send(agent, probe); },
                .on_found = [this] { feed(MasterFound{}); },
                .on_missing = [this](std::string text) { feed(MasterMissing{std::move(text)}); }}),
       control_(io, describe_job(request_, identity_), request_.control_folders,
                {.phase = [this] { return state_.phase_name(); },
                 .ranks_left = [this] { return state_.ranks_left(); },
                 .set_grace = [this](auto grace) { state_.set_grace(grace); },
-                .signal = [this](int signo) { feed(SignalReceived{signo}); },
+                .signal =
+                    [this](int signo) {
+                      feed(SignalReceived{signo, true});
+                    },
                 .forward = [this](int signo) { send_to_busy(Signal{signo}); },
                 .prefix =
                     [this](const OutputPiece& piece) {
@@ -85,20 +91,21 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .watch = [this](int rank, bool on) { return watch(rank, on); },
                 .checkpoint = [this] { return ask_for_checkpoint(); },
                 .training = [this](JobInfo& info) { describe_training(info); }}) {
+  links_.set_job(identity_.id, job_id_text(identity_.id));
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
     perform(Say{"this job cannot be seen by dslaunch ps: " + control_.problem()});
 }
 
 int Job::run() {
-  // What nohup told us to ignore stays ignored. INT does not: a script ignores it for all that it
-  // starts with `&`, and no terminal sends it to those; whoever does send it means it.
+  // A signal that nohup has set to be ignored stays ignored, except INT: a script ignores INT for
+  // processes that it starts with `&`. A terminal does not send INT to them, so it is deliberate.
   for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
     if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
   for (const int signo : request_.policy.forwarded_signals) signals_.add(signo);
   if (request_.logs.pty) signals_.add(SIGWINCH);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGTTOU, SIG_IGN);  // started with `&`: what it writes must not stop it
+  std::signal(SIGTTOU, SIG_IGN);  // writing must not stop a job started with `&`
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
   if (request_.on_begin) request_.on_begin([this](int signo) { feed(SignalReceived{signo}); });
@@ -111,9 +118,8 @@ int Job::run() {
 void Job::feed(const Event& event) {
   for (const Action& action : state_.on(event, Clock::now()))
     std::visit([this](const auto& known) { perform(known); }, action);
-  // After a signal nobody waits for a reader that does not read.
+  // After a signal the job does not wait for a reader that does not read.
   if (state_.cause().kind == Cause::Kind::signal) output_.leave_slow_reader();
-  output_.push();
   arm_timer();
 }
 
@@ -129,7 +135,7 @@ void Job::wait_for_signal() {
     if (signo == SIGWINCH) return send_window();
     const bool ends = signo == SIGHUP || signo == SIGINT || signo == SIGTERM;
     if (ends && request_.heeds_signal && !request_.heeds_signal()) return;
-    const bool leaves = ends && state_.only_writes();  // only unread output holds us: leave it
+    const bool leaves = ends && state_.only_writes();  // only unread output is left: drop it
     feed(SignalReceived{signo});
     if (leaves) io_.stop();
   }));
@@ -145,14 +151,14 @@ void Job::on_message(int agent, Message& message) {
     if (hello->version != kWireVersion) problem = version_reason(host, *hello);
     if (problem.empty())
       problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
-    if (const int node = state_.agents()[agent].node; problem.empty() && node >= 0)
+    if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0)
       problem = bind_problem(host, request_.bind,
                              state_.placement().nodes[static_cast<std::size_t>(node)].ranks.size(),
                              *hello);
     if (problem.empty() && request_.master.iface)
       problem = interface_problem(host, *request_.master.iface, hello->addresses);
     if (!problem.empty()) {
-      link(agent).close();
+      links_.silence(agent);
       return feed(AgentLost{agent, std::move(problem), stage::kStart});
     }
     output_.greeted(agent, *hello);
@@ -163,7 +169,7 @@ void Job::on_message(int agent, Message& message) {
   } else if (const auto* reached = std::get_if<Probed>(&message)) {
     master_.take(agent, *reached);
   } else if (const auto* started = std::get_if<Started>(&message)) {
-    if (is_rank_of(state_.placement(), state_.agents()[agent].node, started->rank))
+    if (is_rank_of(state_.placement(), state_.agents().node_of(agent), started->rank))
       on_rank_started(*started);
   } else if (const auto* exited = std::get_if<Exited>(&message)) {
     on_rank_exited(agent, *exited);
@@ -171,7 +177,7 @@ void Job::on_message(int agent, Message& message) {
     if (error_files_.size() < kErrorFilesKept)
       error_files_[file->rank] = redactor_.clean(file->text);
   } else if (const auto* problem = std::get_if<Problem>(&message)) {
-    link(agent).close();
+    links_.silence(agent);
     feed(AgentLost{agent, host + ": " + problem->text, stage::kStart});
   } else if (const auto* swept = std::get_if<Swept>(&message)) {
     feed(AgentSwept{agent, swept->killed});
@@ -207,7 +213,7 @@ void Job::on_rank_started(const Started& started) {
 }
 
 void Job::on_rank_exited(int agent, const Exited& exited) {
-  if (!is_rank_of(state_.placement(), state_.agents()[agent].node, exited.rank)) return;
+  if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), exited.rank)) return;
   ExitTime time{.there = exited.time};
   if (const auto reading = output_.reading(agent, exited.time); reading && exited.time != 0) {
     time.here = reading->at;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/fleet/agent_links.h"
 #include "launcher/hosts/master_wish.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_state.h"
@@ -17,16 +18,10 @@
 
 namespace ds::launcher {
 
-/// How one node is reached.
-struct NodeRoute {
-  Transport* transport = nullptr;
-  bool local = false;  // the agent is a child of this process and has its environment
-};
-
 /// What the ranks of one group run.
 struct Program {
   std::vector<std::string> argv;
-  EnvList env{};  // of this group alone; wins over JobEnvironment::given
+  EnvList env{};  // of this group alone; overrides JobEnvironment::given
   std::string working_directory{};
 };
 
@@ -40,12 +35,12 @@ struct JobRequest {
   bool trains = false;       // the program is dsrunner, with a train.toml
   bool own_devices = false;  // each rank sees the device of its slot alone
   Bind bind = Bind::none;
-  bool tell_binding = false;  // says of each rank where it runs
+  bool tell_binding = false;  // prints where each rank runs
   JobPolicy policy;
   MasterWish master;
   LogPolicy logs;
   std::string verdict_file;            // --verdict; empty: none
-  std::vector<std::string> secrets{};  // values that nobody sees in what ranks write
+  std::vector<std::string> secrets{};  // values to hide in the ranks' output
   std::vector<Host> spares;            // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;       // by node rank, then by spare
   int in_fd = 0;
@@ -54,18 +49,18 @@ struct JobRequest {
 
   std::uint64_t job_id = 0;                      // 0: a random one
   std::vector<std::string> control_folders;      // for its private socket; empty: none
-  std::string log_file;                          // where the output of a detached job goes
+  std::string log_file;                          // receives the output of a detached job
   std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd
   std::function<void()> on_running;              // every rank has begun
-  /// Gets, for as long as the job runs, what counts as HUP, INT or TERM to this process.
+  /// Receives a function that acts like HUP, INT or TERM to this process, while the job runs.
   std::function<void(std::function<void(int signo)>)> on_begin;
-  std::function<bool()> heeds_signal;  // asked when one of them comes; false: no news
-  std::function<void(const std::string& json)> on_verdict;  // as --verdict has it; before the end
+  std::function<bool()> heeds_signal;  // called for each of them; false: ignore it
+  std::function<void(const std::string& json)> on_verdict;  // as in --verdict; before the end
 };
 
 /// Starts the ranks, relays their output, handles HUP, INT, TERM and TSTP, and returns the exit
-/// code of dslaunch once everything is over and written. Errors:  Error{system} if the machine
-/// refuses timers or signals; Error{usage} and Error{config} for `logs` that do not fit.
+/// code of dslaunch once all ranks have ended and all output is written. Errors:  Error{system}
+/// if timers or signals are not available; Error{usage} and Error{config} for invalid `logs`.
 int run_job(asio::io_context& io, JobRequest request);
 
 }  // namespace ds::launcher

@@ -1,25 +1,15 @@
-// What a job tells about itself.
+// Describes a job for its clients and handles their requests.
 #include "launcher/job/job_control.h"
 
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 
 #include "engine/base/error.h"
+#include "engine/base/own_host_name.h"
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
-namespace {
-
-std::string own_host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-}  // namespace
-
 JobInfo begun_now(const JobIdentity& identity) {
   JobInfo info;
   info.id = job_id_text(identity.id);

@@ -1,4 +1,4 @@
-// A job's side of its private socket: what clients see of the job, and what they may do to it.
+// A job's side of its private socket: the state that clients see, and the requests they may send.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -17,9 +17,9 @@
 
 namespace ds::launcher {
 
-/// Id, launcher and start of something that begins now.
+/// Returns id, launcher and start time of a job that begins now.
 JobInfo begun_now(const JobIdentity& identity);
-/// A job as its clients see it.
+/// Returns the job as its clients see it.
 JobInfo describe_job(const JobRequest& request, const JobIdentity& identity);
 
 class JobControl {
@@ -28,32 +28,32 @@ class JobControl {
     std::function<std::string_view()> phase;
     std::function<int()> ranks_left;
     std::function<void(std::chrono::milliseconds)> set_grace;
-    std::function<void(int)> signal;   // as if the launcher had got it
+    std::function<void(int)> signal;   // as if the launcher had received it
     std::function<void(int)> forward;  // to the ranks
     // As in ControlHooks.
     std::function<std::string(const OutputPiece&)> prefix{};
     std::function<bool(int rank, int stream)> shows{};
     std::function<bool(int rank, bool on)> watch{};
     std::function<std::string()> checkpoint{};
-    std::function<void(JobInfo&)> training{};  // adds what is known of it
+    std::function<void(JobInfo&)> training{};  // adds its progress
   };
 
-  /// Opens the socket in one of `folders`, if there are any. `known`: what stays the same as long
-  /// as the job lives.
-  /// Errors:  Error{system} when it cannot be made and the job would be out of reach without it.
+  /// Opens the socket in one of `folders`, if there are any. `known`: facts that do not change
+  /// during the job.
+  /// Errors:  Error{system} if it cannot be created and no client could reach the job without it.
   JobControl(asio::io_context& io, JobInfo known, const std::vector<std::string>& folders,
              Hooks hooks);
 
-  /// Why the job runs without its socket; empty: it has one, or was not to have one.
+  /// Returns why the job runs without its socket; empty: it has one, or none was requested.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
-  /// `at`: when it was written, on our clock.
+  /// Sends output to clients. `at`: when it was written, on our clock.
   void output(const Output& output, Clock::time_point at);
-  /// A checkpoint that was asked for, or why there is none.
+  /// Reports a requested checkpoint, or why it failed.
   void saved(const CheckpointLine& line);
-  /// A line of the launcher itself.
+  /// Sends a line of the launcher itself.
   void say(std::string_view line);
-  /// `on_drained` as for ControlServer.
+  /// Reports the end. `on_drained` as for ControlServer.
   void finish(int code, std::function<void()> on_drained);
 
  private:

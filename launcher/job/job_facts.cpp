@@ -1,4 +1,4 @@
-// Facts of this machine, each by one system call or two.
+// Reads facts of this machine by 1 or 2 system calls each.
 #include "launcher/job/job_facts.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "runner/contract.h"
 
 namespace ds::launcher {
 
@@ -83,10 +83,14 @@ bool is_rank_of(const Placement& placement, int node, int rank) {
 }
 
 std::string version_reason(const std::string& host, const Hello& hello) {
+  const bool known = !hello.build.empty() && hello.build.size() < 40 &&
+                     std::all_of(hello.build.begin(), hello.build.end(),
+                                 [](unsigned char c) { return std::isgraph(c) != 0; });
+  const std::string build = known ? " " + hello.build : "";
   return fmt::format(
-      "{}: dslaunch there speaks version {} of the protocol, this one {} (hint: install the "
-      "same dslaunch, or name it by --agent-path)",
-      host, hello.version, kWireVersion);
+      "{}: incompatible dslaunch{} there (protocol {:x}, this one speaks {:x}); install this build "
+      "there, or name it with --agent-path",
+      host, build, hello.version, kWireVersion);
 }
 
 std::string bind_problem(const std::string& host, Bind bind, std::size_t ranks,

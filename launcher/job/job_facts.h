@@ -1,4 +1,4 @@
-// What a job must learn from this machine, and small questions about nodes and files.
+// Facts that a job needs about this machine, its nodes and its files.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace ds::launcher {
 
 std::uint64_t random_job_id();
 
-/// 16 bytes, any.
+/// Returns 16 random bytes.
 std::string random_secret();
 
-/// A random key, and a random id unless one is given; live progress if `err_fd` is a terminal.
+/// Creates a random key, and an id unless given; live progress if `err_fd` is a terminal.
 JobIdentity new_identity(int err_fd, std::uint64_t id = 0);
 
 bool is_ignored(int signo);
 
-/// Both are the same terminal, file or pipe.
+/// Returns whether two descriptors are the same terminal, file or pipe.
 bool same_file(int fd, int other_fd);
 
-/// The address this machine would use as its own on the way to `address`; empty if it is not
+/// Returns this machine's source address for packets to `address`; empty if `address` is not
 /// numeric or has no route. Sends nothing.
 std::string own_address_towards(const std::string& address);
 
 EnvList master_env(const std::string& address, std::uint16_t port);
 
-/// `node` -1 has none.
+/// Returns whether the rank is on the node; false for `node` -1.
 bool is_rank_of(const Placement& placement, int node, int rank);
 
-/// Why an agent of another version is no use.
+/// Returns why an agent of another version cannot be used.
 std::string version_reason(const std::string& host, const Hello& hello);
 
-/// Why the ranks of a node cannot be bound there; empty if they can.
+/// Returns why the ranks of a node cannot be bound there; empty if they can.
 std::string bind_problem(const std::string& host, Bind bind, std::size_t ranks, const Hello& hello);
 
 }  // namespace ds::launcher

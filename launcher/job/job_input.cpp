@@ -1,4 +1,4 @@
-// The reader's thread hands over to the loop; the window says how much may be read.
+// Passes input from the reader's thread to the event loop; the window limits the bytes read.
 #include "launcher/job/job_input.h"
 
 #include <asio/post.hpp>

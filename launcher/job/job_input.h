@@ -1,4 +1,4 @@
-// Standard input of the launcher on its way to the ranks that read it.
+// Forwards standard input of the launcher to the ranks that read it.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "launcher/job/life.h"
+#include "launcher/fleet/life.h"
 #include "launcher/logs/input_reader.h"
 #include "launcher/logs/input_window.h"
 #include "launcher/logs/log_policy.h"
@@ -21,12 +21,11 @@ class JobInput {
   JobInput(asio::io_context& io, const StdinChoice& choice, int fd, Send send)
       : io_(io), choice_(choice), fd_(fd), send_(std::move(send)) {}
 
-  /// Ranks start (again); `agents` by node, of which the one of the chosen rank is on `node`.
-  /// Order:   after the Go frames. What ranks of the epoch before have not read is lost to them;
-  /// the
-  ///          end of the file is told again.
+  /// Starts an epoch. `agents` by node; `node` is the chosen rank's.
+  /// Order:   after the Go frames. Input that ranks of the previous epoch have not read is lost;
+  ///          the end of the file is sent again.
   void start(const std::vector<int>& agents, int node);
-  /// The ranks of an agent have taken so much.
+  /// Records that the ranks of an agent have read this many bytes.
   void taken(int agent, std::uint64_t bytes);
 
  private:
@@ -37,7 +36,7 @@ class JobInput {
   StdinChoice choice_;
   int fd_;
   Send send_;
-  std::vector<int> agents_;  // that get it
+  std::vector<int> agents_;  // that receive input
   InputWindow window_;
   Life life_;
   bool ended_ = false;

@@ -1,24 +1,22 @@
-// The loop of one job: what happens goes to JobState, what it decides is done. Private to this
+// The event loop of one job: passes events to JobState and performs its actions. Private to this
 // folder.
 #pragma once
 
 #include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
 #include <map>
-#include <memory>
 #include <optional>
 
+#include "launcher/fleet/agent_links.h"
+#include "launcher/fleet/life.h"
+#include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_input.h"
-#include "launcher/job/life.h"
 #include "launcher/job/master_finder.h"
-#include "launcher/job/node_link.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
-#include "launcher/job/wake_timer.h"
 #include "launcher/logs/redactor.h"
 
 namespace ds::launcher {
@@ -46,21 +44,16 @@ class Job {
   void wait_for_signal();
   void arm_timer();
 
-  // job_actions.cpp
+  // job_actions.cpp; links_ performs actions on one agent.
+  template <class T>
+  void perform(const T& action) {
+    links_.perform(action);
+  }
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
   void perform(const SendGo& action);
   void perform(const FindMaster& action);  // job_master.cpp, with the next few
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
-  void perform(const StopRanks& action);
-  void perform(const KillRanks&) { send_to_busy(Kill{}); }
-  void perform(const SuspendRanks&) { send_all(Suspend{}); }
-  void perform(const SuspendSelf&);
-  void perform(const ResumeRanks&) { send_all(Resume{}); }
-  void perform(const SendHeartbeats&);
-  void perform(const SendSweep& action);
-  void perform(const DismissAgent& action);
-  void perform(const CloseAgent& action);
   void perform(const Say& action);
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
@@ -71,41 +64,38 @@ class Job {
   [[nodiscard]] EnvList master_variables(std::uint16_t held_port);
   std::string device_of(int rank);
   void write_verdict(const JobVerdict& verdict, const RankWords& words);
-  void send_all(const Message& message);
-  /// To agents that have a Spec and have not said Cleared.
+  /// Sends to agents that have a Spec and have not sent Cleared.
   void send_to_busy(const Message& message);
   void all_written();
   void send_window();
   /// As ControlHooks::watch.
   bool watch(int rank, bool on);
 
-  [[nodiscard]] NodeLink& link(int agent) { return *links_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] Hello& hello(int agent) { return hellos_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] const NodeRoute& route(int agent) const {
-    return request_.routes[static_cast<std::size_t>(state_.agents()[agent].host)];
+    return request_.routes[static_cast<std::size_t>(state_.agents().host_number(agent))];
   }
 
   asio::io_context& io_;
   JobRequest request_;
   JobIdentity identity_;
   JobState state_;
-  std::vector<std::unique_ptr<NodeLink>> links_;  // by agent
-  std::vector<Hello> hellos_;                     // by agent
-  std::map<int, std::string> error_files_;        // by rank
-  std::map<int, int> last_agents_;                // by node: who had its last Spec
+  AgentLinks links_;
+  std::vector<Hello> hellos_;               // by agent
+  std::map<int, std::string> error_files_;  // by rank
+  std::map<int, int> last_agents_;          // by node: the agent that had its last Spec
   WakeTimer timer_;
-  asio::steady_timer suspend_timer_;
   asio::signal_set signals_;
   Life life_;
   Redactor redactor_;
-  std::string redacted_;  // of the Output that is being looked at
+  std::string redacted_;  // the bytes of the Output being handled
   OutputHub output_;
   JobInput input_;
-  std::optional<Training> training_;  // of a train.toml whose rank 0 is ours
+  std::optional<Training> training_;  // of a train.toml whose rank 0 runs here
   MasterFinder master_;
   JobControl control_;
   std::optional<int> code_;
-  // After the end: all output is written, and clients of the private socket hear of it.
+  // After the end: all output is written, and clients of the private socket are notified.
   bool written_ = false;
 };
 

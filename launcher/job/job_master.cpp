@@ -1,4 +1,4 @@
-// Where the ranks of a job meet: MASTER_ADDR and MASTER_PORT.
+// Determines MASTER_ADDR and MASTER_PORT, where the ranks of a job meet.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace ds::launcher {
 
-/// The launcher's own address on the way to another node; empty if all are on this machine.
+/// Returns the launcher's source address towards another node; empty if all are on this machine.
 std::string Job::root_side() {
   for (const Node& node : state_.placement().nodes) {
     const int agent = state_.agents().agent_of(node.node_rank);
@@ -29,7 +29,7 @@ MasterFinder::Question Job::master_question(std::uint16_t port) {
   }
   const int first = question.agents.front();
   const std::vector<NodeAddress>& own = hello(first).addresses;
-  // The agent puts the one by which the launcher came first.
+  // The agent lists first the address by which the launcher reached it.
   std::string reached = route(first).local ? root_side() : std::string();
   if (!route(first).local && !own.empty()) reached = own.front().address;
   question.candidates = master_candidates(question.nodes, reached, request_.master.iface);
@@ -50,7 +50,7 @@ void Job::perform(const FindMaster& action) {
   if (nodes_share_network()) return master_.skip(state_.agents().agent_of(0));
   const MasterFinder::Question question = master_question(action.master_port);
   if (!question.candidates.empty()) return master_.begin(question);
-  // With no numeric address known there is nothing to try: its name must do.
+  // Without a known numeric address there is nothing to try: the name of node 0 is used.
   if (!request_.master.iface) return master_.skip(question.agents.front());
   feed(MasterMissing{fmt::format("{} has no address at {} that another machine could reach",
                                  question.nodes.front().host, request_.master.iface->text)});

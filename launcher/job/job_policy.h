@@ -1,4 +1,4 @@
-// What the user asked of a job's course: deadlines, restarts, signals.
+// Options for the course of a job: deadlines, restarts, signals.
 #pragma once
 
 #include <chrono>
@@ -7,14 +7,14 @@
 
 namespace ds::launcher {
 
-/// A signal so long before the deadline of the job.
+/// A signal to send some time before the deadline of the job.
 struct PreSignal {
   int signo = 0;
   std::chrono::milliseconds before{};
   friend bool operator==(const PreSignal&, const PreSignal&) = default;
 };
 
-/// When some ranks have ended well and the others just run on.
+/// A limit on how long ranks run on after others have ended well.
 struct ExitSkew {
   std::chrono::milliseconds after{60'000};  // since the last rank ended; 0: never
   bool stop = false;                        // end the job then, instead of a warning alone
@@ -24,7 +24,7 @@ struct ExitSkew {
 struct JobPolicy {
   std::chrono::milliseconds grace{10'000};        // between TERM and KILL of a stopping rank
   std::chrono::milliseconds node_timeout{8'000};  // a node silent for longer is lost
-  // Without any node getting further: the others are bad.
+  // Without progress of any node: nodes that are not ready are bad.
   std::chrono::milliseconds start_timeout{30'000};
   std::optional<std::chrono::milliseconds> timeout{};  // of the whole job, from its start
   std::optional<PreSignal> pre_signal{};               // needs a timeout

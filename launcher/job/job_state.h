@@ -1,4 +1,4 @@
-// Decides what happens to a job; performs nothing.
+// Policy of a job: turns events into actions; performs nothing.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "launcher/fleet/fleet.h"
+#include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/events.h"
 #include "launcher/job/job_policy.h"
@@ -16,179 +18,185 @@
 
 namespace ds::launcher {
 
-/// The policy of one job: who starts when, whose failure counts, how the rest is stopped, and
-/// whether all begin again.
+/// The policy of one job: which ranks start when, which failure counts, how the other ranks are
+/// stopped, and whether the job restarts.
 /// Promise: no rank runs before every node is ready; a node that cannot be used is replaced by a
 ///          spare, or ends the job before it begins, after all nodes have answered, so that every
 ///          bad one is named. The first failure decides: all ranks get TERM once, and KILL a grace
 ///          later. Then either a new epoch starts, with the same ranks in the same places as far as
 ///          their hosts live, or the job ends. Conclude comes exactly once: when every agent has
-///          said Bye or Cleared or is given up, and, where all went well, their output is written.
+///          sent Bye or Cleared or is given up and, after success, all output is written.
+/// Design:  an event only leaves marks (handle(), Fleet); then settle() decides once, in the order
+///          of its lines. Only functions that settle() calls give orders to other agents.
 /// Threads: one.   Errors: none; an impossible event is a DS_ASSERT, a late one is ignored.
 class JobState {
  public:
   JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares = {});
 
-  /// Order:   the order of the actions is theirs to be performed in.
+  /// Returns the actions that follow from the event, in the order in which to perform them.
   std::vector<Action> on(const Event& event, Clock::time_point now);
 
-  /// When a Tick is due.
+  /// Returns when a Tick is due; sometimes early, never while the job is suspended or only writes.
   [[nodiscard]] Clock::time_point wake_at() const;
   [[nodiscard]] bool finished() const { return phase_ == Phase::finished; }
-  /// Nothing runs any more: only output may still wait for its reader.
+  /// Returns whether no rank runs any more: only output may still wait for its reader.
   [[nodiscard]] bool only_writes() const { return phase_ >= Phase::writing; }
   [[nodiscard]] const Cause& cause() const { return cause_; }
-  /// Of the epoch that runs or is being started.
+  /// Returns the placement of the epoch that runs or is being started.
   [[nodiscard]] const Placement& placement() const { return placement_; }
-  [[nodiscard]] const Roster& agents() const { return agents_; }
-  /// For people: starting, running, restarting, stopping, finished.
+  [[nodiscard]] const Roster& agents() const { return roster_; }
+  [[nodiscard]] const Fleet& fleet() const { return fleet_; }
+  /// Returns a name for people: starting, running, restarting, stopping, finished.
   [[nodiscard]] std::string_view phase_name() const;
-  /// Of this epoch.
+  /// Returns the number of ranks of this epoch that have not ended.
   [[nodiscard]] int ranks_left() const { return ranks_left_; }
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
-  /// Of stops that begin from now on.
+  /// Sets the grace of stops that begin from now on.
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] bool finds_master() const { return policy_.find_master; }
-  /// Agents stay for another epoch.
+  /// Returns whether agents stay for another epoch.
   [[nodiscard]] bool keeps_agents() const { return policy_.max_restarts > 0; }
 
  private:
-  static constexpr std::chrono::seconds kHeartbeat{1};
-  // While nodes wait for others: with many of them, beats are most of what goes over the wire.
-  static constexpr std::chrono::seconds kStartHeartbeat{2};
-  // The agents KILL by themselves after the grace; the root repeats it when they seem not to.
-  static constexpr std::chrono::seconds kKillMargin{2};
-  static constexpr std::chrono::seconds kGiveUpAfterKill{5};
   static constexpr std::chrono::seconds kSayWaitingAfter{1};
-  // A lost host is dialled again for so long at most when only the sweep is waited for.
+  // Missing nodes are first named this long after the start, then after twice as long.
+  static constexpr std::chrono::seconds kSayMissingAfter{5};
+  // The longest wait for a sweep of a lost host when nothing else is waited for.
   static constexpr std::chrono::seconds kSweepWithin{5};
-  static constexpr std::chrono::seconds kLeaveWithin{2};
-  // Silence of an agent that has nothing to do.
-  static constexpr std::chrono::milliseconds kIdleTimeout{5'000};
-  // So late a tick means that the launcher itself stood still; then silence says nothing about
-  // nodes.
-  static constexpr std::chrono::seconds kOwnStall{2};
+  // After an epoch that ran this long the next restart has no delay.
+  static constexpr std::chrono::seconds kGoodRun{60};
 
-  // clearing: as stopping, but a new epoch follows. writing: all ended well, if their output can be
-  // written.
+  // clearing: as stopping, but a new epoch follows. writing: all ranks ended well and their output
+  // is being written.
   enum class Phase { starting, running, clearing, stopping, writing, finished };
-  using Stage = AgentRecord::Stage;
+  using Stage = Fleet::Stage;
   struct NodeState {
     int ranks_left = 0;
-    bool done = false;  // all of this epoch is gone there
+    bool done = false;  // nothing of this epoch is left there
   };
 
-  // job_state.cpp: from nothing to running ranks.
+  // job_state.cpp: handling of every event; start of an epoch.
+  void settle();
+  void advance();
   void handle(const Start&);
-  void handle(const AgentGreeted& event);
-  void handle(const AgentReady& event);
   void handle(const MasterFound&);
   void handle(const MasterMissing& event);
-  void handle(const AgentSwept& event);
   void handle(const RankStarted& event);
   void begin_epoch();
-  void give_spec(int agent);
-  [[nodiscard]] int slots_needed(int node) const;
   void begin_when_ready();
+  void cannot_start();
+  void fill_vacancies();
   [[nodiscard]] std::vector<int> agents_by_node() const;
-  bool fill_vacancies();
-  [[nodiscard]] bool vacancies_may_be_filled() const;
-  void node_progressed();
+  [[nodiscard]] std::string missing_text() const;
 
-  // job_state_end.cpp: what ends, in the order in which it is heard of.
-  void handle(const AgentHeard& event);
-  void handle(const AgentCleared& event);
-  void handle(const AgentDone& event);
-  void handle(const AgentLost& event);
+  // job_state_news.cpp: news of agents from Fleet.
+  void take(const Fleet::News& news);
+  void agent_greeted(int agent);
+  void agent_swept(const Fleet::News& news);
+  void agent_cleared(int agent);
+  void agent_left(const Fleet::News& news);
+  void agent_unanswered(const Fleet::News& news);
+  void waiting_agent_lost(int agent, const std::string& reason);
+  void node_lost(int agent, bool was_ready, const std::string& reason, const std::string& stage);
+  void node_done(int index);
+  void vacate(int index, const std::string& reason, const std::string& stage);
+  void dial_again(int lost, const std::string& reason);
+  void set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed);
+
+  // job_state_end.cpp: ends of ranks, and the choice of the first failure.
   void handle(const RankExited& event);
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
   [[nodiscard]] bool came_first(const RankExited& event) const;
   void take_earlier(Cause cause);
-  void node_done(int index);
-  void node_lost(int agent, const std::string& reason, const std::string& stage = {});
-  void waiting_agent_lost(int agent, const std::string& reason);
-  void ranks_lost(int node);
   void rank_ended(int rank, const RankEnd& end);
-  void dial_again(int lost, const std::string& reason);
-  void advance();
 
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
   void handle(const OutputClosed& event);
   void handle(const OutputWritten&);
-  void fail(Cause cause);
+  void obey_signal(int signo);
+  void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
-  void restart(Cause cause);
+  void restart();
   void restart_when_cleared();
   void stop(Cause cause);
   void stop_ranks();
-  void kill();
+  void kill_ranks();
   void give_up();
-  void close(int agent);
-  void close_waiting_agents();
-  void dismiss(int agent);
-  void close_leaving_agents();
+  void release_agents();
+  [[nodiscard]] bool waits_for_sweep() const;
   void drop_sweepers();
   void end_well();
   void finish_when_done();
   void conclude();
 
-  // job_state_clock.cpp: time, and what stops it.
-  void handle(const OutputHeld&);
+  // job_state_clock.cpp: deadlines, progress lines, suspension.
   void handle(const Continued&);
   void handle(const Tick&);
-  void beat();
-  void suspend();
-  void drop_silent_agents();
-  void drop_unready_agents();
+  void look_at_clock();
   void say_waiting();
+  void say_missing();
   void send_pre_signal();
+  [[nodiscard]] Cause deadline_cause() const;
   void warn_of_skew();
-  void pass_deadline();
-
-  [[nodiscard]] std::chrono::milliseconds beat_period() const;
   [[nodiscard]] std::vector<int> running_ranks() const;
+
   NodeState& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }
   [[nodiscard]] const std::string& host_name(int agent) const {
-    return agents_.host_of(agent).name;
+    return roster_.host_of(agent).name;
   }
+  /// Keeps the cause if it is the first.
+  void mark_failure(Cause cause) {
+    if (cause_.kind == Cause::Kind::none) cause_ = std::move(cause);
+  }
+  void take_fleet_actions();
   template <class T>
   void act(T action) {
+    take_fleet_actions();  // the order is kept
     actions_.emplace_back(std::move(action));
   }
 
   Placement placement_;
   JobPolicy policy_;
-  Roster agents_;
+  Roster roster_;
+  Fleet fleet_;
   Phase phase_ = Phase::starting;
-  bool begun_ = false;  // Go of this epoch was sent
-  bool suspended_ = false;
+  bool begun_ = false;         // Go of this epoch was sent
+  bool end_expected_ = false;  // all ranks of this epoch have ended, agents clear up
   std::vector<NodeState> nodes_;
   std::vector<RankRecord> ranks_;
-  std::vector<BadNode> vacant_;  // places without an agent, and why
-  int agents_left_ = 0;          // not gone
-  int nodes_ready_ = 0;          // in this epoch
+  int nodes_ready_ = 0;  // in this epoch
   int nodes_done_ = 0;
   int ranks_left_ = 0;  // not ended
   int ranks_started_ = 0;
+  int quick_restarts_ = 0;                    // in a row, after epochs that ran for a short time
   std::uint16_t port_ = 0;                    // MASTER_PORT
   bool searching_ = false;                    // for MASTER_ADDR
   std::vector<int> found_with_;               // agents by node for whom it was found
-  std::optional<std::uint64_t> found_epoch_;  // the last one in which it was
-  Cause cause_;
-  JobVerdict verdict_;  // what is already known of it
-  int signals_ = 0;     // HUP, INT, TERM so far
+  std::optional<std::uint64_t> found_epoch_;  // the last epoch in which it was found
+  Cause cause_;                               // the first failure of the epoch, or of the job
+  JobVerdict verdict_;                        // as far as known
+  StopSignals signals_;
   std::vector<Action> actions_;
+
+  // Marks of the event being handled, for settle().
+  std::optional<Cause> earlier_;  // than cause_
+  std::optional<Cause> wanted_;   // why the job shall end
+  std::optional<int> signo_;      // that counts
+  bool ticked_ = false;
 
   // The clock of the event being handled, and what comes later.
   Clock::time_point now_{};
   Clock::time_point started_at_{};
+  Clock::time_point begun_at_{};
   Clock::time_point failed_at_{};  // the failure that the last restart followed
-  Clock::time_point suspended_at_{};
-  Clock::time_point next_beat_{};
-  std::optional<Clock::time_point> start_by_, say_waiting_at_, kill_at_, give_up_at_, sweep_by_,
-      leave_by_;
-  std::optional<Clock::time_point> silent_at_, deadline_at_, pre_signal_at_, skew_at_;
+  std::chrono::milliseconds missing_said_for_{};
+  std::optional<Clock::time_point> say_missing_at_, say_waiting_at_, sweep_by_, restart_at_;
+  std::optional<Clock::time_point> deadline_at_, pre_signal_at_, skew_at_;
 };
+
+/// Returns the delay of the next restart after so many restarts in a row of short epochs.
+std::chrono::milliseconds restart_delay(int quick_restarts);
 
 }  // namespace ds::launcher

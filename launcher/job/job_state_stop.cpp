@@ -1,26 +1,28 @@
-// The part of JobState that ends an epoch: TERM, grace, KILL, giving up; then another one, or the
-// verdict.
+// The part of JobState that ends an epoch: TERM, grace, KILL, giving up; then the next epoch or
+// the verdict.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
+#include "engine/base/contract.h"
+#include "launcher/fleet/loss_reason.h"
 #include "launcher/job/job_state.h"
-#include "runner/contract.h"
 
 namespace ds::launcher {
 
-/// The first failure: the job ends, or all ranks begin again.
-void JobState::fail(Cause cause) {
-  if (std::optional<std::string> why = why_no_restart(cause)) {
-    cause.note = std::move(*why);
-    return stop(std::move(cause));
-  }
-  restart(std::move(cause));
+using namespace std::chrono_literals;
+
+/// Ends the job for the first failure, cause_, or restarts all ranks.
+void JobState::act_on_failure() {
+  std::optional<std::string> why = why_no_restart(cause_);
+  if (!why) return restart();
+  cause_.note = std::move(*why);
+  stop(std::move(cause_));
 }
 
-/// Nothing: a restart is allowed. Else the reason, empty where nobody expects one.
+/// Returns why no restart is allowed (empty text if none was requested); nothing if one is.
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (policy_.max_restarts == 0) return "";
   if (!cause.end.cause.empty()) return "it would fail again";
@@ -31,126 +33,128 @@ std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   return std::nullopt;
 }
 
-void JobState::restart(Cause cause) {
+std::chrono::milliseconds restart_delay(int quick_restarts) {
+  constexpr std::chrono::milliseconds kLongest{30'000};
+  if (quick_restarts <= 0) return 0ms;
+  return std::min<std::chrono::milliseconds>(1s * (1 << std::min(quick_restarts - 1, 10)),
+                                             kLongest);
+}
+
+void JobState::restart() {
   phase_ = Phase::clearing;
   failed_at_ = now_;
-  cause_ = std::move(cause);
+  if (now_ - begun_at_ >= kGoodRun) quick_restarts_ = 0;
+  const std::chrono::milliseconds delay = restart_delay(quick_restarts_++);
+  restart_at_ = now_ + delay;
   verdict_.restarts.push_back({.why = printable(cause_text(placement_, cause_))});
-  act(Say{fmt::format("{}; restart {} of {}", verdict_.restarts.back().why,
-                      verdict_.restarts.size(), policy_.max_restarts)});
+  act(Say{fmt::format("{}; restart {} of {}{}", verdict_.restarts.back().why,
+                      verdict_.restarts.size(), policy_.max_restarts,
+                      delay > 0ms ? " in " + span_text(delay) : "")});
   stop_ranks();
-  restart_when_cleared();
 }
 
 void JobState::restart_when_cleared() {
-  if (static_cast<std::size_t>(nodes_done_) < nodes_.size()) return;
-  if (!fill_vacancies()) {
-    if (vacancies_may_be_filled()) return;
+  if (nodes_done_ < node_count()) return;
+  fill_vacancies();
+  if (roster_.has_vacancies()) {
+    if (roster_.help_is_coming()) return;
+    const std::vector<BadNode> bad = roster_.bad_nodes();
+    const BadNode& first = bad.front();
     Cause cause = cause_;
-    cause.note =
-        fmt::format("no host is left to take the place of {}",
-                    placement_.nodes[static_cast<std::size_t>(vacant_.front().node)].host.name);
+    cause.note = no_host_text(placement_, first, static_cast<int>(bad.size()));
     return stop(std::move(cause));
   }
+  if (now_ < *restart_at_) return;
   ++placement_.epoch;
   begin_epoch();
-  for (const Node& place : placement_.nodes) give_spec(agents_.agent_of(place.node_rank));
+  for (const Node& place : placement_.nodes)
+    fleet_.give_spec(roster_.agent_of(place.node_rank), place.node_rank);
 }
 
 void JobState::stop(Cause cause) {
-  const bool first = phase_ != Phase::clearing;  // else its ranks are being stopped already
+  const bool first = phase_ != Phase::clearing;  // otherwise its ranks are already stopping
   phase_ = Phase::stopping;
   cause_ = std::move(cause);
   searching_ = false;
-  for (auto* at : {&start_by_, &skew_at_, &deadline_at_, &pre_signal_at_}) at->reset();
-  if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
-  close_waiting_agents();
+  release_agents();
   if (!begun_) {
-    kill();  // ranks that never began need no grace
+    kill_ranks();  // ranks that never began need no grace
   } else if (first) {
     stop_ranks();
-  }
-  finish_when_done();
-}
-
-void JobState::stop_ranks() {
-  skew_at_.reset();
-  if (ranks_left_ == 0) return;
-  act(StopRanks{policy_.grace});
-  kill_at_ = now_ + policy_.grace + kKillMargin;
-  say_waiting_at_ = now_ + kSayWaitingAfter;
-}
-
-void JobState::kill() {
-  act(KillRanks{});
-  kill_at_.reset();
-  say_waiting_at_.reset();
-  give_up_at_ = now_ + kGiveUpAfterKill;
-}
-
-/// Agents that do not even answer to Kill.
-void JobState::give_up() {
-  const bool for_good = phase_ != Phase::clearing;
-  if (for_good) phase_ = Phase::stopping;
-  const int known = agents_.size();
-  for (int agent = 0; agent < known; ++agent) {
-    const AgentRecord record = agents_[agent];
-    if (record.stage == Stage::gone) continue;
-    const bool at_work = record.node >= 0 && !node(record.node).done;
-    if (!for_good && at_work) node_lost(agent, host_name(agent) + ": no answer to KILL");
-    if (!for_good) continue;
-    if (at_work) verdict_.unanswered.push_back(record.node);
-    close(agent);
-  }
-  finish_when_done();
-}
-
-void JobState::close(int agent) {
-  agents_.remove(agent);
-  --agents_left_;
-  act(CloseAgent{agent});
-}
-
-/// At the end: they have nothing to do; those that are not there yet end when their channel closes.
-void JobState::close_waiting_agents() {
-  for (int agent = 0; agent < agents_.size(); ++agent) {
-    const AgentRecord& record = agents_[agent];
-    if (record.stage == Stage::opening && !record.again) close(agent);
-    if (record.stage == Stage::idle) dismiss(agent);
-  }
-}
-
-void JobState::dismiss(int agent) {
-  agents_[agent].stage = Stage::leaving;
-  act(DismissAgent{agent});
-  leave_by_ = now_ + kLeaveWithin;
-}
-
-void JobState::close_leaving_agents() {
-  for (int agent = 0; agent < agents_.size(); ++agent)
-    if (agents_[agent].stage == Stage::leaving) close(agent);
-  finish_when_done();
-}
-
-/// Hosts that do not answer again.
-void JobState::drop_sweepers() {
-  for (int agent = 0; agent < agents_.size(); ++agent) {
-    const AgentRecord& record = agents_[agent];
-    const bool sweeps = record.stage == Stage::opening || record.stage == Stage::sweeping;
-    if (record.again && sweeps) waiting_agent_lost(agent, host_name(agent) + ": no answer in time");
   }
 }
 
 void JobState::end_well() {
   phase_ = Phase::stopping;
+  release_agents();
+}
+
+/// Cancels all deadlines of an ending job and dismisses idle agents. Agents that have not greeted
+/// end when their channel closes.
+void JobState::release_agents() {
+  for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_})
+    at->reset();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
-  for (auto* at : {&start_by_, &skew_at_, &deadline_at_, &pre_signal_at_}) at->reset();
-  close_waiting_agents();
-  finish_when_done();
+  for (int agent = 0; agent < fleet_.size(); ++agent) {
+    const Stage stage = fleet_.stage(agent);
+    const bool reached = stage != Stage::opening;
+    if (stage == Stage::sweeping || (!reached && fleet_.again(agent)))
+      fleet_.sweep_within(agent, kSweepWithin);
+    else if (!reached)
+      fleet_.close(agent);
+    else if (stage == Stage::idle)
+      fleet_.dismiss(agent);
+  }
+}
+
+void JobState::stop_ranks() {
+  skew_at_.reset();
+  say_waiting_at_ = now_ + kSayWaitingAfter;
+  if (ranks_left_ == 0) return;
+  for (int agent = 0; agent < fleet_.size(); ++agent)
+    if (fleet_.is_busy(agent)) fleet_.stop(agent, policy_.grace);
+}
+
+void JobState::kill_ranks() {
+  say_waiting_at_.reset();
+  for (int agent = 0; agent < fleet_.size(); ++agent)
+    if (fleet_.is_busy(agent) && !fleet_.is_being_killed(agent)) fleet_.kill(agent);
+}
+
+/// Handles the third request to stop: leaves behind whatever still runs.
+void JobState::give_up() {
+  phase_ = Phase::stopping;
+  for (int agent = 0; agent < fleet_.size(); ++agent) {
+    if (fleet_.stage(agent) == Stage::gone) continue;
+    const int index = roster_.node_of(agent);
+    if (index >= 0 && !node(index).done) verdict_.unanswered.push_back(index);
+    fleet_.close(agent);
+    roster_.remove(agent);
+  }
+}
+
+/// Returns whether a lost host was dialed again and has not been swept yet.
+bool JobState::waits_for_sweep() const {
+  for (int agent = 0; agent < fleet_.size(); ++agent) {
+    const Stage stage = fleet_.stage(agent);
+    if (fleet_.again(agent) && (stage == Stage::opening || stage == Stage::sweeping)) return true;
+  }
+  return false;
+}
+
+/// Gives up lost hosts that have not answered again.
+void JobState::drop_sweepers() {
+  for (int agent = 0; agent < fleet_.size(); ++agent) {
+    const Stage stage = fleet_.stage(agent);
+    const bool sweeps = stage == Stage::opening || stage == Stage::sweeping;
+    if (!fleet_.again(agent) || !sweeps) continue;
+    fleet_.close(agent);
+    waiting_agent_lost(agent, {});
+  }
 }
 
 void JobState::finish_when_done() {
-  if (agents_left_ > 0 || phase_ != Phase::stopping) return;
+  if (fleet_.left() > 0) return;
   verdict_.ran = std::chrono::duration_cast<std::chrono::milliseconds>(now_ - started_at_);
   if (cause_.kind != Cause::Kind::none) return conclude();
   phase_ = Phase::writing;
@@ -168,9 +172,12 @@ void JobState::conclude() {
 
 void JobState::handle(const OutputClosed& event) {
   Cause cause{.kind = Cause::Kind::output, .reason = event.reason};
-  if (phase_ < Phase::stopping) return stop(std::move(cause));
-  // All ranks ended well, and what they wrote is lost.
-  if (cause_.kind == Cause::Kind::none) cause_ = std::move(cause);
+  if (phase_ < Phase::stopping) {
+    wanted_ = std::move(cause);
+    return;
+  }
+  // All ranks ended well, but their output is lost.
+  mark_failure(std::move(cause));
   if (phase_ == Phase::writing) conclude();
 }
 
@@ -182,16 +189,24 @@ void JobState::handle(const SignalReceived& event) {
   const std::vector<int>& passed_on = policy_.forwarded_signals;
   if (std::find(passed_on.begin(), passed_on.end(), event.signo) != passed_on.end()) {
     if (begun_ && ranks_left_ > 0) act(SignalRanks{event.signo});
-    return;
+  } else if (event.signo == SIGTSTP) {
+    fleet_.suspend();
+  } else if (phase_ == Phase::writing) {
+    conclude();
+  } else if (signals_.counts(event.signo, now_, event.asked)) {
+    signo_ = event.signo;
   }
-  if (event.signo == SIGTSTP) return suspend();
-  if (phase_ == Phase::writing) return conclude();
-  ++signals_;
-  if (signals_ >= 3) return give_up();
-  if (phase_ != Phase::stopping) return stop({.kind = Cause::Kind::signal, .signo = event.signo});
+}
+
+void JobState::obey_signal(int signo) {
+  if (signals_.count() >= 3) return give_up();
+  if (phase_ < Phase::stopping) {
+    Cause cause{.kind = Cause::Kind::signal, .signo = signo};
+    if (!begun_) cause.reason = missing_text();
+    return stop(std::move(cause));
+  }
   drop_sweepers();
-  if (only_writes() || give_up_at_) return;  // all over, or already killing
-  kill();
+  kill_ranks();
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// A job that trains: what rank 0 tells is followed, wishes for a checkpoint are passed on.
+// Follows the output of rank 0 of a training job, and passes on requests for checkpoints.
 #include <csignal>
 
 #include "launcher/job/job_loop.h"
@@ -18,8 +18,8 @@ void Job::obey(const Training::News& news) {
   if (news.outcome) control_.saved(*news.outcome);
   if (!news.signal) return;
   const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
-  // The group decides together: one rank suffices, and all at once would be heard at two steps.
-  if (agent >= 0) link(agent).send(Signal{.signo = SIGUSR1, .rank = 0});
+  // Ranks decide together, so one signal suffices; signals to all could take effect at 2 steps.
+  if (agent >= 0) links_.send(agent, Signal{.signo = SIGUSR1, .rank = 0});
 }
 
 std::string Job::ask_for_checkpoint() {

@@ -1,4 +1,4 @@
-// Frames and a timer around MasterSearch.
+// Drives MasterSearch by frames and a timer.
 #include "launcher/job/master_finder.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ void MasterFinder::again(int first_agent) {
   end_tries({first_agent});
 }
 
-/// Each answers with as little.
+/// Sends an empty Probe; each agent answers with an empty Probed.
 void MasterFinder::end_tries(const std::vector<int>& agents) {
   ending_ = agents;
   Probe nothing;

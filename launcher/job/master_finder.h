@@ -1,4 +1,4 @@
-// Has agents try the addresses of node 0, and says which one is MASTER_ADDR.
+// Makes agents try the addresses of node 0, and chooses MASTER_ADDR among them.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job/life.h"
+#include "launcher/fleet/life.h"
 #include "launcher/job/master_search.h"
 #include "launcher/wire/messages.h"
 
@@ -22,7 +22,7 @@ class MasterFinder {
     std::function<void()> on_found;
     std::function<void(std::string text)> on_missing;  // what went wrong, for people
   };
-  /// What is to be found out.
+  /// Input of one search.
   struct Question {
     std::vector<NodeView> nodes;
     std::vector<int> agents;  // by node
@@ -32,18 +32,18 @@ class MasterFinder {
 
   MasterFinder(asio::io_context& io, Events events) : timer_(io), events_(std::move(events)) {}
 
-  /// Node 0 shall answer there; new secrets each time.
+  /// Adds new secrets to the Spec of node 0, which answers probes with them.
   void open_door(Spec& spec);
-  /// Before on_found node 0's agent has shut its door, else a rank that starts early elsewhere
-  /// would take it for rank 0; and no agent dials any more, else rank 0 would take it for a rank.
-  /// Ends with one of the two events, perhaps before it returns; an earlier search is forgotten.
+  /// Starts a search; drops an earlier one. Ends with on_found or on_missing, perhaps before it
+  /// returns. Before on_found, node 0's agent has closed its listening socket, which an early rank
+  /// could take for rank 0, and no agent dials any more, which rank 0 could take for a rank.
   void begin(const Question& question);
-  /// There is nothing to try: on_found follows, without an address.
+  /// Skips the search: on_found follows, without an address.
   void skip(int first_agent);
-  /// Nothing has changed since: on_found follows, with the address found last.
+  /// Uses the address found last: on_found follows.
   void again(int first_agent);
   void take(int agent, const Probed& reached);
-  /// The address found last; empty: none yet.
+  /// Returns the address found last; empty: none yet.
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
@@ -58,7 +58,7 @@ class MasterFinder {
   std::string master_;        // the name of node 0
   int first_agent_ = -1;      // of node 0
   std::vector<int> probers_;  // agents
-  std::vector<int> ending_;   // agents that have not said yet that they are through
+  std::vector<int> ending_;   // agents that have not reported yet that they have ended
   std::optional<MasterSearch> search_;
   std::string address_;
 };

@@ -1,4 +1,4 @@
-// Sorting by a few keys, and a table of results.
+// Sorts candidates by a few keys and keeps a table of results.
 #include "launcher/job/master_search.h"
 
 #include <fmt/format.h>
@@ -16,9 +16,9 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostCandidates = 16;
-constexpr std::size_t kShownBytes = 120;  // of what a node says
+constexpr std::size_t kShownBytes = 120;  // of a node's text
 
-/// How many of the other nodes have an address in the same subnet.
+/// Returns how many of the other nodes have an address in the same subnet.
 int neighbours(const NodeAddress& own, const std::vector<NodeView>& nodes) {
   const std::optional<AddressBytes> bytes = parse_address(own.address);
   if (!bytes || own.prefix == 0) return 0;
@@ -60,7 +60,7 @@ std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
     const std::optional<AddressBytes> bytes = parse_address(own.address);
     if (!bytes) continue;
     const AddressKind kind = kind_of(*bytes);
-    if (kind == AddressKind::link_local_v6) continue;  // each node has its own name for the way
+    if (kind == AddressKind::link_local_v6) continue;  // needs a zone, which differs by node
     if (kind == AddressKind::loopback && !shared) continue;
     if (wish && !wish->fits(own.interface, own.address)) continue;
     sorted.push_back({Key{kind == AddressKind::loopback, kind == AddressKind::link_local_v4,
@@ -134,7 +134,7 @@ MasterSearch::State MasterSearch::look(Clock::time_point now) {
     }
     better_may_come = better_may_come || !candidate.failed;
   }
-  // Nothing can be found any more: the table shall be whole.
+  // Nothing can be found any more: wait until the table is complete.
   return patient && open_results_ > 0 ? State::searching : State::missing;
 }
 
@@ -157,7 +157,7 @@ std::string MasterSearch::row(std::size_t prober) const {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const std::optional<std::string>& result = results_[prober][i];
-    // A node's words are cut and cleaned: they go to a terminal.
+    // Text from a node is cut and cleaned: it goes to a terminal.
     const std::string said = !result           ? "not said in time"
                              : result->empty() ? "reached"
                                                : printable_text(*result, kShownBytes);

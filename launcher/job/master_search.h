@@ -1,4 +1,4 @@
-// MASTER_ADDR: the addresses of node 0 in their order, and the choice by what the others reach.
+// Chooses MASTER_ADDR: sorts the addresses of node 0 and takes one that all other nodes reach.
 // Pure.
 #pragma once
 
@@ -19,26 +19,26 @@ struct NodeView {
   std::vector<NodeAddress> addresses{};  // Hello::addresses
 };
 
-/// All see the same interfaces: any address of the first is reached by all, loopback too.
+/// Returns whether all nodes have the same interfaces: all reach any address of node 0, loopback
+/// too.
 bool share_network(const std::vector<NodeView>& nodes);
-/// Which nodes have to try: one of each network that is not the one of node 0.
+/// Returns the nodes that must try: one of each network except that of node 0.
 std::vector<int> probing_nodes(const std::vector<NodeView>& nodes);
-/// Addresses of node 0, the best first: the one in `reached`, by which the launcher came; those in
-/// a subnet of many other nodes; IPv4; link-local last. Loopback only if all share the network.
+/// Returns addresses of node 0, the best first: `reached`, by which the launcher reached it; then
+/// by other nodes in the subnet; IPv4; link-local last. Loopback only if all share the network.
 std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
                                            const std::string& reached,
                                            const std::optional<InterfaceWish>& wish);
-/// The name of a node's interface that is meant; empty: it has none.
+/// Returns the name of the node's requested interface; empty: it has none.
 std::string interface_of(const InterfaceWish& wish, const std::vector<NodeAddress>& addresses);
-/// Why a node cannot take part; empty: it can.
+/// Returns why a node cannot take part; empty: it can.
 std::string interface_problem(const std::string& host, const InterfaceWish& wish,
                               const std::vector<NodeAddress>& addresses);
 
-/// Results come in, the choice comes out.
-/// Promise: the best candidate that all probers reach wins at once; a worse one waits kForBetter
-/// for
-///          those before it. It ends after kPatience at the latest: probers say their last word
-///          before.
+/// Collects results of probers and chooses an address.
+/// Promise: the best candidate wins as soon as all probers reach it; a worse one waits kForBetter
+///          for better ones. The search ends after kPatience; probers send their last result
+///          earlier.
 class MasterSearch {
  public:
   static constexpr std::chrono::milliseconds kForBetter{200};
@@ -53,11 +53,11 @@ class MasterSearch {
   void take(std::size_t prober, const Probed::Result& result, Clock::time_point now);
   State look(Clock::time_point now);
   [[nodiscard]] Clock::time_point wake_at() const;
-  /// Once found.
+  /// Returns the chosen address, once found.
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Which probers still try an address.
+  /// Returns the probers that still try an address.
   [[nodiscard]] std::vector<std::size_t> unfinished() const;
-  /// Who did not reach what, once missing: one line a prober, equal ones together.
+  /// Returns the failed results, once missing: one line per prober, equal lines together.
   [[nodiscard]] std::string table(const std::string& master) const;
 
  private:
@@ -70,7 +70,7 @@ class MasterSearch {
 
   std::vector<Candidate> candidates_;
   std::vector<std::string> probers_;
-  /// By prober, then by candidate; nothing: not heard of yet.
+  /// By prober, then by candidate; nothing: no result yet.
   std::vector<std::vector<std::optional<std::string>>> results_;
   std::size_t open_results_ = 0;
   Clock::time_point began_;

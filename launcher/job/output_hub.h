@@ -1,48 +1,45 @@
-// The output side of a job: lines of ranks and of the launcher on their way to the two streams and
-// to log files.
+// The output side of a job: builds the stages between the agents and the terminal, and connects
+// them to timers and events.
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "launcher/job/life.h"
+#include "launcher/fleet/life.h"
+#include "launcher/job/output_chain.h"
 #include "launcher/job/output_plan.h"
-#include "launcher/logs/credit_book.h"
+#include "launcher/logs/flow_control.h"
 #include "launcher/logs/last_lines.h"
-#include "launcher/logs/line_fold.h"
-#include "launcher/logs/line_relay.h"
 #include "launcher/logs/node_clock.h"
-#include "launcher/logs/output_queue.h"
-#include "launcher/logs/rank_files.h"
-#include "launcher/logs/spool.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
+/// agents -> FlowControl -> NodeClocks -> LastLines -> OutputChain.
 /// Threads: the io_context's.
-/// Memory:  what OutputQueue and RankFiles hold, and what came on credit: that waits unformatted.
+/// Memory:  what OutputQueue and RankFiles hold, and unformatted what nodes may send on credit.
 class OutputHub {
  public:
   struct Events {
-    std::function<void(int, const Credit&)> on_credit;  // for an agent
-    // Nobody reads standard output any more, or (a reason) it cannot be written. Comes again and
-    // again, and always before on_written.
+    FlowControl::OnCredit on_credit;  // for an agent
+    // Gets why standard output cannot be written; empty: it has no reader any more. Repeated, and
+    // always before on_written.
     std::function<void(std::string)> on_closed;
-    std::function<void()> on_written;  // after finish(): all is written, or nobody waits for it
+    std::function<void()> on_written;  // after finish(): all is written or abandoned
   };
   struct Setup {
     const Placement& placement;
     const LogPolicy& policy;
     std::string job_id;
-    bool follow_first = false;  // standard output of rank 0 is sent even if nobody sees it
+    bool follow_first = false;  // standard output of rank 0 is sent even if it is not shown
     int out_fd = 1;
     int err_fd = 2;
   };
@@ -52,84 +49,60 @@ class OutputHub {
   OutputHub(const OutputHub&) = delete;
   OutputHub& operator=(const OutputHub&) = delete;
 
-  /// The part of a Spec that is about output.
+  /// Fills the part of a Spec that is about output.
   void fill(Spec& spec, const Placement& placement);
-  /// The agent has its Spec: gives it its first credit.
-  void prepared(int agent);
-  /// Ranks start now; `hosts` by node, as the machines call themselves.
+  /// Grants the first credit of an agent that was sent its Spec.
+  void prepared(int agent) { flow_.prepared(agent); }
+  /// Starts an epoch. `hosts`: the machines' own names, by node.
   void start(const Placement& placement, const std::vector<std::string>& hosts);
 
-  // What agents say.
-  void greeted(int agent, const Hello& hello);
-  void heard(int agent, const Heartbeat& beat);
-  /// What a rank wrote. Nonsense ranks and streams are dropped. `came`: bytes that the agent sent.
+  // Reports of agents.
+  void greeted(int agent, const Hello& hello) {
+    clocks_.of(agent).greeted(hello.clock, Clock::now());
+  }
+  void heard(int agent, const Heartbeat& beat) { clocks_.of(agent).heard(beat, Clock::now()); }
+  /// Takes output of a rank; drops unknown ranks and streams. `came`: bytes that the agent sent.
   void take(int agent, const Output& output, std::size_t came);
   void take(int agent, const Output& output) { take(agent, output, output.bytes.size()); }
 
-  // What others may ask for (output_watch.cpp).
-  /// When an agent says that something was written, on our clock; rough unless prefixes need it.
+  /// Shows a line of the launcher itself, on standard error.
+  void say(std::string_view line) { chain_.front->take(own_line(line)); }
+  /// Stops waiting for a slow reader, after the user has stopped the job.
+  void leave_slow_reader();
+  /// Ends the ranks' output; on_written follows, also after each later say().
+  void finish();
+
+  /// Calls FlowControl::still_busy().
+  [[nodiscard]] bool still_busy() { return flow_.still_busy(); }
+  /// Returns an agent's clock reading on our clock, if anything is known of its clock.
+  [[nodiscard]] std::optional<NodeClock::Reading> reading(int agent, std::uint64_t agent_time) {
+    return clocks_.of(agent).reading(agent_time);
+  }
+  /// Calls ShowFilter::bytes_since().
+  [[nodiscard]] std::uint64_t bytes_since(int rank) const {
+    return chain_.filter->bytes_since(rank);
+  }
+  /// Returns the last lines of a rank, for the verdict.
+  [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
+  /// Returns a line for this machine and for each node whose log files are incomplete, once all is
+  /// written.
+  [[nodiscard]] std::vector<std::string> incomplete_logs() const;
+
+  // For `tail` and `attach`.
+  /// Converts an agent's time of writing to our clock; only roughly unless prefixes need it.
   [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time);
-  /// Before lines of a rank, without colour.
+  /// Returns the prefix of a rank's lines, without color.
   [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const;
   [[nodiscard]] bool shows(int rank, int stream) const { return plan_.shows(rank, stream); }
-  /// Somebody wants all that a rank writes, or nobody any more: the streams that its agent is to
+  /// Turns watching of all output of a rank on or off. Returns the streams that its agent must
   /// send from now on, if that changes.
   std::optional<std::uint8_t> watch(int rank, bool on);
 
-  /// A line of the launcher itself, on standard error.
-  void say(std::string_view line);
-  /// Hands on what take() and say() have collected.
-  void push();
-  /// The user has asked for the end: from now on no reader is waited for.
-  void leave_slow_reader();
-  /// Nothing more comes of ranks; on_written follows, and again after each later call: what
-  /// say() has said meanwhile is written too.
-  void finish();
-
-  /// Output still comes since the last call, or agents hold it back because the reader is slow:
-  /// their last word stands behind it.
-  [[nodiscard]] bool still_busy() { return std::exchange(some_came_, false) || book_.held(); }
-  /// An agent's reading on our clock, if anything is known of its clock.
-  [[nodiscard]] std::optional<NodeClock::Reading> reading(int agent, std::uint64_t agent_time) {
-    return agent_at(agent).clock.reading(agent_time);
-  }
-  /// How much others have shown since a rank last did; as much as can be if it is not shown.
-  [[nodiscard]] std::uint64_t bytes_since(int rank) const {
-    const auto index = static_cast<std::size_t>(rank);
-    return plan_.shown[index] == 3 ? taken_ - taken_after_[index] : UINT64_MAX;
-  }
-  /// The last lines of a rank, for the verdict.
-  [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
-
  private:
-  struct Agent {
-    NodeClock clock{};
-    bool has_credit = false;
-  };
-  struct FoldPrefix {  // of the last folded line
-    std::vector<int> ranks{};
-    Clock::time_point at{};
-    std::string text{};
-  };
-  Agent& agent_at(int agent);
-  void wait_or_pass(const Output& output);
-  void pass(const Output& output);
-  void show(const Output& output, std::string_view text, Clock::time_point at);
-  void show_folded(int stream, const FoldedLine& line);
-  void keep(const Output& output, std::string_view text, Clock::time_point at);
-  [[nodiscard]] LineTime line_time(Clock::time_point at) const;
-  [[nodiscard]] std::string prefix_of(std::span<const RankName* const> ranks, int stream,
-                                      Clock::time_point at) const;
+  /// Returns a function that runs `call` on the event loop, from any thread.
+  std::function<void()> posted(void (OutputHub::*call)());
   void on_change();
-  void write_out();
-  [[nodiscard]] bool is_behind(bool was) const;
-  void look_at_reader();
-  void flush_last();
-  void say_dropped();
-  void say_problem();
-  void leave_when_written();
   void arm_fold_timer();
-  RelayOutput screens() { return {out_, err_}; }
 
   asio::io_context& io_;
   Life life_;
@@ -137,32 +110,16 @@ class OutputHub {
   LogPolicy policy_;
   std::string job_id_;
   OutputPlan plan_;
-  std::vector<RankName> names_;  // by rank, once ranks have started
-  std::set<int> watched_;        // ranks
-  std::vector<Agent> agents_;
-  Clock::time_point started_;
-  std::chrono::system_clock::time_point started_wall_;
-  LineRelay relay_;
+  std::set<int> watched_;                  // ranks
+  std::map<int, std::string> incomplete_;  // by agent
+  FlowControl flow_;
+  NodeClocks clocks_;
   LastLines last_;
-  std::uint64_t taken_ = 0;                 // bytes
-  std::vector<std::uint64_t> taken_after_;  // by rank: with what it last wrote
-  std::optional<LineFold> folds_[2];        // of stdout and stderr
-  FoldPrefix fold_prefixes_[2];
+  OutputChain chain_;
   asio::steady_timer fold_timer_;
+  asio::steady_timer patience_;  // for log files, once the ranks are done
   bool fold_armed_ = false;
-  CreditBook book_;
-  Spool waiting_;  // as it came, while the reader is slow: with their times on our clock
-  OutputBuffer out_, err_;
-  std::uint64_t dropped_lines_ = 0;
-  bool some_came_ = false;
-  bool waits_for_reader_ = true;
   bool finished_ = false;
-  bool flushed_ = false;         // after that: the last byte has been passed to the queue
-  asio::steady_timer patience_;  // with log files, once finished
-  bool out_of_patience_ = false;
-  // Last: their threads call us until they are gone.
-  OutputQueue queue_;
-  std::unique_ptr<RankFiles> files_;
 };
 
 }  // namespace ds::launcher

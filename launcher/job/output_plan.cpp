@@ -1,4 +1,4 @@
-// Defaults, file names, and who keeps what when nobody reads.
+// Computes defaults, names of log files and sizes of spools.
 #include "launcher/job/output_plan.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-// To drop old lines a few will do; to keep all takes room on the node's disk.
+// A spool that drops stays in memory; one that keeps everything may use the node's disk.
 constexpr std::uint64_t kDropBytes = 16 * kMiB;
 constexpr std::uint64_t kSpoolBytes = 256 * kMiB;
 
@@ -79,7 +79,7 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   plan.input = policy.input;
   if (policy.input.kind == StdinChoice::Kind::one && policy.input.rank >= world_size)
     throw Error(ErrorKind::usage,
-                fmt::format("--stdin {}: there is no such rank", policy.input.rank),
+                fmt::format("--stdin: rank {} is out of range", policy.input.rank),
                 fmt::format("this job has ranks 0 to {}", world_size - 1));
   plan.pty = policy.pty;
   plan.window = {screens.rows, screens.columns};
@@ -97,7 +97,7 @@ void plan_spec(const OutputPlan& plan, Spec& spec) {
   spec.output.pty = plan.pty;
   spec.output.rows = plan.window.rows;
   spec.output.columns = plan.window.columns;
-  // What -x says comes later, and wins.
+  // -x may override it: later entries win.
   if (plan.pty) spec.env.insert(spec.env.begin(), {"TERM", plan.terminal});
   for (RankSpec& rank : spec.ranks) {
     const auto index = static_cast<std::size_t>(rank.rank);

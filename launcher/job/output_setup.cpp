@@ -1,4 +1,4 @@
-// Terminals, colours, folders.
+// Uses ioctl, environment variables and the file system.
 #include "launcher/job/output_setup.h"
 
 #include <fmt/format.h>

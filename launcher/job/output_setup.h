@@ -1,4 +1,4 @@
-// What the output side of a job must learn from this machine, and prepare on it.
+// Reads the properties of the launcher's terminal, and makes the folders of log files.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 namespace ds::launcher {
 
 Screens look_at_screens(int out_fd, int err_fd);
-/// The size of the first of these that is a terminal.
+/// Returns the size of the first of these descriptors that is a terminal.
 std::optional<Window> terminal_size(int fd, int other_fd);
 
-/// The folders of these files, before anything runs.
-/// Errors:  Error{config}: one cannot be made or written.
+/// Makes the folders of these files, before anything runs.
+/// Errors:  Error{config} for a folder that cannot be made or written.
 void make_log_folders(const std::vector<std::string>& files);
 
 }  // namespace ds::launcher

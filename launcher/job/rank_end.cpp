@@ -7,18 +7,18 @@
 #include <string_view>
 #include <system_error>
 
-#include "runner/contract.h"
+#include "engine/base/contract.h"
 
 namespace ds::launcher {
 
 namespace {
 
-// The system's words do not say that a single word may be too long.
+// The system's message for E2BIG does not mention that a single argument may be too long.
 constexpr std::string_view kTooBig =
     " (one word may have 128 KiB, all words and variables what `getconf ARG_MAX` says); give it by "
     "standard input or in a file";
 
-/// A program that exec has not found, or has found without what it needs to run.
+/// Describes a program that exec did not find, or whose interpreter or library is missing.
 std::string why_missing(const Exited& exited) {
   if (exited.spawn_errno == ELIBACC)
     return "its interpreter (#! line, or loader) is not there; a line of DOS ends in \\r";
@@ -37,7 +37,9 @@ RankEnd rank_end(const Exited& exited) {
       return {ExitStatus::exited(1), fmt::format("cannot start a process: {}", why), {}};
     case Exited::Stage::chdir:
       return {ExitStatus::exited(contract::kExitConfig),
-              fmt::format("cannot enter {}: {}", exited.detail, why),
+              fmt::format("cannot enter the working directory '{}': {}; create it on that node or "
+                          "choose another with --wdir",
+                          exited.detail, why),
               {}};
     case Exited::Stage::bind:
       return {ExitStatus::exited(1),

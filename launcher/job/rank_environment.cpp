@@ -1,4 +1,4 @@
-// Who stands where, as variables; and which of the user's own variables travel.
+// Sets the variables for a rank's place, and selects the user's variables to send to nodes.
 #include "launcher/job/rank_environment.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runner/contract.h"
+#include "engine/base/contract.h"
 
 namespace ds::launcher {
 
@@ -66,14 +66,14 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
   set_default(contract::kAsyncErrorHandling, "1");
   if (!facts.interface.empty()) {
     set_default(contract::kGlooInterface, facts.interface);
-    set_default(contract::kNcclInterface, "=" + facts.interface);  // without '=': all that begin so
+    set_default(contract::kNcclInterface, "=" + facts.interface);  // without '=': a prefix
   }
   variables.insert(variables.end(), user.given.begin(), user.given.end());
   const std::string id = job_id_text(job.id);
   const bool is_named = placement.part && !placement.part->run_id.empty();
   variables.emplace_back(contract::kRunId, is_named ? placement.part->run_id : id);
   variables.emplace_back(contract::kUseAgentStore, "False");  // rank 0 makes the store
-  // Parts that are started apart share no secret but one that is in their environment.
+  // Parts that are started separately share a secret only if their environment has one.
   if (placement.shown_nodes() == static_cast<int>(placement.nodes.size())) {
     variables.emplace_back(contract::kJobId, id);
     variables.emplace_back(contract::kJobKey, job.key);
@@ -99,7 +99,7 @@ std::string master_address(const Placement& placement, const std::vector<bool>& 
   if (placement.nodes.size() == 1 || all_local) return "127.0.0.1";
   if (node_is_local.front()) return root_side.empty() ? "127.0.0.1" : root_side;
   if (!first_node.empty() && !is_loopback(first_node.front())) return first_node.front();
-  // Reached over loopback: fine if all others are reached so too, which `root_side` tells.
+  // A loopback address works if all other nodes are also reached over loopback (`root_side`).
   if (!first_node.empty() && is_loopback(root_side)) return first_node.front();
   for (const std::string& address : first_node)
     if (!is_loopback(address)) return address;

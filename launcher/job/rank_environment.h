@@ -29,7 +29,7 @@ struct NodeFacts {
   std::string interface {};       // of --iface; empty: any
 };
 
-/// The variables of one rank that say where it stands, for Spec::ranks.
+/// Returns the variables for one rank's place in the job, for Spec::ranks.
 EnvList rank_place_env(const Placement& placement, int rank);
 
 /// What the user's environment and options give to ranks.
@@ -42,22 +42,22 @@ struct JobEnvironment {
   RankFamilies families{};
 };
 
-/// The variables of all ranks of a node, for Spec::env: those of the launcher that it does not
-/// inherit, defaults that the user has not set, what is given, and the job's own.
+/// Returns the variables of all ranks of a node, for Spec::env: the launcher's that it does not
+/// inherit, defaults that the user has not set, the given ones, and the job's own.
 EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
                  const NodeFacts& facts, const JobEnvironment& user);
 
-/// Cores by affinity and quota over ranks, at least 1.
+/// Returns cores by affinity and quota, divided by ranks; at least 1.
 int threads_per_rank(const NodeFacts& facts, int ranks);
 
-/// Where ranks find rank 0. `root_side`: the launcher's own address as seen on the way to another
-/// node, empty if there is none. `first_node`: addresses of node 0 as its agent tells them, the one
-/// by which it was reached first.
+/// Returns the address where ranks find rank 0. `root_side`: the launcher's source address towards
+/// another node; empty: none. `first_node`: addresses of node 0 from its agent; the first is the
+/// one by which the launcher reached it.
 std::string master_address(const Placement& placement, const std::vector<bool>& node_is_local,
                            const std::vector<std::string>& first_node,
                            const std::string& root_side);
 
-/// 16 hexadecimal digits.
+/// Formats an id as 16 hexadecimal digits.
 std::string job_id_text(std::uint64_t id);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The names by which Open MPI, MPICH and Horovod tell a rank its place.
+// Sets the variables by which Open MPI, MPICH and Horovod give a rank its place.
 #include "launcher/job/rank_families.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whose names for a rank's place it also gets: those of other launchers, on request.
+// Variables for a rank's place under the names of other launchers, on request.
 #pragma once
 
 #include "launcher/hosts/placement.h"
@@ -14,7 +14,7 @@ struct RankFamilies {
   friend bool operator==(const RankFamilies&, const RankFamilies&) = default;
 };
 
-/// One rank's place by these names. Pure.
+/// Returns one rank's place by these names. Pure.
 EnvList family_env(const Placement& placement, int rank, const RankFamilies& families);
 
 }  // namespace ds::launcher

@@ -1,63 +1,86 @@
-// Which agent fills which node: one agent a host, spares that wait, lost hosts that are dialled
-// again. Pure.
+// Maps agents to nodes: one agent per host, waiting spares, lost hosts that were dialed again,
+// and vacant nodes. Pure.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/base/deadline.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
-struct AgentRecord {
-  enum class Stage {
-    opening,    // dialled, not heard yet
-    sweeping,   // dialled again: kills what its predecessor left
-    idle,       // has no Spec, or has cleared up after it
-    preparing,  // has a Spec, its ranks are not ready
-    ready,      // its ranks wait for Go, or run
-    leaving,    // was told to end
-    gone
-  };
-  int host = 0;
-  int node = -1;  // the place it fills; -1: none
-  Stage stage = Stage::opening;
-  bool again = false;  // dialled after its host was lost
-  Clock::time_point last_heard{};
-};
-
-/// Agents and hosts of one job.
+/// Agents are numbered as in Fleet: those of the placement by node rank, then the spares, then
+/// those that were added.
 /// Promise: a host that was lost fills a node again only if no other spare can.
+/// Cost:    O(log agents), times the different numbers of slots that hosts have.
 class Roster {
  public:
   Roster(const Placement& placement, const std::vector<Host>& spares);
 
-  [[nodiscard]] int size() const { return static_cast<int>(agents_.size()); }
-  AgentRecord& operator[](int agent);
-  const AgentRecord& operator[](int agent) const;
   [[nodiscard]] const Host& host_of(int agent) const;
-  /// The agent that fills a node; -1: its place is vacant.
+  /// Returns the number of its host among all hosts: nodes of the first placement, then spares.
+  [[nodiscard]] int host_number(int agent) const { return record(agent).host; }
+  /// Returns the node that an agent fills, or filled until it was gone; -1: none.
+  [[nodiscard]] int node_of(int agent) const { return record(agent).node; }
+  /// Returns the agent that fills a node; -1: none.
   [[nodiscard]] int agent_of(int node) const { return by_node_[static_cast<std::size_t>(node)]; }
 
-  /// Another agent for the host of a lost one.
-  int dial_again(int lost_agent);
-  /// The agent is gone: its place, if it has one, is vacant.
+  /// Adds an agent for the host of a lost one.
+  int add_again(int lost_agent);
+  /// Lets an agent without a node fill one from now on.
+  void waits(int agent);
+  /// Removes an agent that is gone. No agent fills its node, if it had one.
   void remove(int agent);
-  /// A waiting agent without a place, whose host has enough slots: spares first, in their order.
-  [[nodiscard]] std::optional<int> stand_in(int slots) const;
-  /// How many agents without a place may still become one.
-  [[nodiscard]] int coming(int slots) const;
-  void fill(int node, int agent);
+
+  /// Records that the node needs another agent, on a host with this many slots.
+  void vacate(BadNode why, int slots);
+  [[nodiscard]] bool has_vacancies() const { return !vacant_.empty(); }
+  [[nodiscard]] int vacancies() const { return static_cast<int>(vacant_.size()); }
+  /// Returns the vacant nodes, in the order of nodes.
+  [[nodiscard]] std::vector<BadNode> bad_nodes() const;
+  /// Lets one waiting agent fill one vacant node, and returns why that was vacant. Takes the first
+  /// spare whose host has enough slots; the node that needs most slots comes first.
+  std::optional<BadNode> fill_one();
+  /// Returns whether for every vacant node an agent is coming that could fill it.
+  [[nodiscard]] bool help_is_coming() const;
 
  private:
+  enum class Wait { no, coming, waiting };
+  struct Record {
+    int host = 0;
+    int node = -1;
+    bool again = false;
+    Wait wait = Wait::no;
+  };
+  struct Vacancy {
+    BadNode why;
+    int slots = 0;
+  };
+  using Waiting = std::set<std::pair<bool, int>>;  // dialed again?, agent
+
+  Record& record(int agent) { return records_[static_cast<std::size_t>(agent)]; }
+  [[nodiscard]] const Record& record(int agent) const {
+    return records_[static_cast<std::size_t>(agent)];
+  }
+  void add(int host, int node, bool again);
+  void set_wait(int agent, Wait wait);
+  [[nodiscard]] std::optional<int> stand_in(int slots) const;
+
   std::vector<Host> hosts_;
-  std::vector<AgentRecord> agents_;
+  std::vector<Record> records_;
   std::vector<int> by_node_;
+  std::map<int, Waiting> waiting_;        // by slots of the host
+  std::map<int, int> coming_;             // how many, by slots of the host
+  std::map<int, Vacancy> vacant_;         // by node
+  std::map<int, std::set<int>> by_need_;  // vacant nodes by slots needed
 };
 
-/// The placement with another host in one place; ranks keep their numbers.
+/// Returns the placement with another host for one node; ranks keep their numbers.
 Placement with_host(Placement last, int node, const Host& host);
 
 }  // namespace ds::launcher

@@ -1,11 +1,11 @@
-// Placement, identity and facts of the node -> Spec.
+// Builds a Spec from placement, identity and facts of the node.
 #include "launcher/job/spec.h"
 
 #include <string>
 
+#include "engine/base/contract.h"
 #include "launcher/job/device_env.h"
 #include "launcher/job/master_search.h"
-#include "runner/contract.h"
 
 namespace ds::launcher {
 
@@ -48,7 +48,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
   spec.node_timeout_ms = static_cast<std::uint32_t>(request.policy.node_timeout.count());
-  // With both given, rank 0 listens somewhere else.
+  // If the user gives both, rank 0 listens elsewhere.
   spec.hold_port = node == 0 && (request.master.address.empty() || request.master.port == 0);
   spec.port = request.master.port;
   spec.job_cookie = job_id_text(identity.id);

@@ -1,4 +1,4 @@
-// What one node is told to run. Pure.
+// Builds the Spec, which tells a node which ranks to prepare. Pure.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct NodeContact {
   bool local = false;
 };
 
-/// `placement` is that of the epoch.
+/// Builds the Spec of a node. `placement` is that of the epoch.
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                const JobIdentity& identity, const NodeContact& contact);
 
-/// The GPU of a rank, as CUDA_VISIBLE_DEVICES names it; empty where none is known.
+/// Returns the GPU of a rank, as CUDA_VISIBLE_DEVICES names it; empty: unknown.
 std::string device_of_rank(const JobRequest& request, const Placement& placement, int rank,
                            const Hello& hello);
 

@@ -1,4 +1,4 @@
-// Lines of rank 0, one after the other.
+// Splits the output of rank 0 into lines and handles each.
 #include "launcher/job/training.h"
 
 #include <algorithm>

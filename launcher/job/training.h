@@ -1,5 +1,5 @@
-// What a job that trains tells about itself: its step, its checkpoints, the answer to a wish for
-// one. Pure.
+// Follows a training job by its output: step, checkpoints, outcomes of requested checkpoints.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace ds::launcher {
 
-/// "step  12/100  loss ..." -> 12.
+/// Returns the step of a line: "step  12/100  loss ..." -> 12.
 std::optional<std::int64_t> step_of_line(std::string_view line);
 
-/// Follows what rank 0 writes to standard output. Whoever wants a checkpoint gets the outcome of
-/// the next one that was asked for; a wish that comes while one is being fulfilled joins it.
+/// Follows standard output of rank 0. A request for a checkpoint gets the outcome of the next
+/// requested one; a request during a pending one joins it.
 /// Memory:  at most kLongest bytes of a line.
 class Training {
  public:
@@ -25,34 +25,34 @@ class Training {
   /// `folder`: where relative paths of the ranks begin.
   explicit Training(std::string folder) : folder_(std::move(folder)) {}
 
-  /// What is to be done about a wish.
+  /// What the caller must do.
   struct News {
-    bool signal = false;                      // rank 0 is to get SIGUSR1 now
-    std::optional<CheckpointLine> outcome{};  // for those who wait
+    bool signal = false;                      // send SIGUSR1 to rank 0 now
+    std::optional<CheckpointLine> outcome{};  // for waiting requests
   };
 
-  /// Somebody wants a checkpoint.
+  /// Requests a checkpoint.
   News ask();
-  /// Ranks begin, or begin again: until rank 0 has written something, signals would kill it.
+  /// Starts an epoch: until rank 0 has written something, a signal would kill it.
   void begin();
-  /// Rank 0 wrote this: parts of lines too.
+  /// Takes output of rank 0, which may hold partial lines.
   std::vector<News> add(std::string_view text);
 
-  /// The last that was shown.
+  /// Returns the last step that was shown.
   [[nodiscard]] std::optional<std::int64_t> step() const { return step_; }
-  /// The folder of the newest complete checkpoint that is known; empty: of none.
+  /// Returns the folder of the newest known complete checkpoint; empty: none.
   [[nodiscard]] const std::string& checkpoint() const { return checkpoint_; }
 
  private:
   News take(std::string_view line);
 
   std::string folder_;
-  std::string line_;  // as far as it has come
+  std::string line_;  // received so far
   std::optional<std::int64_t> step_;
   std::string checkpoint_;
   bool hears_ = false;   // rank 0 has written something
-  bool wanted_ = false;  // somebody waits
-  bool sent_ = false;    // and rank 0 was told
+  bool wanted_ = false;  // a request waits
+  bool sent_ = false;    // and rank 0 was signaled
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The sentences: first what happened, where and why, then what became of the rest.
+// Builds the sentences of a verdict: what happened, where and why, then the end of other ranks.
 #include "launcher/job/verdict.h"
 
 #include <fmt/format.h>
@@ -7,14 +7,15 @@
 #include <csignal>
 #include <cstddef>
 
+#include "engine/base/contract.h"
 #include "launcher/hosts/bad_hosts.h"
-#include "runner/contract.h"
+#include "launcher/logs/rank_ranges.h"
 
 namespace ds::launcher {
 
 namespace {
 
-// In a sentence; the JSON form has them all.
+// The limit of a sentence; the JSON form names all nodes.
 constexpr std::size_t kNodesNamed = 4;
 
 const std::string& node_name(const Placement& placement, int node) {
@@ -25,16 +26,23 @@ std::string deadline_text(const Placement& placement, const Cause& cause) {
   const std::string text = fmt::format("the deadline of {} has passed", span_text(cause.span));
   if (!cause.reason.empty()) return fmt::format("{}: {}", text, cause.reason);
   if (cause.running.empty())
-    return text + ": all ranks had ended, something that they left had not";
-  return fmt::format("{}: {} still ran: {}", text,
-                     count_of(static_cast<int>(cause.running.size()), "rank"),
-                     ranks_by_node(placement, cause.running));
+    return text + ": all ranks had ended, but processes that they started had not";
+  return fmt::format(
+      "{}: {} still running: {}", text,
+      cause.running.size() == 1 ? "1 rank was" : fmt::format("{} ranks were", cause.running.size()),
+      ranks_by_node(placement, cause.running));
 }
 
-/// A reason names its host; where that is the node's own name, once is enough.
-std::string lost_text(const std::string& node, std::string_view reason) {
+/// Removes the host from a reason that begins with the node's own name.
+std::string_view without_name(const std::string& node, std::string_view reason) {
   if (reason.starts_with(node + ": ")) reason.remove_prefix(node.size() + 2);
-  return fmt::format("node {} is lost: {}", node, reason);
+  return reason;
+}
+
+std::string signal_text(const Cause& cause) {
+  const std::string text =
+      cause.signo == SIGINT ? "interrupted" : fmt::format("got {}", signal_name(cause.signo));
+  return cause.reason.empty() ? text : fmt::format("{}: {}", text, cause.reason);
 }
 
 }  // namespace
@@ -67,10 +75,10 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
     case Cause::Kind::rank:
       return fmt::format("{}: {}", rank_name(placement, cause.rank), describe(cause.end));
     case Cause::Kind::node:
-      return lost_text(node_name(placement, cause.node), cause.reason);
+      return fmt::format("node {} is lost: {}", node_name(placement, cause.node),
+                         without_name(node_name(placement, cause.node), cause.reason));
     case Cause::Kind::signal:
-      return cause.signo == SIGINT ? "interrupted"
-                                   : fmt::format("got {}", signal_name(cause.signo));
+      return signal_text(cause);
     case Cause::Kind::output:
       return cause.reason.empty() ? "standard output was closed"
                                   : "standard output cannot be written: " + cause.reason;
@@ -124,6 +132,14 @@ std::string unreachable_text(const Placement& placement, const std::vector<BadNo
                      bad_hosts_table(hosts, "  "));
 }
 
+std::string no_host_text(const Placement& placement, const BadNode& vacant, int vacancies) {
+  const std::string& name = node_name(placement, vacant.node);
+  std::string text = fmt::format("no host is left to take the place of {} ({})", name,
+                                 without_name(name, vacant.reason));
+  if (vacancies > 1) text += fmt::format(" and of {}", count_of(vacancies - 1, "more node"));
+  return text;
+}
+
 std::string ranks_by_node(const Placement& placement, const std::vector<int>& ranks) {
   std::vector<std::vector<int>> by_node(placement.nodes.size());
   for (const int rank : ranks)
@@ -156,34 +172,11 @@ std::string rank_name(const Placement& placement, int rank) {
 }
 
 std::string number_ranges(const std::vector<int>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    if (last > i) text += fmt::format("-{}", numbers[last]);
-    i = last + 1;
-  }
-  return fmt::format("[{}]", text);
+  return fmt::format("[{}]", rank_ranges(numbers));
 }
 
 std::string count_of(int number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
-std::string span_text(std::chrono::milliseconds span) {
-  const auto count = span.count();
-  if (count >= 600'000 && count % 60'000 == 0) return fmt::format("{} min", count / 60'000);
-  if (count < 1000) return fmt::format("{} ms", count);
-  return fmt::format("{:.6g} s", static_cast<double>(count) / 1000);
-}
-
-std::string not_ready_text(bool greeted, std::chrono::milliseconds span) {
-  if (greeted) return "its agent was not ready within " + span_text(span);
-  return fmt::format(
-      "no agent answered within {}; a start-up file of the login shell, or a forced command of the "
-      "site, may wait for something there",
-      span_text(span));
 }
 
 std::string printable(std::string_view text) {

@@ -1,4 +1,4 @@
-// How a job went, as a value, and what dslaunch says about it. Pure.
+// The outcome of a job as a value, and its text for the user. Pure.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "launcher/fleet/loss_reason.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/rank_end.h"
 
 namespace ds::launcher {
 
-/// When a rank ended, as well as it is known.
+/// When a rank ended, as far as known.
 struct ExitTime {
   std::uint64_t there = 0;  // by its agent's clock; 0: not known
   std::optional<Clock::time_point> here{};
@@ -25,10 +26,10 @@ struct ExitTime {
 struct BadNode {
   int node = 0;
   std::string reason{};
-  std::string stage{};  // how far it got, as transport.h names it; empty: it had started
+  std::string stage{};  // the last one reached, as in transport.h; empty: it had started
 };
 
-/// Why a job was stopped before all ranks had ended well.
+/// Why a job was stopped before all its ranks had exited with 0.
 struct Cause {
   enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew };
   Kind kind = Kind::none;
@@ -37,15 +38,16 @@ struct Cause {
   RankEnd end{};               // of Kind::rank
   ExitTime time{};             // of Kind::rank; of Kind::node: when it was last heard
   int signo = 0;               // of Kind::signal
-  std::string reason{};        // of Kind::node and Kind::unreachable; of Kind::deadline, if no rank
-                               // began; of Kind::output, if it is not merely closed
-  std::vector<int> running{};  // of Kind::deadline and Kind::skew: ranks that still ran
+  std::string reason{};        // of Kind::node and Kind::unreachable; of Kind::deadline and
+                               // Kind::signal, if no rank began; of Kind::output, if it is not
+                               // merely closed
+  std::vector<int> running{};  // of Kind::deadline and Kind::skew: ranks still running
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
-  std::string note{};                // why it was not followed by a restart
+  std::string note{};                // why no restart followed
   std::vector<BadNode> bad{};        // of Kind::unreachable
 };
 
-/// The course of one rank in the last epoch.
+/// The end of one rank in the last epoch.
 struct RankRecord {
   RankEnd end{};
   bool ended = false;
@@ -60,13 +62,13 @@ struct NodeLoss {
   std::string host{};
   std::string reason{};
   Sweep sweep = Sweep::pending;
-  int swept_by = -1;         // the agent that was to do it
+  int swept_by = -1;         // the agent that was dialed for it
   std::uint32_t killed = 0;  // of Sweep::done
 };
 
 struct RestartRecord {
   std::string why{};
-  std::optional<std::chrono::microseconds> took{};  // from the failure until all ranks ran again
+  std::optional<std::chrono::microseconds> took{};  // from failure until all ranks ran
 };
 
 struct JobVerdict {
@@ -81,33 +83,32 @@ struct JobVerdict {
   std::chrono::milliseconds ran{};      // from its start to its end
 };
 
-/// The exit code of dslaunch.
+/// Returns the exit code of dslaunch.
 int exit_code(const Cause& cause);
 
-/// What happened, where and why: one line.
+/// Returns one line: what happened, where and why.
 std::string cause_text(const Placement& placement, const Cause& cause);
-/// The last words: the cause and what became of the rest; empty for a job that ended well.
+/// Returns the last line: the cause and the end of other ranks; empty for a job that ended well.
 std::string headline(const JobVerdict& verdict);
-/// While the others take their time to stop.
+/// Returns the line that is shown while other ranks are still stopping.
 std::string waiting_text(const Placement& placement, const Cause& cause, int ranks_left,
                          std::chrono::milliseconds left);
 
-/// Every node that could not be used: a table, or for one alone a line.
+/// Returns every node that could not be used, as a table; a single node as a line.
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad);
 
-/// "[0-2,5] on node01; [7] on node02".
+/// Returns why no restart can follow: no host is left for `vacant`, one of `vacancies` nodes.
+std::string no_host_text(const Placement& placement, const BadNode& vacant, int vacancies);
+
+/// Returns "[0-2,5] on node01; [7] on node02".
 std::string ranks_by_node(const Placement& placement, const std::vector<int>& ranks);
-/// "rank 3 on node01".
+/// Returns "rank 3 on node01".
 std::string rank_name(const Placement& placement, int rank);
-/// "[0-2,5]", of numbers in rising order.
+/// Formats numbers in rising order as "[0-2,5]".
 std::string number_ranges(const std::vector<int>& numbers);
-/// "1 rank", "2 ranks".
+/// Returns "1 rank", "2 ranks".
 std::string count_of(int number, std::string_view noun);
-/// "10 s", "1.5 s", "2 min".
-std::string span_text(std::chrono::milliseconds span);
-/// Why a node that got no further within `span` is given up; `greeted`: its agent has spoken.
-std::string not_ready_text(bool greeted, std::chrono::milliseconds span);
-/// `text` with control bytes shown as '?': names and reasons come from elsewhere.
+/// Returns `text` with control bytes replaced by '?': names and reasons come from other machines.
 std::string printable(std::string_view text);
 
 }  // namespace ds::launcher

@@ -1,5 +1,5 @@
-// Another name first, then rename; what is no file (a device, a pipe, /dev/stdout) is written as it
-// is.
+// Writes a file under another name and renames it; writes devices, pipes and /dev/stdout in
+// place.
 #include "launcher/job/verdict_file.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ UniqueFd create(const std::string& name) {
               "check --verdict; its folder must be there");
 }
 
-/// A name of one of our descriptors: /dev/stdout, /dev/fd/63 of a shell's >(...), /proc/self/fd/3.
+/// Detects names of own descriptors: /dev/stdout, /dev/fd/63 of a shell's >(...), /proc/self/fd/3.
 bool names_descriptor(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(path, error);
@@ -45,7 +45,7 @@ bool names_descriptor(const std::filesystem::path& path) {
   return false;
 }
 
-/// Must be neither removed nor replaced.
+/// Returns whether `path` must be neither removed nor replaced.
 bool is_written_in_place(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return false;
@@ -53,7 +53,7 @@ bool is_written_in_place(const std::string& path) {
   return !replaced || names_descriptor(path);
 }
 
-/// Nobody is waited for: a pipe without a reader is an error.
+/// Opens without waiting: a pipe without a reader is an error.
 UniqueFd open_in_place(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);

@@ -1,16 +1,16 @@
-// The file of --verdict: there as a whole, or not at all.
+// Writes the file of --verdict, as a whole or not at all.
 #pragma once
 
 #include <string>
 
 namespace ds::launcher {
 
-/// Before the job: removes the file that an earlier one has left at `path`. What stands there and is
-/// no file stays: devices, pipes, and names of descriptors (/dev/stdout).
-/// Errors:  Error{config} if no file can be made there.
+/// Removes an earlier job's file at `path`; keeps devices, pipes, descriptors (/dev/stdout).
+/// Errors:  Error{config} if no file can be created there.
 void prepare_verdict_file(const std::string& path);
 
-/// Promise: a reader finds the whole text or no file; what is no file is written as it is.
+/// Writes `text` to `path`. A reader finds the whole text or no file; devices and pipes are
+/// written in place.
 /// Errors:  Error{system}.
 void write_verdict_file(const std::string& path, const std::string& text);
 

@@ -1,4 +1,4 @@
-// One object; keys stay as docs/failure.md has them.
+// Builds the JSON object of a verdict; docs/failure.md defines its keys.
 #include "launcher/job/verdict_json.h"
 
 #include <map>
@@ -92,7 +92,7 @@ Json cause_json(const JobVerdict& verdict, const std::string& device) {
   return json;
 }
 
-/// All ranks, those that ended alike together, in the order of their first.
+/// Returns the ends of all ranks: equal ends together, in the order of their first rank.
 Json ends_json(const JobVerdict& verdict) {
   std::map<std::string, std::vector<int>> by_end;
   std::vector<std::string> order;
@@ -130,7 +130,7 @@ Json restarts_json(const JobVerdict& verdict) {
   return json;
 }
 
-/// As JSON if the file is that, as PyTorch writes it.
+/// Returns the file as JSON if it is valid JSON, which PyTorch writes.
 Json error_file_json(const std::string& text) {
   if (text.empty()) return {};
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -165,6 +165,9 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
   for (const int node : verdict.unanswered)
     json["unanswered_nodes"].push_back(host_of(verdict.placement, node));
   json["replaced"] = verdict.replaced;
+  json["logs_incomplete"] = Json::array();
+  for (const std::string& line : words.incomplete_logs)
+    json["logs_incomplete"].push_back(printable(line));
   json["restarts"] = restarts_json(verdict);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -7,8 +7,8 @@
 
 namespace ds::launcher {
 
-/// One object, with a newline at its end. Texts of others are cleaned of control bytes, and bytes
-/// that are no UTF-8 are replaced.
+/// Returns one object, with a newline at its end. Text from ranks and nodes is cleaned of control
+/// bytes, and bytes that are not UTF-8 are replaced.
 std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
                          const std::string& job_id);
 

@@ -1,4 +1,4 @@
-// Details first, the headline last.
+// Formats the details of a verdict first and the headline last.
 #include "launcher/job/verdict_text.h"
 
 #include <fmt/format.h>
@@ -51,15 +51,15 @@ std::string place_text(const JobVerdict& verdict, const std::string& device) {
 std::string loss_text(const NodeLoss& loss) {
   switch (loss.sweep) {
     case NodeLoss::Sweep::done:
-      return loss.killed == 0
-                 ? fmt::format("{} was reached again: nothing was left there", loss.host)
-                 : fmt::format("{} was reached again: {} left there, killed now", loss.host,
-                               loss.killed == 1 ? "1 process was"
-                                                : fmt::format("{} processes were", loss.killed));
+      if (loss.killed == 0)
+        return fmt::format("{} was reached again: no leftover processes found", loss.host);
+      return fmt::format("{} was reached again: {} killed there", loss.host,
+                         loss.killed == 1 ? "1 leftover process was"
+                                          : fmt::format("{} leftover processes were", loss.killed));
     case NodeLoss::Sweep::pending:
     case NodeLoss::Sweep::unreached:
-      return fmt::format(
-          "{} could not be reached again; its agent, if it lives, ends what runs there", loss.host);
+      return fmt::format("{} could not be reached again; any surviving agent will stop its ranks",
+                         loss.host);
   }
   return {};
 }
@@ -72,7 +72,7 @@ bool is_cause(const JobVerdict& verdict, int rank) {
          !verdict.ranks[index].after_cause && verdict.ranks[index].end.status.is_lost();
 }
 
-/// As ranks end that are asked to.
+/// Returns whether a rank ended by SIGTERM, as stopped ranks do.
 bool is_ordinary_stop(const RankEnd& end) {
   return end.status.signal() == SIGTERM || end.status.code() == 128 + SIGTERM;
 }
@@ -127,9 +127,10 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
       paragraphs.push_back("the other ranks: " + others);
   for (const NodeLoss& loss : verdict.losses) paragraphs.push_back(printable(loss_text(loss)));
   for (const int node : verdict.unanswered)
-    paragraphs.push_back(printable(
-        fmt::format("node {} did not answer in the end; see whether something still runs there",
-                    verdict.placement.nodes[static_cast<std::size_t>(node)].host.name)));
+    paragraphs.push_back(
+        printable(fmt::format("node {} did not answer to KILL; check there for leftover processes",
+                              verdict.placement.nodes[static_cast<std::size_t>(node)].host.name)));
+  for (const std::string& line : words.incomplete_logs) paragraphs.push_back(printable(line));
   if (const std::string last = headline(verdict); !last.empty()) paragraphs.push_back(last);
   return paragraphs;
 }

@@ -1,4 +1,4 @@
-// The last block on standard error. Pure.
+// Formats the verdict, the last block on standard error. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace ds::launcher {
 
-/// What the first failing rank had and said.
+/// Output, files and device of the first failing rank.
 struct RankWords {
   std::vector<std::string> last_lines{};
-  bool out_of_sight = false;  // others have written much since: worth being repeated
+  bool out_of_sight = false;  // other ranks have written much since: repeat its lines
   std::string device{};       // of its slot, as CUDA_VISIBLE_DEVICES names it; empty: none is known
-  std::string error_file{};   // what it wrote to TORCHELASTIC_ERROR_FILE
+  std::string error_file{};   // content of its TORCHELASTIC_ERROR_FILE
   std::optional<std::int64_t> step{};  // of training, the last that rank 0 has shown
   std::string checkpoint{};            // of training, the newest complete one; empty: none is known
+  std::vector<std::string> incomplete_logs{};  // one line for each machine with such log files
 };
 
-/// The number of the last line of the form "step 12/100 ...".
+/// Returns the step of the last line of the form "step 12/100 ...".
 std::optional<std::int64_t> last_step(const std::vector<std::string>& lines);
 
-/// Paragraphs, from the details to the headline, which stands last, where the eye is. A job that
-/// ended well has none; a short story has only the headline.
+/// Returns paragraphs, from the details to the headline, which is last to stay visible. A job that
+/// ended well has none; a short verdict has only the headline.
 std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words);
 
-/// How the ranks other than the first failing one ended, most frequent first:
-/// "[0-2,4] killed by SIGTERM; [5] exited 0"; empty if all ended as ranks do that are stopped.
+/// Returns how the ranks other than the first failing one ended, most frequent first:
+/// "[0-2,4] killed by SIGTERM; [5] exited 0"; empty if all ended in an ordinary stop.
 std::string others_text(const JobVerdict& verdict);
 
 }  // namespace ds::launcher

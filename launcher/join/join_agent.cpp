@@ -1,4 +1,3 @@
-// A channel of the local transport, and what is remembered of the frames that pass.
 #include "launcher/join/join_agent.h"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ void JoinAgent::start(std::uint32_t session) {
                                 if (!abandoned_) events_.on_bytes(session_, bytes);
                               },
                           .on_noise = {},
-                          // A channel must not go away inside its own event.
+                          // A channel must not be destroyed inside its own event.
                           .on_end =
                               [this](const ChannelEnd& end) {
                                 asio::post(io_, [this, reason = end.reason] { on_end(reason); });
@@ -51,7 +50,7 @@ void JoinAgent::pass(std::uint32_t session, std::span<const std::byte> bytes) {
 }
 
 void JoinAgent::end_input(std::uint32_t session) {
-  if (next_session_ == session) {  // it never was; sessions of two roots may have one number
+  if (next_session_ == session) {  // never started; sessions of two roots may have equal numbers
     next_session_.reset();
     asio::post(io_, [this, session] { events_.on_closed(session, {}); });
   } else if (channel_ && session == session_) {
@@ -63,12 +62,7 @@ void JoinAgent::abandon() {
   next_session_.reset();
   if (!channel_) return;
   abandoned_ = true;
-  channel_->pause_reading(false);
   channel_->close();
-}
-
-void JoinAgent::pause(bool pause) {
-  if (channel_ && !abandoned_) channel_->pause_reading(pause);
 }
 
 void JoinAgent::on_end(const std::string& problem) {

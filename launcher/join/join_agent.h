@@ -1,4 +1,4 @@
-// The agent that a joiner runs for its root: one at a time, its bytes with a session's number.
+// Runs the agent of a joiner: one at a time; its bytes carry the number of a session.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -16,7 +16,7 @@ namespace ds::launcher {
 
 struct JoinAgentEvents {
   std::function<void(std::uint32_t session, std::span<const std::byte>)> on_bytes;
-  /// It is gone, with all that it made. `problem`: empty if it ended as it should.
+  /// The agent and all its processes have ended. `problem`: empty after a normal end.
   std::function<void(std::uint32_t session, const std::string& problem)> on_closed;
 };
 
@@ -25,19 +25,18 @@ class JoinAgent {
  public:
   JoinAgent(asio::io_context& io, std::string place, JoinAgentEvents events);
 
-  /// Waits for the end of an agent that is still clearing up.
+  /// Starts an agent, after the previous one has cleaned up.
   void start(std::uint32_t session);
-  /// Frames of the root; those of another session are dropped.
+  /// Passes frames of the root to the agent; drops frames of another session.
   void pass(std::uint32_t session, std::span<const std::byte> bytes);
-  /// The root has said all.
+  /// Ends the agent's input after the root's last frame.
   void end_input(std::uint32_t session);
-  /// The root is gone: the ranks are stopped, and nothing more is told.
+  /// Stops the ranks after the loss of the root; no more events are sent.
   void abandon();
-  void pause(bool pause);
   [[nodiscard]] bool running() const { return channel_ != nullptr; }
-  /// One runs for this root, and its heartbeats say that this node lives.
+  /// Returns whether an agent of this root runs; its heartbeats then replace pings.
   [[nodiscard]] bool speaks() const { return running() && !abandoned_; }
-  /// All epochs below it have run here.
+  /// Returns the number below which all epochs have run here.
   [[nodiscard]] std::uint32_t next_epoch() const { return next_epoch_; }
 
  private:
@@ -50,8 +49,8 @@ class JoinAgent {
   std::unique_ptr<Channel> channel_;
   std::uint32_t session_ = 0;
   std::optional<std::uint32_t> next_session_;
-  Bytes next_input_;  // what that one is to get
-  Decoder frames_;    // of this session, to the agent
+  Bytes next_input_;  // input of the next session
+  Decoder frames_;    // frames of this session to the agent
   std::uint32_t next_epoch_ = 0;
   bool abandoned_ = false;
 };

@@ -1,4 +1,3 @@
-// Reads, decrypts, cuts into records; encrypts and writes.
 #include "launcher/join/join_connection.h"
 
 #include <algorithm>
@@ -49,9 +48,9 @@ void JoinConnection::start() {
   read();
 }
 
-/// Waits without a buffer: a root has thousands of connections, and few of them speak at a time.
+/// Waits without a buffer: a root has thousands of connections, and few are active at a time.
 void JoinConnection::read() {
-  if (ended_ || reading_ || paused_) return;
+  if (ended_ || reading_) return;
   reading_ = true;
   socket_.async_wait(asio::ip::tcp::socket::wait_read,
                      [self = shared_from_this()](const asio::error_code& error) {
@@ -69,7 +68,7 @@ void JoinConnection::take_bytes(asio::error_code error) {
     Bytes plain;
     tls_.receive(std::span(buffer).first(count), plain);
     decoder_.feed(plain);
-    flush();  // the handshake's answers, and the reason for an end
+    flush();  // handshake answers, and the reason for an end
     if (tls_.established() && !std::exchange(told_established_, true)) {
       handshake_.cancel();
       if (events_.on_established) events_.on_established();
@@ -122,19 +121,12 @@ void JoinConnection::flush() {
   asio::async_write(socket_, asio::buffer(writing_),
                     [self = shared_from_this()](asio::error_code error, std::size_t) {
                       self->writing_now_ = false;
-                      if (self->ended_ || error) return;  // reading sees the end too
+                      if (self->ended_ || error) return;  // the read reports the end too
                       self->last_sent_ = Clock::now();
-                      // What came after the bytes just written is still with TLS.
+                      // Bytes that were sent during this write are still inside TLS.
                       self->flush();
-                      if (self->writing_now_) return;
-                      if (self->tls_.established()) self->unsent_ = 0;
-                      if (self->events_.on_drained) self->events_.on_drained();
+                      if (!self->writing_now_ && self->tls_.established()) self->unsent_ = 0;
                     });
-}
-
-void JoinConnection::pause_reading(bool pause) {
-  paused_ = pause;
-  read();
 }
 
 void JoinConnection::close() {
@@ -153,7 +145,7 @@ void JoinConnection::abandon() {
 void JoinConnection::end(const std::string& why) {
   if (ended_) return;
   const bool proven = told_established_;
-  // The reason of a refused handshake is on its way; a socket closed at once would take it back.
+  // The reason for a refused handshake is in transit; closing the socket at once would discard it.
   asio::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   abandon();

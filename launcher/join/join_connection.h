@@ -1,4 +1,4 @@
-// One TCP connection of a join: records over TLS, asynchronously. Both ends use it.
+// One TCP connection of a join: asynchronous records over TLS. Root and joiner use it.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -15,19 +15,18 @@
 namespace ds::launcher {
 
 struct JoinConnectionEvents {
-  std::function<void()> on_established;  // the other end has proven the key
+  std::function<void()> on_established;  // the peer has proven the key
   std::function<void(JoinRecord&)> on_record;
-  std::function<void()> on_drained;  // all that was sent is with the system
-  /// Once, last. `proven`: the key was, before.
+  /// Comes once, last. `proven`: the peer had proven the key before.
   std::function<void(const std::string& why, bool proven)> on_end;
 };
 
-/// Threads: the io_context's; events never come from inside a call. Kept alive by its pending
-/// waits; `abandon` silences it and closes the socket. Events stay as they are until it is
-/// destroyed, so they must not own it.
+/// Threads: the io_context's; events never come from inside a call. Pending waits keep the
+///          connection alive; `abandon` ends all events and closes the socket. Events are kept
+///          until it is destroyed, so they must not own it.
 class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
  public:
-  /// The handshake has this long.
+  /// Time limit of the handshake.
   static constexpr std::chrono::seconds kHandshakeLimit{10};
 
   JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side side, const JoinKey& key,
@@ -38,11 +37,10 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
 
   void start();
   void send(const JoinRecord& record);
-  /// The same for long runs of bytes, cut into records.
+  /// Sends bytes of any length, cut into AgentBytes records.
   void send_bytes(std::uint32_t session, std::span<const std::byte> bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
-  void pause_reading(bool pause);
-  /// Sends what waits, says goodbye, and ends when the other side is done.
+  /// Sends pending bytes and the TLS close alert, and ends when the peer has ended.
   void close();
   void abandon();
 
@@ -71,7 +69,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   Clock::time_point last_sent_;
   bool told_established_ = false;
   bool reading_ = false;
-  bool paused_ = false;
   bool writing_now_ = false;
   bool closing_ = false;
   bool shut_ = false;

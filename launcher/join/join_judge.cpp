@@ -1,11 +1,11 @@
-// Version, job, place, then age.
+// Checks version, job, place, then age.
 #include "launcher/join/join_judge.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runner/contract.h"
+#include "engine/base/contract.h"
 
 namespace ds::launcher {
 
@@ -26,11 +26,12 @@ std::string names_of(const std::vector<std::string>& places) {
 
 std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms) {
   if (hello.version != kJoinVersion)
-    return final_refusal(contract::kExitUnreachable,
-                         fmt::format("the dslaunch of {} speaks version {} of the join, the root "
-                                     "version {}: install the same build on all nodes",
-                                     hello.place, hello.version, kJoinVersion));
-  if (hello.job != terms.job)  // an old address may be ours again in a moment
+    return final_refusal(
+        contract::kExitUnreachable,
+        fmt::format("{}: incompatible dslaunch there (join protocol {:x}, the root "
+                    "speaks {:x}); install the same build on all nodes",
+                    hello.place, hello.version, kJoinVersion));
+  if (hello.job != terms.job)  // not final: the lookup may have returned an old address
     return JoinRefused{false, contract::kExitUnreachable,
                        fmt::format("this is the root of job {}, and {} belongs to job {}",
                                    terms.job, hello.place, hello.job)};

@@ -1,4 +1,4 @@
-// Who may fill a place of a job: the root's decision about one hello. Pure.
+// Decides for the root whether a node may fill a place of the job. Pure.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 namespace ds::launcher {
 
 struct JoinJudgement {
-  std::optional<JoinRefused> refusal;  // of the newcomer
-  std::optional<JoinRefused> fence;    // of the one who was there, when a newer one takes its place
-  std::string say;                     // for people at the root; may be empty
+  std::optional<JoinRefused> refusal;  // for the newcomer
+  std::optional<JoinRefused> fence;    // for the present node, if a newer one replaces it
+  std::string say;                     // message for the root's user; may be empty
 };
 
 struct JoinTerms {
   const std::string& job;
   const std::vector<std::string>& places;
-  bool present_is_silent = false;  // who fills the place has not been heard for a while
+  bool present_is_silent = false;  // no recent frame of the present node
 };
 
-/// `present` fills the place that the newcomer names, if anybody does. Of two the newer one stays
-/// (JoinHello::started); clocks of nodes differ, so one that is silent gives way to any; one that
-/// has only dialled again (equal uid) replaces itself.
+/// Returns the decision about a hello. `present`: the node that fills the place now, if any. The
+/// newer node stays (JoinHello::started). Clocks of nodes differ, so a silent node gives way to any
+/// other. A node that has only dialed again (equal uid) replaces itself.
 JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
                          const std::optional<JoinedNode>& present);
 

@@ -1,4 +1,4 @@
-// Secrets become keys; the places where a secret may lie.
+// Derives keys from secrets, and finds the secret.
 #include "launcher/join/join_key.h"
 
 #include <fmt/format.h>
@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view kSalt = "dslaunch";
 constexpr std::string_view kUse = "join transport 1";
+constexpr std::size_t kLeastSecretBytes = 16;  // 128 bits, if they are random
 constexpr std::size_t kMaxSecretBytes = std::size_t{1} << 20;
 constexpr const char* kTokenName = "DSLAUNCH_TOKEN";
 constexpr const char* kTokenFileName = "DSLAUNCH_TOKEN_FILE";
@@ -47,7 +48,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Nothing if there is no such file.
+/// Returns the content of a file; nothing if it does not exist.
 std::optional<std::string> read_secret(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
@@ -74,13 +75,18 @@ FoundJoinKey from_named_file(const std::string& path, const std::string& named_b
   const std::string token = trimmed(*text);
   if (token.empty())
     throw Error(ErrorKind::config, fmt::format("the key file {} is empty ({})", path, named_by));
-  return {JoinKey::from_secret(token), "the file " + path};
+  return {JoinKey::from_secret(token, "the key file " + path), "the file " + path};
 }
 
 }  // namespace
 
-JoinKey JoinKey::from_secret(std::string_view secret) {
-  if (secret.empty()) throw Error(ErrorKind::config, "the secret of the job is empty");
+JoinKey JoinKey::from_secret(std::string_view secret, std::string_view source) {
+  if (secret.size() < kLeastSecretBytes)
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{} has {} bytes; fewer than {} can be guessed from a recorded handshake",
+                    source, secret.size(), kLeastSecretBytes),
+        "make a good one with: openssl rand -hex 32");
   Digest root = hmac_sha256(kSalt, secret);
   const std::string_view key(reinterpret_cast<const char*>(root.data()), root.size());
   JoinKey made;
@@ -132,14 +138,15 @@ FoundJoinKey find_join_key(
     if (text.empty())
       throw Error(ErrorKind::config, fmt::format("the token in {} is empty", kTokenName),
                   "does the secret have that key?");
-    return {JoinKey::from_secret(text), fmt::format("the token in {}", kTokenName)};
+    const std::string source = fmt::format("the token in {}", kTokenName);
+    return {JoinKey::from_secret(text, source), source};
   }
   if (const auto path = environment(kTokenFileName)) return from_named_file(*path, kTokenFileName);
   for (const char* name : kSshKeys) {
     if (home.empty()) break;
     const std::string path = home + "/.ssh/" + name;
     if (const auto text = read_secret(path); text && !trimmed(*text).empty())
-      return {JoinKey::from_secret(trimmed(*text)), "the private key " + path};
+      return {JoinKey::from_secret(trimmed(*text), path), "the private key " + path};
   }
   throw Error(ErrorKind::config, "no secret was found that the nodes of this job share",
               fmt::format("give the same one to all: {} (from a Kubernetes secret), {}, --key-file "

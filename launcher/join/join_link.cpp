@@ -1,4 +1,3 @@
-// A session on a connection; what belongs to an earlier one is dropped.
 #include "launcher/join/join_link.h"
 
 #include <asio/post.hpp>
@@ -16,7 +15,6 @@ class JoinChannel final : public Channel {
   JoinChannel& operator=(const JoinChannel&) = delete;
   void send(Bytes bytes) override { link_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
-  void pause_reading(bool pause) override { link_->pause(pause); }
   [[nodiscard]] std::string peer_address() const override { return link_->peer_address(); }
   void close() override { link_->close(); }
 
@@ -68,14 +66,10 @@ std::size_t JoinLink::unsent() const {
   return state_ == State::begun ? connection_->unsent() : early_.size();
 }
 
-void JoinLink::pause(bool pause) {
-  if (state_ == State::begun) connection_->pause_reading(pause);
-}
-
 void JoinLink::close() {
   if (std::exchange(closing_, true)) return;
   if (state_ == State::begun) connection_->send(AgentClosed{session_, {}});
-  // Nobody is there, and nobody is waited for.
+  // The place is empty, so no answer is awaited.
   if (state_ == State::waiting)
     asio::post(io_, [self = shared_from_this()] {
       if (self->waits()) self->end({ChannelEnd::Kind::closed, {}});
@@ -85,13 +79,11 @@ void JoinLink::close() {
 void JoinLink::abandon() {
   const State was = std::exchange(state_, State::ended);
   if (was != State::begun) return;
-  connection_->pause_reading(false);
   if (!closing_) connection_->send(AgentClosed{session_, {}});
 }
 
 void JoinLink::end(ChannelEnd how) {
   if (std::exchange(state_, State::ended) == State::ended) return;
-  if (connection_) connection_->pause_reading(false);
   if (events_.on_end) events_.on_end(std::move(how));
 }
 

@@ -1,4 +1,4 @@
-// The job's channel to one place: waits until a node fills it, then carries its agent's bytes.
+// Channel of the job to one place: waits until a node fills it, then carries its agent's bytes.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -17,20 +17,19 @@ class JoinLink : public std::enable_shared_from_this<JoinLink> {
   JoinLink(asio::io_context& io, std::string name, ChannelEvents events)
       : io_(io), name_(std::move(name)), events_(std::move(events)) {}
 
-  /// Its place is filled: an agent is started there.
+  /// Starts an agent on the node that has filled the place.
   void begin(std::shared_ptr<JoinConnection> connection, std::uint32_t session,
              std::string address);
-  void refuse(const std::string& why);  // there is no such place
+  void refuse(const std::string& why);  // the place does not exist
   void lose(const std::string& why);
   void on_bytes(const AgentBytes& bytes);
   void on_closed(const AgentClosed& closed);
   [[nodiscard]] bool waits() const { return state_ == State::waiting; }
   [[nodiscard]] bool begun() const { return state_ == State::begun; }
 
-  // For the channel.
+  // Methods of the channel.
   void send(Bytes bytes);
   [[nodiscard]] std::size_t unsent() const;
-  void pause(bool pause);
   void close();
   void abandon();
   [[nodiscard]] const std::string& peer_address() const { return address_; }
@@ -50,7 +49,7 @@ class JoinLink : public std::enable_shared_from_this<JoinLink> {
   bool closing_ = false;
 };
 
-/// Destroying it abandons the link.
+/// Returns the channel of a link; destroying the channel abandons the link.
 std::unique_ptr<Channel> make_join_channel(std::shared_ptr<JoinLink> link);
 
 }  // namespace ds::launcher

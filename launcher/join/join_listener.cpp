@@ -1,4 +1,4 @@
-// IPv6 with IPv4 where there is both; a pause when descriptors are out.
+// Listens on IPv6 with IPv4 where possible; pauses when accept() fails.
 #include "launcher/join/join_listener.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ struct JoinListener::State : std::enable_shared_from_this<JoinListener::State> {
         });
   }
 
-  /// Out of descriptors, say.
+  /// Retries after 100 ms, for example when no descriptor is free.
   void accept_later() {
     pause.expires_after(std::chrono::milliseconds(100));
     pause.async_wait([weak = weak_from_this()](const asio::error_code& error) {

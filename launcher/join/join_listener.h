@@ -1,4 +1,4 @@
-// The listening socket of a root: connections as they come.
+// Listening socket of a root: passes on each accepted connection.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -11,12 +11,11 @@
 
 namespace ds::launcher {
 
-/// Threads: the io_context's; `on_socket` never comes from inside a call, and not after
-/// destruction.
+/// Threads: the io_context's; `on_socket` never comes from inside a call or after destruction.
 class JoinListener {
  public:
-  /// `bind_address`: numeric; empty: all addresses, IPv4 and IPv6. A peer that is silent for
-  /// `dead_after` with bytes unanswered is lost (TCP_USER_TIMEOUT).
+  /// `bind_address`: numeric; empty: all addresses, IPv4 and IPv6. A peer that leaves bytes
+  /// unacknowledged for `dead_after` is lost (TCP_USER_TIMEOUT).
   /// Errors:  Error{system}: the port cannot be bound.
   JoinListener(asio::io_context& io, std::uint16_t port, const std::string& bind_address,
                std::chrono::milliseconds dead_after,

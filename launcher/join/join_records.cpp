@@ -1,4 +1,4 @@
-// Records: one list of fields serves both directions, as with frames.
+// Encodes and decodes records; one list of fields serves the 2 directions, as with frames.
 #include "launcher/join/join_records.h"
 
 #include <fmt/format.h>
@@ -6,52 +6,60 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
-#include "launcher/wire/fields.h"
+#include "launcher/wire/description.h"
 
 namespace ds::launcher {
 namespace {
 
-// The type byte of each record, in the order of JoinRecord. Numbers are never used again.
-constexpr std::uint8_t kTypes[] = {1, 2, 16, 17, 18, 19, 20, 32, 33, 34};
+struct RecordType {
+  std::uint8_t number;
+  const char* name;
+};
+// In the order of JoinRecord. Numbers of removed records are not reused.
+constexpr RecordType kTypes[] = {{1, "JoinHello"},    {2, "JoinLeaving"}, {16, "JoinWelcome"},
+                                 {17, "JoinRefused"}, {18, "StartAgent"}, {19, "JoinNews"},
+                                 {20, "JoinOver"},    {32, "AgentBytes"}, {33, "AgentClosed"},
+                                 {34, "JoinPing"}};
 static_assert(std::size(kTypes) == std::variant_size_v<JoinRecord>);
 constexpr std::size_t kHeaderBytes = 5;
 
 template <class A>
 void fields(A& a, JoinHello& m) {
-  a(m.version), a(m.job), a(m.place), a(m.uid), a(m.started), a(m.next_epoch);
-  ds::launcher::fields(a, m.node);
+  a("version", m.version), a("job", m.job), a("place", m.place), a("uid", m.uid),
+      a("started", m.started), a("next_epoch", m.next_epoch);
+  a("node", m.node);
 }
 template <class A>
 void fields(A& a, JoinLeaving& m) {
-  a(m.signo);
+  a("signo", m.signo);
 }
 template <class A>
 void fields(A& a, JoinWelcome& m) {
-  a(m.root);
+  a("root", m.root);
 }
 template <class A>
 void fields(A& a, JoinRefused& m) {
-  a(m.final), a(m.code), a(m.text);
+  a("final", m.final), a("code", m.code), a("text", m.text);
 }
 template <class A>
 void fields(A& a, StartAgent& m) {
-  a(m.session);
+  a("session", m.session);
 }
 template <class A>
 void fields(A& a, JoinNews& m) {
-  a(m.text);
+  a("text", m.text);
 }
 template <class A>
 void fields(A& a, JoinOver& m) {
-  a(m.code), a(m.report);
+  a("code", m.code), a("report", m.report);
 }
 template <class A>
 void fields(A& a, AgentBytes& m) {
-  a(m.session), a(m.bytes);
+  a("session", m.session), a("bytes", m.bytes);
 }
 template <class A>
 void fields(A& a, AgentClosed& m) {
-  a(m.session), a(m.problem);
+  a("session", m.session), a("problem", m.problem);
 }
 template <class A>
 void fields(A&, JoinPing&) {}
@@ -61,12 +69,49 @@ std::optional<JoinRecord> empty_record(std::uint8_t type) {
   if constexpr (I == std::variant_size_v<JoinRecord>) {
     return std::nullopt;
   } else {
-    if (kTypes[I] == type) return JoinRecord(std::in_place_index<I>);
+    if (kTypes[I].number == type) return JoinRecord(std::in_place_index<I>);
     return empty_record<I + 1>(type);
   }
 }
 
+template <std::size_t... I>
+std::string describe(std::index_sequence<I...> /*all*/) {
+  std::string text;
+  const auto add = [&]<class T>(const RecordType& type, T record) {
+    text += fmt::format("{} {}: ", type.number, type.name);
+    std::string list;
+    FieldLister lister(list);
+    fields(lister, record);
+    text += list + '\n';
+  };
+  (add(kTypes[I], std::variant_alternative_t<I, JoinRecord>{}), ...);
+  return text;
+}
+
+/// Reads the fields of a record; returns false if they do not fill it exactly.
+template <class T>
+bool read_record(FieldReader& body, T& record) {
+  fields(body, record);
+  return body.complete();
+}
+
+/// Reads a JoinHello. With another version, only the fields up to `place` are read; every version
+/// begins with them.
+bool read_record(FieldReader& body, JoinHello& hello) {
+  FieldReader whole = body;
+  body(hello.version), body(hello.job), body(hello.place);
+  if (hello.version != kJoinVersion) return body.good();
+  fields(whole, hello);
+  return whole.complete();
+}
+
 }  // namespace
+
+const std::uint32_t kJoinVersion = version_of(describe_join());
+
+std::string describe_join() {
+  return describe(std::make_index_sequence<std::variant_size_v<JoinRecord>>());
+}
 
 bool operator==(const AgentBytes& a, const AgentBytes& b) {
   return a.session == b.session &&
@@ -82,7 +127,7 @@ Bytes encode_join(const JoinRecord& record) {
   bytes.reserve(kHeaderBytes + payload.size());
   FieldWriter head(bytes);
   head(static_cast<std::uint32_t>(payload.size() + 1));
-  head(kTypes[record.index()]);
+  head(kTypes[record.index()].number);
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   return bytes;
 }
@@ -114,8 +159,7 @@ std::optional<JoinRecord> JoinDecoder::next() {
   const std::size_t size = sizeof(std::uint32_t) + length;
   if (rest.size() < size) return std::nullopt;
   FieldReader body(rest.subspan(kHeaderBytes, length - 1));
-  std::visit([&](auto& m) { fields(body, m); }, *record);
-  if (!body.complete()) {
+  if (!std::visit([&](auto& m) { return read_record(body, m); }, *record)) {
     error_ = fmt::format("a broken record of type {}, {} bytes", type, length);
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// What a joiner and the root say to each other inside TLS, around the frames of the agent. Pure.
+// Records between joiner and root inside TLS, around the agent's frames. Pure.
 #pragma once
 
 #include <chrono>
@@ -11,22 +11,24 @@
 
 namespace ds::launcher {
 
-inline constexpr std::uint32_t kJoinVersion = 1;
+/// Version of the records: a hash of their field lists, including Hello's. Older builds send 1.
+extern const std::uint32_t kJoinVersion;
 
 // Joiner to root.
 
-/// The first record.
+/// The first record. Every version begins with `version`, `job` and `place`, so that a root of
+/// another version can read them.
 struct JoinHello {
   std::uint32_t version = kJoinVersion;
-  std::string job{};             // both sides must mean the same one
-  std::string place{};           // the host of the job that this is, as its list names it
-  std::string uid{};             // of the pod, or of this process where there is none
-  std::uint64_t started = 0;     // wall clock, nanoseconds: the newest of one place wins
-  std::uint32_t next_epoch = 0;  // all below it have run here; 0: none has
-  Hello node{};                  // what the node has
+  std::string job{};             // must equal the root's job
+  std::string place{};           // the host that this node claims to be, as in the job's list
+  std::string uid{};             // of the pod, else of this process
+  std::uint64_t started = 0;     // wall clock, nanoseconds: the newest node of a place wins
+  std::uint32_t next_epoch = 0;  // all epochs below it have run here; 0: none
+  Hello node{};                  // resources of the node
   friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };
-/// This node was told to end (SIGTERM of a pod): a wish of one is a decision of all.
+/// This node was asked to end (SIGTERM of a pod); the root then stops the whole job.
 struct JoinLeaving {
   std::int32_t signo = 0;
   friend bool operator==(const JoinLeaving&, const JoinLeaving&) = default;
@@ -35,64 +37,67 @@ struct JoinLeaving {
 // Root to joiner.
 
 struct JoinWelcome {
-  std::string root{};  // its host name
+  std::string root{};  // host name of the root
   friend bool operator==(const JoinWelcome&, const JoinWelcome&) = default;
 };
-/// The connection ends after it.
+/// The connection ends after this record. The fields never change: a node of another version must
+/// be able to read them.
 struct JoinRefused {
-  bool final = false;  // dialling again is of no use: end with `code`
+  bool final = false;  // do not dial again: exit with `code`
   std::int32_t code = 0;
-  std::string text{};  // for people
+  std::string text{};  // message for users
   friend bool operator==(const JoinRefused&, const JoinRefused&) = default;
 };
-/// Start an agent; what it says comes back as AgentBytes of the same session.
+/// Starts an agent; its output comes back as AgentBytes of the same session.
 struct StartAgent {
   std::uint32_t session = 0;
   friend bool operator==(const StartAgent&, const StartAgent&) = default;
 };
-/// How far the root is, for people: "2 of 4 nodes are here".
+/// Progress of the root, for users: "2 of 4 nodes are here".
 struct JoinNews {
   std::string text{};
   friend bool operator==(const JoinNews&, const JoinNews&) = default;
 };
-/// The job is over; the joiner ends with this code.
+/// The job is over; the joiner exits with this code.
 struct JoinOver {
   std::int32_t code = 0;
   std::string report{};  // JSON for the pod's termination log, at most 4 KiB
   friend bool operator==(const JoinOver&, const JoinOver&) = default;
 };
 
-// Both ways.
+// In either direction.
 
 struct AgentBytes {
   std::uint32_t session = 0;
   std::span<const std::byte> bytes;  // decoded: a view into the decoder, valid until its next call
 };
 bool operator==(const AgentBytes& a, const AgentBytes& b);
-/// To the joiner: end of the agent's input. To the root: the agent is gone.
+/// To the joiner: end of the agent's input. To the root: the agent has ended.
 struct AgentClosed {
   std::uint32_t session = 0;
-  std::string problem{};  // empty: as it should be
+  std::string problem{};  // empty: a normal end
   friend bool operator==(const AgentClosed&, const AgentClosed&) = default;
 };
-/// While no agent runs, so that silence means something.
+/// The heartbeat while no agent runs, so that silence can be detected.
 struct JoinPing {
   friend bool operator==(const JoinPing&, const JoinPing&) = default;
 };
 
-/// How often a node that has nothing else to say is heard. Silence that means less than three of
-/// them means nothing.
+/// Period of pings. A silence shorter than 3 periods is not evidence of a lost node.
 inline constexpr std::chrono::seconds kJoinPingPeriod{1};
 inline constexpr std::chrono::milliseconds kShortestJoinSilence = 3 * kJoinPingPeriod;
 
 using JoinRecord = std::variant<JoinHello, JoinLeaving, JoinWelcome, JoinRefused, StartAgent,
                                 JoinNews, JoinOver, AgentBytes, AgentClosed, JoinPing>;
 
-/// A record is a u32 length of what follows, a u8 type, and the fields as docs/protocol.md says.
+/// Returns a line "TYPE NAME: FIELDS" for each record, in the order of docs/protocol.md.
+std::string describe_join();
+
+/// A record is a u32 length of the rest, a u8 type, and the fields of docs/protocol.md.
 inline constexpr std::size_t kMaxJoinRecordBytes = std::size_t{1} << 20;
 Bytes encode_join(const JoinRecord& record);
 
-/// A byte stream cut into records; as Decoder of frames.
+/// Cuts a byte stream into records, as Decoder does for frames.
 class JoinDecoder {
  public:
   void feed(std::span<const std::byte> bytes);

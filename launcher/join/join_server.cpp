@@ -1,4 +1,4 @@
-// Places, who fills them, and the channels to the agents there.
+// Keeps the places, the nodes that fill them, and the channels to their agents.
 #include "launcher/join/join_server.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/base/own_host_name.h"
 #include "launcher/join/join_connection.h"
 #include "launcher/join/join_judge.h"
 #include "launcher/join/join_link.h"
@@ -27,19 +28,13 @@ using asio::ip::tcp;
 using Connection = std::shared_ptr<JoinConnection>;
 
 constexpr std::chrono::seconds kLeaveLimit{2};
-constexpr std::size_t kMaxTold = 100;  // lines about refused ones
+constexpr std::size_t kMaxTold = 100;  // lines about refused connections
 
-/// A quarter of the descriptors: strangers must not take those that agents and files need.
+/// Returns a quarter of the descriptors: agents and files need the rest.
 std::size_t max_strangers() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
   return std::min<std::size_t>(limit.rlim_cur / 4, 4096);
-}
-
-std::string own_host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 JoinServerOptions with_silence(JoinServerOptions options) {
@@ -47,11 +42,11 @@ JoinServerOptions with_silence(JoinServerOptions options) {
   return options;
 }
 
-/// One place of the job.
+/// One place of the job, with the node that fills it.
 struct Place {
   Connection connection;
   std::optional<JoinedNode> node;
-  std::weak_ptr<JoinLink> link;  // the job's channel to it
+  std::weak_ptr<JoinLink> link;  // channel of the job to this place
 };
 
 }  // namespace
@@ -135,7 +130,6 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
                                    const auto [server, mine] = self();
                                    if (server && mine) server->on_record(mine, record);
                                  },
-                             .on_drained = {},
                              .on_end =
                                  [self](const std::string& why, bool proven) {
                                    const auto [server, mine] = self();
@@ -154,7 +148,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   void on_record(const Connection& connection, JoinRecord& record) {
     if (auto* hello = std::get_if<JoinHello>(&record)) return on_hello(connection, *hello);
     Place* place = place_of(connection);
-    if (place == nullptr) return;  // nothing counts before a hello
+    if (place == nullptr) return;  // records before the hello are ignored
     if (const auto* leaving = std::get_if<JoinLeaving>(&record)) {
       if (events_.on_leaving) events_.on_leaving(place->node->hello.place, leaving->signo);
       return;
@@ -166,7 +160,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void on_hello(const Connection& connection, JoinHello& hello) {
-    if (!strangers_.has(connection)) return;  // said twice
+    if (!strangers_.has(connection)) return;  // a second hello
     const auto found = places_.find(hello.place);
     const auto& present = found == places_.end() ? std::nullopt : found->second.node;
     JoinJudgement judgement =
@@ -190,13 +184,13 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     if (events_.on_joined) events_.on_joined(*place.node);
   }
 
-  /// Pings and heartbeats come far more often.
+  /// Returns whether a place is silent; pings and heartbeats are far more frequent than this limit.
   [[nodiscard]] bool is_silent(const Place& place) const {
     const auto limit = std::max<Clock::duration>(options_.silence / 2, 2 * kJoinPingPeriod);
     return Clock::now() - place.connection->last_heard() >= limit;
   }
 
-  /// Its own older connection, or that of a node which a newer one replaces.
+  /// Replaces a node's own older connection, or an older node.
   void replace(Place& place, const JoinJudgement& judgement) {
     const Connection old = std::exchange(place.connection, nullptr);
     by_connection_.erase(old.get());
@@ -209,7 +203,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     if (const auto link = place.link.lock()) link->lose(place.node->hello.place + ": " + why);
   }
 
-  /// A node whose agent was given up for its silence: what is sent to it leads nowhere. It dials
+  /// Drops a silent node whose agent was given up: nothing would reach the node. Such a node dials
   /// again when it can.
   void forget_if_silent(Place& place) {
     if (!place.connection || !is_silent(place)) return;
@@ -235,7 +229,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     leave_when_alone();
   }
 
-  /// Who is refused dials again and again.
+  /// Reports each text once: a refused node dials again and again.
   void say_once(const std::string& text) {
     if (events_.on_say && told_.size() < kMaxTold && told_.insert(text).second)
       events_.on_say(text);
@@ -255,7 +249,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
   }
 
   void leave_when_alone() {
-    if (!finished_ || !strangers_.all().empty()) return;  // a node may be dialling again just now
+    if (!finished_ || !strangers_.all().empty()) return;  // a node may be dialing again
     for (const auto& [name, place] : places_)
       if (place.connection) return;
     leave_.cancel();
@@ -272,7 +266,7 @@ class JoinServer::Impl : public std::enable_shared_from_this<JoinServer::Impl> {
     });
   }
 
-  /// While an agent runs its own heartbeats say whether it lives.
+  /// Sends pings, and drops silent nodes without an agent; running agents have their own timeout.
   void look() {
     const Clock::time_point now = Clock::now();
     const bool stood_still = now - looked_ > options_.silence / 2;

@@ -1,4 +1,4 @@
-// Connections that have not said yet who they are: so many, and no more.
+// Bounded list of connections that have not sent their hello yet.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace ds::launcher {
 /// Threads: one.
 class JoinStrangers {
  public:
-  /// Of more than `limit` the oldest goes.
+  /// Keeps at most `limit` connections; a new one replaces the oldest.
   explicit JoinStrangers(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {}
   ~JoinStrangers() { abandon(); }
   JoinStrangers(const JoinStrangers&) = delete;
@@ -25,7 +25,7 @@ class JoinStrangers {
     }
     all_.push_back(std::move(connection));
   }
-  /// False if it is none.
+  /// Returns false if the connection is not in the list.
   bool remove(const std::shared_ptr<JoinConnection>& connection) {
     return std::erase(all_, connection) > 0;
   }

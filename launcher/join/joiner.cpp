@@ -1,4 +1,3 @@
-// Dials, runs one agent at a time, and ends with the root's verdict.
 #include "launcher/join/joiner.h"
 
 #include <fmt/format.h>
@@ -12,12 +11,13 @@
 #include <memory>
 #include <optional>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/fleet/stop_signals.h"
 #include "launcher/join/join_agent.h"
 #include "launcher/join/join_connection.h"
 #include "launcher/join/root_dial.h"
-#include "runner/contract.h"
 
 namespace ds::launcher {
 
@@ -25,11 +25,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// After a connection that came to nothing: a wrong key, another job, a root that has just ended.
+/// Pause after a failed connection: a wrong key, another job, a root that has just ended.
 constexpr std::chrono::milliseconds kRetry = 500ms;
-/// More output than this waiting for the wire: the agent waits too.
-constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
-/// A root that was told of a signal ends the job by its own grace; it is waited for so long.
+/// Time limit for a root to end the job, by its own grace, after this node has reported a signal.
 constexpr auto kRootDecides = 10min;
 
 std::uint64_t wall_clock() {
@@ -68,7 +66,7 @@ class Joiner {
   }
 
  private:
-  // Towards the root.
+  // Connection to the root.
 
   void dial() {
     if (code_) return;
@@ -85,7 +83,6 @@ class Joiner {
         std::move(socket), TlsSession::Side::joiner, setup_.key,
         JoinConnectionEvents{.on_established = [this] { greet(); },
                              .on_record = [this](JoinRecord& record) { on_record(record); },
-                             .on_drained = [this] { agent_.pause(false); },
                              .on_end = [this](const std::string& why, bool) { on_lost(why); }});
     connection_->start();
   }
@@ -162,7 +159,6 @@ class Joiner {
                 [this](std::uint32_t session, std::span<const std::byte> bytes) {
                   if (!joined_) return;
                   connection_->send_bytes(session, bytes);
-                  if (connection_->unsent() > kMaxUnsent) agent_.pause(true);
                 },
             .on_closed =
                 [this](std::uint32_t session, const std::string& problem) {
@@ -172,7 +168,7 @@ class Joiner {
 
   // Time and signals.
 
-  /// Once a second: pings, silence, the deadline, and a line every ten seconds.
+  /// Sends pings, checks silence and the deadline once a second, and prints a line every 10 s.
   void look() {
     const Clock::time_point now = Clock::now();
     const bool stood_still = now - looked_ > silence_ / 2;
@@ -215,6 +211,7 @@ class Joiner {
   }
 
   void on_signal(int signo) {
+    if (!signals_seen_.counts(signo, Clock::now())) return;
     const bool again = leaving_.has_value();
     leaving_ = signo;
     if (joined_ && !again) {
@@ -259,13 +256,14 @@ class Joiner {
   std::string uid_;
   std::chrono::milliseconds silence_;
   std::uint64_t started_;
-  std::string root_;  // as it was dialled
+  std::string root_;  // address as dialed
   std::shared_ptr<JoinConnection> connection_;
   bool joined_ = false;
-  std::string problem_;  // of the last attempt
+  std::string problem_;  // cause of the last failed attempt
   Clock::time_point wait_until_;
   Clock::time_point told_at_ = Clock::now();
   Clock::time_point looked_ = Clock::now();
+  StopSignals signals_seen_;
   std::optional<int> leaving_;
   std::optional<JoinOver> over_;
   std::optional<int> code_;

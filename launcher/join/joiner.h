@@ -14,7 +14,7 @@
 namespace ds::launcher {
 
 struct RootAddress {
-  std::string host;  // a name or a numeric address
+  std::string host;  // name or numeric address
   std::uint16_t port = 0;
 };
 
@@ -22,19 +22,19 @@ struct JoinerSetup {
   JoinKey key;
   std::string job;
   std::string place;
-  std::string uid;                           // empty: one of its own
-  std::vector<RootAddress> roots;            // ways to one root, tried in turn
-  std::chrono::milliseconds wait{600'000};   // until the root answers, at first and after each loss
-  std::chrono::milliseconds silence{8'000};  // of the root, while no agent runs: it is lost
-  std::function<void(std::string_view)> say;     // lines for people
-  bool only_trouble = false;                     // say nothing while all is as it should be
-  std::function<void(const JoinOver&)> on_over;  // before the end; may be empty
+  std::string uid;                            // empty: a random one
+  std::vector<RootAddress> roots;             // addresses of one root, tried in turn
+  std::chrono::milliseconds wait{600'000};    // for the root, at first and after each loss
+  std::chrono::milliseconds silence{8'000};   // after which the root is lost, while no agent runs
+  std::function<void(std::string_view)> say;  // lines for users
+  bool only_trouble = false;                  // report problems only
+  std::function<void(const JoinOver&)> on_over;  // called before the end; may be empty
 };
 
-/// Dials, proves the key, says who it is, runs one agent at a time, and dials again when the root
-/// is lost, whose ranks are stopped first. Returns the exit code: the verdict's; 69 when `wait` is
-/// over; that of JoinRefused; 128 + signal after HUP, INT or TERM, which a root that is there turns
-/// into the end of the whole job.
+/// Dials the root, proves the key, sends its hello, and runs one agent at a time. After the loss of
+/// the root it stops the ranks and dials again. Returns the exit code: that of the job; 69 after
+/// `wait`; that of JoinRefused; 128 + signal after HUP, INT or TERM. A connected root ends the
+/// whole job after such a signal.
 int run_joiner(const JoinerSetup& setup);
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Look-up, then connections to all addresses of the name.
 #include "launcher/join/root_dial.h"
 
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kConnectLimit = 5s;
-/// A look costs two datagrams, and a node that looks only every five seconds is late by as many.
+/// A lookup costs 2 datagrams, and a pause of 5 s would delay a node by up to 5 s.
 constexpr std::chrono::milliseconds kLongestPause = 2s;
 constexpr std::chrono::milliseconds kFirstRetry = 100ms;
 constexpr std::chrono::milliseconds kLastRetry = 1s;
@@ -85,7 +84,7 @@ struct RootDial::State : std::enable_shared_from_this<RootDial::State> {
   DnsLookup names;
   std::mt19937 generator{std::random_device{}()};
   std::size_t next = 0;
-  int looks = 0;  // in a row that found nothing
+  int looks = 0;  // consecutive lookups that found nothing
   std::chrono::milliseconds retry = kFirstRetry;
   RootAddress root;
   std::unique_ptr<ConnectAttempt> attempt;

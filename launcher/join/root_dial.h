@@ -1,4 +1,4 @@
-// One attempt to reach the root: its name looked up, its address dialled.
+// One attempt to reach the root: looks up its name and dials its addresses.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -17,13 +17,13 @@ namespace ds::launcher {
 struct DialResult {
   std::optional<asio::ip::tcp::socket> socket;
   std::string root;                         // "gpt-0.gpt port 29400"
-  std::string problem;                      // without a socket: stage and cause
-  std::chrono::milliseconds retry_after{};  // then: not before
+  std::string problem;                      // stage and cause, if there is no socket
+  std::chrono::milliseconds retry_after{};  // earliest next attempt, if there is no socket
 };
 
-/// Each attempt takes the next of the addresses. Names are looked up anew each time: an address may
-/// be that of another pod by now. Threads: the io_context's; `done` comes once an
-/// attempt, never from inside the call, and not at all after destruction.
+/// Each attempt takes the next root address. Names are looked up each time, because an address may
+/// belong to another pod by now. Threads: the io_context's; `done` comes once per attempt, never
+/// from inside the call or after destruction.
 class RootDial {
  public:
   RootDial(asio::io_context& io, std::vector<RootAddress> roots, std::chrono::milliseconds silence);

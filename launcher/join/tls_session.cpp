@@ -1,4 +1,4 @@
-// OpenSSL over memory: its view of the world is two buffers.
+// Runs OpenSSL over 2 memory buffers.
 #include "launcher/join/tls_session.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::string_view kIdentity = "dslaunch join 1";
-constexpr const char* kCipher = "TLS_AES_128_GCM_SHA256";  // SHA-256 is that of the key
+constexpr const char* kCipher = "TLS_AES_128_GCM_SHA256";  // SHA-256 is also the hash of the key
 constexpr std::array<unsigned char, 2> kCipherNumber = {0x13, 0x01};
 
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 
 const JoinKey& key_of(SSL* ssl) { return *static_cast<const JoinKey*>(SSL_get_app_data(ssl)); }
 
-/// As SSL_CTX_set_psk_find_session_callback(3) wants it; the caller frees it.
+/// Returns a session for SSL_CTX_set_psk_find_session_callback(3); the caller frees it.
 SSL_SESSION* session_of(SSL* ssl) {
   SSL_SESSION* session = SSL_SESSION_new();
   const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kCipherNumber.data());
@@ -41,7 +41,7 @@ SSL_SESSION* session_of(SSL* ssl) {
 int find_session(SSL* ssl, const unsigned char* identity, std::size_t length, SSL_SESSION** found) {
   const std::string_view asked(reinterpret_cast<const char*>(identity), length);
   *found = asked == kIdentity ? session_of(ssl) : nullptr;
-  return 1;  // without a session there is no certificate to go on with: the handshake fails
+  return 1;  // without a session or a certificate the handshake fails
 }
 
 int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, std::size_t* length,
@@ -63,7 +63,7 @@ Context make_context(TlsSession::Side side) {
                     SSL_CTX_set_ciphersuites(context.get(), kCipher) == 1 &&
                     SSL_CTX_set_num_tickets(context.get(), 0) == 1;
   if (!good) throw Error(ErrorKind::system, "OpenSSL offers no TLS 1.3 here");
-  // Who shows a certificate in place of the key is refused: there is no authority to trust.
+  // A peer with a certificate instead of the key is refused: no authority is trusted.
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   if (root) SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
@@ -77,14 +77,14 @@ Context make_context(TlsSession::Side side) {
   return context;
 }
 
-/// One a side and process: making one reads OpenSSL's configuration.
+/// Returns the context of a side, one per process: creating it reads OpenSSL's configuration.
 SSL_CTX* shared_context(TlsSession::Side side) {
   static const auto of_root = make_context(TlsSession::Side::root);
   static const auto of_joiner = make_context(TlsSession::Side::joiner);
   return side == TlsSession::Side::root ? of_root.get() : of_joiner.get();
 }
 
-/// OpenSSL's reason without the version it puts in front of alerts ("sslv3 alert ...").
+/// Returns OpenSSL's reason without the version in front of alerts ("sslv3 alert ...").
 std::string openssl_reason() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
@@ -112,7 +112,7 @@ struct TlsSession::Impl {
     out = BIO_new(BIO_s_mem());
     DS_ASSERT(in != nullptr && out != nullptr);
     BIO_set_mem_eof_return(in, -1);
-    SSL_set_bio(ssl.get(), in, out);  // which owns both now
+    SSL_set_bio(ssl.get(), in, out);  // the session owns the BIOs now
     if (side == Side::root) {
       SSL_set_accept_state(ssl.get());
     } else {
@@ -126,7 +126,7 @@ struct TlsSession::Impl {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl.get());
     if (result != 1) return check(result);
-    // A certificate would have been refused; that the key was used is asked for all the same.
+    // A certificate would have been refused already. This check proves that the key was used.
     if (SSL_session_reused(ssl.get()) != 1) {
       problem = describe_failure(false);
       return;
@@ -154,7 +154,7 @@ struct TlsSession::Impl {
     if (result != 1) check(result);
   }
 
-  std::unique_ptr<JoinKey> key;  // where the callbacks find it
+  std::unique_ptr<JoinKey> key;  // stable address for the callbacks
   std::unique_ptr<SSL, Freed<SSL_free>> ssl;
   BIO* in = nullptr;
   BIO* out = nullptr;
@@ -176,7 +176,7 @@ void TlsSession::receive(std::span<const std::byte> wire, Bytes& plain) {
   DS_ASSERT(taken == static_cast<int>(wire.size()), "memory takes all");
   impl_->shake();
   while (impl_->established && !impl_->problem && !impl_->ended) {
-    std::array<std::byte, 16384> buffer;  // a TLS record holds no more
+    std::array<std::byte, 16384> buffer;  // the maximum of a TLS record
     std::size_t got = 0;
     ERR_clear_error();
     const int result = SSL_read_ex(impl_->ssl.get(), buffer.data(), buffer.size(), &got);

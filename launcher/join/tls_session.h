@@ -1,4 +1,4 @@
-// TLS 1.3 by a shared key as a pure state machine: bytes in, bytes out, no sockets.
+// TLS 1.3 with a shared key as a pure state machine: bytes in, bytes out, no sockets.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace ds::launcher {
 
 using Bytes = std::vector<std::byte>;
 
-/// One end of a connection that only two who know the key can make: external PSK with ephemeral
+/// One end of a connection between 2 peers that know the key: external PSK with ephemeral
 /// Diffie-Hellman (RFC 8446 section 2.2, psk_dhe_ke), no certificates, no tickets, no early data.
-/// Promise: nothing is given out by `read` before the other end has proven the key.
+/// Promise: `receive` returns no plaintext before the peer has proven the key.
 /// Threads: one.   Errors: as a value, problem().
 class TlsSession {
  public:
@@ -26,18 +26,18 @@ class TlsSession {
   TlsSession(TlsSession&&) noexcept;
   TlsSession& operator=(TlsSession&&) noexcept;
 
-  /// Takes bytes of the wire; what they decrypt to is appended to `plain`.
+  /// Decrypts bytes from the wire and appends the plaintext to `plain`.
   void receive(std::span<const std::byte> wire, Bytes& plain);
-  /// Encrypts; before the handshake is done it waits for its end.
+  /// Encrypts bytes; keeps them until the handshake is done.
   void send(std::span<const std::byte> plain);
-  /// What is to go over the wire now.
+  /// Returns the bytes to send over the wire now.
   Bytes take_wire();
   [[nodiscard]] bool established() const;
-  /// The other end has said goodbye: no byte is missing.
+  /// Returns whether the peer has sent its close alert: no byte is missing.
   [[nodiscard]] bool ended() const;
-  /// Why nothing more will come, for people; of a wrong key too.
+  /// Returns why the session has failed, for messages; also for a wrong key.
   [[nodiscard]] const std::optional<std::string>& problem() const;
-  /// Says goodbye after all that was sent.
+  /// Sends the close alert after all pending bytes.
   void close();
 
  private:

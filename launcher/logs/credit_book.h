@@ -1,5 +1,4 @@
-// How much output each node may still send: grants follow what has come, unless they are held
-// back. Pure.
+// Counts how much output each node may still send. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +10,20 @@
 
 namespace ds::launcher {
 
-/// At any time a node may have at most window() bytes of frames under way, or waiting here, beyond
-/// what is allowed by whoever holds and releases.
+/// Grants each node as much as arrived from it, unless grants are held back. So at most window()
+/// bytes of a node's frames are in transit or wait here unwritten.
 class CreditBook {
  public:
-  /// All windows together, up to 1,024 nodes. What a node sends can be there four times: libssh
-  /// keeps up to three copies of a packet (32 KiB), whose room it never gives back.
+  /// The sum of all windows, up to 1,024 nodes. Memory can be four times that: libssh keeps up to
+  /// three copies of a packet (32 KiB) and never frees their room.
   static constexpr std::uint64_t kTotal = std::uint64_t{16} << 20;
   static constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
   static constexpr std::uint64_t kMost = std::uint64_t{8} << 20;
   static constexpr std::uint64_t kMostInFrame = std::uint64_t{256} << 10;
 
-  /// The text of one frame, by a node whose first grant is `window`. Promise: a node whose window
-  /// has all been taken has credit for a frame, whatever took() still owes.
+  /// Returns the bytes of text that a node puts into one frame when its first grant is `window`.
+  /// Promise: once all of its window has arrived here, a node has credit for a frame, although
+  /// took() may still owe it some.
   static constexpr std::uint64_t frame_of(std::uint64_t window) {
     return std::min(window / 4, kMostInFrame);
   }
@@ -31,10 +31,10 @@ class CreditBook {
   explicit CreditBook(std::size_t nodes)
       : window_(std::clamp(kTotal / std::max<std::size_t>(nodes, 1), kLeast, kMost)) {}
 
-  /// The first grant of every node.
+  /// Returns the first grant of every node.
   [[nodiscard]] std::uint64_t window() const { return window_; }
 
-  /// So much has come from a node, headers and all; returns what it is granted now, if anything.
+  /// Counts bytes that arrived from a node, with headers. Returns the node's next grant, if any.
   std::optional<std::uint64_t> took(std::size_t node, std::uint64_t bytes) {
     if (node >= owed_.size()) owed_.resize(node + 1);
     std::uint64_t& owed = owed_[node];
@@ -43,7 +43,7 @@ class CreditBook {
     return std::exchange(owed, 0);
   }
   void hold() { held_ = true; }
-  /// Returns what each node is granted now.
+  /// Ends hold(). Returns the grant of each node that is owed one.
   std::vector<std::pair<std::size_t, std::uint64_t>> release() {
     std::vector<std::pair<std::size_t, std::uint64_t>> grants;
     if (!std::exchange(held_, false)) return grants;
@@ -56,7 +56,7 @@ class CreditBook {
  private:
   std::uint64_t window_;
   bool held_ = false;
-  std::vector<std::uint64_t> owed_;  // by node: came and not granted again
+  std::vector<std::uint64_t> owed_;  // by node: arrived and not granted again
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Blocks of groups; a table with linear probing, whose entries move back when one goes.
+// Blocks of groups, and a hash table with linear probing and backward-shift deletion.
 #include "launcher/logs/fold_store.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10;
 constexpr std::size_t kFirstTable = 256;
-/// So many lines of others a rank may have left out before the table is asked.
+/// A rank may have left out this many lines of others before the table is asked.
 constexpr int kSkipped = 4;
 
 std::uint32_t hash_of(std::string_view text) {
@@ -21,7 +21,7 @@ std::uint32_t hash_of(std::string_view text) {
   return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
-/// The bits of its ranks 64 * word and on.
+/// Returns the bits of the ranks from 64 * `word` on.
 std::uint64_t word_of(const FoldGroup& group, std::size_t word) {
   if (group.others != nullptr) return group.others[word];
   const auto opener = static_cast<std::size_t>(group.opener);
@@ -61,7 +61,7 @@ void FoldStore::add(FoldGroup& group, int rank) {
     group.others[at / 64] |= std::uint64_t{1} << (at % 64);
   };
   if (group.others == nullptr) {
-    // In a block that is as young as the group, or younger: it does not go before it.
+    // The bits lie in a block that is at least as young as the group, so they live as long.
     group.others = static_cast<std::uint64_t*>(take(words_ * sizeof(std::uint64_t)));
     std::fill_n(group.others, words_, 0);
     set(group.opener);
@@ -117,7 +117,7 @@ FoldGroup* FoldStore::find(const FoldGroup* after, std::string_view text) {
   return group;
 }
 
-// The table. A chain begins with a group that waits; others in it may be gone.
+// The table. The first group of a chain waits; others in it may be gone.
 
 std::size_t FoldStore::slot_of(std::uint32_t hash, std::string_view text) const {
   const std::size_t mask = table_.size() - 1;
@@ -165,7 +165,7 @@ void FoldStore::free_slot(std::size_t slot) {
   const std::size_t mask = table_.size() - 1;
   for (std::size_t at = (slot + 1) & mask; table_[at].head != nullptr; at = (at + 1) & mask) {
     const std::size_t wanted = table_[at].hash & mask;
-    if (((at - wanted) & mask) < ((at - slot) & mask)) continue;  // it is well where it is
+    if (((at - wanted) & mask) < ((at - slot) & mask)) continue;  // this entry may stay where it is
     table_[slot] = table_[at];
     slot = at;
   }

@@ -1,5 +1,5 @@
-// What waits in a LineFold: lines with the ranks that have said them, in their order, found by
-// text. Pure.
+// Holds the lines that wait in a LineFold, each with the ranks that wrote it; finds them by text.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,59 +14,60 @@
 
 namespace ds::launcher {
 
-/// A line and the ranks that have said it.
+/// A line and the ranks that wrote it.
 struct FoldGroup {
   std::string_view text{};
   std::uint64_t number = 0;          // counts up, in the order of their first lines
   FoldGroup* next = nullptr;         // in that order
-  FoldGroup* next_same = nullptr;    // the next one that has this text
-  FoldGroup* next_opened = nullptr;  // the next one whose first rank is the same
-  int opener = 0;                    // its first rank
+  FoldGroup* next_same = nullptr;    // the next group with this text
+  FoldGroup* next_opened = nullptr;  // the next group whose first rank is the same
+  int opener = 0;                    // the first rank
   int count = 0;
-  std::uint64_t* others = nullptr;  // bits of all its ranks, once there are more
+  std::uint64_t* others = nullptr;  // bits of all ranks, once there are several
   Clock::time_point first{};        // when the first rank wrote it
   Clock::time_point due{};
-  bool crowd = false;  // more than half of all
+  bool crowd = false;  // more than half of all ranks wrote it
   bool gone = false;
 
-  // Of the store alone.
+  // Used by FoldStore only.
   bool indexed = false;
   std::uint32_t hash = 0;
-  FoldGroup* tail = nullptr;  // of its chain of equal texts; of the first one only
-  FoldGroup* hint = nullptr;  // where one was found last; of the first one only
+  FoldGroup* tail = nullptr;  // in the first group of a chain of equal texts: the last one
+  FoldGroup* hint = nullptr;  // in the first group of a chain: where find() ended last
 };
 
-/// Groups lie one behind another in large blocks: none is allocated alone. They are found by
-/// comparing with the one that is expected, and by a table that is filled only when that fails.
-/// Cost:    constant for each call, but for what is copied; drop_gone() for what is dropped.
+/// Stores groups one after another in large blocks, so none is allocated alone. A line is compared
+/// with the group that is expected next; only when that fails is a hash table filled and asked.
+/// Cost:    constant for each call, plus the bytes copied; drop_gone() is linear in what it drops.
 class FoldStore {
  public:
   explicit FoldStore(std::size_t ranks) : words_((ranks + 63) / 64) {}
 
-  /// A new youngest one.
+  /// Adds a new, youngest group.
   FoldGroup& open(int rank, std::string_view text);
-  /// `rank` is not in it.
+  /// Adds `rank`, which is not in the group yet.
   void add(FoldGroup& group, int rank);
   [[nodiscard]] static bool has(const FoldGroup& group, int rank);
-  /// Its ranks, ascending, in place of what `ranks` had.
+  /// Replaces `ranks` by the group's ranks, ascending.
   void list(const FoldGroup& group, std::vector<int>& ranks) const;
-  // Sets of ranks as words() words of bits.
-  /// All of `set` are in it.
+  // A set of ranks is words() words of bits.
+  /// Returns whether all of `set` are in the group.
   [[nodiscard]] static bool covers(const FoldGroup& group, std::span<const std::uint64_t> set);
-  /// Some of `set` is in it.
+  /// Returns whether any of `set` is in the group.
   [[nodiscard]] static bool meets(const FoldGroup& group, std::span<const std::uint64_t> set);
   static void unite(const FoldGroup& group, std::span<std::uint64_t> set);
 
-  /// The oldest with this text that waits, younger than `after` (null: of all).
+  /// Returns the oldest waiting group with this text that is younger than `after`, if that is not
+  /// null.
   FoldGroup* find(const FoldGroup* after, std::string_view text);
-  /// It waits no more. It stays readable until drop_gone().
+  /// Ends the waiting of a group, which stays readable until drop_gone().
   void leave(FoldGroup& group);
-  /// Forgets those at the front that wait no more.
+  /// Removes the oldest groups up to the first one that still waits.
   void drop_gone();
 
   [[nodiscard]] FoldGroup* front() const { return front_; }
   [[nodiscard]] FoldGroup* back() const { return back_; }
-  /// Memory, as long as anything is in it.
+  /// Returns the memory in use; 0 while the store is empty.
   [[nodiscard]] std::size_t bytes() const {
     return front_ == nullptr ? 0 : block_bytes_ + table_.size() * sizeof(Entry);
   }
@@ -76,10 +77,10 @@ class FoldStore {
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size = 0;
-    std::uint64_t last = 0;  // once it is full: its groups have smaller numbers
+    std::uint64_t last = 0;  // once full: all of its groups have smaller numbers
   };
   struct Entry {
-    FoldGroup* head = nullptr;  // of a chain; null: free
+    FoldGroup* head = nullptr;  // of a chain; null: the slot is free
     std::uint32_t hash = 0;
   };
   void* take(std::size_t bytes);
@@ -95,7 +96,7 @@ class FoldStore {
   std::size_t block_bytes_ = 0;
   FoldGroup* front_ = nullptr;
   FoldGroup* back_ = nullptr;
-  FoldGroup* unindexed_ = nullptr;  // it and those behind it are not in the table
+  FoldGroup* unindexed_ = nullptr;  // this group and all younger ones are not in the table
   std::uint64_t next_number_ = 0;
   std::vector<Entry> table_;  // a power of two
   std::size_t chains_ = 0;

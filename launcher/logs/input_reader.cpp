@@ -1,4 +1,4 @@
-// Waits for leave to read, then for something to read.
+// A thread that waits until reading is allowed, then for input.
 #include "launcher/logs/input_reader.h"
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMost = std::size_t{64} << 10;
-/// How often a terminal that belongs to another job is looked at.
+/// How often to check whether the terminal still belongs to another job.
 constexpr std::chrono::milliseconds kForegroundPeriod{200};
 
 /// Reading a terminal from the background would stop this whole process.
@@ -51,7 +51,7 @@ std::size_t InputReader::Shared::wait_for_leave() {
 }
 
 bool InputReader::Shared::hand_over(std::vector<std::byte> bytes, bool last) {
-  const std::lock_guard lock(mutex);  // after abandoned, on_input is not called any more
+  const std::lock_guard lock(mutex);  // so on_input is not called once abandoned
   if (abandoned) return false;
   allowed -= std::min<std::uint64_t>(allowed, bytes.size());
   on_input(std::move(bytes), last);
@@ -69,7 +69,7 @@ void InputReader::Shared::run() {
     std::vector<std::byte> bytes(most);
     const ssize_t got = ::read(fd, bytes.data(), bytes.size());
     const bool again = got < 0 && (errno == EINTR || errno == EAGAIN);
-    // A terminal that has just gone to another job: signals are blocked here, so it says EIO.
+    // The terminal has just been given to another job: with signals blocked, read() fails with EIO.
     if (again || (got < 0 && errno == EIO && is_in_background(fd))) continue;
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (!hand_over(std::move(bytes), got <= 0)) return;

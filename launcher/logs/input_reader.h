@@ -1,5 +1,5 @@
-// Reads standard input from a thread of its own, as much as it is asked for: nothing of the
-// descriptor is changed, since others may share it.
+// Reads standard input from a thread of its own, as much as was allowed. The descriptor's flags
+// stay as they are, since other processes may share them.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ namespace ds::launcher {
 
 class InputReader {
  public:
-  /// Called from the reading thread; the last call says so, with or without bytes.
+  /// Called from the reading thread. `last` is set in the last call, which may have no bytes.
   using OnInput = std::function<void(std::vector<std::byte> bytes, bool last)>;
 
   InputReader(int fd, OnInput on_input);
-  /// Does not wait for the thread: nobody may ever write to the descriptor.
+  /// Does not wait for the thread, since input may never arrive.
   ~InputReader();
   InputReader(const InputReader&) = delete;
   InputReader& operator=(const InputReader&) = delete;
 
-  /// At most so many bytes may come from now on.
+  /// Allows this many more bytes to be read.
   void allow(std::uint64_t bytes);
 
  private:

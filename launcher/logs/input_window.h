@@ -1,4 +1,4 @@
-// How much standard input may be under way to ranks. Pure.
+// Limits how much standard input may be in transit to ranks. Pure.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace ds::launcher {
 
-/// The slowest of the agents that get it counts.
+/// The slowest of the agents that receive input sets the pace.
 class InputWindow {
  public:
-  /// From now on for these agents; nothing is under way.
+  /// Starts with these agents and nothing in transit.
   template <class Agents>
   void start(const Agents& agents) {
     under_way_.clear();
@@ -22,12 +22,12 @@ class InputWindow {
   void sent(std::uint64_t bytes) {
     for (auto& [agent, waiting] : under_way_) waiting += bytes;
   }
-  /// The ranks of an agent have taken so much.
+  /// The ranks of an agent have read this many bytes.
   void taken(int agent, std::uint64_t bytes) {
     const auto known = under_way_.find(agent);
     if (known != under_way_.end()) known->second -= std::min(known->second, bytes);
   }
-  /// So much may be sent now; 0 without any agent.
+  /// Returns how many bytes may be sent now; 0 without any agent.
   [[nodiscard]] std::uint64_t room() const {
     if (under_way_.empty()) return 0;
     std::uint64_t most = 0;

@@ -1,4 +1,4 @@
-// A ring of bytes per rank.
+// A ring buffer for each rank.
 #include "launcher/logs/last_lines.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kFirst = 256;
 
-/// What a terminal shows of a line: the text after the last '\r' that something follows.
+/// Returns what a terminal shows of a line: the text after the last '\r' that is not its end.
 std::string_view shown(std::string_view line) {
   while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   const std::size_t cr = line.rfind('\r');
@@ -50,7 +50,7 @@ void LastLines::Ring::put(std::string_view text) {
 
 std::string LastLines::Ring::text() const {
   if (size == 0) return {};
-  if (size < capacity) return {bytes.get(), size};  // it has never wrapped
+  if (size < capacity) return {bytes.get(), size};  // the ring has never wrapped
   std::string whole(bytes.get() + next, capacity - next);
   return whole.append(bytes.get(), next);
 }
@@ -74,7 +74,7 @@ std::vector<std::string> LastLines::of(int rank, std::size_t count) const {
   while (!whole.empty() && lines.size() < count) {
     const std::size_t newline = rest.rfind('\n');
     const bool first = newline == std::string_view::npos;
-    // A line whose beginning was overwritten is shown only if there is no other.
+    // A line that has lost its beginning is returned only if there is no other.
     if (first && ring.cut && !lines.empty()) break;
     lines.emplace_back(shown(first ? rest : rest.substr(newline + 1)));
     if (first) break;

@@ -1,5 +1,4 @@
-// The last lines of each rank, for the verdict: the tail of its bytes, cut into lines when asked.
-// Pure.
+// Keeps the last bytes of each rank, and cuts them into lines for the verdict. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 
 namespace ds::launcher {
 
-/// Cost: at most kBytes are copied per call of add(), whatever it gets.
-/// Memory: nothing for a rank that is silent, at most kBytes for one that is not.
+/// Cost:    at most kBytes are copied per call of add().
+/// Memory:  at most kBytes for each rank that wrote anything.
 class LastLines {
  public:
   static constexpr std::size_t kLines = 20;
@@ -20,11 +19,11 @@ class LastLines {
 
   explicit LastLines(int world_size) : rings_(static_cast<std::size_t>(world_size)) {}
 
-  /// What `rank` wrote on `stream` (1 or 2), in the order in which it came.
+  /// Adds what `rank` wrote on `stream` (1 or 2), in order of arrival.
   void add(int rank, int stream, std::string_view text);
   void forget(int rank) { rings_[static_cast<std::size_t>(rank)] = {}; }
-  /// The last lines of both streams, oldest first, without newlines. Of a progress line only what
-  /// it shows in the end. Bytes are as they came: escape them before they are printed.
+  /// Returns the last lines of both streams, oldest first, without newlines; of a progress line
+  /// only the text that it ended with. Control bytes are not escaped.
   [[nodiscard]] std::vector<std::string> of(int rank, std::size_t count = kLines) const;
 
  private:
@@ -33,8 +32,8 @@ class LastLines {
     std::uint32_t capacity = 0;  // doubles up to kBytes
     std::uint32_t size = 0;
     std::uint32_t next = 0;  // where the next byte goes
-    bool cut = false;        // older bytes were overwritten
-    std::int8_t open = 0;    // the stream of a line without newline at the end
+    bool cut = false;        // older bytes have been overwritten
+    std::int8_t open = 0;    // the stream of an unfinished last line, or 0
     void put(std::string_view text);
     void grow(std::size_t needed);
     [[nodiscard]] std::string text() const;

@@ -1,4 +1,4 @@
-// Batches of whole lines: one backward search for a newline per read.
+// One backward search for a newline per read.
 #include "launcher/logs/line_batcher.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Groups in the order of their first line; each rank joins only groups younger than its last one.
+// Groups are ordered by their first line; a rank joins only groups younger than its last one.
 #include "launcher/logs/line_fold.h"
 
 #include <utility>
@@ -10,8 +10,8 @@ namespace ds::launcher {
 
 namespace {
 
-/// The length of the first line of `text` with its end; 0: it has none. A '\r' ends a line unless
-/// a newline follows.
+/// Returns the length of the first line of `text` with its end; 0 if it is unfinished. A '\r' ends
+/// a line unless a newline follows.
 std::size_t line_length(std::string_view text, bool has_cr) {
   const std::size_t newline = text.find('\n');
   if (has_cr) {
@@ -112,8 +112,8 @@ void LineFold::look_at_crowd(FoldGroup& group) {
   for (std::size_t other = 0; other < ranks_.size(); ++other) let_stray_go(static_cast<int>(other));
 }
 
-/// A rank that says something of its own while a crowd agrees is not made to wait. Only own lines
-/// wait: nothing of others is before them.
+/// Emits the lines of a rank that writes something of its own while a crowd agrees. All of its
+/// waiting lines are its own, so no line of others comes before them.
 void LineFold::let_stray_go(int rank) {
   Rank& from = of(rank);
   const bool only_own = from.waiting > 0 && from.shared == 0;
@@ -143,7 +143,7 @@ void LineFold::emit(FoldGroup& group) {
     if (from.last == &group) from.last = nullptr;
   }
   Rank& opener = of(group.opener);
-  DS_ASSERT(opener.opened == &group);  // the lines of a rank go in their order
+  DS_ASSERT(opener.opened == &group);  // the lines of a rank leave in their order
   opener.opened = group.next_opened;
   if (crowd_ == &group) crowd_ = nullptr;
   store_.leave(group);
@@ -158,8 +158,8 @@ void LineFold::emit_up_to(std::uint64_t number) {
   let_freed_go();
 }
 
-/// Before it, what its ranks have said before; before that, what the ranks of those have, and so
-/// on.
+/// Emits `group` after all earlier groups of its ranks, those after all earlier groups of their
+/// ranks, and so on.
 void LineFold::emit_with_past(FoldGroup& group) {
   std::vector<FoldGroup*> older;
   for (FoldGroup* each = store_.front(); each != &group; each = each->next)

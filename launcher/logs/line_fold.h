@@ -1,4 +1,4 @@
-// Equal lines of many ranks -> one line with the ranks that wrote it. Pure: the clock is an
+// Folds equal lines of many ranks into one line with the ranks that wrote it. Pure: the clock is an
 // argument.
 #pragma once
 
@@ -17,52 +17,52 @@
 
 namespace ds::launcher {
 
-/// What comes out.
+/// A line that leaves the fold.
 struct FoldedLine {
   std::span<const int> ranks;  // ascending
-  std::string_view text;       // with its '\n', or its '\r' (progress), unless it is a piece
-  bool piece = false;          // of one rank's line, which has stood still or is too long
-  Clock::time_point first{};   // when the first of them wrote it
+  std::string_view text;       // with its '\n', or '\r' (progress), unless it is a piece
+  bool piece = false;          // part of one rank's line that is too long or grew no further
+  Clock::time_point first{};   // when the first of these ranks wrote it
 };
 
-/// One stream (stdout or stderr) of all ranks. A line waits for the same line of other ranks, at
-/// most kWindow; it leaves at once when all that still write have said it. A rank's own lines
-/// leave at once while more than half of all agree on something else, as soon as nothing that the
-/// rank has said before, together with others, still waits.
-/// Promise: the lines of a rank come out in their order, each of them once.
-/// Memory:  kMaxBytes; beyond them the oldest leave early. Beginnings of lines: kMaxLine a rank.
-/// Cost:    of a line that others say in the same order, a comparison; of others a table look-up.
+/// Folds one stream (stdout or stderr) of all ranks. A line waits at most kWindow for the same line
+/// of other ranks, and leaves at once when all ranks that still write have written it. While more
+/// than half of all ranks agree on another line, a line of one rank alone leaves at once, unless an
+/// earlier line that this rank shares with others still waits.
+/// Promise: the lines of a rank leave in their order, each of them once.
+/// Memory:  kMaxBytes; beyond that the oldest lines leave early. Unfinished lines: kMaxLine a rank.
+/// Cost:    one comparison for a line that others write in the same order, else one table lookup.
 class LineFold {
  public:
   static constexpr std::chrono::milliseconds kWindow{250};
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-  /// A longer line is passed on in pieces, unfolded.
+  /// Longer lines are passed on in pieces, unfolded.
   static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
   using Emit = std::function<void(const FoldedLine&)>;
 
   explicit LineFold(Emit emit) : emit_(std::move(emit)) {}
-  /// The ranks start (again): `writes` by rank: something may come of it. Flushes what was.
+  /// The ranks start (again). `writes`: by rank, whether it may write anything. Flushes first.
   void start(const std::vector<bool>& writes);
 
-  /// `flags` as in line_batcher.h; `at` is when the rank wrote it, `now` the present.
+  /// Adds what a rank wrote at time `at`; `flags` as in line_batcher.h.
   void add(int rank, std::uint8_t flags, std::string_view text, Clock::time_point at,
            Clock::time_point now);
-  /// Nobody waits for this rank any more.
+  /// The rank writes nothing more: no line waits for it.
   void ended(int rank, Clock::time_point at, Clock::time_point now);
-  /// Lines whose time has come.
+  /// Emits lines that have waited kWindow.
   void tick(Clock::time_point now);
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
-  /// All that waits, also beginnings of lines.
+  /// Emits everything that waits, unfinished lines too.
   void flush();
 
  private:
   struct Rank {
-    std::string open{};           // the beginning of a line
-    bool in_piece = false;        // the beginning of its line has been passed on
-    int waiting = 0;              // groups with it
-    int shared = 0;               // of them, with others too
-    FoldGroup* last = nullptr;    // the youngest of them
-    FoldGroup* opened = nullptr;  // the oldest that it has opened and that waits
+    std::string open{};           // an unfinished line
+    bool in_piece = false;        // the beginning of the line has been passed on
+    int waiting = 0;              // number of waiting groups with this rank
+    int shared = 0;               // number of those that have other ranks too
+    FoldGroup* last = nullptr;    // the youngest of those
+    FoldGroup* opened = nullptr;  // the oldest waiting group that this rank opened
     FoldGroup* last_opened = nullptr;
   };
 
@@ -84,8 +84,8 @@ class LineFold {
   std::vector<std::uint64_t> writing_;  // bits of the ranks that still write
   int still_writing_ = 0;
   FoldStore store_{0};
-  FoldGroup* crowd_ = nullptr;  // the youngest that waits
-  std::vector<int> freed_;      // ranks of which only own lines wait now
+  FoldGroup* crowd_ = nullptr;  // the youngest waiting group of a crowd
+  std::vector<int> freed_;      // ranks whose waiting lines are all their own now
   std::vector<int> members_;    // of the group that is being emitted
 };
 

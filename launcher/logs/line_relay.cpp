@@ -1,4 +1,4 @@
-// Prefixes lines and keeps them whole.
+// Copies lines behind prefixes and keeps them whole.
 #include "launcher/logs/line_relay.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ const char* find(const char* from, const char* end, char letter) {
   return static_cast<const char*>(std::memchr(from, letter, static_cast<std::size_t>(end - from)));
 }
 
-/// One line (with its newline, if it has one) in which '\r' occurs.
+/// Copies one line, with its newline if it has one, in which '\r' occurs.
 void copy_line_with_cr(std::string_view line, std::string_view prefix, OutputBuffer& to) {
   while (!line.empty()) {
     const std::size_t cr = line.find('\r');

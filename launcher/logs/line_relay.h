@@ -1,4 +1,4 @@
-// Batches of lines of many ranks -> what goes to standard output and standard error. Pure.
+// Turns batches of lines of many ranks into the text of standard output and standard error. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,47 +13,47 @@
 
 namespace ds::launcher {
 
-/// Where the relay writes: one buffer per stream, to be emptied by its owner.
+/// The buffers that the relay writes to, one per stream; their owner empties them.
 struct RelayOutput {
   OutputBuffer& out;  // stdout
   OutputBuffer& err;  // stderr
 };
 
 /// Puts a prefix (`[rank] ` unless others are given) before every line, and before what follows a
-/// '\r' inside one, so that progress lines draw over themselves. A job of one rank without a given
-/// prefix has none: its bytes pass untouched. Promise:
-/// a line is never split by another rank's, however long, as long as it does not stand still; then
-///          it is closed by a newline before others write, and goes on with a new prefix.
-/// Memory:  kMaxHeld for beginnings of lines longer than a batch, of all ranks together; a line
-/// that
-///          would need more goes on in pieces: it is no text.
+/// '\r' inside one, so that progress lines draw over themselves. The bytes of a single rank without
+/// a given prefix pass unchanged.
+/// Promise: other ranks' text never splits a line, however long, unless the line stops growing.
+/// Then
+///          it is ended by a newline before others write, and continues behind a new prefix.
+/// Memory:  kMaxHeld for the beginnings of lines longer than a batch, of all ranks together; a line
+///          that would need more continues in pieces.
 class LineRelay {
  public:
   static constexpr std::size_t kMaxHeld = std::size_t{32} << 20;
 
-  /// `one_screen`: stdout and stderr are the same terminal or file, so an open line of one is in
-  /// the way of the other.
+  /// `one_screen`: stdout and stderr are the same terminal or file, so an unfinished line of one
+  /// must be ended before the other writes.
   LineRelay(int world_size, bool one_screen);
 
-  /// For each rank those of its stdout and its stderr.
+  /// `prefixes`: for each rank that of its stdout, then that of its stderr.
   void set_prefixes(std::vector<std::string> prefixes);
 
-  /// `stream` 1 or 2; `flags` as in line_batcher.h.
+  /// Relays a batch of a rank; `stream` 1 or 2, `flags` as in line_batcher.h.
   void batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
              RelayOutput to);
-  /// With a prefix of its own (one with the time).
+  /// Relays a batch that has a prefix of its own, as one with the time.
   void batch(int rank, int stream, std::uint8_t flags, std::span<const std::byte> bytes,
              std::string_view prefix, RelayOutput to);
-  /// A line, or a piece of one, of one rank or (-1) of several.
+  /// Relays a line, or a piece of one, of one rank or (-1) of several.
   void line(int rank, int stream, std::string_view text, std::string_view prefix, RelayOutput to);
-  /// A line of the launcher itself, on stderr; closes an open line first.
+  /// Writes a line of the launcher itself to stderr, after ending an unfinished line.
   void own_line(std::string_view line, RelayOutput to);
-  /// The end of the job: lines that wait for their end, and a newline where one is missing (several
-  /// ranks only).
+  /// Writes what is held at the end of the job, and a newline where one is missing (only with
+  /// several ranks or prefixes).
   void finish(RelayOutput to);
 
  private:
-  struct Open {  // the line on a screen that has no newline yet
+  struct Open {  // the unfinished line on a screen
     std::size_t stream = 0;
     char last = 0;
   };
@@ -73,9 +73,8 @@ class LineRelay {
   std::size_t held_ = 0;  // bytes of these
 };
 
-/// Copies `text` with `prefix` at the start of each line; `at_start`: it begins one. Every '\r'
-/// that has more of its line after it is followed by the prefix too. Exposed for tests and the
-/// fuzzer.
+/// Copies `text` with `prefix` at the start of each line and after each '\r' inside one.
+/// `at_start`: `text` begins a line. Exposed for tests and the fuzzer.
 void copy_prefixed(std::string_view text, std::string_view prefix, bool at_start, OutputBuffer& to);
 
 }  // namespace ds::launcher

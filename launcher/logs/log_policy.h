@@ -1,4 +1,4 @@
-// What the user wants to become of output and input, as one value.
+// The user's options for output and input of ranks, as one value.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace ds::launcher {
 
 enum class ColourChoice { automatic, always, never };
 
-/// When whoever reads dslaunch's output is slower than the ranks.
+/// What to do when the reader of dslaunch's output is slower than the ranks.
 enum class Backpressure {
   automatic,  // drop for a terminal, spool for anything else
   block,      // ranks wait
-  spool,      // the nodes keep it; ranks wait when they are full
-  drop        // the nodes keep it; the oldest lines are dropped when they are full
+  spool,      // nodes keep output; ranks wait when the spool is full
+  drop        // nodes keep output; the oldest lines are dropped when the spool is full
 };
 
-/// Whose standard input is the launcher's; the others have /dev/null.
+/// Which ranks receive the launcher's standard input; the others read /dev/null.
 struct StdinChoice {
   enum class Kind { none, one, all };
   Kind kind = Kind::none;
@@ -33,8 +33,8 @@ struct LogPolicy {
   bool fold = false;
   bool timestamps = false;
   ColourChoice colour = ColourChoice::automatic;
-  std::string folder;            // a file per rank there; empty: none
-  bool folder_on_nodes = false;  // else on the launcher's machine
+  std::string folder;            // of the log files; empty: no log files
+  bool folder_on_nodes = false;  // false: on the launcher's machine
   Backpressure backpressure = Backpressure::automatic;
   std::optional<std::uint64_t> spool_bytes;  // of each node
   StdinChoice input;

@@ -1,4 +1,4 @@
-// The least uncertain of the samples.
+// Keeps the sample with the smallest error bound.
 #include "launcher/logs/node_clock.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Nobody knows how long a Hello was under way: a real round trip is better whatever it took.
+// The travel time of a Hello is unknown, so any real round trip is better.
 constexpr std::int64_t kOneWayError = std::int64_t{60} * 1'000'000'000;
 
-/// Readings come from elsewhere and may be any number: no overflow.
+/// Subtracts without overflow: readings come from another machine and may be any number.
 std::int64_t minus(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b); }
 
 }  // namespace
@@ -24,7 +24,7 @@ void NodeClock::greeted(std::uint64_t agent_clock, Clock::time_point now) {
 void NodeClock::heard(const Heartbeat& beat, Clock::time_point now) {
   if (beat.heard == 0) return;
   const std::int64_t round_trip = minus(clock_value(now) - beat.heard, beat.held);
-  if (round_trip < 0) return;  // of an agent that talks nonsense
+  if (round_trip < 0) return;  // the agent sent invalid times
   const std::uint64_t arrived_there = beat.sent - beat.held;
   const std::uint64_t arrived_here = beat.heard + static_cast<std::uint64_t>(round_trip) / 2;
   take({minus(arrived_there, arrived_here), round_trip / 2, now});

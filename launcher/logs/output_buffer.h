@@ -1,4 +1,4 @@
-// Bytes on their way to a descriptor: grows without filling what is about to be written over.
+// A growing byte buffer that does not zero new room.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace ds::launcher {
 
 class OutputBuffer {
  public:
-  /// Room for at least `count` more bytes; commit() says how many were written there.
+  /// Returns room for at least `count` more bytes; commit() says how many were written there.
   char* room(std::size_t count) {
     if (capacity_ - size_ < count) grow(size_ + count);
     return data_.get() + size_;

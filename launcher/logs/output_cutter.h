@@ -1,4 +1,4 @@
-// One Output -> several of at most some size, cut behind newlines where there are any. Pure.
+// Cuts one Output into several of limited size, after newlines where there are any. Pure.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,13 @@
 
 namespace ds::launcher {
 
-/// Together the pieces say what the whole one says. Lines are looked for from behind: one search a
-/// piece.
+/// The pieces together equal the whole. One backward search for a newline a piece.
 class OutputCutter {
  public:
   /// `limit` > 0, in bytes of text.
   OutputCutter(const Output& whole, std::size_t limit) : rest_(whole), limit_(limit) {}
 
-  /// In order; the last one has the flags of the whole. Valid as long as the whole one is.
+  /// Returns the next piece; the last one has the flags of the whole. Valid as long as the whole.
   std::optional<Output> next() {
     if (done_) return std::nullopt;
     Output piece = rest_;

@@ -1,4 +1,4 @@
-// One thread, one queue for both streams: what was said first is seen first.
+// One thread and one queue for both streams, so that their order is kept.
 #include "launcher/logs/output_queue.h"
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace ds::launcher {
 
 namespace {
 
-// Small pieces that wait anyway are joined up to here; larger ones are written as they are.
+// Queued pieces are joined up to this size; larger ones are written as they are.
 constexpr std::size_t kJoin = std::size_t{256} << 10;
 
 /// Returns 0 or errno.
@@ -29,7 +29,7 @@ int write_all(int fd, std::string_view text) {
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (written < 0 && errno == EAGAIN) {
-      // Somebody made the terminal non-blocking; this thread may wait, for ever if the reader does.
+      // Another process made the terminal non-blocking. This thread may wait as long as it takes.
       pollfd wait{fd, POLLOUT, 0};
       ::poll(&wait, 1, -1);
     } else if (written < 0 && errno != EINTR) {
@@ -39,7 +39,7 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-/// As much as goes without waiting.
+/// Writes as much as can be written without waiting.
 void write_what_fits(int fd, std::string_view text) {
   pollfd room{fd, POLLOUT, 0};
   while (!text.empty() && ::poll(&room, 1, 0) == 1 && room.revents == POLLOUT) {
@@ -63,12 +63,12 @@ struct OutputQueue::Shared {
   std::deque<Piece> pieces;
   bool started = false;
   bool abandoned = false;
-  std::atomic<std::size_t> queued{0};  // with what is being written
+  std::atomic<std::size_t> queued{0};  // bytes, including those being written
   std::atomic<int> broken[3] = {};     // errno
 
   void run();
   void changed() {
-    const std::lock_guard lock(mutex);  // after it, on_change is not called any more
+    const std::lock_guard lock(mutex);  // so on_change is not called once abandoned
     if (!abandoned) on_change();
   }
 };
@@ -106,7 +106,7 @@ OutputQueue::~OutputQueue() {
   const std::lock_guard lock(shared_->mutex);
   shared_->abandoned = true;
   shared_->wake.notify_one();
-  // Standard output may stand still; how the job went is said on standard error all the same.
+  // The verdict must reach standard error even if standard output is blocked.
   for (const Shared::Piece& piece : shared_->pieces)
     if (piece.stream == 2) write_what_fits(shared_->fds[2], piece.bytes.view());
 }

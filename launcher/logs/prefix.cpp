@@ -1,4 +1,4 @@
-// Parses the template once; renders it from parts.
+// A template is parsed once and rendered from its parts.
 #include "launcher/logs/prefix.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ std::string names(std::span<const RankName* const> ranks, Of of) {
 PrefixTemplate::Field PrefixTemplate::field_named(std::string_view name, std::string_view whole) {
   const auto found = std::find(kFields.begin(), kFields.end(), name);
   if (found != kFields.end())
-    return static_cast<Field>(found - kFields.begin() + 1);  // they stand in the same order
+    return static_cast<Field>(found - kFields.begin() + 1);  // the order of Field
   const std::string nearest = nearest_word(name, kFields);
   throw Error(ErrorKind::usage, fmt::format("--prefix '{}': unknown field {{{}}}", whole, name),
               (nearest.empty() ? "" : fmt::format("did you mean {{{}}}? ", nearest)) +
@@ -146,7 +146,8 @@ std::string elapsed_text(std::chrono::nanoseconds elapsed) {
 }
 
 std::string coloured(std::string_view prefix, int rank) {
-  constexpr std::array<int, 6> kColours = {36, 32, 33, 35, 34, 96};  // no red: it means trouble
+  constexpr std::array<int, 6> kColours = {36, 32, 33,
+                                           35, 34, 96};  // not red, which means an error
   const auto colour = kColours[static_cast<std::size_t>(rank) % kColours.size()];
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, prefix);
 }

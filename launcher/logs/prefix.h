@@ -1,4 +1,4 @@
-// What stands in front of a line: a template with fields in braces, filled in for a rank. Pure.
+// Parses the template of line prefixes and fills in its fields for a rank. Pure.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace ds::launcher {
 
-/// What the fields are filled with.
+/// The values of the fields for one rank.
 struct RankName {
   int rank = 0;
   int local_rank = 0;
@@ -26,7 +26,7 @@ struct LineTime {
   std::chrono::nanoseconds elapsed{};  // since the ranks were started
 };
 
-/// `[{rank}] `, `{time} {node}:{rank} `; `{{` and `}}` are braces.
+/// A template such as `[{rank}] ` or `{time} {node}:{rank} `; `{{` and `}}` are braces.
 class PrefixTemplate {
  public:
   static constexpr std::string_view kDefault = "[{rank}] ";
@@ -34,13 +34,13 @@ class PrefixTemplate {
   /// Errors:  Error{usage} naming an unknown field, and the known ones.
   static PrefixTemplate parse(std::string_view text);
 
-  /// Lines of one rank need the time of each.
+  /// Returns whether a field depends on when a line was written.
   [[nodiscard]] bool has_time() const;
   [[nodiscard]] bool empty() const { return parts_.empty(); }
-  /// The same with `{time} ` before it.
+  /// Returns this template with `{time} ` before it.
   [[nodiscard]] PrefixTemplate with_time_first() const;
-  /// The prefix of a line of one rank, or of a line that several ranks wrote: numbers as ranges,
-  /// names folded (`node[0-3]`). `stream` 1 or 2.
+  /// Returns the prefix of a line of one rank or of several: numbers as ranges, names folded
+  /// (`node[0-3]`). `stream` 1 or 2.
   [[nodiscard]] std::string render(std::span<const RankName* const> ranks, int stream,
                                    const LineTime& time) const;
 
@@ -67,12 +67,12 @@ class PrefixTemplate {
   std::vector<Part> parts_;
 };
 
-/// 2026-10-01T12:34:56.789, in the local time zone.
+/// Returns a time as 2026-10-01T12:34:56.789, in the local time zone.
 std::string time_text(std::chrono::system_clock::time_point time);
-/// Seconds: 12.345
+/// Returns seconds, as 12.345.
 std::string elapsed_text(std::chrono::nanoseconds elapsed);
 
-/// Escape sequences around `prefix` that colour it by rank; several ranks have no colour.
+/// Returns `prefix` inside the escape sequences of the rank's color.
 std::string coloured(std::string_view prefix, int rank);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// One thread, one queue; few files are open at a time.
+// One thread and one queue for all files; few of them are open at a time.
 #include "launcher/logs/rank_files.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace ds::launcher {
 
 namespace {
 
-// Small pieces for the same file that wait anyway are joined up to here.
+// Queued pieces of the same file are joined up to this size.
 constexpr std::size_t kJoin = std::size_t{64} << 10;
 
 std::size_t open_limit() {
@@ -53,16 +53,22 @@ struct RankFiles::Shared {
     OutputBuffer bytes;
   };
   std::vector<std::string> paths;
-  int flags = 0;  // of the first open
+  int flags = 0;          // of the first open
+  std::size_t count = 0;  // of paths that are not empty
   std::function<void()> on_change;
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<Piece> pieces;
+  std::vector<bool> made;              // by file; all of them, unless one could not be
+  std::vector<bool> lacking;           // by file: output that could not be written
+  std::string reason;                  // why, of the first
+  std::optional<std::size_t> writing;  // the file of the piece that is being written
   std::optional<std::string> problem;
   bool abandoned = false;
-  std::atomic<std::size_t> queued{1};  // with what is being written; 1: the files are being made
+  std::atomic<std::size_t> queued{
+      1};  // bytes, including those being written; 1: the files are being made
 
-  // Of the thread alone.
+  // Used by the thread only.
   std::map<std::size_t, UniqueFd> open;
   std::size_t most_open = open_limit();
   std::optional<Clock::time_point> broken_since;
@@ -70,33 +76,37 @@ struct RankFiles::Shared {
 
   void run();
   void begin();
-  int open_file(std::size_t file, int more_flags);
+  int open_file(std::size_t file);
   void write(const Piece& piece);
-  void failed(const std::string& path, int error, std::size_t bytes);
+  void failed(std::size_t file, int error, std::size_t bytes);
+  void lacks(std::size_t file, const std::string& why);
+  void lack_queued(const std::string& why);
+  [[nodiscard]] std::size_t count_incomplete() const;
   void say(std::string text) {
     const std::lock_guard lock(mutex);
     problem = std::move(text);
     if (!abandoned) on_change();
   }
   void changed() {
-    const std::lock_guard lock(mutex);  // after it, on_change is not called any more
+    const std::lock_guard lock(mutex);  // so on_change is not called once abandoned
     if (!abandoned) on_change();
   }
 };
 
-/// Files of an earlier job must not look like this one's, also where a rank says nothing.
+/// Files of an earlier job must not look like files of this one, even where a rank writes nothing.
 void RankFiles::Shared::begin() {
-  for (std::size_t file = 0; file < paths.size() && !broken_since; ++file) {
+  for (std::size_t file = 0; file < paths.size(); ++file) {
     if (paths[file].empty()) continue;
-    const int error = open_file(file, flags);
-    if (error != 0) failed(paths[file], error, 0);
+    const int error = open_file(file);
+    if (error != 0) return failed(file, error, 0);
   }
 }
 
-int RankFiles::Shared::open_file(std::size_t file, int more_flags) {
+int RankFiles::Shared::open_file(std::size_t file) {
   if (open.size() >= most_open) open.clear();
   const std::string& path = paths[file];
-  const int all = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | more_flags;
+  const int first = made[file] ? 0 : flags;
+  const int all = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | first;
   int fd = ::open(path.c_str(), all, 0666);
   if (fd < 0 && errno == ENOENT) {
     std::error_code error;
@@ -106,31 +116,65 @@ int RankFiles::Shared::open_file(std::size_t file, int more_flags) {
   }
   if (fd < 0) return errno;
   open[file].reset(fd);
+  const std::lock_guard lock(mutex);
+  made[file] = true;
   return 0;
 }
 
-void RankFiles::Shared::failed(const std::string& path, int error, std::size_t bytes) {
+/// With `mutex` held.
+void RankFiles::Shared::lacks(std::size_t file, const std::string& why) {
+  lacking[file] = true;
+  if (reason.empty()) reason = why;
+}
+
+/// With `mutex` held. Files that were not made count once making files has failed.
+std::size_t RankFiles::Shared::count_incomplete() const {
+  std::size_t files = 0;
+  for (std::size_t file = 0; file < paths.size(); ++file)
+    if (lacking[file] || (!reason.empty() && !made[file] && !paths[file].empty())) ++files;
+  return files;
+}
+
+/// With `mutex` held.
+void RankFiles::Shared::lack_queued(const std::string& why) {
+  if (writing) lacks(*writing, why);
+  for (const Piece& piece : pieces) lacks(piece.file, why);
+}
+
+void RankFiles::Shared::failed(std::size_t file, int error, std::size_t bytes) {
   open.clear();
   missing += bytes;
   const bool is_news = !broken_since;
   broken_since = Clock::now();
+  const std::string why = std::generic_category().message(error);
+  std::size_t so_far = 0;
+  {
+    const std::lock_guard lock(mutex);
+    if (reason.empty()) reason = why;
+    if (bytes > 0) lacks(file, why);
+    lack_queued(why);  // what is queued is dropped until kRetryAfter has passed
+    so_far = count_incomplete();
+  }
   if (is_news)
-    say(fmt::format("cannot write {}: {}; the job goes on without log files", path,
-                    std::generic_category().message(error)));
+    say(
+        fmt::format("cannot write {}: {}; {} of {} log files {} incomplete so far, and the job "
+                    "continues",
+                    paths[file], why, so_far, count, so_far == 1 ? "is" : "are"));
 }
 
 void RankFiles::Shared::write(const Piece& piece) {
   const std::string_view text = piece.bytes.view();
   if (broken_since && Clock::now() < *broken_since + kRetryAfter) {
     missing += text.size();
-    return;
+    const std::lock_guard lock(mutex);
+    return lacks(piece.file, {});
   }
-  int error = open.contains(piece.file) ? 0 : open_file(piece.file, 0);
+  int error = open.contains(piece.file) ? 0 : open_file(piece.file);
   if (error == 0) error = write_all(open[piece.file].get(), text);
-  if (error != 0) return failed(paths[piece.file], error, text.size());
+  if (error != 0) return failed(piece.file, error, text.size());
   if (!broken_since) return;
   broken_since.reset();
-  say(fmt::format("log files in {} are written again; {} bytes are missing",
+  say(fmt::format("log files in {} can be written again; {} bytes are missing",
                   std::filesystem::path(paths[piece.file]).parent_path().string(),
                   std::exchange(missing, 0)));
 }
@@ -146,6 +190,7 @@ void RankFiles::Shared::run() {
       if (abandoned) return;
       piece = std::move(pieces.front());
       pieces.pop_front();
+      writing = piece.file;
     }
     write(piece);
     const std::size_t size = piece.bytes.size();
@@ -157,6 +202,10 @@ void RankFiles::Shared::run() {
 
 RankFiles::RankFiles(std::vector<std::string> paths, Begin begin, std::function<void()> on_change)
     : shared_(std::make_shared<Shared>()), open_(paths.size()) {
+  shared_->count = static_cast<std::size_t>(
+      std::ranges::count_if(paths, [](const std::string& path) { return !path.empty(); }));
+  shared_->lacking.resize(paths.size());
+  shared_->made.resize(paths.size());
   shared_->paths = std::move(paths);
   shared_->flags = begin == Begin::empty ? O_TRUNC : 0;
   shared_->on_change = std::move(on_change);
@@ -201,6 +250,22 @@ std::size_t RankFiles::queued() const { return shared_->queued; }
 std::optional<std::string> RankFiles::problem() {
   const std::lock_guard lock(shared_->mutex);
   return std::exchange(shared_->problem, std::nullopt);
+}
+
+void RankFiles::give_up(const std::string& reason) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->lack_queued(reason);
+}
+
+IncompleteFiles RankFiles::incomplete() const {
+  const std::lock_guard lock(shared_->mutex);
+  return {shared_->count_incomplete(), shared_->count, shared_->reason};
+}
+
+std::string incomplete_text(const IncompleteFiles& incomplete) {
+  if (incomplete.files == 0) return {};
+  return fmt::format("{} of {} log files {} incomplete: {}", incomplete.files, incomplete.of,
+                     incomplete.files == 1 ? "is" : "are", incomplete.reason);
 }
 
 }  // namespace ds::launcher

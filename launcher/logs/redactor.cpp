@@ -1,4 +1,4 @@
-// One walk over the bytes; values are looked at only where one may begin.
+// One pass over the bytes; values are compared only where one may begin.
 #include "launcher/logs/redactor.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::size_t Redactor::replace(std::string_view text, bool whole, std::string& sh
       continue;
     }
     shown.append(text, copied, at - copied);
-    if (rest.size() < found->size()) return at;  // the rest decides
+    if (rest.size() < found->size()) return at;  // more bytes are needed to decide
     shown += kInstead;
     at += found->size();
     copied = at;

@@ -1,4 +1,4 @@
-// Secret values in what ranks write are replaced before anybody sees them. Pure.
+// Replaces secret values in the output of ranks. Pure.
 #pragma once
 
 #include <array>
@@ -11,26 +11,26 @@
 
 namespace ds::launcher {
 
-/// A value is found wherever it stands in a line, also if the line comes in pieces: the end of a
-/// piece that may be the beginning of a value waits for the next one.
+/// Finds a value anywhere in a line, even if the line arrives in pieces: the end of a piece that
+/// may begin a value waits for the next piece.
 class Redactor {
  public:
-  /// Shorter values are words that stand everywhere.
+  /// Shorter values are ignored: they occur in ordinary text.
   static constexpr std::size_t kShortest = 6;
 
-  /// Of a value of several lines each line is one.
+  /// Each line of a value with several lines is a value of its own.
   explicit Redactor(const std::vector<std::string>& values);
 
   [[nodiscard]] bool active() const { return !values_.empty(); }
 
-  /// What may be shown of the next piece of a stream (1 or 2) of a rank; `last`: nothing follows.
-  /// The view is valid until the next call.
+  /// Returns what may be shown of the next piece of a rank's stream (1 or 2); `last`: nothing
+  /// follows. The view is valid until the next call.
   std::string_view pass(int rank, int stream, std::string_view text, bool last);
-  /// Of a text that is whole.
+  /// Returns a complete text with its values replaced.
   [[nodiscard]] std::string clean(std::string_view text) const;
 
  private:
-  /// Appends to shown_ what is safe of `text`; returns how much was looked at.
+  /// Appends the safe part of `text` to `shown`. Returns how many bytes of `text` that covers.
   std::size_t replace(std::string_view text, bool whole, std::string& shown) const;
 
   std::vector<std::string> values_;                  // the longest first

@@ -1,4 +1,4 @@
-// Words between commas.
+// Splits the value at commas and checks each item.
 #include "launcher/logs/show.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 
 namespace ds::launcher {
 
@@ -33,10 +34,8 @@ ShowChoice ShowChoice::parse(std::string_view text) {
   choice.all_ = false;
   bool none = false;
   int words = 0;
-  for (std::size_t at = 0; at <= text.size(); ++words) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view word : split(text, ',')) {
+    ++words;
     const std::size_t dash = word.find('-');
     if (word == "all") {
       choice.all_ = true;

@@ -1,4 +1,4 @@
-// Which ranks' output is shown: `0-3,7,err`. Pure.
+// Parses --show, which selects the ranks whose output is shown: `0-3,7,err`. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,13 @@
 
 namespace ds::launcher {
 
-/// The value of --show; all ranks unless parsed. Ranks are checked once the number of them is
-/// known.
+/// The value of --show; all ranks by default. Rank numbers are checked by resolve().
 class ShowChoice {
  public:
-  /// Errors:  Error{usage} naming the word that makes no sense, and the accepted form.
+  /// Errors:  Error{usage} naming the invalid item and the accepted form.
   static ShowChoice parse(std::string_view text);
 
-  /// By rank: 1 stdout, 2 stderr, added up.
+  /// Returns the streams shown, by rank: 1 stdout, 2 stderr, added up.
   /// Errors:  Error{usage} for a rank that the job does not have.
   [[nodiscard]] std::vector<std::uint8_t> resolve(int world_size) const;
 

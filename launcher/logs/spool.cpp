@@ -1,4 +1,4 @@
-// Chunks of records; slots of the file are used again.
+// Chunks of records; free slots of the file are used again.
 #include "launcher/logs/spool.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ std::uint64_t lines_of(std::span<const std::byte> bytes) {
   return static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), std::byte{'\n'}));
 }
 
-/// Whole or not at all.
+/// Reads or writes all of `bytes`; returns false if that fails.
 template <class Call>
 bool moves_all(Call call, std::byte* bytes, std::size_t size, std::size_t at) {
   while (size > 0) {
@@ -41,7 +41,7 @@ void Spool::push(const Output& output) {
     while (!chunks_.empty() && size_ + needed > limit_) drop_oldest();
   }
   if (chunks_.empty() || chunks_.back().size + needed > kChunk || chunks_.back().slot) {
-    // The oldest stays: it is read next. The newest has been the last to be written.
+    // The oldest chunk stays in memory, since it is read next.
     if (chunks_.size() > 1 && in_memory_ > memory_) put_on_disk(chunks_.back());
     chunks_.emplace_back().bytes.reserve(std::max(std::min(kChunk, std::size_t{64} << 10), needed));
   }
@@ -64,7 +64,7 @@ std::optional<Output> Spool::front() {
   if (empty()) return std::nullopt;
   Chunk& chunk = chunks_.front();
   if (chunk.slot) fetch(chunk);
-  if (empty()) return std::nullopt;  // the disk did not give it back
+  if (empty()) return std::nullopt;  // the chunk could not be read back
   Header header;
   std::memcpy(&header, chunks_.front().bytes.data() + read_, sizeof header);
   const std::byte* text = chunks_.front().bytes.data() + read_ + sizeof header;
@@ -95,7 +95,7 @@ void Spool::forget_front() {
   chunks_.pop_front();
   read_ = 0;
   lines_read_ = 0;
-  if (chunks_.empty()) disk_failed_ = false;  // another time there may be room
+  if (chunks_.empty()) disk_failed_ = false;  // the disk may have room by now
 }
 
 void Spool::drop_oldest() {
@@ -136,7 +136,7 @@ void Spool::put_on_disk(Chunk& chunk) {
   const auto write = [this](std::byte* from, std::size_t count, off_t at) {
     return ::pwrite(file_.get(), from, count, at);
   };
-  // A record larger than a chunk has one to itself, and stays in memory.
+  // A record larger than a chunk is a chunk of its own and stays in memory.
   if (chunk.size > kChunk || !moves_all(write, chunk.bytes.data(), chunk.size, slot * kChunk)) {
     disk_failed_ = disk_failed_ || chunk.size <= kChunk;
     free_slots_.push_back(slot);

@@ -1,4 +1,4 @@
-// Output that waits: first in memory, then in a file without a name.
+// A queue of output: first in memory, then in an unlinked file.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace ds::launcher {
 
-/// First in, first out. Kept in chunks: the oldest, the newest and a few others in memory, those
-/// between them on disk.
-/// Memory:  at most kMemory, unless told otherwise, and one chunk.
-/// Errors:  a disk that takes no more makes the spool as full as it is.
+/// First in, first out, in chunks. The oldest, the newest and a few other chunks are in memory; the
+/// chunks between them are on disk.
+/// Memory:  kMemory, or the limit given, and one chunk.
+/// Errors:  when the disk fails, the spool counts as full.
 class Spool {
  public:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -27,18 +27,18 @@ class Spool {
       : limit_(limit), drop_(drop), memory_(memory) {}
 
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// With headers.
+  /// Returns the bytes stored, headers included.
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Nothing more should be pushed; never if it drops.
+  /// Returns whether nothing more should be pushed; never for a spool that drops.
   [[nodiscard]] bool full() const { return !drop_ && (size_ >= limit_ || disk_failed_); }
 
   void push(const Output& output);
-  /// The oldest; valid until the next call of push() or pop().
+  /// Returns the oldest piece; valid until the next call of push() or pop().
   [[nodiscard]] std::optional<Output> front();
   void pop();
-  /// Lines that were dropped since the last call; they stood before front().
+  /// Returns how many lines were dropped since the last call; they came before front().
   std::uint64_t take_dropped();
-  /// Everything; it counts as dropped.
+  /// Drops everything.
   void discard();
 
  private:
@@ -51,7 +51,7 @@ class Spool {
   };
   struct Chunk {
     std::vector<std::byte> bytes;     // empty while on disk
-    std::size_t size = 0;             // with what has been read
+    std::size_t size = 0;             // with what has been popped
     std::optional<std::size_t> slot;  // on disk
     std::uint64_t lines = 0;
   };
@@ -68,7 +68,7 @@ class Spool {
   std::deque<Chunk> chunks_;
   std::size_t read_ = 0;          // of the front chunk
   std::uint64_t lines_read_ = 0;  // of the front chunk
-  std::uint64_t size_ = 0;        // not read
+  std::uint64_t size_ = 0;        // not popped
   std::size_t in_memory_ = 0;     // bytes of chunks
   std::uint64_t dropped_lines_ = 0;
   UniqueFd file_;

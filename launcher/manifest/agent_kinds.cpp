@@ -1,4 +1,4 @@
-// Kinds whose pods all run `dslaunch agent --join`: no ssh, no Kubernetes API.
+// Manifests of kinds whose pods all run `dslaunch agent --join`, without ssh or Kubernetes API.
 #include <fmt/format.h>
 
 #include "launcher/manifest/pod.h"
@@ -8,14 +8,14 @@ namespace {
 
 constexpr int kManyTimes = 2147483647;
 
-/// 'gpt-{0..3}.gpt'
-std::string pod_names(const std::string& prefix, const ManifestWish& wish) {
-  if (wish.nodes == 1) return fmt::format("{}-0.{}", prefix, wish.name);
-  return fmt::format("{}-{{0..{}}}.{}", prefix, wish.nodes - 1, wish.name);
+/// Returns a --peers pattern: 'gpt-{0..3}.gpt'.
+std::string pod_names(const std::string& prefix, const ManifestRequest& request) {
+  if (request.nodes == 1) return fmt::format("{}-0.{}", prefix, request.name);
+  return fmt::format("{}-{{0..{}}}.{}", prefix, request.nodes - 1, request.name);
 }
 
-/// What dslaunch says no restart can cure ends the job; a pod that Kubernetes took away does not
-/// count.
+/// Returns a policy that fails the job on exit codes that no restart can cure, and does not count
+/// pods that Kubernetes removed.
 Yaml pod_failure_policy() {
   const Yaml codes = yaml_map({{"operator", "In"}, {"values", yaml_list({64, 65, 93})}});
   const Yaml taken = yaml_map({{"type", "DisruptionTarget"}, {"status", "True"}});
@@ -25,32 +25,32 @@ Yaml pod_failure_policy() {
                    yaml_map({{"action", "Ignore"}, {"onPodConditions", yaml_list({taken})}})})}});
 }
 
-std::vector<Yaml> indexed(const ManifestWish& wish) {
-  Yaml::Map pod = {{"subdomain", wish.name}, {"restartPolicy", "Never"}};
-  const Yaml::Map rest = agent_pod(wish, pod_names(wish.name, wish), false);
+std::vector<Yaml> indexed(const ManifestRequest& request) {
+  Yaml::Map pod = {{"subdomain", request.name}, {"restartPolicy", "Never"}};
+  const Yaml::Map rest = agent_pod(request, pod_names(request.name, request), false);
   pod.insert(pod.end(), rest.begin(), rest.end());
   const Yaml spec = yaml_map({{"completionMode", "Indexed"},
-                              {"completions", wish.nodes},
-                              {"parallelism", wish.nodes},
+                              {"completions", request.nodes},
+                              {"parallelism", request.nodes},
                               {"backoffLimitPerIndex", 20},
                               {"maxFailedIndexes", 0},
                               {"podReplacementPolicy", "Failed"},
                               {"podFailurePolicy", pod_failure_policy()},
                               {"template", yaml_map({{"spec", pod}})}});
-  return {headless_service(wish, "batch.kubernetes.io/job-name", wish.name),
+  return {headless_service(request, "batch.kubernetes.io/job-name", request.name),
           yaml_map({{"apiVersion", "batch/v1"},
                     {"kind", "Job"},
-                    {"metadata", metadata(wish, wish.name)},
+                    {"metadata", metadata(request, request.name)},
                     {"spec", spec}})};
 }
 
-std::vector<Yaml> jobset(const ManifestWish& wish) {
+std::vector<Yaml> jobset(const ManifestRequest& request) {
   Yaml::Map pod = {{"restartPolicy", "Never"}};
-  const Yaml::Map rest = agent_pod(wish, pod_names(wish.name + "-node-0", wish), false);
+  const Yaml::Map rest = agent_pod(request, pod_names(request.name + "-node-0", request), false);
   pod.insert(pod.end(), rest.begin(), rest.end());
   const Yaml job = yaml_map({{"completionMode", "Indexed"},
-                             {"completions", wish.nodes},
-                             {"parallelism", wish.nodes},
+                             {"completions", request.nodes},
+                             {"parallelism", request.nodes},
                              {"backoffLimit", kManyTimes},
                              {"podReplacementPolicy", "Failed"},
                              {"podFailurePolicy", pod_failure_policy()},
@@ -62,7 +62,7 @@ std::vector<Yaml> jobset(const ManifestWish& wish) {
       yaml_map({{"name", "node"}, {"replicas", 1}, {"template", yaml_map({{"spec", job}})}});
   return {yaml_map({{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
                     {"kind", "JobSet"},
-                    {"metadata", metadata(wish, wish.name)},
+                    {"metadata", metadata(request, request.name)},
                     {"spec", yaml_map({{"network", yaml_map({{"enableDNSHostnames", true},
                                                              {"publishNotReadyAddresses", true}})},
                                        {"failurePolicy", yaml_map({{"maxRestarts", 10},
@@ -71,39 +71,39 @@ std::vector<Yaml> jobset(const ManifestWish& wish) {
                                        {"replicatedJobs", yaml_list({group})}})}})};
 }
 
-std::vector<Yaml> statefulset(const ManifestWish& wish) {
-  const Yaml labels = yaml_map({{"app", wish.name}});
+std::vector<Yaml> statefulset(const ManifestRequest& request) {
+  const Yaml labels = yaml_map({{"app", request.name}});
   const Yaml pod = yaml_map({{"metadata", yaml_map({{"labels", labels}})},
-                             {"spec", agent_pod(wish, pod_names(wish.name, wish), true)}});
-  return {headless_service(wish, "app", wish.name),
+                             {"spec", agent_pod(request, pod_names(request.name, request), true)}});
+  return {headless_service(request, "app", request.name),
           yaml_map({{"apiVersion", "apps/v1"},
                     {"kind", "StatefulSet"},
-                    {"metadata", metadata(wish, wish.name)},
-                    {"spec", yaml_map({{"serviceName", wish.name},
-                                       {"replicas", wish.nodes},
+                    {"metadata", metadata(request, request.name)},
+                    {"spec", yaml_map({{"serviceName", request.name},
+                                       {"replicas", request.nodes},
                                        {"podManagementPolicy", "Parallel"},
                                        {"selector", yaml_map({{"matchLabels", labels}})},
                                        {"template", pod}})}})};
 }
 
-std::vector<Yaml> lws(const ManifestWish& wish) {
+std::vector<Yaml> lws(const ManifestRequest& request) {
   const Yaml group =
-      yaml_map({{"size", wish.nodes},
+      yaml_map({{"size", request.nodes},
                 {"restartPolicy", "None"},
-                {"workerTemplate", yaml_map({{"spec", agent_pod(wish, "", true)}})}});
+                {"workerTemplate", yaml_map({{"spec", agent_pod(request, "", true)}})}});
   return {yaml_map({{"apiVersion", "leaderworkerset.x-k8s.io/v1"},
                     {"kind", "LeaderWorkerSet"},
-                    {"metadata", metadata(wish, wish.name)},
+                    {"metadata", metadata(request, request.name)},
                     {"spec", yaml_map({{"replicas", 1},
                                        {"startupPolicy", "LeaderCreated"},
                                        {"networkConfig", yaml_map({{"subdomainPolicy", "Shared"}})},
                                        {"leaderWorkerTemplate", group}})}})};
 }
 
-std::vector<Yaml> volcano(const ManifestWish& wish) {
-  // Never: the pod fails with the agent's exit code, which the policies then see.
+std::vector<Yaml> volcano(const ManifestRequest& request) {
+  // Never: the pod then fails with the agent's exit code, which the policies test.
   Yaml::Map pod = {{"restartPolicy", "Never"}};
-  const Yaml::Map rest = agent_pod(wish, "", false);
+  const Yaml::Map rest = agent_pod(request, "", false);
   pod.insert(pod.end(), rest.begin(), rest.end());
   const auto policy = [](const char* what, Yaml value, const char* action) {
     return yaml_map({{what, std::move(value)}, {"action", action}});
@@ -114,15 +114,15 @@ std::vector<Yaml> volcano(const ManifestWish& wish) {
                  policy("events", yaml_list({"PodEvicted", "PodFailed"}), "RestartJob"),
                  policy("event", "TaskCompleted", "CompleteJob")});
   const Yaml task = yaml_map({{"name", "node"},
-                              {"replicas", wish.nodes},
+                              {"replicas", request.nodes},
                               {"policies", policies},
                               {"template", yaml_map({{"spec", pod}})}});
   return {yaml_map(
       {{"apiVersion", "batch.volcano.sh/v1alpha1"},
        {"kind", "Job"},
-       {"metadata", metadata(wish, wish.name)},
+       {"metadata", metadata(request, request.name)},
        {"spec", yaml_map({{"schedulerName", "volcano"},
-                          {"minAvailable", wish.nodes},
+                          {"minAvailable", request.nodes},
                           {"maxRetry", 10},
                           {"plugins",
                            yaml_map({{"env", Yaml::List()},
@@ -132,18 +132,18 @@ std::vector<Yaml> volcano(const ManifestWish& wish) {
 
 }  // namespace
 
-std::vector<Yaml> agent_kind(const ManifestWish& wish) {
-  switch (wish.kind) {
+std::vector<Yaml> agent_kind(const ManifestRequest& request) {
+  switch (request.kind) {
     case ManifestKind::indexed:
-      return indexed(wish);
+      return indexed(request);
     case ManifestKind::jobset:
-      return jobset(wish);
+      return jobset(request);
     case ManifestKind::statefulset:
-      return statefulset(wish);
+      return statefulset(request);
     case ManifestKind::lws:
-      return lws(wish);
+      return lws(request);
     case ManifestKind::volcano:
-      return volcano(wish);
+      return volcano(request);
     default:
       return {};
   }

@@ -1,4 +1,4 @@
-// What a job on Kubernetes is wished to be -> the manifest that makes it. Pure.
+// Kubernetes manifests of jobs: the options of a manifest, and its text. Pure.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace ds::launcher {
 
-/// What runs the pods.
+/// Kind of Kubernetes object that runs the pods.
 enum class ManifestKind {
   indexed,
   jobset,
@@ -27,45 +27,47 @@ inline constexpr std::array<std::string_view, 9> kManifestKinds = {
     "trainjob", "trainjob-torch", "etjob",       "volcano"};
 
 struct PodClaim {
-  std::string name;  // of a PersistentVolumeClaim
-  std::string path;  // where it is mounted
+  std::string name;  // name of a PersistentVolumeClaim
+  std::string path;  // mount path
 };
 
-struct ManifestWish {
+/// Options of a manifest.
+struct ManifestRequest {
   ManifestKind kind = ManifestKind::indexed;
   std::string name = "train";
-  std::string space;  // the namespace; empty: that of kubectl
+  std::string space;  // namespace; empty: that of kubectl
   std::string image;
   int nodes = 1;
   int slots = 1;
   std::string gpu = "nvidia.com/gpu";  // resource of one slot; empty: none
-  int cpus = 0;                        // of a node; 0: nothing is said
-  std::string memory;                  // of a node, as 64Gi; empty: nothing is said
-  int leave_seconds = 120;             // from TERM of a pod to its KILL
+  int cpus = 0;                        // CPUs of a node; 0: not set
+  std::string memory;                  // memory of a node, such as 64Gi; empty: not set
+  int leave_seconds = 120;             // time between TERM and KILL of a pod
   std::optional<int> max_restarts;
   std::string token_secret;              // empty: NAME-token
-  std::optional<std::string> new_token;  // a Secret that holds it is part of the manifest
+  std::optional<std::string> new_token;  // if set, the manifest contains a Secret with it
   std::vector<PodClaim> claims;
   std::vector<std::pair<std::string, std::string>> env;
-  std::vector<std::string> options;  // of the job, before its command
+  std::vector<std::string> options;  // further options of the job, before its command
 
-  // Exactly one of the two: a command, or a path in the pods and overrides.
+  // Exactly one is set: a command, or a path in the pods with overrides.
   std::vector<std::string> command;
   std::string config;
   std::vector<std::string> overrides;
-  std::optional<std::string> config_text;  // of the file at `config`: goes into a ConfigMap
+  std::optional<std::string> config_text;  // text of the file at `config`, for a ConfigMap
 };
 
-/// Where pods find the file of ManifestWish::config_text: beside the image's data, so that the
-/// paths of a file in configs/ mean the same.
+/// Path in the pods of the file with ManifestRequest::config_text. It lies beside the image's data,
+/// so that relative paths of a file in configs/ keep their meaning.
 inline constexpr std::string_view kPodConfig = "/opt/dslaunch/job/train.toml";
 
-/// The documents, with a comment above them that says what has to be there before.
-/// Errors:  Error{usage} naming the option whose value Kubernetes would refuse, with a hint.
-std::string manifest_text(const ManifestWish& wish);
+/// Returns the documents. A comment above them says what must exist first.
+/// Errors:  Error{usage} naming an option whose value Kubernetes would refuse, with a hint.
+std::string manifest_text(const ManifestRequest& request);
 
-/// A word of a container's command that Kubernetes will hand over as `word`: it expands $(NAME) and
-/// takes $$ for $.
+/// Escapes a word for a container's command, so that Kubernetes passes `word` on: Kubernetes
+/// expands
+/// $(NAME) and reads $$ as $.
 std::string container_word(std::string_view word);
 
 }  // namespace ds::launcher

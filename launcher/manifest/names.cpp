@@ -1,4 +1,4 @@
-// Rules of Kubernetes: RFC 1123 labels, DNS names of pods, quantities, image references.
+// Kubernetes' rules for names: RFC 1123 labels, DNS names of pods, quantities, image references.
 #include "launcher/manifest/names.h"
 
 #include <fmt/format.h>
@@ -12,24 +12,24 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kLongestLabel = 63;            // RFC 1123
-constexpr std::size_t kMostConfigBytes = 1'000'000;  // a ConfigMap holds 1 MiB with its names
+constexpr std::size_t kMostConfigBytes = 1'000'000;  // a ConfigMap takes 1 MiB with its names
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
 
-/// What is wrong with it as a label of a DNS name; empty: nothing.
+/// Returns what is wrong with `text` as a label of a DNS name; empty if it is valid.
 std::string label_problem(std::string_view text, bool starts_with_letter) {
   if (text.empty()) return "is empty";
   const bool known = std::all_of(text.begin(), text.end(),
                                  [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
-  if (!known) return "has other characters than a-z, 0-9 and '-'";
+  if (!known) return "has characters other than a-z, 0-9 and '-'";
   if (starts_with_letter && !is_lower(text.front())) return "does not start with a letter";
   if (text.front() == '-' || text.back() == '-') return "starts or ends with '-'";
   return text.size() > kLongestLabel ? fmt::format("is longer than {} bytes", kLongestLabel) : "";
 }
 
-/// A label near to `text`, to be proposed.
+/// Returns a valid label similar to `text`, for a hint.
 std::string as_label(std::string_view text) {
   std::string label;
   for (const char c : text) {
@@ -45,7 +45,7 @@ std::string as_label(std::string_view text) {
   return label.empty() ? "train" : label;
 }
 
-/// A value for a message: short, without control bytes.
+/// Returns a value for a message: cut, without control bytes.
 std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 80)) out += c >= ' ' && c < 0x7F ? c : '?';
@@ -55,16 +55,17 @@ std::string shown(std::string_view text) {
 void check_text(std::string_view what, const std::string& text) {
   if (!is_utf8(text))
     usage_error(fmt::format("{} '{}' is not UTF-8", what, shown(text)),
-                "Kubernetes keeps text as UTF-8 only");
+                "Kubernetes accepts only UTF-8");
 }
 
-void check_length(const ManifestWish& wish) {
-  const std::string suffix = longest_suffix(wish);
-  if (wish.name.size() + suffix.size() > kLongestLabel)
+void check_length(const ManifestRequest& request) {
+  const std::string suffix = longest_suffix(request);
+  if (request.name.size() + suffix.size() > kLongestLabel)
     usage_error(
-        fmt::format("--name {} is too long: '{}{}' has {} bytes, a DNS name's part has at most {}",
-                    wish.name, wish.name, suffix, wish.name.size() + suffix.size(), kLongestLabel),
-        fmt::format("at most {} bytes for this kind and number of nodes",
+        fmt::format("--name {} is too long: '{}{}' has {} bytes, but a DNS label has at most {}",
+                    request.name, request.name, suffix, request.name.size() + suffix.size(),
+                    kLongestLabel),
+        fmt::format("use at most {} bytes for this kind and number of nodes",
                     kLongestLabel - suffix.size()));
 }
 
@@ -73,16 +74,16 @@ void check_length(const ManifestWish& wish) {
 void check_job_name(const std::string& name) {
   const std::string problem = label_problem(name, /*starts_with_letter=*/true);
   if (!problem.empty())
-    usage_error(
-        fmt::format("--name '{}' {}", shown(name), problem),
-        fmt::format("it becomes part of DNS names (RFC 1123), as in --name {}", as_label(name)));
+    usage_error(fmt::format("--name '{}' {}", shown(name), problem),
+                fmt::format("it becomes part of DNS names (RFC 1123); for example --name {}",
+                            as_label(name)));
 }
 
 void check_label(std::string_view option, const std::string& value) {
   const std::string problem = label_problem(value, /*starts_with_letter=*/false);
   if (!problem.empty())
     usage_error(fmt::format("{} '{}' {}", option, shown(value), problem),
-                fmt::format("as in {}", as_label(value)));
+                fmt::format("for example {}", as_label(value)));
 }
 
 void check_object(std::string_view option, const std::string& value) {
@@ -91,9 +92,9 @@ void check_object(std::string_view option, const std::string& value) {
     const std::size_t dot = rest.find('.');
     const std::string problem = label_problem(rest.substr(0, dot), false);
     if (!problem.empty() || value.size() > 253)
-      usage_error(fmt::format("{} '{}' is no name of an object: a part of it {}", option,
+      usage_error(fmt::format("{} '{}' is not a valid object name: a part of it {}", option,
                               shown(value), problem.empty() ? "is too long" : problem),
-                  "lower-case letters, digits, '-' and '.'");
+                  "use lower-case letters, digits, '-' and '.'");
     more = dot != rest.npos;
     if (more) rest.remove_prefix(dot + 1);
   }
@@ -103,10 +104,11 @@ void check_image(const std::string& image) {
   const bool known = std::all_of(image.begin(), image.end(), [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("._-/:@").find(c) != std::string::npos;
   });
-  if (image.empty()) usage_error("--image is missing", "as in --image registry.example/dslaunch:1");
+  if (image.empty())
+    usage_error("--image is missing", "for example --image registry.example/dslaunch:1");
   if (!known || !(is_letter(image.front()) || is_digit(image.front())) || image.size() > 512)
-    usage_error(fmt::format("--image '{}' is no image", shown(image)),
-                "as in registry.example/dslaunch:1");
+    usage_error(fmt::format("--image '{}' is not an image reference", shown(image)),
+                "for example registry.example/dslaunch:1");
 }
 
 void check_quantity(std::string_view option, const std::string& text) {
@@ -117,7 +119,8 @@ void check_quantity(std::string_view option, const std::string& text) {
   const std::size_t digits = text.size() - rest.size();
   const bool number = digits > 0 && digits < 10 && text.front() != '0';
   if (!number || std::find(kUnits.begin(), kUnits.end(), rest) == kUnits.end())
-    usage_error(fmt::format("{} takes bytes as 64Gi or 500M, not '{}'", option, shown(text)));
+    usage_error(fmt::format("{} must be an amount of bytes such as 64Gi or 500M, not '{}'", option,
+                            shown(text)));
 }
 
 void check_resource(const std::string& text) {
@@ -128,36 +131,36 @@ void check_resource(const std::string& text) {
   const bool parts = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
                      text.find('/', slash + 1) == std::string::npos;
   if (!known || !parts || text.size() > 300)
-    usage_error(fmt::format("--gpu '{}' is no resource of a node", shown(text)),
-                "as in --gpu=amd.com/gpu");
+    usage_error(fmt::format("--gpu '{}' is not a resource name", shown(text)),
+                "for example --gpu=amd.com/gpu");
 }
 
 void check_claim(const PodClaim& claim) {
   check_object("--claim", claim.name);
   check_text("--claim", claim.path);
   if (!claim.path.starts_with('/') || claim.path.find(':') != std::string::npos)
-    usage_error(fmt::format("--claim '{}' is no absolute path without ':'", shown(claim.path)),
-                "as in --claim data:/data");
+    usage_error(fmt::format("--claim '{}' must be an absolute path without ':'", shown(claim.path)),
+                "for example --claim data:/data");
 }
 
 void check_variable(const std::string& name, const std::string& value) {
   const bool known = std::all_of(name.begin(), name.end(),
                                  [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
   if (name.empty() || !known || is_digit(name.front()))
-    usage_error(fmt::format("-x '{}' is no name of a variable", shown(name)),
-                "as in -x NCCL_DEBUG=INFO");
+    usage_error(fmt::format("-x '{}' is not a valid variable name", shown(name)),
+                "for example -x NCCL_DEBUG=INFO");
   check_text("-x", value);
 }
 
-std::string longest_suffix(const ManifestWish& wish) {
-  const std::string last = std::to_string(wish.nodes - 1);
-  switch (wish.kind) {
+std::string longest_suffix(const ManifestRequest& request) {
+  const std::string last = std::to_string(request.nodes - 1);
+  switch (request.kind) {
     case ManifestKind::indexed:
-      return "-" + last + "-xxxxx";  // a pod's name
+      return "-" + last + "-xxxxx";  // name of a pod
     case ManifestKind::jobset:
       return "-node-0-" + last + "-xxxxx";
     case ManifestKind::statefulset:
-      return "-xxxxxxxxxx";  // a label of its revision
+      return "-xxxxxxxxxx";  // label of its revision
     case ManifestKind::lws:
       return "-0-xxxxxxxxxx";
     case ManifestKind::mpijob:
@@ -176,25 +179,25 @@ std::string longest_suffix(const ManifestWish& wish) {
   return "";
 }
 
-void check_wish(const ManifestWish& wish) {
-  check_job_name(wish.name);
-  check_length(wish);
-  if (!wish.space.empty()) check_label("--namespace", wish.space);
-  check_image(wish.image);
-  if (!wish.gpu.empty()) check_resource(wish.gpu);
-  if (!wish.memory.empty()) check_quantity("--memory", wish.memory);
-  if (!wish.token_secret.empty()) check_object("--token-secret", wish.token_secret);
-  for (const PodClaim& claim : wish.claims) check_claim(claim);
-  for (const auto& [name, value] : wish.env) check_variable(name, value);
-  for (const std::string& word : wish.options) check_text("--with", word);
-  for (const std::string& word : wish.command) check_text("the word", word);
-  for (const std::string& word : wish.overrides) check_text("the override", word);
-  check_text("the path", wish.config);
-  if (!wish.config_text) return;
-  check_text("the file", *wish.config_text);
-  if (wish.config_text->size() > kMostConfigBytes)
-    usage_error(fmt::format("the file has {} bytes, and a ConfigMap holds at most 1 MiB",
-                            wish.config_text->size()),
+void check_request(const ManifestRequest& request) {
+  check_job_name(request.name);
+  check_length(request);
+  if (!request.space.empty()) check_label("--namespace", request.space);
+  check_image(request.image);
+  if (!request.gpu.empty()) check_resource(request.gpu);
+  if (!request.memory.empty()) check_quantity("--memory", request.memory);
+  if (!request.token_secret.empty()) check_object("--token-secret", request.token_secret);
+  for (const PodClaim& claim : request.claims) check_claim(claim);
+  for (const auto& [name, value] : request.env) check_variable(name, value);
+  for (const std::string& word : request.options) check_text("--with", word);
+  for (const std::string& word : request.command) check_text("the word", word);
+  for (const std::string& word : request.overrides) check_text("the override", word);
+  check_text("the path", request.config);
+  if (!request.config_text) return;
+  check_text("the file", *request.config_text);
+  if (request.config_text->size() > kMostConfigBytes)
+    usage_error(fmt::format("the file has {} bytes, but a ConfigMap holds at most 1 MiB",
+                            request.config_text->size()),
                 "put it into the image and give its path there with --in-image");
 }
 

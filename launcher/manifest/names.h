@@ -1,28 +1,28 @@
-// What Kubernetes takes for names and values, and what is said when it would not. Pure.
+// Checks of names and values by Kubernetes' rules. Pure.
 #pragma once
 
 #include "launcher/manifest/manifest.h"
 
 namespace ds::launcher {
 
-/// Errors of all:  Error{usage} naming the option.
-void check_wish(const ManifestWish& wish);
+/// Checks all values. Errors of all checks here:  Error{usage} naming the option.
+void check_request(const ManifestRequest& request);
 
-/// One value each; the name of a job may still be too long for its kind.
+/// Check one value each. A checked job name may still be too long for its kind.
 void check_job_name(const std::string& name);
 void check_label(std::string_view option, const std::string& value);
-/// A Secret, a claim: labels with dots between them.
+/// Checks the name of a Secret or claim: labels separated by dots.
 void check_object(std::string_view option, const std::string& value);
-/// The characters of a reference are few; what it names is for the cluster to find.
+/// Checks the characters of an image reference; the cluster checks whether the image exists.
 void check_image(const std::string& image);
-/// Bytes, as 64Gi.
+/// Checks an amount of bytes such as 64Gi.
 void check_quantity(std::string_view option, const std::string& text);
-/// A resource of nodes, as nvidia.com/gpu.
+/// Checks a resource of nodes such as nvidia.com/gpu.
 void check_resource(const std::string& text);
 void check_claim(const PodClaim& claim);
 void check_variable(const std::string& name, const std::string& value);
 
-/// The longest name that this kind makes of the job's own, without the job's own: "-worker-15".
-std::string longest_suffix(const ManifestWish& wish);
+/// Returns the longest suffix that this kind adds to the name of the job: "-worker-15".
+std::string longest_suffix(const ManifestRequest& request);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Containers, volumes, resources and small objects.
+// Pods and small objects: containers, volumes, resources, Service, ConfigMap and Secret.
 #include "launcher/manifest/pod.h"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr const char* kConfigFolder = "/opt/dslaunch/job";
-constexpr int kUser = 1000;  // mpiuser of the image
+constexpr int kUser = 1000;  // user mpiuser of the image
 
 std::string claim_volume(std::size_t index) { return fmt::format("claim-{}", index); }
 
@@ -15,7 +15,7 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
-/// What tells one job, and one attempt of it, from another of the same name.
+/// Returns variables that distinguish a job, and an attempt of it, from others of the same name.
 Yaml::List identity_variables(ManifestKind kind) {
   const auto label = [](const std::string& name, const std::string& key) {
     return field_variable(name, fmt::format("metadata.labels['{}']", key));
@@ -28,22 +28,23 @@ Yaml::List identity_variables(ManifestKind kind) {
   return {};
 }
 
-Yaml::Map agent_container(const ManifestWish& wish, const std::string& peers, bool long_running) {
+Yaml::Map agent_container(const ManifestRequest& request, const std::string& peers,
+                          bool long_running) {
   Yaml::List env = {field_variable("POD_IP", "status.podIP"),
                     field_variable("POD_UID", "metadata.uid"),
                     field_variable("POD_NAMESPACE", "metadata.namespace")};
-  for (Yaml& variable : identity_variables(wish.kind)) env.push_back(std::move(variable));
-  env.push_back(secret_variable(wish, "DSLAUNCH_TOKEN"));
-  add_wished_variables(wish, env);
+  for (Yaml& variable : identity_variables(request.kind)) env.push_back(std::move(variable));
+  env.push_back(secret_variable(request, "DSLAUNCH_TOKEN"));
+  add_requested_variables(request, env);
   Yaml::Map container = {
       {"name", "node"},
-      {"image", wish.image},
-      {"command", container_words(agent_command(wish, peers, long_running))},
+      {"image", request.image},
+      {"command", container_words(agent_command(request, peers, long_running))},
       {"env", env},
       {"ports", yaml_list({yaml_map({{"name", "join"}, {"containerPort", kManifestJoinPort}})})}};
-  if (Yaml::Map wanted = resources(wish); !wanted.empty())
+  if (Yaml::Map wanted = resources(request); !wanted.empty())
     container.emplace_back("resources", std::move(wanted));
-  container.emplace_back("volumeMounts", volume_mounts(wish));
+  container.emplace_back("volumeMounts", volume_mounts(request));
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
   container.emplace_back("securityContext",
                          yaml_map({{"allowPrivilegeEscalation", false},
@@ -63,54 +64,54 @@ std::string container_word(std::string_view word) {
   return out;
 }
 
-Yaml metadata(const ManifestWish& wish, const std::string& name) {
+Yaml metadata(const ManifestRequest& request, const std::string& name) {
   Yaml::Map map = {{"name", name}};
-  if (!wish.space.empty()) map.emplace_back("namespace", wish.space);
+  if (!request.space.empty()) map.emplace_back("namespace", request.space);
   return map;
 }
 
-std::vector<std::string> job_words(const ManifestWish& wish) {
+std::vector<std::string> job_words(const ManifestRequest& request) {
   std::vector<std::string> words;
-  if (wish.command.empty()) {
-    words.push_back(wish.config);
-    append(words, wish.overrides);
+  if (request.command.empty()) {
+    words.push_back(request.config);
+    append(words, request.overrides);
   } else {
     words.emplace_back("--");
-    append(words, wish.command);
+    append(words, request.command);
   }
   return words;
 }
 
-std::vector<std::string> job_options(const ManifestWish& wish) {
+std::vector<std::string> job_options(const ManifestRequest& request) {
   std::vector<std::string> words;
-  const int restarts = wish.max_restarts.value_or(3);
+  const int restarts = request.max_restarts.value_or(3);
   if (restarts > 0) words = {"--max-restarts", std::to_string(restarts)};
-  append(words, wish.options);
+  append(words, request.options);
   return words;
 }
 
-std::vector<std::string> agent_command(const ManifestWish& wish, const std::string& peers,
+std::vector<std::string> agent_command(const ManifestRequest& request, const std::string& peers,
                                        bool long_running) {
   std::vector<std::string> words = {"dslaunch", "agent", "--join"};
   if (!peers.empty()) append(words, {"--peers", peers});
-  append(words, {"--slots", std::to_string(wish.slots)});
+  append(words, {"--slots", std::to_string(request.slots)});
   if (long_running) append(words, {"--on-success", "idle"});
-  append(words, job_options(wish));
-  append(words, job_words(wish));
+  append(words, job_options(request));
+  append(words, job_words(request));
   return words;
 }
 
-std::vector<std::string> forwarded(const ManifestWish& wish) {
+std::vector<std::string> forwarded(const ManifestRequest& request) {
   std::vector<std::string> words;
-  for (const auto& variable : wish.env) append(words, {"-x", variable.first});
+  for (const auto& variable : request.env) append(words, {"-x", variable.first});
   return words;
 }
 
-std::vector<std::string> launcher_command(const ManifestWish& wish) {
+std::vector<std::string> launcher_command(const ManifestRequest& request) {
   std::vector<std::string> words = {"dslaunch"};
-  append(words, forwarded(wish));
-  append(words, job_options(wish));
-  append(words, job_words(wish));
+  append(words, forwarded(request));
+  append(words, job_options(request));
+  append(words, job_words(request));
   return words;
 }
 
@@ -120,12 +121,12 @@ Yaml container_words(const std::vector<std::string>& words) {
   return list;
 }
 
-std::string token_secret(const ManifestWish& wish) {
-  return wish.token_secret.empty() ? wish.name + "-token" : wish.token_secret;
+std::string token_secret(const ManifestRequest& request) {
+  return request.token_secret.empty() ? request.name + "-token" : request.token_secret;
 }
 
-Yaml::Map secret_variable(const ManifestWish& wish, const std::string& name) {
-  const Yaml key = yaml_map({{"name", token_secret(wish)}, {"key", "token"}});
+Yaml::Map secret_variable(const ManifestRequest& request, const std::string& name) {
+  const Yaml key = yaml_map({{"name", token_secret(request)}, {"key", "token"}});
   return {{"name", name}, {"valueFrom", yaml_map({{"secretKeyRef", key}})}};
 }
 
@@ -134,78 +135,78 @@ Yaml::Map field_variable(const std::string& name, const std::string& path) {
   return {{"name", name}, {"valueFrom", yaml_map({{"fieldRef", field}})}};
 }
 
-void add_wished_variables(const ManifestWish& wish, Yaml::List& env) {
-  for (const auto& [name, value] : wish.env)
+void add_requested_variables(const ManifestRequest& request, Yaml::List& env) {
+  for (const auto& [name, value] : request.env)
     env.push_back(yaml_map({{"name", name}, {"value", container_word(value)}}));
 }
 
-Yaml::Map resources(const ManifestWish& wish) {
+Yaml::Map resources(const ManifestRequest& request) {
   Yaml::Map amounts;
-  if (wish.cpus > 0) amounts.emplace_back("cpu", wish.cpus);
-  if (!wish.memory.empty()) amounts.emplace_back("memory", wish.memory);
-  if (!wish.gpu.empty()) amounts.emplace_back(wish.gpu, wish.slots);
+  if (request.cpus > 0) amounts.emplace_back("cpu", request.cpus);
+  if (!request.memory.empty()) amounts.emplace_back("memory", request.memory);
+  if (!request.gpu.empty()) amounts.emplace_back(request.gpu, request.slots);
   return amounts.empty() ? Yaml::Map() : Yaml::Map{{"limits", amounts}};
 }
 
-Yaml::List volumes(const ManifestWish& wish) {
+Yaml::List volumes(const ManifestRequest& request) {
   Yaml::List list = {yaml_map({{"name", "shm"}, {"emptyDir", yaml_map({{"medium", "Memory"}})}})};
-  if (wish.config_text)
+  if (request.config_text)
     list.push_back(
-        yaml_map({{"name", "job"}, {"configMap", yaml_map({{"name", wish.name + "-config"}})}}));
-  for (std::size_t i = 0; i < wish.claims.size(); ++i)
+        yaml_map({{"name", "job"}, {"configMap", yaml_map({{"name", request.name + "-config"}})}}));
+  for (std::size_t i = 0; i < request.claims.size(); ++i)
     list.push_back(
         yaml_map({{"name", claim_volume(i)},
-                  {"persistentVolumeClaim", yaml_map({{"claimName", wish.claims[i].name}})}}));
+                  {"persistentVolumeClaim", yaml_map({{"claimName", request.claims[i].name}})}}));
   return list;
 }
 
-Yaml::List volume_mounts(const ManifestWish& wish) {
+Yaml::List volume_mounts(const ManifestRequest& request) {
   Yaml::List list = {yaml_map({{"name", "shm"}, {"mountPath", "/dev/shm"}})};
-  if (wish.config_text)
+  if (request.config_text)
     list.push_back(yaml_map({{"name", "job"}, {"mountPath", kConfigFolder}, {"readOnly", true}}));
-  for (std::size_t i = 0; i < wish.claims.size(); ++i)
-    list.push_back(yaml_map({{"name", claim_volume(i)}, {"mountPath", wish.claims[i].path}}));
+  for (std::size_t i = 0; i < request.claims.size(); ++i)
+    list.push_back(yaml_map({{"name", claim_volume(i)}, {"mountPath", request.claims[i].path}}));
   return list;
 }
 
-Yaml::Map agent_pod(const ManifestWish& wish, const std::string& peers, bool long_running) {
+Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running) {
   return {
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
-      {"terminationGracePeriodSeconds", wish.leave_seconds},
+      {"terminationGracePeriodSeconds", request.leave_seconds},
       {"securityContext", yaml_map({{"runAsNonRoot", true},
                                     {"runAsUser", kUser},
                                     {"runAsGroup", kUser},
                                     {"fsGroup", kUser},
                                     {"seccompProfile", yaml_map({{"type", "RuntimeDefault"}})}})},
-      {"containers", yaml_list({agent_container(wish, peers, long_running)})},
-      {"volumes", volumes(wish)}};
+      {"containers", yaml_list({agent_container(request, peers, long_running)})},
+      {"volumes", volumes(request)}};
 }
 
-Yaml headless_service(const ManifestWish& wish, const std::string& label,
+Yaml headless_service(const ManifestRequest& request, const std::string& label,
                       const std::string& value) {
   const Yaml port = yaml_map({{"name", "join"}, {"port", kManifestJoinPort}});
   return yaml_map({{"apiVersion", "v1"},
                    {"kind", "Service"},
-                   {"metadata", metadata(wish, wish.name)},
+                   {"metadata", metadata(request, request.name)},
                    {"spec", yaml_map({{"clusterIP", "None"},
                                       {"publishNotReadyAddresses", true},
                                       {"selector", yaml_map({{label, value}})},
                                       {"ports", yaml_list({port})}})}});
 }
 
-std::vector<Yaml> own_objects(const ManifestWish& wish) {
+std::vector<Yaml> own_objects(const ManifestRequest& request) {
   std::vector<Yaml> objects;
-  if (wish.new_token)
+  if (request.new_token)
     objects.push_back(yaml_map({{"apiVersion", "v1"},
                                 {"kind", "Secret"},
-                                {"metadata", metadata(wish, token_secret(wish))},
-                                {"stringData", yaml_map({{"token", *wish.new_token}})}}));
-  if (wish.config_text)
+                                {"metadata", metadata(request, token_secret(request))},
+                                {"stringData", yaml_map({{"token", *request.new_token}})}}));
+  if (request.config_text)
     objects.push_back(yaml_map({{"apiVersion", "v1"},
                                 {"kind", "ConfigMap"},
-                                {"metadata", metadata(wish, wish.name + "-config")},
-                                {"data", yaml_map({{"train.toml", *wish.config_text}})}}));
+                                {"metadata", metadata(request, request.name + "-config")},
+                                {"data", yaml_map({{"train.toml", *request.config_text}})}}));
   return objects;
 }
 

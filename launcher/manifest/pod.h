@@ -1,4 +1,4 @@
-// What the pods of every kind have in common. Pure; private to this folder.
+// Parts of pods that all kinds share. Pure; private to this folder.
 #pragma once
 
 #include "launcher/manifest/manifest.h"
@@ -6,47 +6,50 @@
 
 namespace ds::launcher {
 
-/// name, and namespace where one is wished.
-Yaml metadata(const ManifestWish& wish, const std::string& name);
+/// Returns metadata with the name, and the namespace if one is given.
+Yaml metadata(const ManifestRequest& request, const std::string& name);
 
-/// `train.toml key=value ...` or `-- CMD ...`, for a container's command.
-std::vector<std::string> job_words(const ManifestWish& wish);
-/// Options that hold for any job: those of --with, --max-restarts.
-std::vector<std::string> job_options(const ManifestWish& wish);
-/// `dslaunch agent --join ...`: what every pod of a job without ssh runs.
-std::vector<std::string> agent_command(const ManifestWish& wish, const std::string& peers,
+/// Returns `train.toml key=value ...` or `-- CMD ...` for a container's command.
+std::vector<std::string> job_words(const ManifestRequest& request);
+/// Returns the options of any job: --max-restarts and those of --with.
+std::vector<std::string> job_options(const ManifestRequest& request);
+/// Returns `dslaunch agent --join ...`, which every pod of a job without ssh runs.
+std::vector<std::string> agent_command(const ManifestRequest& request, const std::string& peers,
                                        bool long_running);
-/// `dslaunch ...`: for a launcher whose operator says which hosts there are.
-std::vector<std::string> launcher_command(const ManifestWish& wish);
-/// As a container's `command`.
+/// Returns `dslaunch ...`, for a launcher whose operator names the hosts.
+std::vector<std::string> launcher_command(const ManifestRequest& request);
+/// Converts words to a container's `command`.
 Yaml container_words(const std::vector<std::string>& words);
 
-std::string token_secret(const ManifestWish& wish);
-/// A variable with the token.
-Yaml::Map secret_variable(const ManifestWish& wish, const std::string& name);
+/// Returns the name of the Secret with the token.
+std::string token_secret(const ManifestRequest& request);
+/// Returns a variable with the token.
+Yaml::Map secret_variable(const ManifestRequest& request, const std::string& name);
 Yaml::Map field_variable(const std::string& name, const std::string& path);
-/// Those of -x.
-void add_wished_variables(const ManifestWish& wish, Yaml::List& env);
-/// -x of dslaunch for each of them: what ssh does not carry.
-std::vector<std::string> forwarded(const ManifestWish& wish);
+/// Appends the variables of -x.
+void add_requested_variables(const ManifestRequest& request, Yaml::List& env);
+/// Returns -x of dslaunch for each of these variables, because ssh does not carry them.
+std::vector<std::string> forwarded(const ManifestRequest& request);
 
-/// Of one node: GPUs, CPUs, memory; nothing is said: an empty map.
-Yaml::Map resources(const ManifestWish& wish);
-/// Of one pod: the file of the job, the claims, and /dev/shm.
-Yaml::List volumes(const ManifestWish& wish);
-Yaml::List volume_mounts(const ManifestWish& wish);
+/// Returns GPUs, CPUs and memory of one node; an empty map if nothing is set.
+Yaml::Map resources(const ManifestRequest& request);
+/// Return the volumes and mounts of one pod: the file of the job, the claims, and /dev/shm.
+Yaml::List volumes(const ManifestRequest& request);
+Yaml::List volume_mounts(const ManifestRequest& request);
 
-/// spec of a pod that runs agent_command.
-Yaml::Map agent_pod(const ManifestWish& wish, const std::string& peers, bool long_running);
-/// A headless Service for the pods that `selector` names.
-Yaml headless_service(const ManifestWish& wish, const std::string& label, const std::string& value);
-/// The ConfigMap with the file of the job, and the Secret with a new token, where they are wished.
-std::vector<Yaml> own_objects(const ManifestWish& wish);
+/// Returns the spec of a pod that runs agent_command.
+Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running);
+/// Returns a headless Service for the pods with this label.
+Yaml headless_service(const ManifestRequest& request, const std::string& label,
+                      const std::string& value);
+/// Returns the ConfigMap with the file of the job and the Secret with a new token, if requested.
+std::vector<Yaml> own_objects(const ManifestRequest& request);
 
-std::vector<Yaml> agent_kind(const ManifestWish& wish);
-std::vector<Yaml> operator_kind(const ManifestWish& wish);
+/// Return the objects of the kind; empty if it belongs to the other function.
+std::vector<Yaml> agent_kind(const ManifestRequest& request);
+std::vector<Yaml> operator_kind(const ManifestRequest& request);
 
-/// Port of the root, as docs/protocol.md says.
+/// Port of the root (docs/protocol.md).
 inline constexpr int kManifestJoinPort = 29400;
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Block style with two spaces; short lists of scalars on one line.
+// YAML writer: block style with two spaces; short lists of scalars on one line.
 #include "launcher/manifest/yaml.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ constexpr std::size_t kLineWidth = 100;
 
 constexpr char32_t kNoCharacter = 0xFFFFFFFF;
 
-/// Takes one character off the front; kNoCharacter when the bytes are none.
+/// Removes one character from the front; returns kNoCharacter for invalid bytes.
 char32_t take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
   const int more = first < 0x80 ? 0 : first < 0xC2 ? -1 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
@@ -36,7 +36,7 @@ char32_t take_character(std::string_view& text) {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Words that YAML 1.1 or 1.2 reads as a truth or as nothing.
+/// Returns whether YAML 1.1 or 1.2 reads the word as a boolean or null.
 bool is_reserved(std::string_view text) {
   constexpr std::array<std::string_view, 9> kReserved = {"y",   "n",    "yes",   "no",  "on",
                                                          "off", "true", "false", "null"};
@@ -46,7 +46,7 @@ bool is_reserved(std::string_view text) {
   return std::find(kReserved.begin(), kReserved.end(), lower) != kReserved.end();
 }
 
-/// Whether every parser takes it for this text without quotes, in lists of either form too.
+/// Returns whether every parser reads the text unchanged without quotes, also inside lists.
 bool is_plain(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("--")) rest.remove_prefix(2);
@@ -61,7 +61,7 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const char32_t c = take_character(text);
-    if (c == kNoCharacter) {  // Cannot be: the text is UTF-8.
+    if (c == kNoCharacter) {  // impossible: the text is UTF-8
       text.remove_prefix(1);
       out += "\\uFFFD";
     } else if (c == '"' || c == '\\') {
@@ -83,7 +83,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-/// Text whose lines can stand as they are: nothing that a parser would fold, cut or refuse.
+/// Returns whether the text can be a literal block: nothing in it is folded, cut or refused.
 bool is_literal(std::string_view text) {
   const std::size_t last_line = text.find_last_of('\n', text.size() - 2);
   if (text.size() < 2 || last_line == text.npos) return false;
@@ -106,7 +106,7 @@ std::string scalar_text(const Yaml& yaml) {
 
 bool is_scalar(const Yaml& yaml) { return yaml.value.index() < 3; }
 
-/// `[a, b]`; empty: it has to be written in lines.
+/// Returns `[a, b]`; empty if the list needs several lines.
 std::string one_line(const Yaml::List& list, std::size_t indent) {
   std::string out;
   for (const Yaml& item : list) {
@@ -134,7 +134,7 @@ std::string block_text(std::string_view text, std::size_t indent) {
 void write_map(std::string& out, const Yaml::Map& map, std::size_t indent, bool first_in_place);
 void write_list(std::string& out, const Yaml::List& list, std::size_t indent);
 
-/// What follows `key:`, up to and with the end of the line.
+/// Writes the value after `key:`, with the end of the line.
 void write_entry(std::string& out, const Yaml& yaml, std::size_t indent) {
   if (const auto* text = std::get_if<std::string>(&yaml.value);
       text != nullptr && is_literal(*text)) {

@@ -1,4 +1,4 @@
-// YAML as a value, and its text. Pure; what is written reads back the same with any YAML parser.
+// YAML values and their text. Pure. Any YAML parser reads the text back as the same value.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ds::launcher {
 
-/// Text, a whole number, a truth, a list, or a map whose keys keep their order.
+/// Text, integer, boolean, list, or a map that keeps the order of its keys.
 struct Yaml {
   using List = std::vector<Yaml>;
   using Map = std::vector<std::pair<std::string, Yaml>>;
@@ -30,12 +30,12 @@ Yaml yaml_map(std::initializer_list<Yaml::Map::value_type> entries);
 Yaml yaml_list(std::initializer_list<Yaml> items);
 Yaml yaml_words(const std::vector<std::string>& words);
 
-/// One document, without `---`. Text must be UTF-8 (is_utf8). Strings that a parser of YAML 1.1 or
-/// 1.2 could take for something else are quoted; text of several lines is a literal block where
-/// that is exact.
+/// Returns one document without `---`. Text must be UTF-8 (is_utf8). Strings that a parser of
+/// YAML 1.1 or 1.2 could read as another type are quoted. Text of several lines becomes a literal
+/// block if that keeps it exactly.
 std::string yaml_text(const Yaml& document);
 
-/// Whether `text` is UTF-8 (RFC 3629: no surrogates, no overlong forms).
+/// Returns whether `text` is UTF-8 (RFC 3629: no surrogates, no overlong forms).
 bool is_utf8(std::string_view text);
 
 }  // namespace ds::launcher

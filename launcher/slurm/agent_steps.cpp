@@ -1,4 +1,4 @@
-// One child a step: its input is short and written at once, its lines are told.
+// srun processes: one child per step; writes its short input at once and relays its messages.
 #include "launcher/slurm/agent_steps.h"
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostLine = 4096;
-/// Said to --cpu-bind=none where nothing is bound anyway.
+/// srun's message about --cpu-bind=none on clusters without CPU binding; not shown.
 constexpr std::string_view kNothing = "srun: cluster configuration lacks support for cpu binding";
 
-/// All of it fits into the socket's buffer; a srun that is gone already says so by its end.
+/// Writes the input, which fits into the socket's buffer. If srun is gone, its exit reports that.
 void write_input(int socket, const std::string& text) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -35,8 +35,8 @@ void write_input(int socket, const std::string& text) {
 struct AgentSteps::Step {
   StartedChild child;
   std::function<void(const std::string&)> say;
-  std::string line;  // not yet whole
-  std::string last;  // that was said
+  std::string line;  // incomplete line
+  std::string last;  // last message
   std::optional<ExitStatus> status;
 
   void take(std::string_view text) {
@@ -68,7 +68,7 @@ AgentSteps::AgentSteps(asio::io_context& io, AgentStepsSetup setup) {
                                   }});
     if (!step.child.problem.empty())
       throw Error(ErrorKind::config, fmt::format("cannot run srun: {}", step.child.problem),
-                  "--transport ssh starts the agents without it");
+                  "use --transport ssh to start the agents without srun");
     write_input(step.child.socket.get(), setup.input);
   }
 }
@@ -78,7 +78,7 @@ AgentSteps::~AgentSteps() = default;
 std::optional<std::string> AgentSteps::ended() const {
   for (const auto& step : steps_) {
     if (!step->status) continue;
-    const std::string how = fmt::format("srun has ended: {}", step->status->describe());
+    const std::string how = fmt::format("srun ended: {}", step->status->describe());
     return step->last.empty() ? how : fmt::format("{}: {}", how, step->last);
   }
   return std::nullopt;

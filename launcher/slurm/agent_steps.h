@@ -1,4 +1,4 @@
-// Runs the sruns that start the agents, for as long as the job lasts.
+// srun processes that start the agents and run as long as the job.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -12,23 +12,23 @@ namespace ds::launcher {
 
 struct AgentStepsSetup {
   std::vector<std::vector<std::string>> commands;
-  std::string input;                            // of each
+  std::string input;                            // standard input of each srun
   std::function<void(const std::string&)> say;  // lines of srun, without line ends
 };
 
-/// Threads: the io_context's. Destroying it kills the sruns that are left.
+/// Threads: the io_context's. The destructor kills the remaining sruns.
 class AgentSteps {
  public:
-  /// Starts them all.
-  /// Errors:  Error{config}: srun cannot be run.
+  /// Starts all commands.
+  /// Errors:  Error{config} if srun cannot be run.
   AgentSteps(asio::io_context& io, AgentStepsSetup setup);
   ~AgentSteps();
   AgentSteps(const AgentSteps&) = delete;
   AgentSteps& operator=(const AgentSteps&) = delete;
 
-  /// The first that has ended: how, with the last that it said. Nothing while all run.
+  /// Returns how the first ended srun ended, with its last message. Nothing while all run.
   [[nodiscard]] std::optional<std::string> ended() const;
-  /// How many run.
+  /// Returns the number of running sruns.
   [[nodiscard]] int running() const;
 
  private:

@@ -1,4 +1,4 @@
-// SLURM_JOB_*; in heterogeneous jobs each of them comes once a component, as *_HET_GROUP_0.
+// Reader of SLURM_JOB_*; in heterogeneous jobs each component has its own, *_HET_GROUP_0 and so on.
 #include "launcher/slurm/allocation.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/slurm/node_list.h"
 
@@ -19,12 +20,12 @@ constexpr int kMostComponents = 128;  // Slurm's own limit
 constexpr std::uint64_t kFirstSpecialStep = 0xfffffff0;
 
 [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) {
-  throw Error(ErrorKind::config, "the Slurm allocation cannot be used: " + message, hint);
+  throw Error(ErrorKind::config, "cannot use the Slurm allocation: " + message, hint);
 }
 
 constexpr const char* kNoNodesHint =
-    "name the hosts (--hostfile FILE or -H LIST), or unset SLURM_JOB_ID where no allocation is "
-    "meant";
+    "name the hosts (--hostfile FILE or -H LIST), or unset SLURM_JOB_ID to run outside an "
+    "allocation";
 
 template <class Number>
 std::optional<Number> whole_number(const std::string& text) {
@@ -35,7 +36,7 @@ std::optional<Number> whole_number(const std::string& text) {
   return number;
 }
 
-/// The variables of the job, or of one of its components.
+/// Variables of the job, or of one of its components.
 class JobVariables {
  public:
   JobVariables(const SlurmVariable& variable, std::string suffix)
@@ -43,36 +44,36 @@ class JobVariables {
 
   [[nodiscard]] std::string name(const std::string& base) const { return base + suffix_; }
 
-  /// Empty counts as not set.
+  /// Returns the text; nothing if the variable is not set or empty.
   [[nodiscard]] std::optional<std::string> text(const std::string& base) const {
     std::optional<std::string> value = variable_(name(base));
     if (value && value->empty()) value.reset();
     return value;
   }
 
-  /// Errors:  Error{config} naming the variable.
+  /// Returns the integer.   Errors:  Error{config} naming the variable.
   template <class Number = int>
   [[nodiscard]] std::optional<Number> number(const std::string& base) const {
     const std::optional<std::string> value = text(base);
     if (!value) return std::nullopt;
     const std::optional<Number> number = whole_number<Number>(*value);
-    if (!number) fail(fmt::format("{}='{}' is not a whole number", name(base), *value));
+    if (!number) fail(fmt::format("{} must be an integer, not '{}'", name(base), *value));
     return number;
   }
 
-  /// `2(x3),1`, a number a node.
+  /// Returns one count per node from `2(x3),1`.
   [[nodiscard]] std::optional<std::vector<int>> counts(const std::string& base,
                                                        std::size_t nodes) const {
     const std::optional<std::string> value = text(base);
     if (!value) return std::nullopt;
     auto counts = expand_counts(*value);
     if (!counts)
-      fail(fmt::format("{}='{}' is no list of counts", name(base), *value),
-           "Slurm writes them as 2(x3),1");
+      fail(fmt::format("{}='{}' is not a list of counts", name(base), *value),
+           "Slurm writes such lists as 2(x3),1");
     if (counts->size() != nodes)
-      fail(fmt::format("{}='{}' is for {} nodes, but {} names {}", name(base), *value,
-                       counts->size(), name("SLURM_JOB_NODELIST"), nodes),
-           "a variable of another job or step has got in here");
+      fail(fmt::format("{}='{}' has {} nodes, but {} has {}", name(base), *value, counts->size(),
+                       name("SLURM_JOB_NODELIST"), nodes),
+           "it may be left over from another job or step");
     return counts;
   }
 
@@ -81,18 +82,13 @@ class JobVariables {
   std::string suffix_;
 };
 
-/// `4`, `a100:4` or `a100:2,v100:2`.
+/// Reads `4`, `a100:4` or `a100:2,v100:2`.
 std::optional<int> gpu_count(const std::string& text) {
   int total = 0;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string item = text.substr(at, comma - at);
-    const std::size_t colon = item.rfind(':');
-    const auto count =
-        whole_number<int>(colon == std::string::npos ? item : item.substr(colon + 1));
+  for (const std::string_view item : split(text, ',')) {
+    const auto count = whole_number<int>(std::string(item.substr(item.rfind(':') + 1)));
     if (!count || *count > kMaxSlots) return std::nullopt;
     total += *count;
-    at = comma + 1;
   }
   return total;
 }
@@ -101,7 +97,7 @@ std::optional<int> gpus(const JobVariables& job, const std::string& base) {
   const std::optional<std::string> value = job.text(base);
   if (!value) return std::nullopt;
   const std::optional<int> count = gpu_count(*value);
-  if (!count) fail(fmt::format("{}='{}' is no number of GPUs", job.name(base), *value));
+  if (!count) fail(fmt::format("{} must be a number of GPUs, not '{}'", job.name(base), *value));
   return count;
 }
 
@@ -110,15 +106,15 @@ struct Slots {
   std::string from;
 };
 
-/// In a step, the counts of tasks are the step's and not the job's.
+/// Returns whether this is a step, whose counts of tasks are not those of the job.
 bool in_step(const SlurmVariable& variable) {
   const auto step = variable("SLURM_STEP_ID");
   const auto number = step ? whole_number<std::uint64_t>(*step) : std::nullopt;
   return number && *number < kFirstSpecialStep;
 }
 
-/// What is known of GPUs; nothing if the job has none. `here`: variables of this node are of one of
-/// these nodes.
+/// Returns the GPUs of each node as far as known; nothing if the job has none. `here`: variables of
+/// this node, which is one of these nodes.
 std::optional<Slots> gpu_slots(const JobVariables& job, const JobVariables& here, std::size_t nodes,
                                const std::optional<std::vector<int>>& tasks) {
   const auto all = [&](int count, const std::string& from) {
@@ -133,8 +129,8 @@ std::optional<Slots> gpu_slots(const JobVariables& job, const JobVariables& here
     on_node = static_cast<int>(std::count(list->begin(), list->end(), ',')) + 1;
     from = "SLURM_JOB_GPUS";
   }
-  const bool is_total = !total || *total == *on_node * static_cast<int>(nodes);
-  if (on_node && *on_node > 0 && is_total) return all(*on_node, from);
+  if (on_node && *on_node > 0 && (!total || *total == *on_node * static_cast<int>(nodes)))
+    return all(*on_node, from);
   if (total && *total > 0) return all(nodes == 1 ? *total : kAutoSlots, job.name("SLURM_GPUS"));
   const auto per_task = gpus(job, "SLURM_GPUS_PER_TASK");
   if (!per_task || *per_task == 0 || !tasks) return std::nullopt;
@@ -159,7 +155,7 @@ Slots slots_of(const SlurmVariable& variable, const JobVariables& job, std::size
 std::vector<std::string> names_of(const JobVariables& job) {
   const char* base = job.text("SLURM_JOB_NODELIST") ? "SLURM_JOB_NODELIST" : "SLURM_NODELIST";
   const std::optional<std::string> list = job.text(base);
-  if (!list) fail(job.name("SLURM_JOB_NODELIST") + " is not set, so it has no nodes", kNoNodesHint);
+  if (!list) fail(job.name("SLURM_JOB_NODELIST") + " is not set", kNoNodesHint);
   auto expanded = expand_node_list(*list);
   if (const auto* problem = std::get_if<RangeProblem>(&expanded))
     fail(fmt::format("{}='{}', byte {}: {}", job.name(base), *list, problem->offset + 1,
@@ -169,13 +165,13 @@ std::vector<std::string> names_of(const JobVariables& job) {
   if (names.empty()) fail(fmt::format("{}='{}' has no nodes", job.name(base), *list), kNoNodesHint);
   const auto nodes = job.number<std::uint64_t>("SLURM_JOB_NUM_NODES");
   if (nodes && *nodes != names.size())
-    fail(fmt::format("{}='{}' names {} nodes, but {} is {}", job.name(base), *list, names.size(),
+    fail(fmt::format("{}='{}' has {} nodes, but {} is {}", job.name(base), *list, names.size(),
                      job.name("SLURM_JOB_NUM_NODES"), *nodes),
-         "a variable of another job has got in here");
+         "one may be left over from another job");
   return names;
 }
 
-/// The CPUs of each node, where they are equal.
+/// Returns the CPUs of each node, if they are equal.
 std::optional<int> equal_cpus(const JobVariables& job, std::size_t nodes) {
   const auto cpus = job.counts("SLURM_JOB_CPUS_PER_NODE", nodes);
   if (!cpus) return std::nullopt;
@@ -183,7 +179,7 @@ std::optional<int> equal_cpus(const JobVariables& job, std::size_t nodes) {
   return equal ? std::optional(cpus->front()) : std::nullopt;
 }
 
-/// Adds the nodes of the job, or of one of its components.
+/// Adds the nodes of the job, or of one component.
 void add_group(Allocation& allocation, std::unordered_map<std::string, std::size_t>& known,
                const SlurmVariable& variable, const JobVariables& job, int component) {
   const std::vector<std::string> names = names_of(job);
@@ -219,14 +215,14 @@ void check_ids(const SlurmVariable& variable) {
   const auto old = variable("SLURM_JOBID");
   if (id && old && !id->empty() && !old->empty() && *id != *old)
     fail(fmt::format("SLURM_JOB_ID is {}, but SLURM_JOBID is {}", *id, *old),
-         "a variable of another job has got in here; unset what is not of this one");
+         "one is left over from another job; unset it");
 }
 
 int components(const JobVariables& job) {
   auto size = job.number("SLURM_HET_SIZE");
   if (!size) size = job.number("SLURM_PACK_SIZE");
   if (size && (*size < 1 || *size > kMostComponents))
-    fail(fmt::format("SLURM_HET_SIZE is {}", *size));
+    fail(fmt::format("SLURM_HET_SIZE={} is out of range", *size));
   return size.value_or(0);
 }
 

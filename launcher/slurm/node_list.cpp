@@ -1,4 +1,4 @@
-// Items one by one; brackets are expanded as those of hostfiles.
+// Parsers for Slurm's lists; brackets are expanded as in hostfiles.
 #include "launcher/slurm/node_list.h"
 
 #include <charconv>
@@ -12,7 +12,7 @@ bool separates(char letter) {
   return letter == ',' || letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
 }
 
-/// The byte behind the item that begins at `at`.
+/// Returns the end of the item that begins at `at`.
 std::size_t end_of_item(std::string_view list, std::size_t at) {
   bool in_brackets = false;
   for (; at < list.size() && (in_brackets || !separates(list[at])); ++at) {
@@ -22,7 +22,7 @@ std::size_t end_of_item(std::string_view list, std::size_t at) {
   return at;
 }
 
-/// Takes a number off the front of `text`.
+/// Removes a number from the front of `text` and returns it.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// Slurm's lists: of nodes, `n[1-3,07]x[0-1],login1`, and of counts, `2(x3),1`. Pure.
+// Parsers for Slurm's lists: nodes, `n[1-3,07]x[0-1],login1`, and counts, `2(x3),1`. Pure.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,13 @@
 
 namespace ds::launcher {
 
-/// The names of a node list: items of expand_host_ranges, separated by commas or blanks outside of
-/// brackets; an empty list has none.
-/// Order:   as written. Slurm 22.05 counts through three and more brackets of one item in another
-///          order.
-/// Errors:  a value, with the byte of the list at which it is wrong; more than kMaxHosts names.
+/// Returns the names of a node list. Its items are those of expand_host_ranges, separated by commas
+/// or blanks outside brackets; an empty list has no names. Order:   as written. Slurm 22.05 has
+/// another order for items with three or more brackets. Errors:  a RangeProblem with its byte in
+/// the list; more than kMaxHosts names.
 std::variant<std::vector<std::string>, RangeProblem> expand_node_list(std::string_view list);
 
-/// `2(x3),1` -> 2 2 2 1; nothing if it is no such list, or longer than kMaxHosts.
+/// Expands `2(x3),1` to 2 2 2 1. Returns nothing for other text or more than kMaxHosts counts.
 std::optional<std::vector<int>> expand_counts(std::string_view list);
 
 }  // namespace ds::launcher

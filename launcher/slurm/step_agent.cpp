@@ -1,4 +1,4 @@
-// Lines from srun, then a joiner like any other.
+// Agent of an srun step: reads its lines, then runs an ordinary joiner.
 #include "launcher/slurm/step_agent.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ std::string read_lines() {
   return text;
 }
 
-/// Ranks inherit this environment: they are no tasks of our step.
+/// Unsets variables of the step's tasks, because ranks inherit this environment and are not its
+/// tasks.
 void hide_place() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -53,14 +54,14 @@ int run_step_agent() {
   const char* node = std::getenv("SLURMD_NODENAME");
   if (node == nullptr || *node == '\0')
     throw Error(ErrorKind::config, "dslaunch agent --join=stdin: SLURMD_NODENAME is not set",
-                "srun sets it; dslaunch itself starts this, inside of a Slurm allocation");
+                "srun sets it; only dslaunch starts this command, inside a Slurm allocation");
   bool is_over = false;
   JoinerSetup setup;
   setup.key = join.key;
   setup.job = join.job;
   setup.place = node;
   setup.roots = join.roots;
-  // The node from which srun was run, as Slurm reaches it, comes first.
+  // The first address is that of the node where srun was run, as Slurm reaches it.
   if (const char* launcher = std::getenv("SLURM_LAUNCH_NODE_IPADDR"))
     setup.roots.insert(setup.roots.begin(), {launcher, join.roots.front().port});
   setup.wait = join.wait;
@@ -70,7 +71,7 @@ int run_step_agent() {
   setup.on_over = [&](const JoinOver&) { is_over = true; };
   hide_place();
   ::setenv(kEndsWithStep, "1", 1);
-  // Slurm sends signals of the user (--signal) to every process of a step; the ranks have them.
+  // Slurm sends user signals (--signal) to every process of a step; the ranks get them too.
   std::signal(SIGUSR1, SIG_IGN);
   std::signal(SIGUSR2, SIG_IGN);
   const int code = run_joiner(setup);

@@ -1,5 +1,5 @@
-// Options of srun: one agent a node, beside whatever else runs there, and nothing of the nodes
-// withheld.
+// srun's options for agents (one per node, overlapping other steps, with all resources of the
+// node), and the lines of standard input.
 #include "launcher/slurm/step_words.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr std::string_view kHead = "dslaunch-join 1";
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::config, "dslaunch agent --join=stdin: " + message,
-              "dslaunch itself starts it, inside of a Slurm allocation");
+              "only dslaunch starts this command, inside a Slurm allocation");
 }
 
 template <class Number>
@@ -26,14 +26,14 @@ Number number(std::string_view word, std::string_view value, Number low, Number 
   Number found = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), found);
   if (error != std::errc() || end != value.data() + value.size() || found < low || found > high)
-    fail(fmt::format("the line '{}' has no number from {} to {}", word, low, high));
+    fail(fmt::format("line '{}' must be an integer from {} to {}", word, low, high));
   return found;
 }
 
 RootAddress root_address(std::string_view value) {
   const std::size_t blank = value.find(' ');
   if (blank == std::string_view::npos || blank + 1 == value.size())
-    fail("the line 'root' has no port and address");
+    fail("line 'root' must have a port and an address");
   return {.host = std::string(value.substr(blank + 1)),
           .port = number<std::uint16_t>("root", value.substr(0, blank), 1, 65535)};
 }
@@ -44,7 +44,7 @@ void take_line(StepJoin& join, bool& has_key, std::string_view line) {
   const std::string_view value = line.substr(std::min(word.size() + 1, line.size()));
   if (word == "key") {
     const std::optional<JoinKey> key = JoinKey::from_hex(value);
-    if (!key) fail("the line 'key' has no 64 hexadecimal digits");
+    if (!key) fail("line 'key' must have 64 hexadecimal digits");
     join.key = *key;
     has_key = true;
   } else if (word == "job") {
@@ -57,7 +57,7 @@ void take_line(StepJoin& join, bool& has_key, std::string_view line) {
     join.silence =
         std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMostMilliseconds));
   } else {
-    fail(fmt::format("a line begins with '{}'", word.substr(0, 40)));
+    fail(fmt::format("unknown line '{}'", word.substr(0, 40)));
   }
 }
 
@@ -94,7 +94,7 @@ void check_places(const Allocation& allocation, const std::vector<Host>& places)
     if (!known.contains(place.name))
       throw Error(ErrorKind::config,
                   fmt::format("{} is not a node of the Slurm job {}", place.name, allocation.job),
-                  "srun starts agents on its nodes alone; --transport ssh reaches others");
+                  "srun starts agents only on nodes of its job; use --transport ssh for others");
 }
 
 }  // namespace
@@ -115,14 +115,14 @@ StepJoin parse_join_lines(std::string_view text) {
   StepJoin join;
   bool has_key = false;
   for (std::string_view line = next_line(text); line != "end"; line = next_line(text)) {
-    if (line.empty() && text.empty()) fail("standard input ends before the line 'end'");
+    if (line.empty() && text.empty()) fail("standard input ends before line 'end'");
     take_line(join, has_key, line);
   }
-  if (!has_key) fail("the line 'key' is missing");
-  if (join.job.empty()) fail("the line 'job' is missing");
-  if (join.roots.empty()) fail("no line 'root'");
-  if (join.wait.count() == 0) fail("the line 'wait' is missing");
-  if (join.silence.count() == 0) fail("the line 'silence' is missing");
+  if (!has_key) fail("line 'key' is missing");
+  if (join.job.empty()) fail("line 'job' is missing");
+  if (join.roots.empty()) fail("line 'root' is missing");
+  if (join.wait.count() == 0) fail("line 'wait' is missing");
+  if (join.silence.count() == 0) fail("line 'silence' is missing");
   return join;
 }
 

@@ -1,5 +1,5 @@
-// The words of the step that starts our agents: srun's command line, and the lines that go down its
-// standard input, where no other user can see them. Pure.
+// Words of the step that starts agents: srun's command line, and the lines on its standard input,
+// which other users cannot see. Pure.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace ds::launcher {
 
-/// What an agent must know to dial the root.
+/// Settings with which an agent dials the root.
 struct StepJoin {
   JoinKey key;
   std::string job;
@@ -22,24 +22,24 @@ struct StepJoin {
   std::chrono::milliseconds silence{0};
 };
 
-/// `word value` a line, ended by the line `end`; what stands behind that is not read.
+/// Formats `word value` lines and the final line `end`; text after that is not read.
 std::string join_lines(const StepJoin& join);
-/// Errors:  Error{config} naming the line that is wrong or missing; the key is never shown.
+/// Parses these lines.
+/// Errors:  Error{config} naming the wrong or missing line; the key is never shown.
 StepJoin parse_join_lines(std::string_view text);
-/// Whether all lines are there.
+/// Returns whether the text contains all lines.
 bool join_lines_end(std::string_view text);
 
-/// The commands that start one agent on each of `places`: one srun, or one a component of a
-/// heterogeneous job. `agent` is dslaunch on the nodes. `with_environment`: the ranks inherit that
-/// of srun.
-/// Errors:  Error{config}: a place is not in the allocation.
+/// Returns the commands that start one agent on each of `places`: one srun, or one per component of
+/// a heterogeneous job. `agent`: path of dslaunch on the nodes. `with_environment`: ranks inherit
+/// the environment of srun. Errors:  Error{config} if a place is not in the allocation.
 std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
                                                   const std::vector<Host>& places,
                                                   const std::string& agent, bool with_environment);
 
-/// A variable by which srun would take an option of the job for one of our step.
+/// Returns whether srun would read this variable of the job as an option of the step.
 bool is_step_option(std::string_view name);
-/// A variable that tells a task of our step its place: for a rank it is somebody else's.
+/// Returns whether the variable describes a task of the step; it would be wrong for a rank.
 bool is_step_place(std::string_view name);
 
 }  // namespace ds::launcher

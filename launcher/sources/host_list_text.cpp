@@ -1,4 +1,4 @@
-// Before the grammar of docs/hostfile.md reads them, words that mean nothing here are blanked.
+// Parser for host lists: blanks keys without meaning here, then uses the hostfile grammar.
 #include "launcher/sources/host_list_text.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kIgnored = {"gpu=", "binding="};
 
-/// The words are replaced by blanks, so that places in messages stay true.
+/// Replaces ignored keys by blanks, so that places in messages stay correct.
 std::string without_ignored(std::string text) {
   for (const std::string_view word : kIgnored) {
     for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
@@ -40,7 +40,7 @@ std::vector<Host> parse_host_list(const World& world, const std::string& text,
     const FileText file = world.read_file(full);
     if (!file.text)
       throw Error(ErrorKind::config, fmt::format("cannot read hostfile {}: {}", full, file.problem),
-                  "a relative path counts from the folder of the including file");
+                  "relative paths start at the folder of the including file");
     return IncludedText{full, full, without_ignored(*file.text)};
   };
   return parse_hostfile(without_ignored(text), name, read_included, name);
@@ -55,7 +55,7 @@ std::optional<int> default_slots(const World& world) {
     const int slots = number_variable(world, name)->value;
     if (slots < 1 || slots > kMaxSlots)
       throw Error(ErrorKind::config,
-                  fmt::format("{}={}: a host has 1 to {} slots", name, slots, kMaxSlots));
+                  fmt::format("{}={} is out of range (1 to {})", name, slots, kMaxSlots));
     return slots;
   }
   return std::nullopt;

@@ -1,5 +1,4 @@
-// Lists of hosts that others wrote, in any launcher's form, and how many slots a bare line has.
-// Pure.
+// Parser for host lists of other launchers, and the default number of slots. Pure.
 #pragma once
 
 #include <optional>
@@ -11,17 +10,16 @@
 
 namespace ds::launcher {
 
-/// As parse_hostfile; `gpu=` and the like of other launchers are ignored. Included files are read
-/// too.
+/// Parses like parse_hostfile, also included files. Ignores keys of other launchers such as `gpu=`.
 std::vector<Host> parse_host_list(const World& world, const std::string& text,
                                   const std::string& name);
 
-/// The slots of a host that has none in its list, where the environment says so:
-/// OMPI_MCA_orte_set_default_slots, PRTE_MCA_prte_set_default_slots, I_MPI_PERHOST (a number, or
-/// `all`: as many as the host has).
-/// Errors:  Error{config} for something else.
+/// Returns the slots of a host without a number in its list, if one of these variables is set:
+/// OMPI_MCA_orte_set_default_slots, PRTE_MCA_prte_set_default_slots, I_MPI_PERHOST (an integer, or
+/// `all` for kAutoSlots).
+/// Errors:  Error{config} for other values.
 std::optional<int> default_slots(const World& world);
-/// Gives them to the bare hosts.
+/// Applies default_slots to the bare hosts.
 void set_default_slots(const World& world, std::vector<Host>& hosts);
 
 }  // namespace ds::launcher

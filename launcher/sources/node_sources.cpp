@@ -1,4 +1,4 @@
-// The precedence list, one function a kind of source.
+// Sources of host lists in order of precedence, one function each.
 #include "launcher/sources/node_sources.h"
 
 #include <fmt/format.h>
@@ -13,19 +13,22 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::array<const char*, 5> kFileVariables = {
-    "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "I_MPI_HYDRA_HOST_FILE",
-    "HYDRA_HOST_FILE", "DLTS_HOSTFILE"};
+constexpr std::array<const char*, 6> kFileVariables = {kHostfileVariable,
+                                                       "OMPI_MCA_orte_default_hostfile",
+                                                       "PRTE_MCA_prte_default_hostfile",
+                                                       "I_MPI_HYDRA_HOST_FILE",
+                                                       "HYDRA_HOST_FILE",
+                                                       "DLTS_HOSTFILE"};
 constexpr std::array<const char*, 3> kFiles = {"/job/hostfile", "/etc/mpi/hostfile",
                                                "/etc/edl/hostfile"};
-constexpr const char* kAlone = "--host localhost runs on this machine alone";
+constexpr const char* kAlone = "to run only on this machine, use --host localhost";
 constexpr const char* kAllAlike =
-    "where every pod runs the same command it is: dslaunch agent --join -- COMMAND; "
-    "--host localhost runs in this pod alone";
+    "if every pod runs the same command, use: dslaunch agent --join -- COMMAND; "
+    "to run only in this pod, use --host localhost";
 
 struct ListFile {
   std::string path;
-  std::string variable;  // that names it; may be empty
+  std::string variable;  // variable that names the file; may be empty
   [[nodiscard]] std::string source() const {
     return variable.empty() ? path : fmt::format("{} ({})", path, variable);
   }
@@ -43,22 +46,23 @@ NodeList read_list(const World& world, const ListFile& file, const std::string& 
   }
 }
 
-/// Named by a variable: it must be there. Another one may not be, but must be readable if it is.
+/// Reads a list file. A file that a variable names must exist; any other file must be readable if
+/// it exists.
 std::optional<NodeList> try_file(const World& world, const ListFile& file) {
   const FileText text = world.read_file(file.path);
   if (text.text) return read_list(world, file, *text.text);
   if (text.missing && file.variable.empty()) return std::nullopt;
   throw Error(ErrorKind::config,
-              fmt::format("cannot read the list of hosts {}: {}", file.source(), text.problem),
+              fmt::format("cannot read the host list {}: {}", file.source(), text.problem),
               file.variable.empty()
                   ? kAlone
-                  : fmt::format("unset {} to do without it; {}", file.variable, kAlone));
+                  : fmt::format("unset {} to ignore it; {}", file.variable, kAlone));
 }
 
 std::optional<NodeList> from_files(const World& world) {
   for (const char* variable : kFileVariables) {
     const auto path = world.variable(variable);
-    if (!path || *path == "none") continue;  // Open MPI's word for no file
+    if (!path || *path == "none") continue;  // Open MPI's value for no file
     return try_file(world, {*path, variable});
   }
   for (const char* path : kFiles)
@@ -66,9 +70,9 @@ std::optional<NodeList> from_files(const World& world) {
   return std::nullopt;
 }
 
-/// A Volcano job's launcher is a task of its own (Volcano's examples call it master) whose pods
-/// are the hosts' peers, not one of them. Which task has the hosts is sure if there is one other
-/// task, or one that is called worker.
+/// Reads the hosts of a Volcano job. Its launcher is a task of its own (named master in Volcano's
+/// examples), whose pods are not hosts. The task with the hosts is certain if there is one other
+/// task, or if a task is named worker.
 std::optional<NodeList> from_volcano(const World& world) {
   const std::vector<VolcanoTask> tasks = volcano_tasks(world);
   if (tasks.empty()) return std::nullopt;
@@ -84,12 +88,13 @@ std::optional<NodeList> from_volcano(const World& world) {
   if (alone) return std::nullopt;
   const bool is_one_of_many = own != std::string::npos && tasks[own].hosts.size() > 1;
   if (is_one_of_many || chosen == nullptr)
-    throw Error(ErrorKind::config,
-                fmt::format("Volcano names hosts in {}, but {}", names,
-                            is_one_of_many ? "this pod is one of several of its task, no launcher"
-                                           : "not which of them this launcher's are"),
-                is_one_of_many ? std::string(kAllAlike)
-                               : fmt::format("--hostfile FILE names one of them; {}", kAlone));
+    throw Error(
+        ErrorKind::config,
+        fmt::format("Volcano lists hosts in {}, but {}", names,
+                    is_one_of_many ? "this pod is one of several pods of its task, not a launcher"
+                                   : "it is not clear which of them this launcher must use"),
+        is_one_of_many ? std::string(kAllAlike)
+                       : fmt::format("choose one with --hostfile FILE; {}", kAlone));
   NodeList list{{}, chosen->source};
   std::string text;
   for (const std::string& host : chosen->hosts) text += host + "\n";
@@ -98,8 +103,8 @@ std::optional<NodeList> from_volcano(const World& world) {
   return list;
 }
 
-/// In a LeaderWorkerSet the leader may be a launcher. A worker that runs a launcher shows that all
-/// pods run the same command.
+/// Reads the group of a LeaderWorkerSet, whose leader may be a launcher. A launcher in a worker
+/// shows that all pods run the same command.
 std::optional<NodeList> from_lws(const World& world) {
   const auto leader = world.variable("LWS_LEADER_ADDRESS");
   const auto size = number_variable(world, "LWS_GROUP_SIZE");
@@ -107,7 +112,7 @@ std::optional<NodeList> from_lws(const World& world) {
   if (!leader || !size || !index || size->value <= 1) return std::nullopt;
   if (index->value != 0)
     throw Error(ErrorKind::config,
-                fmt::format("this is worker {} of a LeaderWorkerSet of {} pods, no launcher",
+                fmt::format("this is worker {} of a LeaderWorkerSet of {} pods, not a launcher",
                             index->value, size->value),
                 kAllAlike);
   const Peers peers = find_peers(world, {});
@@ -124,27 +129,29 @@ std::optional<NodeList> from_lws(const World& world) {
   return list;
 }
 
-/// Inside of salloc or sbatch; a rank of a step is asked for elsewhere, before.
+/// Reads Slurm's allocation, inside salloc or sbatch. Ranks of a step are handled elsewhere,
+/// earlier.
 std::optional<NodeList> from_slurm(const World& world) {
   const SlurmVariable variable = [&](const std::string& name) { return world.variable(name); };
   const std::optional<Allocation> allocation = find_allocation(variable);
   if (!allocation) return std::nullopt;
   const std::string slots =
-      allocation->slots_from.empty() ? "" : fmt::format(", slots of {}", allocation->slots_from);
-  return NodeList{allocation->hosts, fmt::format("Slurm's job {} ({}{})", allocation->job,
-                                                 allocation->nodes_from, slots),
-                  true};
+      allocation->slots_from.empty() ? "" : fmt::format(", slots from {}", allocation->slots_from);
+  return NodeList{
+      allocation->hosts,
+      fmt::format("Slurm job {} ({}{})", allocation->job, allocation->nodes_from, slots), true};
 }
 
-/// torchrun's variables say that this is one of several pods that all run the same command.
+/// Refuses torchrun's variables: they show that this is one of several pods with the same command.
 void refuse_torch(const World& world) {
   const auto count = world.variable("PET_NNODES");
   if (!count || node_count_variable("PET_NNODES", *count).most <= 1) return;
-  throw Error(ErrorKind::config,
-              fmt::format("PET_NNODES={}: this is one of several nodes that all start the job, no "
-                          "launcher",
-                          *count),
-              kAllAlike);
+  throw Error(
+      ErrorKind::config,
+      fmt::format("PET_NNODES={}: this is one of several nodes that all start the job, not a "
+                  "launcher",
+                  *count),
+      kAllAlike);
 }
 
 }  // namespace

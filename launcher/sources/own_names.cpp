@@ -1,4 +1,4 @@
-// Names and addresses, compared as texts; no name server is involved.
+// Own names and addresses, compared as text without DNS.
 #include "launcher/sources/own_names.h"
 
 #include <arpa/inet.h>
@@ -14,8 +14,8 @@ namespace ds::launcher {
 
 namespace {
 
-/// An address in the spelling of inet_ntop, so that equal ones are equal texts; names in lower
-/// case, without a dot at the end.
+/// Returns an address as inet_ntop writes it, so that equal addresses are equal text. Returns a
+/// name in lower case without a final dot.
 std::string canonical(const std::string& text) {
   std::array<unsigned char, 16> bytes{};
   std::array<char, INET6_ADDRSTRLEN> out{};

@@ -1,4 +1,4 @@
-// Which hosts of a hostfile are this machine, so that they need no ssh.
+// Names and addresses of this machine, to find the hosts of a list that need no ssh.
 #pragma once
 
 #include <string>
@@ -9,23 +9,24 @@
 
 namespace ds::launcher {
 
-/// What this machine is called and which addresses its interfaces have.
+/// Names of this machine and addresses of its interfaces.
 struct OwnNames {
-  std::vector<std::string> names;      // host name, also without its domain; lower case
-  std::vector<std::string> addresses;  // numeric; POD_IP is one of them
-  /// Of a pod: its full name as kubelet writes it into /etc/hosts,
-  /// gpt-0.gpt.default.svc.cluster.local. Each beginning of it, from the host name on, is a name
-  /// too.
+  std::vector<std::string> names;      // host name, with and without domain; lower case
+  std::vector<std::string> addresses;  // numeric; includes POD_IP
+  /// Full name of a pod, as kubelet writes it into /etc/hosts: gpt-0.gpt.default.svc.cluster.local.
+  /// Each prefix of it that ends at a dot is a name too.
   std::string full_name{};
-  /// Of a pod whose full name is not known: whatever begins with the label of its host name is it.
+  /// Set for a pod without a known full name: any name that begins with its host label means it.
   bool by_label = false;
 };
-/// Nothing is looked up: in a pod the own name often cannot be. Pure.
+/// Return the names without DNS lookups: a pod often cannot resolve its own name. Pure with a
+/// World.
 OwnNames own_names(const World& world);
 OwnNames own_names();
 
-/// `localhost`, own names and own addresses, if neither user nor port is given: who names one of
-/// these wants ssh. Other addresses of 127/8 are not this machine's interfaces and go by ssh. Pure.
+/// Returns whether a host is `localhost`, an own name or an own address, without user or port: a
+/// host with user or port is reached by ssh. Other addresses of 127/8 are not own and use ssh too.
+/// Pure.
 bool is_own_host(const Host& host, const OwnNames& own);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Numbers of variables and of names.
+// Clues: numbers in variables and names, and the own name among peers.
 #include "launcher/sources/peer_clues.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace ds::launcher {
 namespace {
 
-// The first five are set by orchestrators for exactly this purpose and cannot differ.
+// The first five are set by orchestrators for this purpose and must not differ.
 constexpr std::array<const char*, 5> kSureIndexes = {
     "JOB_COMPLETION_INDEX", "LWS_WORKER_INDEX", "PET_NODE_RANK", "VC_TASK_INDEX", "VK_TASK_INDEX"};
 constexpr std::array<const char*, 2> kOtherIndexes = {"NODE_RANK", "SLURM_NODEID"};
@@ -37,8 +37,8 @@ std::optional<NumberClue> number_variable(const World& world, const std::string&
   const auto [stop, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc() || stop != text->data() + text->size() || value < 0)
     throw Error(ErrorKind::config,
-                fmt::format("{}={} is not a number", name, printable_text(*text, 40)),
-                "whoever starts this pod sets it; --node-rank and --nnodes go before it");
+                fmt::format("{}={} is not an integer", name, printable_text(*text, 40)),
+                "the creator of this pod sets it; override it with --node-rank or --nnodes");
   return NumberClue{value, name};
 }
 
@@ -46,9 +46,9 @@ NodeCount node_count_variable(const std::string& name, const std::string& text) 
   try {
     return parse_node_count(name, text);
   } catch (const Error& error) {
-    throw Error(
-        ErrorKind::config, error.what(),
-        fmt::format("as in {}=4, or {}=2:4 for 2 to 4 nodes; --nnodes goes before it", name, name));
+    throw Error(ErrorKind::config, error.what(),
+                fmt::format("for example {}=4, or {}=2:4 for 2 to 4 nodes; --nnodes overrides it",
+                            name, name));
   }
 }
 
@@ -71,9 +71,9 @@ std::optional<NumberClue> find_index(const World& world) {
     if (!clue) continue;
     if (sure && sure->value != clue->value)
       throw Error(ErrorKind::config,
-                  fmt::format("which node is this? {} says {}, {} says {}", sure->source,
-                              sure->value, clue->source, clue->value),
-                  "--node-rank N says which");
+                  fmt::format("the index of this node is ambiguous: {} is {}, {} is {}",
+                              sure->source, sure->value, clue->source, clue->value),
+                  "give it with --node-rank N");
     if (!sure) sure = clue;
   }
   if (sure) return sure;

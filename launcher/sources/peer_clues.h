@@ -1,5 +1,4 @@
-// What the environment says of this node's number and of how peers are called; parts of
-// find_peers. Pure.
+// Clues in the environment: index of this node and names of its peers; parts of find_peers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,63 +12,65 @@
 
 namespace ds::launcher {
 
-/// A number, and who says it.
+/// Number, with its source.
 struct NumberClue {
   int value = 0;
   std::string source;  // "JOB_COMPLETION_INDEX", "--node-rank"
 };
 
-/// A variable that holds a whole number.
+/// Reads a variable that holds an integer.
 /// Errors:  Error{config} for one that holds something else.
 std::optional<NumberClue> number_variable(const World& world, const std::string& name);
 
-/// The same of `4` or `2:4`.
+/// Reads `4` or `2:4`.   Errors:  Error{config}.
 NodeCount node_count_variable(const std::string& name, const std::string& text);
 
-/// `gpt-node-0` -> {"gpt-node-", 0}; nothing without a number behind a '-' at the end.
+/// Splits `gpt-node-0` into {"gpt-node-", 0}. Returns nothing without a number after the last '-'.
 struct Numbered {
   std::string start;
   int number = 0;
 };
 std::optional<Numbered> split_number(std::string_view label);
 
-/// This node's number as the environment has it, the surest first.
-/// Errors:  Error{config} where two variables that orchestrators set do not agree.
+/// Returns this node's index from the environment; the most reliable variable comes first.
+/// Errors:  Error{config} if two variables set by orchestrators disagree.
 std::optional<NumberClue> find_index(const World& world);
 
-/// How the peers are called, and how many there are where the environment says so.
+/// Names of the peers, and their number if the environment gives it.
 struct Naming {
   std::string substrate;               // "Indexed Job"
-  std::string group;                   // its name, for people
-  std::optional<NodeCount> nodes{};    // what the environment says of their number
+  std::string group;                   // its name, for messages
+  std::optional<NodeCount> nodes{};    // number of nodes from the environment
   std::string nodes_source{};          // "LWS_GROUP_SIZE"
-  bool nodes_fixed = false;            // --nnodes cannot say anything else
-  std::vector<std::string> names{};    // by index, if they are listed; else by name_of
+  bool nodes_fixed = false;            // --nnodes must not differ
+  std::vector<std::string> names{};    // by index, if listed; otherwise see name_all
   std::string start{}, end{};          // name of index i: start + i + end
-  std::optional<std::string> first{};  // the name of index 0, if it is another one
-  int jobs = 1;                        // names are start + job + '-' + i + end, `jobs` times
-  int job = 0;                         // this one's
+  std::optional<std::string> first{};  // name of index 0, if different
+  int jobs = 1;                        // names are start + job + '-' + i + end, for each job
+  int job = 0;                         // index of this pod's job
   std::uint16_t port = 0;
-  /// All names for so many nodes.
+  /// Returns the names of `count` nodes.
   [[nodiscard]] std::vector<std::string> name_all(int count) const;
 };
 
-/// Errors:  Error{config}: nothing says how peers are called, and what was missing.
-Naming find_naming(const World& world, const PeerWish& wish, const std::optional<PodName>& pod);
+/// Returns the names of the peers.
+/// Errors:  Error{config} with what is missing if nothing gives the names.
+Naming find_naming(const World& world, const PeerRequest& request,
+                   const std::optional<PodName>& pod);
 
-/// One task of a Volcano job and its hosts.
+/// Task of a Volcano job, with its hosts.
 struct VolcanoTask {
   std::string name;    // as in the variable: WORKER
   std::string source;  // "VC_WORKER_HOSTS", "/etc/volcano/worker.host"
   std::vector<std::string> hosts;
 };
-/// All that the svc plugin tells: files first, then variables.
-/// Errors:  Error{config} for a list that is there and empty.
+/// Returns all tasks that the svc plugin lists: files first, then variables.
+/// Errors:  Error{config} for a list that exists but is empty.
 std::vector<VolcanoTask> volcano_tasks(const World& world);
-/// The task that this pod is of: its place in the list, or npos.
+/// Returns the index of this pod's task, or npos.
 std::size_t own_task(const World& world, const std::vector<VolcanoTask>& tasks);
 
-/// The one place of this machine among `names`: by host name, full name, POD_IP, own address.
+/// Returns the only index of this machine in `names`: by full name, host name, POD_IP, own address.
 std::optional<int> find_own_name(const World& world, const std::optional<PodName>& pod,
                                  const std::vector<std::string>& names);
 

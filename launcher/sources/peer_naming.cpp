@@ -1,4 +1,4 @@
-// One function a substrate: how its pods are called.
+// Names of pods, one function per substrate.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ds::launcher {
 namespace {
 
-/// The first of some variables that is set: people name what the downward API gives differently.
+/// Returns the first variable that is set; manifests use different names for the same field.
 template <std::size_t N>
 std::optional<std::string> any_variable(const World& world,
                                         const std::array<const char*, N>& names) {
@@ -31,15 +31,16 @@ void set_nodes(Naming& naming, const std::optional<NumberClue>& count, bool fixe
   if (!count) return;
   if (count->value < 1)
     throw Error(ErrorKind::config,
-                fmt::format("{}={}: a job has at least 1 node", count->source, count->value));
+                fmt::format("{}={}: a job must have at least 1 node", count->source, count->value));
   naming.nodes = NodeCount{count->value, count->value};
   naming.nodes_source = count->source;
   naming.nodes_fixed = fixed;
 }
 
-/// From the name of index 0: the others count on where it ends in a number, as pods' names do.
+/// Derives names from that of index 0. If it ends in a number, as pod names do, the others count
+/// on.
 void name_after_root(Naming& naming, const std::string& root) {
-  constexpr std::string_view kMasterEnd = "-master-";  // PyTorchJob: its others are workers
+  constexpr std::string_view kMasterEnd = "-master-";  // PyTorchJob: the other pods are workers
   const std::string_view label = first_label(root);
   const std::string rest = root.substr(label.size());
   const std::optional<Numbered> parts = split_number(label);
@@ -53,7 +54,7 @@ void name_after_root(Naming& naming, const std::string& root) {
     naming.group = parts->start.substr(0, parts->start.size() - 1);
     return;
   }
-  naming.start = "peer";  // only index 0 is ever looked up
+  naming.start = "peer";  // only the name of index 0 is ever resolved
 }
 
 std::optional<Naming> name_lws(const World& world) {
@@ -70,19 +71,19 @@ std::optional<Naming> name_lws(const World& world) {
   return naming;
 }
 
-/// torchrun's own variables, as Kubeflow Trainer's torch runtime sets them.
-std::optional<Naming> name_torch(const World& world, const PeerWish& wish) {
+/// Reads torchrun's variables, as Kubeflow Trainer's torch runtime sets them.
+std::optional<Naming> name_torch(const World& world, const PeerRequest& request) {
   const auto root = world.variable("PET_MASTER_ADDR");
   if (!root) return std::nullopt;
   Naming naming{.substrate = "torch runtime", .group = {}};
   name_after_root(naming, *root);
-  if (const auto count = world.variable("PET_NNODES"); count && !wish.nodes) {
+  if (const auto count = world.variable("PET_NNODES"); count && !request.nodes) {
     naming.nodes = node_count_variable("PET_NNODES", *count);
     naming.nodes_source = "PET_NNODES";
   }
   if (const auto port = number_variable(world, "PET_MASTER_PORT")) {
     if (port->value < 1 || port->value > 65535)
-      throw Error(ErrorKind::config, fmt::format("PET_MASTER_PORT={} is no port", port->value));
+      throw Error(ErrorKind::config, fmt::format("PET_MASTER_PORT={} is not a port", port->value));
     naming.port = static_cast<std::uint16_t>(port->value);
   }
   return naming;
@@ -100,7 +101,7 @@ std::optional<Naming> name_volcano(const World& world) {
   return naming;
 }
 
-/// One agent a node, as `srun --ntasks-per-node=1` starts them.
+/// Reads the nodes of an srun step with one agent per node (`srun --ntasks-per-node=1`).
 std::optional<Naming> name_slurm(const World& world) {
   if (!world.variable("SLURM_JOB_ID") || !world.variable("SLURM_NODEID")) return std::nullopt;
   const bool step = world.variable("SLURM_STEP_NODELIST").has_value();
@@ -111,13 +112,14 @@ std::optional<Naming> name_slurm(const World& world) {
   Naming naming{.substrate = "Slurm job", .group = *world.variable("SLURM_JOB_ID")};
   naming.names = std::get<std::vector<std::string>>(std::move(expanded));
   if (naming.names.empty())
-    throw Error(ErrorKind::config, fmt::format("{} names no node", source),
-                "--peers 'n[1-4]' names them");
+    throw Error(ErrorKind::config, fmt::format("{} contains no nodes", source),
+                "name them with --peers 'n[1-4]'");
   set_nodes(naming, NumberClue{static_cast<int>(naming.names.size()), source}, true);
   return naming;
 }
 
-/// Several Jobs of one JobSet that make one job of ours; their number is not in the pod's name.
+/// Handles several Jobs of one JobSet in one dslaunch job; the pod's name does not contain their
+/// number.
 void add_jobs(const World& world, Naming& naming, const std::string& start) {
   const std::optional<Numbered> job = split_number(start.substr(0, start.size() - 1));
   const auto jobs =
@@ -125,8 +127,8 @@ void add_jobs(const World& world, Naming& naming, const std::string& start) {
   if (!job || !jobs || jobs->value <= 1) return;
   if (job->number >= jobs->value)
     throw Error(ErrorKind::config,
-                fmt::format("this pod is of job {} of its JobSet, but {} says that there are {}",
-                            job->number, jobs->source, jobs->value));
+                fmt::format("this pod belongs to job {} of its JobSet, but {} is {}", job->number,
+                            jobs->source, jobs->value));
   naming.start = job->start;
   naming.group = job->start.substr(0, job->start.size() - 1);
   naming.jobs = jobs->value;
@@ -135,7 +137,7 @@ void add_jobs(const World& world, Naming& naming, const std::string& start) {
     set_nodes(naming, NumberClue{pods->value * jobs->value, pods->source}, true);
 }
 
-/// A pod whose name ends in its number and that has a subdomain.
+/// Reads the name of a pod that ends in its index and has a subdomain.
 std::optional<Naming> name_pods(const World& world, const std::optional<PodName>& pod) {
   if (!pod) return std::nullopt;
   const std::optional<Numbered> own = split_number(pod->host);
@@ -149,9 +151,9 @@ std::optional<Naming> name_pods(const World& world, const std::optional<PodName>
   if (index->value != own->number)
     throw Error(
         ErrorKind::config,
-        fmt::format("JOB_COMPLETION_INDEX says {}, the pod's name {} says {}", index->value,
+        fmt::format("JOB_COMPLETION_INDEX is {}, but the pod's name {} ends in {}", index->value,
                     pod->host, own->number),
-        "name the peers with --peers 'NAME-{0..3}.SUBDOMAIN', and this one with --node-rank");
+        "name the peers with --peers 'NAME-{0..3}.SUBDOMAIN' and this node with --node-rank");
   const std::optional<Numbered> job = split_number(naming.group);
   const auto set = any_variable(world, std::array{"JOBSET_NAME"});
   const bool looks_so = job && naming.group.starts_with(pod->subdomain + "-");
@@ -162,42 +164,45 @@ std::optional<Naming> name_pods(const World& world, const std::optional<PodName>
 
 [[noreturn]] void fail_naming(const World& world, const std::optional<PodName>& pod) {
   constexpr const char* kPeers =
-      "--peers 'NAME-{0..3}.SUBDOMAIN' names them; a headless Service of that subdomain must exist";
+      "name them with --peers 'NAME-{0..3}.SUBDOMAIN'; it needs a headless Service of that name";
   if (pod)
     throw Error(
         ErrorKind::config,
-        fmt::format("who are the peers? This pod's name {} does not end in a number", pod->host),
+        fmt::format("cannot find the peers: the name of this pod, {}, does not end in a number",
+                    pod->host),
         kPeers);
   if (is_pod(world))
-    throw Error(ErrorKind::config,
-                fmt::format("who are the peers? /etc/hosts has no {}.SUBDOMAIN.NAMESPACE.svc...: "
-                            "this pod has no subdomain, or uses its node's network",
-                            first_label(world.hostname)),
-                "set subdomain in the pod template and make a headless Service of that name "
-                "(JobSet and StatefulSet do); or name them: --peers 'NAME-{0..3}.SUBDOMAIN'");
+    throw Error(
+        ErrorKind::config,
+        fmt::format("cannot find the peers: /etc/hosts has no {}.SUBDOMAIN.NAMESPACE.svc...: "
+                    "this pod has no subdomain or uses its node's network",
+                    first_label(world.hostname)),
+        "set subdomain in the pod template and create a headless Service of that name "
+        "(JobSet and StatefulSet do), or name them with --peers 'NAME-{0..3}.SUBDOMAIN'");
   throw Error(ErrorKind::config,
-              "who are the peers? Neither LWS_LEADER_ADDRESS, PET_MASTER_ADDR, VC_TASK_INDEX, a "
-              "pod's name in /etc/hosts nor MASTER_ADDR says so",
+              "cannot find the peers: LWS_LEADER_ADDRESS, PET_MASTER_ADDR, VC_TASK_INDEX, a pod's "
+              "name in /etc/hosts and MASTER_ADDR are all missing",
               kPeers);
 }
 
 }  // namespace
 
-Naming find_naming(const World& world, const PeerWish& wish, const std::optional<PodName>& pod) {
-  if (wish.peers) {
+Naming find_naming(const World& world, const PeerRequest& request,
+                   const std::optional<PodName>& pod) {
+  if (request.peers) {
     Naming naming{.substrate = "--peers", .group = {}};
-    naming.names = expand_peers("--peers", *wish.peers);
+    naming.names = expand_peers("--peers", *request.peers);
     const int count = static_cast<int>(naming.names.size());
     set_nodes(naming, NumberClue{count, "--peers"}, true);
     return naming;
   }
-  if (wish.root) {
+  if (request.root) {
     Naming naming{.substrate = "root", .group = {}};
-    name_after_root(naming, *wish.root);
+    name_after_root(naming, *request.root);
     return naming;
   }
   if (auto naming = name_lws(world)) return *naming;
-  if (auto naming = name_torch(world, wish)) return *naming;
+  if (auto naming = name_torch(world, request)) return *naming;
   if (auto naming = name_volcano(world)) return *naming;
   if (auto naming = name_slurm(world)) return *naming;
   if (auto naming = name_pods(world, pod)) return *naming;

@@ -1,10 +1,11 @@
-// --peers and --nnodes: words of the command line -> names and numbers.
+// Parsers for --peers and --nnodes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "engine/base/split.h"
 #include "engine/base/text_error.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/sources/peers.h"
@@ -12,10 +13,11 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::string_view kForm = "as in: --peers 'gpt-{0..3}.gpt', or gpt-[0-3].gpt, or a,b,c";
+constexpr std::string_view kForm =
+    "for example: --peers 'gpt-{0..3}.gpt', or gpt-[0-3].gpt, or a,b,c";
 constexpr std::size_t kMaxPeers = 65536;
 
-/// Cuts at commas and blanks that stand in no bracket.
+/// Splits at commas and blanks outside brackets.
 std::vector<Word> split_items(std::string_view text) {
   std::vector<Word> items;
   std::size_t start = 0;
@@ -40,7 +42,7 @@ class PatternReader {
     std::vector<std::string> names;
     std::set<std::string> known;
     for (const Word& item : split_items(line_.text)) {
-      if (item.text.empty()) fail(item.offset, "a name is missing");
+      if (item.text.empty()) fail(item.offset, "missing name");
       for (std::string& name : item_names(item)) {
         if (!known.insert(name).second) fail(item.offset, fmt::format("'{}' is named twice", name));
         names.push_back(std::move(name));
@@ -56,7 +58,8 @@ class PatternReader {
     throw text_error(line_, offset, what, std::string(kForm));
   }
 
-  /// The brackets of a hostfile are left for the end: what a brace gives may stand in them.
+  /// Expands one item. Hostfile brackets come last, because braces may have inserted text into
+  /// them.
   std::vector<std::string> item_names(Word item) {
     std::vector<std::string> starts = {""};
     std::size_t at = 0;
@@ -66,17 +69,17 @@ class PatternReader {
       if (open == std::string_view::npos) break;
       if (item.text[open] == '}') fail(item.offset + open, "'}' without a '{' before it");
       const std::size_t close = item.text.find('}', open);
-      if (close == std::string_view::npos) fail(item.offset + open, "'{' is never closed");
+      if (close == std::string_view::npos) fail(item.offset + open, "unclosed '{'");
       append(starts, item.offset + open, choices(item.part(open + 1, close - open - 1)));
       at = close + 1;
     }
     std::vector<std::string> names;
     for (const std::string& name : starts) {
-      // Where braces were, the places no longer fit; the item's start is pointed at then.
+      // After braces were replaced, offsets no longer match; errors then point at the item's start.
       const SourceLine own{line_.file, 0, name};
       const bool same = name == item.text;
       HostWord word = same ? read_host_word(line_, item) : read_host_word(own, {name, 0});
-      if (word.user || word.suffix) fail(item.offset, "a peer has neither user nor port or slots");
+      if (word.user || word.suffix) fail(item.offset, "a peer cannot have a user, port or slots");
       names.insert(names.end(), word.names.begin(), word.names.end());
       if (names.size() > kMaxPeers) fail(item.offset, "more than 65536 names");
     }
@@ -93,19 +96,20 @@ class PatternReader {
     starts = std::move(longer);
   }
 
-  /// What stands in braces: `0..3`, or words with commas between them.
+  /// Returns the alternatives in braces: `0..3`, or words separated by commas.
   std::vector<std::string> choices(Word inside) {
     if (inside.text.find('{') != std::string_view::npos)
-      fail(inside.offset + inside.text.find('{'), "braces in braces");
+      fail(inside.offset + inside.text.find('{'), "braces cannot be nested");
     if (inside.text.find("..") != std::string_view::npos) return range(inside);
     std::vector<std::string> words;
-    for (std::size_t at = 0; at <= inside.text.size();) {
-      const std::size_t end = std::min(inside.text.find(',', at), inside.text.size());
-      if (end == at) fail(inside.offset + at, "a word is missing in braces");
-      words.emplace_back(inside.text.substr(at, end - at));
-      at = end + 1;
+    for (const std::string_view word : split(inside.text, ',')) {
+      if (word.empty())
+        fail(inside.offset + static_cast<std::size_t>(word.data() - inside.text.data()),
+             "missing word in braces");
+      words.emplace_back(word);
     }
-    if (words.size() == 1) fail(inside.offset, "braces hold a range as {0..3}, or words as {a,b}");
+    if (words.size() == 1)
+      fail(inside.offset, "braces contain a range such as {0..3} or words such as {a,b}");
     return words;
   }
 
@@ -115,7 +119,7 @@ class PatternReader {
     const Word high_text = inside.part(dots + 2);
     const unsigned long low = number(low_text);
     const unsigned long high = number(high_text);
-    if (high < low) fail(inside.offset, fmt::format("the range {} runs backwards", inside.text));
+    if (high < low) fail(inside.offset, fmt::format("the range {} is reversed", inside.text));
     if (high - low >= kMaxPeers) fail(inside.offset, "more than 65536 names");
     const std::size_t width = low_text.text.starts_with('0') ? low_text.text.size() : 0;
     std::vector<std::string> numbers;
@@ -154,9 +158,9 @@ NodeCount parse_node_count(std::string_view option, std::string_view text) {
     const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || stop != part.data() + part.size() || value < 1 || value > kMaxNodes)
       throw Error(ErrorKind::usage,
-                  fmt::format("{} needs a number of nodes, 1 to {}, not '{}'", option, kMaxNodes,
-                              printable_text(text)),
-                  fmt::format("as in {} 4, or {} 2:4 for 2 to 4 nodes", option, option));
+                  fmt::format("{} must be a number of nodes from 1 to {}, not '{}'", option,
+                              kMaxNodes, printable_text(text)),
+                  fmt::format("for example {} 4, or {} 2:4 for 2 to 4 nodes", option, option));
     return value;
   };
   const std::size_t colon = text.find(':');
@@ -164,8 +168,9 @@ NodeCount parse_node_count(std::string_view option, std::string_view text) {
   const NodeCount count{number(text.substr(0, colon)), number(text.substr(colon + 1))};
   if (count.least > count.most)
     throw Error(
-        ErrorKind::usage, fmt::format("{}: {} is more than {}", option, count.least, count.most),
-        fmt::format("the smaller number stands first: {} {}:{}", option, count.most, count.least));
+        ErrorKind::usage,
+        fmt::format("{}: minimum {} is more than maximum {}", option, count.least, count.most),
+        fmt::format("give the smaller number first: {} {}:{}", option, count.most, count.least));
   return count;
 }
 

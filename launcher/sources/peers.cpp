@@ -1,4 +1,4 @@
-// Names, number, own index; then what they make together.
+// Peers: finds names, number of nodes and own index, and checks that they agree.
 #include "launcher/sources/peers.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string count_text(const NodeCount& count) {
                                    : fmt::format("{} to {}", count.least, count.most);
 }
 
-/// Where names do not say how many there are, these may.
+/// Adds the number of nodes from general variables if the names do not give it.
 void add_general_count(const World& world, Naming& naming) {
   for (const char* name : {"PET_NNODES", "NODE_NUM"}) {
     const auto text = world.variable(name);
@@ -32,86 +32,86 @@ void add_general_count(const World& world, Naming& naming) {
   }
 }
 
-/// --nnodes, unless the environment knows better.
-NodeCount find_count(const World& world, const PeerWish& wish, Naming& naming) {
-  if (!wish.nodes) add_general_count(world, naming);
-  if (!wish.nodes && !naming.nodes)
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("how many nodes has the job? Nothing in the environment of {} {} says so",
-                    naming.substrate, naming.group),
-        "--nnodes 4 says it; so does --peers 'NAME-{0..3}.SUBDOMAIN'");
-  if (!wish.nodes) return *naming.nodes;
-  const NodeCount count = *wish.nodes;
+/// Returns --nnodes, unless the environment fixes the number.
+NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
+  if (!request.nodes) add_general_count(world, naming);
+  if (!request.nodes && !naming.nodes)
+    throw Error(ErrorKind::usage,
+                fmt::format("unknown number of nodes: the environment of {} {} does not give it",
+                            naming.substrate, naming.group),
+                "give it with --nnodes 4 or with --peers 'NAME-{0..3}.SUBDOMAIN'");
+  if (!request.nodes) return *naming.nodes;
+  const NodeCount count = *request.nodes;
   if (naming.nodes && naming.nodes_fixed && naming.nodes->most != count.most)
     throw Error(ErrorKind::usage,
-                fmt::format("--nnodes says {}, but there are {} ({})", count_text(count),
+                fmt::format("--nnodes is {}, but there are {} nodes ({})", count_text(count),
                             naming.nodes->most, naming.nodes_source),
-                naming.substrate == "--peers"
-                    ? "name as many peers as there are nodes"
-                    : "leave out --nnodes, or name them all with --peers");
+                naming.substrate == "--peers" ? "name as many peers as there are nodes"
+                                              : "remove --nnodes, or name all nodes with --peers");
   if (count.most % naming.jobs != 0)
     throw Error(ErrorKind::usage,
-                fmt::format("--nnodes {} cannot be shared by the {} jobs of the JobSet", count.most,
-                            naming.jobs),
-                "each has as many pods");
+                fmt::format("--nnodes {} cannot be divided among the {} jobs of the JobSet",
+                            count.most, naming.jobs),
+                "all jobs have the same number of pods");
   naming.nodes_source = "--nnodes";
   return count;
 }
 
-NumberClue clue_of(const World& world, const PeerWish& wish, const Naming& naming,
+NumberClue clue_of(const World& world, const PeerRequest& request, const Naming& naming,
                    const std::optional<PodName>& pod, const std::optional<int>& own_place,
                    int count) {
-  if (wish.node_rank) return {*wish.node_rank, "--node-rank"};
-  if (wish.peers && own_place)
+  if (request.node_rank) return {*request.node_rank, "--node-rank"};
+  if (request.peers && own_place)
     return {*own_place, fmt::format("its name is {}", naming.names[*own_place])};
-  if (wish.peers && pod && !is_address(naming.names.front()))
+  if (request.peers && pod && !is_address(naming.names.front()))
     throw Error(ErrorKind::usage,
-                fmt::format("none of the {} of --peers is this pod, {}.{}", count, pod->host,
+                fmt::format("none of the {} names of --peers is this pod, {}.{}", count, pod->host,
                             pod->subdomain),
-                "name the pods as they are called, or say with --node-rank which this is");
+                "use the names of the pods, or give the index with --node-rank");
   if (auto index = find_index(world)) {
     if (naming.jobs == 1) return *index;
     const int each = count / naming.jobs;
     if (index->value >= each)
       throw Error(ErrorKind::config,
-                  fmt::format("{} says {}, but each of the {} jobs has {} of the {} nodes",
+                  fmt::format("{} is {}, but each of the {} jobs has {} of the {} nodes",
                               index->source, index->value, naming.jobs, each, count),
-                  "--nnodes counts the pods of all jobs together");
+                  "--nnodes counts the pods of all jobs");
     return {naming.job * each + index->value,
             fmt::format("job {}, {} {}", naming.job, index->source, index->value)};
   }
   if (own_place) return {*own_place, "its name"};
   if (const auto own = split_number(first_label(world.hostname)))
     return {own->number, fmt::format("host name {}", first_label(world.hostname))};
-  throw Error(ErrorKind::config,
-              fmt::format("which of the {} nodes is this? The host name {} is none of theirs, and "
-                          "no variable says so",
-                          count, first_label(world.hostname)),
-              "--node-rank N says it");
+  throw Error(
+      ErrorKind::config,
+      fmt::format("unknown index of this node among {}: the host name {} is not one of them, "
+                  "and no variable gives it",
+                  count, first_label(world.hostname)),
+      "give it with --node-rank N");
 }
 
-/// Own index, and that it can be.
-NumberClue find_own_index(const World& world, const PeerWish& wish, const Naming& naming,
+/// Returns the own index, and checks that it is possible.
+NumberClue find_own_index(const World& world, const PeerRequest& request, const Naming& naming,
                           const std::optional<PodName>& pod,
                           const std::vector<std::string>& names) {
   const int count = static_cast<int>(names.size());
   const std::optional<int> own_place = find_own_name(world, pod, names);
-  NumberClue index = clue_of(world, wish, naming, pod, own_place, count);
-  const ErrorKind kind = wish.node_rank ? ErrorKind::usage : ErrorKind::config;
+  NumberClue index = clue_of(world, request, naming, pod, own_place, count);
+  const ErrorKind kind = request.node_rank ? ErrorKind::usage : ErrorKind::config;
   if (index.value >= count)
     throw Error(
         kind,
-        fmt::format("this node is number {} ({}), but the job has {} node{} ({})", index.value,
+        fmt::format("this node has index {} ({}), but the job has {} node{} ({})", index.value,
                     index.source, count, count == 1 ? "" : "s", naming.nodes_source),
-        "nodes count from 0; --nnodes or --peers must name all of them");
+        "node indexes start at 0; --nnodes or --peers must cover all nodes");
   const bool other = own_place && *own_place != index.value && !is_address(names[*own_place]);
   if (other)
-    throw Error(kind,
-                fmt::format("which node is this? {} says {}, but its host name is that of node {}, "
-                            "{}",
-                            index.source, index.value, *own_place, names[*own_place]),
-                "the number and the name must be of one node");
+    throw Error(
+        kind,
+        fmt::format("the index of this node is ambiguous: {} is {}, but the host name is that "
+                    "of node {}, {}",
+                    index.source, index.value, *own_place, names[*own_place]),
+        "the index and the name must belong to the same node");
   return index;
 }
 
@@ -124,7 +124,8 @@ std::string dial_name(const std::string& name, const std::optional<PodName>& pod
   return is_start ? name.substr(0, dot + 1) + tail : name;
 }
 
-/// `search default.svc.cluster.local svc.cluster.local ...`, as kubelet writes it for every pod.
+/// Returns the namespace from `search default.svc.cluster.local svc.cluster.local ...`, which
+/// kubelet writes for every pod.
 std::string namespace_of_search(const World& world) {
   std::istringstream lines(world.read_file("/etc/resolv.conf").text.value_or(""));
   for (std::string line; std::getline(lines, line);) {
@@ -145,7 +146,7 @@ std::string namespace_of(const World& world, const std::optional<PodName>& pod) 
   return file.text ? *file.text : namespace_of_search(world);
 }
 
-/// FNV-1a; it only tells jobs with long lists of names apart.
+/// Returns the FNV-1a hash; it distinguishes jobs with long lists of names.
 std::uint64_t short_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -173,21 +174,22 @@ std::string job_identity(const World& world, const std::optional<PodName>& pod,
 
 }  // namespace
 
-Peers find_peers(const World& world, const PeerWish& wish) {
+Peers find_peers(const World& world, const PeerRequest& request) {
   const std::optional<PodName> pod = find_pod_name(world);
-  Naming naming = find_naming(world, wish, pod);
-  const NodeCount count = find_count(world, wish, naming);
+  Naming naming = find_naming(world, request, pod);
+  const NodeCount count = find_count(world, request, naming);
   Peers peers;
   peers.substrate = naming.substrate;
   peers.names = naming.name_all(count.most);
   peers.least = count.least;
   peers.port = naming.port;
-  const NumberClue index = find_own_index(world, wish, naming, pod, peers.names);
+  const NumberClue index = find_own_index(world, request, naming, pod, peers.names);
   peers.index = index.value;
   for (const std::string& name : peers.names) peers.dial.push_back(dial_name(name, pod));
   const std::string folded = fold_names(peers.names);
   peers.job = job_identity(world, pod, folded);
-  const std::string of = wish.peers ? "" : fmt::format(" of {} {}", naming.substrate, naming.group);
+  const std::string of =
+      request.peers ? "" : fmt::format(" of {} {}", naming.substrate, naming.group);
   peers.line = fmt::format("peers: {} ({}){}, this is {} ({}): {}", count_text(count),
                            naming.nodes_source, of, index.value, index.source, folded);
   return peers;

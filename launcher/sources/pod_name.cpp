@@ -1,4 +1,4 @@
-// Lines of /etc/hosts, word by word.
+// Pod names: parses /etc/hosts line by line.
 #include "launcher/sources/pod_name.h"
 
 #include <arpa/inet.h>
@@ -59,7 +59,7 @@ std::optional<PodName> find_pod_name(const World& world) {
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string word;
-    if (!(words >> word)) continue;  // the address
+    if (!(words >> word)) continue;  // skip the address
     while (words >> word)
       if (auto name = split_name(name_as_compared(word), host)) return name;
   }

@@ -1,4 +1,4 @@
-// What kubelet writes about a pod into its /etc/hosts -> the pod's full name. Pure.
+// Full name of a pod, from the /etc/hosts that kubelet writes. Pure.
 #pragma once
 
 #include <optional>
@@ -9,31 +9,31 @@
 
 namespace ds::launcher {
 
-/// gpt-0.gpt.default.svc.cluster.local in its parts.
+/// Parts of gpt-0.gpt.default.svc.cluster.local.
 struct PodName {
   std::string host;
   std::string subdomain;
-  std::string space;   // the namespace
-  std::string domain;  // of the cluster
-  /// subdomain.namespace.svc.domain
+  std::string space;   // namespace
+  std::string domain;  // domain of the cluster
+  /// Returns subdomain.namespace.svc.domain.
   [[nodiscard]] std::string tail() const;
   friend bool operator==(const PodName&, const PodName&) = default;
 };
 
-/// The first label of a name, or all of an address.
+/// Returns the first label of a name; a numeric address is returned whole.
 std::string_view first_label(std::string_view name);
 
-/// From a line `<ip> <host>.<subdomain>.<namespace>.svc.<domain> <host>`, where host is the own
-/// host name. A pod without a subdomain has no such line.
+/// Reads the line `<ip> <host>.<subdomain>.<namespace>.svc.<domain> <host>` with the own host name.
+/// A pod without a subdomain has no such line.
 std::optional<PodName> find_pod_name(const World& world);
 
-/// Whether kubelet wrote this pod's /etc/hosts, or its environment shows a pod.
+/// Returns whether kubelet wrote this /etc/hosts, or the environment is that of a pod.
 bool is_pod(const World& world);
 
-/// Lower case, without a dot at the end.
+/// Returns the name for comparison: lower case, without a final dot.
 std::string name_as_compared(std::string_view name);
 
-/// An IPv4 or IPv6 address.
+/// Returns whether `text` is an IPv4 or IPv6 address.
 bool is_address(const std::string& text);
 
 }  // namespace ds::launcher

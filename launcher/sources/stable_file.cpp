@@ -1,4 +1,4 @@
-// Two equal reads in a row.
+// Reader of a rewritten file: waits for two equal texts in a row.
 #include "launcher/sources/stable_file.h"
 
 #include <thread>
@@ -20,7 +20,7 @@ FileText read_when_stable(const std::function<FileText()>& read,
     last = std::move(next);
   }
   if (last.text && !last.text->empty())
-    return {.text = {}, .problem = "it was rewritten for 10 s and never held still"};
+    return {.text = {}, .problem = "it was being rewritten for 10 s"};
   return last;
 }
 

@@ -1,4 +1,4 @@
-// Volcano's svc plugin: /etc/volcano/<task>.host and VC_<TASK>_HOSTS, both of every task.
+// Volcano's svc plugin: reads /etc/volcano/<task>.host and VC_<TASK>_HOSTS of every task.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ VolcanoTask make_task(std::string name, std::string source, std::string_view tex
   for (char& c : task.name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   std::replace(task.name.begin(), task.name.end(), '-', '_');
   if (task.hosts.empty())
-    throw Error(ErrorKind::config, fmt::format("{} names no host", task.source),
-                "Volcano's svc plugin writes it; has the task any replicas?");
+    throw Error(ErrorKind::config, fmt::format("{} contains no hosts", task.source),
+                "Volcano's svc plugin writes it; check that the task has replicas");
   return task;
 }
 

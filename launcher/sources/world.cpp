@@ -1,4 +1,4 @@
-// Asks the kernel and the file system; no name server is involved.
+// Environment of this process, read from the kernel and the file system, without DNS.
 #include "launcher/sources/world.h"
 
 #include <arpa/inet.h>
@@ -16,6 +16,7 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/base/own_host_name.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/sources/stable_file.h"
 
@@ -44,7 +45,8 @@ FileText read_whole(const std::string& path) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failure(errno);
     text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > kLargestFile) return {.text = {}, .problem = "it is larger than 16 MiB"};
+    if (text.size() > kLargestFile)
+      return {.text = {}, .problem = "the file is larger than 16 MiB"};
   }
 }
 
@@ -100,8 +102,7 @@ World this_world() {
                                   : read_whole(path);
   };
   world.list_folder = names_in;
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) == 0) world.hostname = name.data();
+  world.hostname = own_host_name();
   world.addresses = interface_addresses();
   return world;
 }

@@ -1,4 +1,4 @@
-// What a process can see of the place in which it runs, as values: finding nodes is pure over it.
+// Environment of a process as a value: variables, files, addresses. Finding nodes is pure over it.
 #pragma once
 
 #include <functional>
@@ -9,27 +9,27 @@
 
 namespace ds::launcher {
 
-/// A file's text, or why there is none.
+/// Text of a file, or the reason why it cannot be read.
 struct FileText {
   std::optional<std::string> text{};
-  std::string problem{};  // "No such file or directory"; empty with a text
-  bool missing = false;   // the problem is that nothing is there
+  std::string problem{};  // "No such file or directory"; empty if there is a text
+  bool missing = false;   // the file does not exist
 };
 
 struct World {
   std::map<std::string, std::string> environment{};
-  /// Never empty as a function, as the next one.
+  /// Reads a file. Never null, like list_folder.
   std::function<FileText(const std::string& path)> read_file;
-  /// The names in a folder, sorted; none if there is no such folder.
+  /// Returns the sorted names in a folder; empty if the folder does not exist.
   std::function<std::vector<std::string>(const std::string& path)> list_folder;
-  std::string hostname{};                // as the kernel says it; may have a domain
-  std::vector<std::string> addresses{};  // numeric, of the own interfaces
+  std::string hostname{};                // from the kernel; may have a domain
+  std::vector<std::string> addresses{};  // numeric addresses of the own interfaces
 
-  /// Empty for a variable that is not set, or set to nothing.
+  /// Returns the value; nothing for a variable that is not set or empty.
   [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
 };
 
-/// The one that this process is in.
+/// Returns the environment of this process.
 World this_world();
 
 }  // namespace ds::launcher

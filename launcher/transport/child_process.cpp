@@ -1,4 +1,4 @@
-// posix_spawn, a pidfd to wait on, and a pipe for standard error.
+// Starts a program by posix_spawn; waits by a pidfd; reads its standard error from a pipe.
 #include "launcher/transport/child_process.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr int kSettlesWithinMs = 20;  // between the end of a program's socket and its own
 constexpr int kDiesWithinMs = 1000;   // after KILL; only a stuck system takes longer
 
-/// What goes on while the owner may already have dropped the process.
+/// State that its pending waits keep alive after the owner has dropped the process.
 class Child : public std::enable_shared_from_this<Child> {
  public:
   Child(asio::io_context& io, ChildEvents events, pid_t pid, int pidfd, int errors)
@@ -64,7 +64,7 @@ class Child : public std::enable_shared_from_this<Child> {
                        });
   }
 
-  /// False at its end.
+  /// Returns false at the end of the pipe.
   bool take_errors() {
     std::array<char, 4096> buffer;
     while (errors_.is_open()) {
@@ -82,7 +82,8 @@ class Child : public std::enable_shared_from_this<Child> {
     take_errors();
     if (pid_ <= 0) return;
     int status = 0;
-    ::kill(-pid_, SIGKILL);  // what it left behind would hold our pipes; its id is still its own
+    ::kill(-pid_, SIGKILL);  // a child it left behind would hold our pipes; the id is not reused
+                             // before the wait
     if (::waitpid(pid_, &status, WNOHANG) != pid_) return;
     pid_ = 0;
     asio::error_code ignored;
@@ -109,7 +110,7 @@ class Handle final : public ChildProcess {
   std::shared_ptr<Child> child_;
 };
 
-/// Error number, 0 if it runs.
+/// Returns an error number, 0 if the program runs.
 int spawn(const std::vector<std::string>& argv, int socket, int errors, pid_t& pid) {
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -156,7 +157,7 @@ StartedChild start_child(asio::io_context& io, const std::vector<std::string>& a
   const UniqueFd far(pair[1]);
   UniqueFd near_errors(errors[0]);
   const UniqueFd far_errors(errors[1]);
-  ::fcntl(near.get(), F_SETFL, O_NONBLOCK);  // of this end alone: the program's blocks
+  ::fcntl(near.get(), F_SETFL, O_NONBLOCK);  // this end only: the program expects a blocking one
   ::fcntl(near_errors.get(), F_SETFL, O_NONBLOCK);
   pid_t pid = 0;
   if (const int error = spawn(argv, far.get(), far_errors.get(), pid); error != 0) {

@@ -1,5 +1,4 @@
-// A program that carries bytes for us: standard input and output are one socket, what it says on
-// standard error is told.
+// Starts a program whose standard input and output are one socket, and reports its standard error.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -16,15 +15,15 @@ namespace ds::launcher {
 
 struct ChildEvents {
   std::function<void(std::string_view)> on_stderr;
-  std::function<void(ExitStatus)> on_exit;  // once; all of its standard error was told before
+  std::function<void(ExitStatus)> on_exit;  // once, after all of its standard error
 };
 
 /// Destroying it kills the program and what it started in its session, and reaps it.
 class ChildProcess {
  public:
   virtual ~ChildProcess() = default;
-  /// Its socket has broken: if it is about to end, on_exit comes from inside this call. Waits 20 ms
-  /// at most.
+  /// To be called when the socket has broken. If the program ends within 20 ms, on_exit comes from
+  /// inside this call.
   virtual void settle() = 0;
 };
 
@@ -34,8 +33,9 @@ struct StartedChild {
   std::string problem;  // set if it could not be started
 };
 
-/// Starts argv[0], found on PATH, in a session of its own: a Ctrl-C at the terminal is not for it,
-/// and it cannot ask there. Threads: the io_context's; events never come from inside the call.
+/// Starts argv[0], found on PATH, in a session of its own: a Ctrl-C at the terminal does not reach
+/// the program, and it cannot ask for input there. Threads: the io_context's; events never come
+/// from inside the call.
 StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
                          ChildEvents events);
 

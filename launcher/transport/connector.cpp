@@ -1,4 +1,4 @@
-// Non-blocking connects with a stagger and a deadline.
+// Connects to several addresses without blocking, staggered, until a deadline.
 #include "launcher/transport/connector.h"
 
 #include <fcntl.h>
@@ -25,20 +25,19 @@ constexpr auto kStagger = 250ms;  // RFC 8305
 constexpr int kProbes = 3;
 
 void set_option(int fd, int level, int name, int value) {
-  // A kernel without one of these still works; the job's own heartbeats notice a lost node anyway.
+  // A kernel without one of these options still works: heartbeats of the job notice a lost node.
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
 void prepare(int fd, const ConnectOptions& options) {
-  (void)::fcntl(
-      fd, F_SETFD,
-      FD_CLOEXEC);  // libssh sets it nowhere: ranks of ours would inherit every connection
+  (void)::fcntl(fd, F_SETFD,
+                FD_CLOEXEC);  // libssh does not set it, and ranks would inherit every connection
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (options.dead_after.count() > 0)
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.dead_after.count()));
   if (!options.keep_alive) return;
-  // On an idle line nothing is unanswered but probes: the first after half the time, all sent in
-  // it.
+  // On an idle connection only probes can be unanswered: the first goes out after half the time,
+  // all of them within it.
   const int seconds =
       static_cast<int>(std::clamp<long>(options.dead_after.count() / 1000, 2, 7200));
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -66,7 +65,7 @@ std::optional<tcp::endpoint> interface_address(const std::string& name, int fami
   return found;
 }
 
-/// Gives the socket its own address, if one is asked for.
+/// Binds the socket to its own address, if ssh_config names one.
 asio::error_code bind_own_end(tcp::socket& socket, const tcp::endpoint& peer,
                               const ConnectOptions& options) {
   asio::error_code error;

@@ -1,5 +1,4 @@
-// Addresses -> one connected socket: tries them in turn, the next a quarter of a second after the
-// last, first wins.
+// Connects to the first of several addresses that answers; a further address is tried every 0.25 s.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -18,16 +17,17 @@ struct Connected {
   UniqueFd
       socket;  // non-blocking, close-on-exec, no delay, keep-alive; empty if none could be reached
   std::string address;  // of the other end
-  std::string problem;  // without a socket: the reason of each address, or of all
+  std::string problem;  // without a socket: the reasons, one for each address or one for all
   bool transient = false;
 };
 
 struct ConnectOptions {
   std::chrono::milliseconds limit{10000};
-  std::chrono::milliseconds dead_after{10000};  // TCP_USER_TIMEOUT: a peer silent so long is lost
-  bool keep_alive = true;                       // probes, so that this counts on an idle line too
-  std::string bind_address;                     // numeric; or else
-  std::string bind_interface;                   // one of its addresses
+  std::chrono::milliseconds dead_after{
+      10000};                  // TCP_USER_TIMEOUT: the peer is lost after this silence
+  bool keep_alive = true;      // sends probes, so that dead_after holds for an idle connection
+  std::string bind_address;    // numeric; empty: bind_interface
+  std::string bind_interface;  // one of its addresses; empty: any
 };
 
 /// A connection attempt under way. Destroying it stops it and silences `done`.
@@ -42,7 +42,7 @@ std::unique_ptr<ConnectAttempt> connect_any(asio::io_context& io,
                                             ConnectOptions options,
                                             std::function<void(Connected)> done);
 
-/// Readable name of an address, `10.0.0.1` or `fd00::1`.
+/// Returns the address as text, `10.0.0.1` or `fd00::1`.
 std::string address_text(const asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// One forked guard per channel, reaped through its pidfd.
+// Forks one guard per channel and reaps it through its pidfd.
 #include "launcher/transport/local_transport.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ bool has_other_threads() {
   return threads > 1;
 }
 
-/// In the child. Returns only if the system refuses the exec.
+/// Runs in the child. Returns only if exec fails.
 void exec_agent(int socket) {
   ::dup2(socket, 0);
   ::dup2(socket, 1);
@@ -71,7 +71,7 @@ pid_t fork_guard(int socket) {
   return pid;
 }
 
-/// What goes on while the owner may already have dropped the channel.
+/// State that its pending waits keep alive after the owner has dropped the channel.
 class LocalLink : public std::enable_shared_from_this<LocalLink> {
  public:
   LocalLink(asio::io_context& io, std::string host, ChannelEvents events)
@@ -104,20 +104,15 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
   }
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
 
-  void pause(bool pause) {
-    paused_ = pause;
-    if (!paused_ && !reading_) read();
-  }
-
   void close() {
     closing_ = true;
     if (queue_.empty()) shutdown();
   }
 
-  /// The owner has gone: the agent sees the end of its channel and stops the ranks.
+  /// Called when the owner has dropped the channel. The agent sees its end and stops the ranks.
   void abandon() {
     events_ = {};
-    // Below a guard that has been stopped an agent ends, and nobody but us sees the guard.
+    // A stopped guard outlives its agent, and no other process watches the guard.
     if (process_.state() == ProcessRef::State::stopped) process_.kill();
     asio::error_code ignored;
     socket_.close(ignored);
@@ -128,7 +123,6 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
  private:
   void read() {
     if (ended_ || !socket_.is_open()) return;
-    reading_ = true;
     socket_.async_read_some(asio::buffer(buffer_),
                             [self = shared_from_this()](asio::error_code error, std::size_t count) {
                               self->on_read(error, count);
@@ -136,15 +130,14 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
   }
 
   void on_read(asio::error_code error, std::size_t count) {
-    reading_ = false;
     if (!events_.on_end) return;
     if (count > 0 && events_.on_bytes) events_.on_bytes(std::span(buffer_).first(count));
-    if (!error && !paused_) read();
+    if (!error) read();
     if (error) wait_for_guard();
   }
 
   void write() {
-    // All that waits goes out in order; the front stays in place until it is written.
+    // The queue is written in order; its front stays until it is written completely.
     socket_.async_send(asio::buffer(queue_.front().data() + sent_, queue_.front().size() - sent_),
                        [self = shared_from_this()](asio::error_code error, std::size_t count) {
                          self->on_written(error, count);
@@ -155,7 +148,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     if (error || queue_.empty()) {
       queue_.clear();
       unsent_ = 0;
-      return;  // Reading will see the end too.
+      return;  // The reader sees the end as well.
     }
     unsent_ -= count;
     sent_ += count;
@@ -172,7 +165,7 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
     socket_.shutdown(asio::local::stream_protocol::socket::shutdown_send, ignored);
   }
 
-  /// The agent has closed its end; its guard makes sure that nothing is left, then ends.
+  /// Called when the agent has closed its end. Its guard then kills what is left, and exits.
   void wait_for_guard() {
     if (!guard_.is_open()) return on_guard_ended();
     timer_.expires_after(kGuardEndsWithin);
@@ -215,8 +208,6 @@ class LocalLink : public std::enable_shared_from_this<LocalLink> {
   std::deque<Bytes> queue_;
   std::size_t sent_ = 0;
   std::size_t unsent_ = 0;
-  bool reading_ = false;
-  bool paused_ = false;
   bool closing_ = false;
   bool ended_ = false;
 };
@@ -229,7 +220,6 @@ class LocalChannel : public Channel {
   LocalChannel& operator=(const LocalChannel&) = delete;
   void send(Bytes bytes) override { link_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
-  void pause_reading(bool pause) override { link_->pause(pause); }
   void close() override { link_->close(); }
 
  private:

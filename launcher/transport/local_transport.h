@@ -1,4 +1,4 @@
-// Reaches this machine: an agent of its own behind a socket pair, no sshd needed.
+// Reaches this machine: starts an agent behind a socket pair, without sshd.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -10,8 +10,8 @@
 
 namespace ds::launcher {
 
-/// Forks guard and agent without exec while this process has one thread (cheap: a millisecond),
-/// else executes itself as `dslaunch agent`. Threads: the io_context's only.
+/// Forks guard and agent without exec while this process has one thread, which takes a millisecond.
+/// With more threads it executes itself as `dslaunch agent`. Threads: the io_context's only.
 std::unique_ptr<Transport> make_local_transport(asio::io_context& io);
 
 }  // namespace ds::launcher

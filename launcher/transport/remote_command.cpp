@@ -1,4 +1,5 @@
-// Single quotes around a script for /bin/sh that has none inside, no `!` and no newline.
+// Builds shell commands without a single quote, `!` or newline inside, which login shells treat
+// differently.
 #include "launcher/transport/remote_command.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ bool is_plain(char c) {
   return letter || std::string_view("/._-+,=@%:").find(c) != std::string_view::npos;
 }
 
-/// A word for /bin/sh: as it is, or spelt in octal for printf, because shells differ in their
+/// Returns a word for /bin/sh: unchanged, or in octal for printf, because shells differ in their
 /// escapes.
 std::string shell_word(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), is_plain)) return fmt::format("\"{}\"", text);
@@ -37,8 +38,8 @@ std::string remote_agent_command(std::string_view self_path) {
       "/bin/sh -c 'p={}; q=$p; [ -x \"$p\" ] || q=$(command -v dslaunch) || "
       "{{ echo \"dslaunch is not on this node: no $p, and none on PATH ($PATH)\" >&2; exit 127; "
       "}}; "
-      "exec \"$q\" agent'",
-      shell_word(self_path));
+      "echo \"{}$q\"; exec \"$q\" agent'",
+      shell_word(self_path), kFoundMark);
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// The constant commands that start an agent on another node. Pure.
+// Builds the commands that start an agent on another node. Pure.
 #pragma once
 
 #include <string>
@@ -6,13 +6,17 @@
 
 namespace ds::launcher {
 
-/// The first try: path and one word, nothing for a shell to do but to become it. Empty for a path
-/// with characters that shells take differently.
+/// Begins the line by which the second command below names the program that it is about to run.
+inline constexpr std::string_view kFoundMark = "dslaunch found: ";
+
+/// Returns the first command to try: the path and one word, which every shell simply executes.
+/// Empty for a path with characters that shells treat differently.
 std::string direct_agent_command(std::string_view self_path);
 
-/// For where that does not start an agent. A line that sh, bash, dash, csh, tcsh, fish and zsh
-/// understand alike. It runs this binary's own path on the node, else dslaunch on PATH there, else
-/// says clearly that there is none and exits 127.
+/// Returns the command for nodes where the first one starts no agent. sh, bash, dash, csh, tcsh,
+/// fish and zsh understand it alike. It runs this binary's own path on the node, else the dslaunch
+/// on PATH, after a line with kFoundMark and the path. If there is neither, it prints so and exits
+/// with 127.
 std::string remote_agent_command(std::string_view self_path);
 
 }  // namespace ds::launcher

@@ -1,5 +1,4 @@
-// The helper threads behind Resolver. They are detached: a name server that does not answer must
-// not delay the exit.
+// The helper threads are detached: a name server that does not answer must not delay the exit.
 #include "launcher/transport/resolver.h"
 
 #include <netdb.h>
@@ -19,7 +18,7 @@ namespace {
 
 struct LookUp {
   Resolved result;
-  bool no_answer = false;  // of any name server
+  bool no_answer = false;  // no name server answered
 };
 
 LookUp look_up(const std::string& host, int port, int flags) {
@@ -51,7 +50,7 @@ LookUp look_up(const std::string& host, int port, int flags) {
 Resolved resolved(const std::string& host, int port) {
   LookUp first = look_up(host, port, AI_ADDRCONFIG);
   if (!first.result.addresses.empty() || first.no_answer) return std::move(first.result);
-  return look_up(host, port, 0).result;  // hosts with only loopback up
+  return look_up(host, port, 0).result;  // for hosts with only loopback up
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ struct Resolver::Shared {
       lock.unlock();
       Resolved result = resolved(request.host, request.port);
       lock.lock();
-      if (stopped) return;  // io may be gone
+      if (stopped) return;  // io may have been destroyed
       asio::post(*io,
                  [done = std::move(request.done), result = std::move(result)] { done(result); });
     }
@@ -109,7 +108,7 @@ void Resolver::resolve(const std::string& host, int port, std::function<void(Res
                [done = std::move(done), result = std::move(result)] { done(result); });
   };
   if (!numeric.addresses.empty()) return answer(std::move(numeric));
-  // Not one for each name: few are needed where name servers answer, and many where they do not.
+  // Threads are added while all others wait: few are needed where name servers answer.
   if (shared_->idle <= shared_->requests.size() && shared_->threads < max_threads_) {
     try {
       start_helper_thread([shared = shared_] { shared->serve(); });

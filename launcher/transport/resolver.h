@@ -1,4 +1,8 @@
-// Names -> addresses on helper threads, because getaddrinfo blocks: as many as wait for an answer.
+// Names of ssh hosts -> addresses by getaddrinfo, on helper threads because it blocks.
+//
+// It is not c-ares (launcher/dns), because hosts that users name may be known only to a source of
+// nsswitch.conf: LDAP or NIS on clusters, mDNS, the container's myhostname. ssh and pdsh find
+// such hosts, so dslaunch must find them too. c-ares knows the hosts file and DNS alone.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -12,12 +16,12 @@ namespace ds::launcher {
 
 struct Resolved {
   std::vector<asio::ip::tcp::endpoint> addresses;
-  std::string problem;  // set if there are none
+  std::string problem;  // set if there are no addresses
 };
 
-/// Threads: results arrive on the io_context's thread, never from inside `resolve`. A lookup that
-///          hangs holds one of at most `threads` helpers and never the destructor; the caller keeps
-///          the deadline.
+/// Threads: results arrive on the io_context's thread, never from inside `resolve`. At most
+///          `threads` helpers run. A lookup that hangs holds one of them, but not the destructor.
+///          The caller keeps the deadline.
 class Resolver {
  public:
   Resolver(asio::io_context& io, int threads);

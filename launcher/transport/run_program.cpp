@@ -1,4 +1,4 @@
-// posix_spawn in a session of its own, a pidfd to wait on, a pipe for its output.
+// Starts a program by posix_spawn in its own session; waits by a pidfd; reads a pipe.
 #include "launcher/transport/run_program.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Runs a small local program to its end and takes what it prints.
+// Runs a small local program to its end and returns its output.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,9 @@ struct ProgramEnd {
   std::string output;                // at most 64 KiB
 };
 
-/// argv[0] is found on PATH. It has no terminal and no input; its standard error is ours. What is
-/// left of its session at the limit is killed. Waits; for the time before an event loop runs.
+/// Runs argv[0], found on PATH, without terminal and input; its standard error is ours. At the
+/// limit all processes of its session are killed. Blocks, so it is called before an event loop
+/// runs.
 ProgramEnd run_program(const std::vector<std::string>& argv, std::chrono::milliseconds limit,
                        ProgramOutput output);
 

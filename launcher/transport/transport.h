@@ -1,4 +1,4 @@
-// The seam between the job and the ways to reach a node: a byte pipe to one agent process.
+// Interface between the job and the ways to reach a node: a byte pipe to one agent.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ds::launcher {
 
 using Bytes = std::vector<std::byte>;
 
-/// How far a host got: the names that people see.
+/// The stages of reaching a host, as messages name them.
 namespace stage {
 inline constexpr const char* kConfig = "configuration";
 inline constexpr const char* kLookUp = "name look-up";
@@ -26,30 +26,28 @@ inline constexpr const char* kStart = "agent start";
 inline constexpr const char* kRunning = "running";
 }  // namespace stage
 
-/// Why a pipe ended.
+/// Why a channel ended.
 struct ChannelEnd {
   enum class Kind {
     closed,       // the agent closed it or ended; the normal end
-    unreachable,  // never reached: DNS, route, refused, key, authentication; `reason` says which
-                  // and what to do
+    unreachable,  // never reached: DNS, route, key or login; `reason` says which and what to do
     no_agent,     // reached, but no agent could be started there
-    lost          // it worked, then broke
+    lost          // the agent ran, then the connection broke
   };
   Kind kind = Kind::closed;
-  std::string reason;   // for people, one line, naming host and cause; empty for closed
-  std::string stage{};  // one of `stage`; that of a jump host has its name in front
+  std::string reason;   // one line with host and cause, for people; empty for closed
+  std::string stage{};  // one of `stage`; a jump host's has its name in front
 };
 
-/// What a channel tells its owner. All calls come from the io_context's thread, never from inside
-/// open() or send().
+/// Events of a channel. All calls come from the io_context's thread, never from inside open() or
+/// send().
 struct ChannelEvents {
   /// Bytes of the agent's standard output, in order. They are frames (launcher/wire/frame.h) after
   /// a preamble that the reader skips: login shells may print before the agent starts.
   std::function<void(std::span<const std::byte>)> on_bytes;
-  /// Text from the remote side that is not the agent's (its standard error): shown only when the
-  /// start fails.
+  /// Text that the remote side wrote to standard error. It is shown only when the start fails.
   std::function<void(std::string_view)> on_noise;
-  /// Exactly once, last.
+  /// Comes exactly once, as the last event.
   std::function<void(ChannelEnd)> on_end;
 };
 
@@ -59,25 +57,29 @@ class Channel {
   virtual ~Channel() = default;
   /// Queues bytes for the agent's standard input. Never blocks.
   virtual void send(Bytes bytes) = 0;
-  /// Bytes queued and not yet handed to the system.
+  /// Returns the number of bytes that are queued and not yet handed to the system.
   [[nodiscard]] virtual std::size_t unsent() const = 0;
-  /// Stops or resumes reading; unread bytes push back on the agent.
-  virtual void pause_reading(bool pause) = 0;
-  /// The numeric address by which the node was reached; empty before it is, and for pipes without
+  /// Returns the numeric address of the node; empty before it is reached, and for channels without
   /// one.
   [[nodiscard]] virtual std::string peer_address() const { return {}; }
   /// Sends what is queued, then end-of-file; on_end follows when the other side is done.
   virtual void close() = 0;
 };
 
-/// One way to reach nodes. It limits by itself how many connections it opens at once.
+/// One way to reach nodes. A transport limits by itself how many connections it opens at once.
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Before the event loop runs: what takes time, such as asking the person at this machine for
-  /// what these hosts will need.
+  /// Does what takes time before the event loop runs, such as asking for the pass phrases that
+  /// these hosts need.
   virtual void prepare(std::span<const Host> hosts) { (void)hosts; }
-  /// Starts `dslaunch agent` on `host` and returns at once; failures arrive as on_end.
+  /// Returns the user that programs run as on `host`, where the transport's own settings decide it;
+  /// empty: the hostfile or the launcher's user does.
+  [[nodiscard]] virtual std::string user_of(const Host& host) const {
+    (void)host;
+    return {};
+  }
+  /// Starts `dslaunch agent` on `host` and returns at once. A failure arrives as on_end.
   virtual std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) = 0;
 };
 

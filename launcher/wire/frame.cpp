@@ -1,4 +1,3 @@
-// Frames: one list of fields per message serves both directions.
 #include "launcher/wire/frame.h"
 
 #include <fmt/format.h>
@@ -8,28 +7,40 @@
 #include <type_traits>
 
 #include "engine/base/error.h"
-#include "launcher/wire/fields.h"
+#include "launcher/wire/description.h"
 
 namespace ds::launcher {
 namespace {
 
-// The type byte of each message, in the order of Message. Numbers are never used again.
-constexpr std::uint8_t kTypes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 14,
-                                   15, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42};
+struct MessageType {
+  std::uint8_t number;
+  const char* name;
+};
+// In the order of Message. A number that was in use is not given to another message.
+constexpr MessageType kTypes[] = {
+    {1, "Spec"},    {2, "Go"},       {3, "Signal"},    {4, "Kill"},       {5, "Stop"},
+    {6, "Suspend"}, {7, "Resume"},   {8, "Heartbeat"}, {9, "Credit"},     {10, "Sweep"},
+    {11, "Probe"},  {12, "Stdin"},   {14, "Window"},   {15, "Watch"},     {32, "Hello"},
+    {33, "Ready"},  {34, "Started"}, {35, "Output"},   {36, "Exited"},    {37, "Problem"},
+    {38, "Bye"},    {39, "Cleared"}, {40, "Swept"},    {41, "ErrorFile"}, {42, "Probed"}};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);
+
+/// Form of the frame header. The version of the messages is in Hello.
+constexpr std::uint8_t kHeaderForm = 1;
 
 struct Header {
   std::uint32_t length = 0;  // of the payload
   std::uint8_t type = 0;
-  std::uint8_t version = kWireVersion;
+  std::uint8_t form = kHeaderForm;
   std::uint16_t reserved = 0;
   Envelope envelope;
 };
 
 template <class Archive>
 void fields(Archive& a, Header& h) {
-  a(h.length), a(h.type), a(h.version), a(h.reserved);
-  a(h.envelope.job), a(h.envelope.epoch), a(h.envelope.incarnation);
+  a("length", h.length), a("type", h.type), a("form", h.form), a("reserved", h.reserved);
+  a("job", h.envelope.job), a("epoch", h.envelope.epoch);
+  a("incarnation", h.envelope.incarnation);
 }
 
 /// Makes the alternative of Message whose type byte is `type`.
@@ -38,7 +49,7 @@ std::optional<Message> empty_message(std::uint8_t type) {
   if constexpr (I == std::variant_size_v<Message>) {
     return std::nullopt;
   } else {
-    if (kTypes[I] == type) return Message(std::in_place_index<I>);
+    if (kTypes[I].number == type) return Message(std::in_place_index<I>);
     return empty_message<I + 1>(type);
   }
 }
@@ -49,9 +60,46 @@ void write_header(Bytes& out, const Envelope& envelope, std::uint8_t type, std::
   fields(writer, header);
 }
 
+template <std::size_t... I>
+std::string describe_messages(std::index_sequence<I...> /*all*/) {
+  std::string text;
+  ((text += fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
+                        field_list<std::variant_alternative_t<I, Message>>())),
+   ...);
+  return text;
+}
+
+/// Reads the fields of a message; false if they do not fill the frame exactly.
+template <class T>
+bool read_message(FieldReader& body, T& message) {
+  fields(body, message);
+  return body.complete();
+}
+
+/// Reads a Hello. One of another version is read up to `build`, which every version begins with.
+bool read_message(FieldReader& body, Hello& hello) {
+  FieldReader whole = body;
+  body(hello.version), body(hello.build);
+  if (hello.version != kWireVersion) return body.good();
+  fields(whole, hello);
+  return whole.complete();
+}
+
 constexpr std::size_t kUsualPayload = 256;  // grows from there, not from nothing
 
 }  // namespace
+
+const std::uint32_t kWireVersion = version_of(field_list<Header>() + describe_frames());
+
+std::string describe_frames() {
+  return describe_messages(std::make_index_sequence<std::variant_size_v<Message>>());
+}
+
+std::uint32_t version_of(std::string_view description) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a's offset and prime for 32 bits
+  for (const char c : description) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
 
 bool operator==(const Output& a, const Output& b) {
   return a.rank == b.rank && a.stream == b.stream && a.flags == b.flags && a.time == b.time &&
@@ -67,22 +115,21 @@ Bytes encode(const Envelope& envelope, const Message& message) {
   Bytes payload;
   payload.reserve(kUsualPayload);
   FieldWriter writer(payload);
-  // The field lists take mutable structs, since reading uses them too; writing changes nothing.
+  // Field lists take mutable structs because the reader needs them; the writer changes nothing.
   std::visit(
       [&]<class T>(const T& part) {
         fields(writer, const_cast<T&>(part));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
       },
       message);
   if (payload.size() > kMaxFrameBytes) {
-    throw Error(
-        ErrorKind::config,
-        fmt::format("command and environment take {} bytes, at most {} can be sent to a node",
-                    payload.size(), kMaxFrameBytes),
-        "put long lists into a file");
+    throw Error(ErrorKind::config,
+                fmt::format("command and environment take {} bytes; the limit for one node is {}",
+                            payload.size(), kMaxFrameBytes),
+                "move long lists into a file");
   }
   Bytes frame;
   frame.reserve(kFrameHeaderBytes + payload.size());
-  write_header(frame, envelope, kTypes[message.index()], payload.size());
+  write_header(frame, envelope, kTypes[message.index()].number, payload.size());
   frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;
 }
@@ -92,7 +139,7 @@ void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const En
   Bytes head;
   head.reserve(kOutputHeaderBytes);
   constexpr std::size_t kOwn = kOutputHeaderBytes - kFrameHeaderBytes;
-  write_header(head, envelope, kTypes[Message(output).index()], kOwn + output.bytes.size());
+  write_header(head, envelope, kTypes[Message(output).index()].number, kOwn + output.bytes.size());
   FieldWriter writer(head);
   Output bare = output;
   bare.bytes = {};
@@ -106,8 +153,8 @@ void Decoder::feed(std::span<const std::byte> bytes) {
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
-/// Keeps the beginning of the next frame, in no more room than suits it: a launcher has thousands
-/// of decoders, and frames are long only now and then.
+/// Keeps the beginning of the next frame and frees memory that it does not need: a launcher has
+/// thousands of decoders, and long frames are rare.
 std::optional<Frame> Decoder::wait_for_more() {
   constexpr std::size_t kKept = 4096;
   const auto rest = buffer_.begin() + static_cast<std::ptrdiff_t>(at_);
@@ -127,7 +174,7 @@ std::optional<Frame> Decoder::fail(std::string text) {
 
 std::string Decoder::noise() const {
   if (!in_noise_) return noise_;
-  // What might have been the beginning of a preamble is noise too, once nothing follows.
+  // A prefix of the preamble counts as noise when nothing follows it.
   const std::string_view all(reinterpret_cast<const char*>(buffer_.data()), buffer_.size());
   std::string text = noise_ + std::string(all.substr(at_));
   if (text.size() > kNoiseKept) text.erase(0, text.size() - kNoiseKept);
@@ -146,7 +193,7 @@ void Decoder::skip_noise() {
   in_noise_ = found == std::string_view::npos;
   at_ = in_noise_ ? end : end + kPreamble.size();
   if (in_noise_ && noise_bytes_ > kMaxNoiseBytes)
-    fail("what answers there is no dslaunch agent: it prints without end");
+    fail("no dslaunch agent answers there: more than 1 MiB of other output came first");
 }
 
 std::optional<Frame> Decoder::next() {
@@ -158,9 +205,9 @@ std::optional<Frame> Decoder::next() {
   FieldReader head(rest.first(kFrameHeaderBytes));
   Header header;
   fields(head, header);
-  if (header.version != kWireVersion) {
-    return fail(fmt::format("frame of version {}, this dslaunch speaks {}: the builds differ",
-                            header.version, kWireVersion));
+  if (header.form != kHeaderForm) {
+    return fail(fmt::format("frame header of form {}, this dslaunch reads form {}", header.form,
+                            kHeaderForm));
   }
   if (header.length > kMaxFrameBytes)
     return fail(fmt::format("frame of {} bytes, at most {}", header.length, kMaxFrameBytes));
@@ -168,8 +215,8 @@ std::optional<Frame> Decoder::next() {
   if (!message) return fail(fmt::format("frame of unknown type {}", header.type));
   if (rest.size() < kFrameHeaderBytes + header.length) return wait_for_more();
   FieldReader body(rest.subspan(kFrameHeaderBytes, header.length));
-  std::visit([&](auto& m) { fields(body, m); }, *message);
-  if (!body.complete())
+  const bool whole = std::visit([&](auto& m) { return read_message(body, m); }, *message);
+  if (!whole)
     return fail(fmt::format("broken frame of type {}, {} bytes", header.type, header.length));
   at_ += kFrameHeaderBytes + header.length;
   return Frame{header.envelope, std::move(*message)};

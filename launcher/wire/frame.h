@@ -1,4 +1,4 @@
-// The form of messages on the channel: frames, and the way back. Pure.
+// Frames of the channel between launcher and agent: encoder and decoder. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@ namespace ds::launcher {
 
 using Bytes = std::vector<std::byte>;
 
-/// A longer frame is an error; Output frames stay far below.
+/// A longer payload is an error. Output frames have at most 256 KiB.
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kFrameHeaderBytes = 24;
-/// The agent says this before its first frame, because login shells may print first.
+/// The agent sends this line before its first frame, because login shells may print first.
 inline constexpr std::string_view kPreamble =
     "\x01"
     "dslaunch-frames\x02\n";
+/// Bytes kept of what came before the preamble, for messages.
 inline constexpr std::size_t kNoiseKept = 4096;
-/// More noise than this before the preamble: no agent answers there.
+/// More than this before the preamble is an error: no agent answers there.
 inline constexpr std::size_t kMaxNoiseBytes = std::size_t{1} << 20;
 
-/// Goes with every frame, so that late ones of an earlier epoch or agent can be dropped.
+/// Part of every frame header, so that late frames of an earlier epoch or agent can be dropped.
 struct Envelope {
   std::uint64_t job = 0;
   std::uint32_t epoch = 0;
@@ -40,38 +41,38 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-/// One frame, header and payload.
-/// Errors:  Error{config} if it is longer than kMaxFrameBytes (an environment or command too big to
-/// send).
+/// Returns one frame: header and payload.
+/// Errors:  Error{config} if the payload exceeds kMaxFrameBytes (a huge environment or command).
 Bytes encode(const Envelope& envelope, const Message& message);
 
-/// Bytes before the text of an Output frame: whoever reads a pipe leaves so much room in front of
-/// it, fills it by write_output_header, and so never copies the text.
+/// Bytes before the text of an Output frame. A reader of a pipe that leaves this room in front of
+/// the text, and fills it with write_output_header, does not copy the text.
 inline constexpr std::size_t kOutputHeaderBytes = kFrameHeaderBytes + 14;
 void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const Envelope& envelope,
                          const Output& output);
 
-/// A byte stream cut into frames.
-/// Promise: any bytes give frames, or one error that says what is wrong; never more memory than
-///          kMaxFrameBytes plus one feed. What has been taken gives its room back.
+/// Cuts a byte stream into frames. A Hello of another version comes out with `version` and `build`
+/// alone, so that the root can name the mismatch.
+/// Promise: any bytes give frames, or one error that says what is wrong. Memory is at most
+///          kMaxFrameBytes plus one feed, and is freed when a long frame has been taken.
 class Decoder {
  public:
   enum class Start {
-    frames,
-    preamble
-  };  // agent's side; root's side: skips noise up to the preamble
+    frames,   // on the agent
+    preamble  // on the root: everything up to the preamble is skipped
+  };
   explicit Decoder(Start start = Start::frames) : in_noise_(start == Start::preamble) {}
 
   void feed(std::span<const std::byte> bytes);
-  /// The next whole frame, or nothing: more bytes are needed, or error() is set.
+  /// Returns the next whole frame; nothing if more bytes are needed or error() is set.
   std::optional<Frame> next();
-  /// What is wrong with the stream, one line; nothing more comes after it.
+  /// Returns what is wrong with the stream, in one line. No frame comes after it.
   [[nodiscard]] const std::optional<std::string>& error() const { return error_; }
-  /// Everything before the preamble (its last 4 KiB): shown when no agent answers.
+  /// Returns what came before the preamble, the last 4 KiB of it. Shown when no agent answers.
   [[nodiscard]] std::string noise() const;
-  /// No byte of an unfinished frame is left: end-of-file here is clean.
+  /// Returns true if no byte of an unfinished frame is left: the stream may end here.
   [[nodiscard]] bool at_boundary() const { return !in_noise_ && at_ == buffer_.size(); }
-  /// Bytes of memory.
+  /// Returns the size of the buffer in bytes.
   [[nodiscard]] std::size_t room() const { return buffer_.capacity(); }
 
  private:

@@ -20,9 +20,7 @@ struct Direction {
   Prefixes to;
 };
 const std::vector<Direction> kDirections = {
-    {"launcher/", {"launcher/", "runner/contract.h", "runner/slurm_rank.h", "engine/base/"}},
-    {"runner/contract.h", {"engine/base/"}},
-    {"runner/slurm_rank.", {"runner/slurm_rank.h", "engine/base/"}},
+    {"launcher/", {"launcher/", "engine/base/"}},
     {"runner/", {"runner/", "engine/"}},
     {"engine/base/", {"engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},
@@ -37,6 +35,7 @@ struct Library {
 };
 const std::vector<Library> kLibraries = {
     {"libssh", {"libssh/"}, {"launcher/transport/libssh/"}},
+    {"c-ares", {"ares.h", "ares_"}, {"launcher/dns/"}},
     {"Asio", {"asio.hpp", "asio/"}, {"launcher/"}},
     {"CLI11", {"CLI/"}, {"launcher/cli/split_words.cpp"}},
     {"toml++", {"toml++/", "toml.hpp"}, {"engine/config/"}},

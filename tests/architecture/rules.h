@@ -15,20 +15,18 @@ struct Violation {
   std::string message;  // for people
 };
 
-/// include-direction: launcher -> runner/contract.h -> engine/base; runner -> engine; nothing the
-/// other way. include-missing:   "quoted" includes are paths from the top of the tree that exist.
+/// include-direction: launcher -> engine/base; runner -> engine; nothing the other way.
+/// include-missing:   "quoted" includes are paths from the top of the tree that exist.
 /// include-library:   each third-party library only where the table in rules.cpp allows it.
 /// include-plugin:    the folders of the CUDA plugin are included by themselves and its entry
 /// alone. folder-cycle:      no two folders include each other, directly or through others
 /// (main.cpp stands above all).
 std::vector<Violation> check_includes(const std::vector<SourceFile>& files);
 
-/// co-await:       g++ 12 miscompiles co_await in conditions, braced initializers and calls with
-/// braced
-///                 temporaries, and capturing lambdas that are coroutines.
 /// purpose:        the first line (of scripts: the second, after #!) is a comment that says what
 /// the file is for. backend-ifdef:  DS_WITH_... is for CMake; C++ chooses a backend by files.
-/// pragma-once:    every header has it.
+/// pragma-once:    every header has it. symbol-wrap: no CMake file lets the linker put one function
+/// in the place of another (its option --wrap), and no source defines such a function.
 std::vector<Violation> check_text(const std::vector<SourceFile>& files);
 
 /// not-built: every .cpp and .cu file, and every script of tests/e2e, is named in the

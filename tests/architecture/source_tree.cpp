@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kFolders = {"launcher", "runner", "engine", "tests",
-                                                      "scripts"};
+constexpr std::array<std::string_view, 6> kFolders = {"launcher", "runner",  "engine",
+                                                      "tests",    "scripts", "cmake"};
 
 bool has_extension(std::string_view path, std::initializer_list<std::string_view> extensions) {
   return std::any_of(extensions.begin(), extensions.end(),
@@ -22,6 +22,7 @@ bool has_extension(std::string_view path, std::initializer_list<std::string_view
 }
 
 bool is_read(std::string_view path) {
+  if (path.starts_with("cmake/")) return path.ends_with(".cmake");
   return !path.starts_with("tests/architecture/bad/") &&
          (has_extension(path, {".h", ".cpp", ".cu", ".cuh", ".sh"}) ||
           path.ends_with("CMakeLists.txt"));
@@ -107,6 +108,8 @@ bool SourceFile::is_header() const { return has_extension(path, {".h", ".cuh"});
 
 std::vector<SourceFile> read_source_tree(const fs::path& root) {
   std::vector<SourceFile> files;
+  if (fs::exists(root / "CMakeLists.txt"))
+    files.push_back({"CMakeLists.txt", read_file(root / "CMakeLists.txt"), {}});
   for (const std::string_view folder : kFolders) {
     if (!fs::exists(root / folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {

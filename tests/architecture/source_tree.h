@@ -18,8 +18,8 @@ struct SourceFile {
   [[nodiscard]] bool is_header() const;  // .h, .cuh
 };
 
-/// The sources, scripts and CMakeLists.txt below launcher/, runner/, engine/, tests/ and scripts/
-/// of `root`, sorted by path. Folders named "bad" in tests/architecture are left out: they hold the
+/// The sources, scripts, CMakeLists.txt and *.cmake below launcher/, runner/, engine/, tests/,
+/// scripts/ and cmake/ of `root`, and its CMakeLists.txt, sorted by path. Folders named "bad" in tests/architecture are left out: they hold the
 /// violations that prove the rules.
 std::vector<SourceFile> read_source_tree(const std::filesystem::path& root);
 

@@ -1,6 +1,6 @@
-// The optimizer's pass (unscale, clip, AdamW, bf16 cast) against this machine's memory bandwidth,
-// in one run on the same threads: rounds of triad and update in turn, medians and spread. Usage:
-// adamw_bench [threads [millions of parameters [rounds]]].
+// Compares the optimizer's pass (unscale, clip, AdamW, bf16 cast) with this machine's memory
+// bandwidth: rounds of triad and update in turn on the same threads, with medians and spread.
+// Usage: adamw_bench [threads [millions of parameters [rounds]]].
 #include <fmt/format.h>
 #include <immintrin.h>
 
@@ -18,16 +18,16 @@ namespace {
 using namespace ds;
 using BenchClock = std::chrono::steady_clock;
 
-// Bytes of one parameter: gradient, master and both moments are read, the latter three and the
-// weights written. Weights go past the caches, so no line of them is read first.
+// Bytes per parameter: gradient, master and both moments are read; the latter three and the weights
+// are written. Weights bypass the caches, so none of their lines is read first.
 constexpr double kUpdateBytes = 4 + 3 * 8 + 2;
 constexpr double kSplitBytes = 4 + 2 * 8 + 2 * 4;
-// a = b + s * c: two reads, a write, and the read of the written line that a plain store costs.
+// a = b + s * c: two reads, one write, and the read of the written line that a plain store causes.
 constexpr double kTriadBytes = 16;
 
 struct Series {
   std::string name;
-  double bytes;  // of one element
+  double bytes;  // per element
   std::vector<double> seconds;
 
   [[nodiscard]] double quantile(double q) const {
@@ -43,7 +43,7 @@ struct Series {
   }
 };
 
-// Of the bandwidths, round by round: what else the machine does then weighs on both alike.
+// Prints the ratio of bandwidths per round, since other load affects both in the same round.
 void print_ratio(const char* name, const Series& of, const Series& to) {
   Series ratio{"", 1, {}};
   for (std::size_t i = 0; i < of.seconds.size(); ++i) {
@@ -82,7 +82,7 @@ struct Memory {
   Tensor take(DType type, std::int64_t n) {
     const std::size_t bytes = static_cast<std::size_t>(n * size_of(type));
     Tensor tensor{arena->data() + used, type, {n}};
-    used += (bytes + 63) / 64 * 64 + 17 * 64;  // no two start at the same place of a page
+    used += (bytes + 63) / 64 * 64 + 17 * 64;  // no two arrays start at the same offset in a page
     return tensor;
   }
 };
@@ -139,6 +139,6 @@ int main(int argc, char** argv) {
   fmt::print("{}; {} M parameters\n", backend.device->description(), n >> 20);
   for (const Series* series : {&stream_triad, &update, &halves}) series->print(count);
   print_ratio("AdamW / triad", update, stream_triad);
-  print_ratio("AdamW, master in two halves / triad", halves, stream_triad);
+  print_ratio("AdamW, split master / triad", halves, stream_triad);
   return 0;
 }

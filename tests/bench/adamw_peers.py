@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The optimizer's pass against DeepSpeed's CPUAdam and PyTorch's AdamW on the same threads.
+"""Compares the optimizer's pass with DeepSpeed's CPUAdam and PyTorch's AdamW on the same threads.
 
-Theirs is what they run for a master in host memory: unscale (and clip) by one multiplication of
-the gradients, the update, the cast of the master to bf16. Ours is one pass, timed by adamw_bench.
-Blocks of both in turn; medians and quartiles of the ratio. A peer that cannot be imported or built
-is left out, with the reason.
+DeepSpeed and PyTorch do what they do for master weights in host memory: unscale (and clip) by one
+multiplication of the gradients, update, cast of the master to bf16. The engine does it in one pass,
+timed by adamw_bench. Blocks run in turn; the output is medians and quartiles of the ratio. A peer
+that cannot be imported or built is left out, with the reason.
 Usage: adamw_peers.py [--bench PATH] [--threads 2] [--millions 64] [--blocks 4] [--rounds 7]
-Needs PyTorch, and deepspeed for its part (its C++ is compiled at the first use).
+Needs PyTorch, and deepspeed for its part (which compiles its C++ at the first use).
 """
 import argparse
 import os
@@ -24,7 +24,7 @@ def quartiles(values):
 
 
 def ours(arguments):
-    """Seconds of the median update of one block."""
+    """Returns the median seconds of the update of one block."""
     sizes = [arguments.threads, arguments.millions, arguments.rounds]
     command = [arguments.bench] + [str(size) for size in sizes]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -35,7 +35,7 @@ def ours(arguments):
 
 
 class Peer:
-    """unscale + update + cast."""
+    """Runs unscale + update + cast."""
 
     def __init__(self, torch, name, make, n):
         self.torch, self.name = torch, name
@@ -44,7 +44,7 @@ class Peer:
         self.master.grad = self.gradient
         self.weights = self.master.data.bfloat16()
         self.optimizer = make([self.master])
-        self.step()  # makes the moments
+        self.step()  # creates the moments
 
     def step(self):
         times = [time.perf_counter()]
@@ -68,10 +68,10 @@ class Peer:
 def deepspeed_adam():
     from deepspeed.ops.op_builder import CPUAdamBuilder
     import torch
-    if torch.version.cuda is None:  # else deepspeed looks for the version of its CUDA
+    if torch.version.cuda is None:  # otherwise deepspeed searches for the CUDA version
         CPUAdamBuilder.is_cuda_enable = lambda self: "-D__DISABLE_CUDA__"
     plain = CPUAdamBuilder.cxx_args
-    # Some versions leave it to the environment.
+    # Some versions take the flags from the environment.
     CPUAdamBuilder.cxx_args = lambda self: plain(self) + ["-O3"]
     from deepspeed.ops.adam import DeepSpeedCPUAdam
     return lambda p: DeepSpeedCPUAdam(p, lr=1e-4, weight_decay=0.1, adamw_mode=True)
@@ -102,7 +102,7 @@ def main():
     try:
         import torch
     except ImportError as error:
-        print(f"no peer to compare with: {error}")
+        print(f"DeepSpeed or PyTorch is not available: {error}")
         sys.exit(77)
     torch.set_num_threads(arguments.threads)
     peers = make_peers(torch, arguments.millions << 20)

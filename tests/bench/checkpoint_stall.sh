@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# What checkpoints cost: for how long training stands for a save, against the rate at which this machine copies memory; the steps
-# beside the copy and beside the writer; writing and reading against the disk. Ratios from one run. Asserts nothing.
+# Cost of checkpoints: how long a save stops training compared with this machine's memory copy rate; the steps during the copy and
+# during the writing; write and read rates compared with the disk. Prints ratios of one run and asserts nothing.
 #   tests/bench/checkpoint_stall.sh [BUILD_BIN] [ROUNDS] [CASES...]     default: build/release/bin 5, all cases
-# Cases: SHAPE-RANKS or SHAPE-RANKS-cpu (states in host memory), as 124M-2. CHECKPOINT_DIR: the folder; PARTS: of stall, steps,
-# disk. Needs: DS_TESTS.
-#   stall   for how long training stands for the snapshot, on the rank where it stands longest, over the bytes of the snapshot at
-#           the rate at which as many processes with as many threads copy as many bytes (copy_rate, before the job and after
-#           it). Target: 1.2. Saves come one after the other, over six steps for each round. Where all cores compute, the
-#           copy and the writing, which begins in the same step, make that step longer: by how much, over the same, stands beside.
-#   steps   those beside the writer over those of a job that saves nothing
-#   disk    in each round, in turn: dd writes and syncs, a save that training waits for; dd reads, a job resumes, neither out of
-#           the page cache. Rates over dd's of the same round.
+# Cases: SHAPE-RANKS or SHAPE-RANKS-cpu (states in host memory), such as 124M-2. CHECKPOINT_DIR is the folder; PARTS selects stall,
+# steps and disk. Needs: DS_TESTS.
+#   stall   the longest stall of a rank for the snapshot, divided by the time to copy the snapshot's bytes at the rate at which as
+#           many processes with as many threads copy as many bytes (copy_rate, before and after the job). Target: 1.2. One save
+#           follows the other, six steps per round. Where all cores compute, the copy and the writing, which begins in the same
+#           step, make that step longer; the added time divided by the same is printed too.
+#   steps   step times during the writing divided by those of a job that saves nothing
+#   disk    per round, in turn: dd writes and syncs, a save that training waits for; dd reads, a job resumes, both without the page
+#           cache. Rates are divided by dd's rate of the same round.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
@@ -29,7 +29,7 @@ else
   folder=$work/saves
 fi
 
-# run_job WORLD KEYS...: output in $work/out.RANK, the run folder is $work/run
+# run_job WORLD KEYS...: runs a job; output in $work/out.RANK, run folder $work/run
 run_job() {
   local world=$1 rank pids=() failed=0
   shift
@@ -44,10 +44,10 @@ run_job() {
   for rank in "${pids[@]}"; do wait "$rank" || failed=1; done
   [ $failed = 0 ] || { tail -n 5 "$work"/out.* >&2; exit 1; }
 }
-# copy_rates WORLD BYTES: bytes a second of one process of WORLD that copy BYTES each at the same time, a line a round
+# copy_rates WORLD BYTES: prints bytes per second of one of WORLD processes that each copy BYTES at the same time, a line per round
 copy_rates() {
   local rank pids=()
-  sleep 5  # a virtual machine hands freed memory back to its host by and by: work that would be counted here
+  sleep 5  # a virtual machine returns freed memory to its host gradually, which would be counted here
   for ((rank = 0; rank < $1; rank++)); do
     "$tests/copy_rate" "$2" "$threads" 9 >>"$work/copies" &
     pids+=($!)
@@ -55,7 +55,7 @@ copy_rates() {
   wait "${pids[@]}"
 }
 median() { sort -n "$@" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-# longer: by how much each step after a save's begin took longer than the median step beside the writer, a line each
+# longer: prints for each step in which a save began how much longer it took than the median step during the writing
 longer() {
   awk -F'[:,}]' '
     { delete f; for (i = 1; i < NF; i += 2) { k = $i; gsub(/[{"]/, "", k); f[k] = $(i + 1) } }
@@ -66,7 +66,7 @@ longer() {
       for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (plain[j] < plain[i]) { t = plain[i]; plain[i] = plain[j]; plain[j] = t }
       for (s = 4; s < last; s++) if (s in copied) print end[s] - end[s - 1] - plain[int((n + 1) / 2)] }' "$work/run/metrics.jsonl"
 }
-# disk_rate write|read BYTES: bytes a second of dd, one file, past the page cache or synced
+# disk_rate write|read BYTES: prints bytes per second of dd on one file, without the page cache or synced
 disk_rate() {
   local file=$folder/dd mib=$(($2 >> 20)) start end
   [ "$1" = write ] && rm -f "$file"
@@ -80,14 +80,14 @@ disk_rate() {
   end=$(date +%s%N)
   awk -v bytes=$(((mib / 8 + 1) << 23)) -v ns=$((end - start)) 'BEGIN { printf "%.0f\n", bytes / ns * 1e9 }'
 }
-# drop_cache FILE...: what of them is in the page cache
+# drop_cache FILE...: removes the files from the page cache
 drop_cache() {
   local file
   for file; do [ ! -e "$file" ] || dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 status=none; done
 }
-# field NAME: of every save in metrics.jsonl
+# field NAME: prints the field of every save in metrics.jsonl
 field() { sed -n "/checkpoint_bytes/s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$work/run/metrics.jsonl"; }
-# step_time: the median of all steps but the first three; stalls are left out
+# step_time: prints the median of all steps but the first three, without stalls
 step_time() {
   awk -F'[:,}]' '
     { delete f; for (i = 1; i < NF; i += 2) { k = $i; gsub(/[{"]/, "", k); f[k] = $(i + 1) } }
@@ -99,7 +99,7 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", a / b }'; }
 
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $cores cores, $rounds rounds, $(findmnt -no FSTYPE -T "$work")"
 mkdir -p "$folder"
-# stall WORLD KEYS...
+# stall WORLD KEYS...: prints the stalls of the case
 stall() {
   local world=$1 bytes rate
   rm -rf "$folder/all" "$work/copies"
@@ -108,22 +108,22 @@ stall() {
   copy_rates "$world" "$bytes"
   rm -rf "$folder/all"
   run_job "$@" train.steps=$steps checkpoint.every=1 checkpoint.keep=1 checkpoint.at_end=false
-  # Training waits for the last one.
+  # Training waits for the last save, so that one is left out.
   field stall_s | head -n -1 >"$work/stalls"
   copy_rates "$world" "$bytes"
   rate=$(median "$work/copies")
   awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' "$work/stalls" >"$work/ratios"
   longer | awk -v rate="$rate" -v bytes="$bytes" '{ print $1 * rate / bytes }' >"$work/longer"
-  echo "$case: $((bytes >> 20)) MiB a rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves); the step beside copy and writing longer by $(spread <"$work/longer") times as much"
+  echo "$case: $((bytes >> 20)) MiB per rank, copied at $(ratio "$rate" 1e9) GB/s; stall $(median "$work/stalls") s, over the bytes at that rate: $(spread <"$work/ratios") ($(wc -l <"$work/stalls") saves); the step during copy and writing is longer by $(spread <"$work/longer") times as much"
 }
-# beside WORLD KEYS...: after stall
+# beside WORLD KEYS...: prints the step times of the case; after stall
 beside() {
   local with
   with=$(step_time)
   run_job "$@" train.steps=9 checkpoint.dir=
-  echo "$case: steps $(step_time) s, beside the writer $with s: $(ratio "$with" "$(step_time)")"
+  echo "$case: steps $(step_time) s, during the writing $with s: $(ratio "$with" "$(step_time)")"
 }
-# disk WORLD KEYS...
+# disk WORLD KEYS...: prints the write and read rates of the case
 disk() {
   local round bytes rate
   : >"$work/writes"

@@ -1,4 +1,4 @@
-// Collectives between two local processes against a plain socket that moves the same bytes both
+// Compares collectives of two local processes with a plain socket that moves the same bytes both
 // ways: ratios of one run, in turn. Usage: comm_bench [megabytes] [rounds]
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ constexpr std::size_t kRanks = 2;
 Deadline soon() { return Deadline::after(60s); }
 
 struct Bench {
-  std::size_t bytes;  // each rank sends the other
+  std::size_t bytes;  // sent by each rank to the other
   int rounds;
 };
 
@@ -48,7 +48,7 @@ void blocking(int fd, std::byte* data, std::size_t bytes, bool sending) {
   }
 }
 
-// Both directions at once, a blocking thread each: what the kernel gives.
+// Moves bytes in both directions at once with one blocking thread each: the kernel's rate.
 void plain_exchange(int fd, std::vector<std::byte>& out, std::vector<std::byte>& in,
                     std::size_t bytes) {
   std::thread sender([&] { blocking(fd, out.data(), bytes, true); });

@@ -1,8 +1,7 @@
-// How fast this machine copies memory: the measure that tests/bench/checkpoint_stall.sh holds saves
-// against.
-//   copy_rate BYTES THREADS ROUNDS      prints bytes a second of every round, a line each
-// Plain memcpy of the C library by threads that have an equal share each, between two pieces of
-// memory taken as a rank takes its own.
+// Measures this machine's memory copy rate, the reference of tests/bench/checkpoint_stall.sh.
+//   copy_rate BYTES THREADS ROUNDS      prints bytes per second, one line per round
+// Threads with equal shares call the C library's memcpy between two buffers that are allocated as a
+// rank allocates its own.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How soon nodes that find each other have run a job (ranks: true) once the root's DNS record is there, and what they ask.
-# Each is a process of this machine, with the host name and /etc/hosts of a pod of an Indexed Job, in a network namespace
-# with dnsmasq as its name server; as root.
+# Time that nodes which find each other by DNS need to run a job (ranks: true) from the moment the root's DNS record exists, and the
+# queries they send. Each node is a process of this machine with the host name and /etc/hosts of a pod of an Indexed Job, in a
+# network namespace with dnsmasq as its name server. Needs root.
 # Usage: join_startup.sh [NODES [RUNS]]   (DS_BIN: folder of the binaries; default build/release/bin)
 set -u
 nodes=${1:-200} runs=${2:-3}
@@ -20,10 +20,10 @@ cd "$work" || exit 1
 ip link set lo up
 printf 'nameserver 127.0.0.1\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n' >resolv.conf
 mount --bind resolv.conf /etc/resolv.conf
-export DSLAUNCH_TOKEN=bench DSLAUNCH_RUNTIME_DIR=$work/sockets CUDA_VISIBLE_DEVICES=
+export DSLAUNCH_TOKEN=the-token-of-a-benchmark DSLAUNCH_RUNTIME_DIR=$work/sockets CUDA_VISIBLE_DEVICES=
 last=$((nodes - 1))
 
-# pod INDEX: that node, in the foreground.
+# pod INDEX: runs that node in the foreground
 cat >pod <<'END'
 hostname "gpt-$1"
 printf '127.0.0.1 localhost\n127.0.0.1 gpt-%d.gpt.ns.svc.cluster.local gpt-%d\n' "$1" "$1" >hosts.$1
@@ -31,7 +31,7 @@ mount --bind hosts.$1 /etc/hosts
 JOB_COMPLETION_INDEX=$1 exec "$2" agent --join --nnodes "$3" -- true >$1.out 2>&1 </dev/null
 END
 
-# Milliseconds from the record of the root to the end of the job, in `took`.
+# one_run: sets took to the milliseconds from the root's record to the end of the job
 one_run() {
   mkdir records
   dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --no-hosts --no-resolv --hostsdir="$work/records" \
@@ -44,7 +44,7 @@ one_run() {
   done
   unshare --uts --mount sh ./pod 0 "$bin/dslaunch" "$nodes" &
   root=$!
-  sleep 4 # all of them look and find nothing
+  sleep 4 # all nodes query and find nothing
   local start=${EPOCHREALTIME/./}
   echo "127.0.0.1 gpt-0.gpt.ns.svc.cluster.local" >records/gpt-0
   wait $root || { echo "FAILED: $(tail -n 5 0.out)"; exit 1; }

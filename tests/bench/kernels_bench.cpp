@@ -1,7 +1,8 @@
-// Times every kernel of one GPT-2 step and adds them up by kind, against the matrix peak measured
-// in the same run. Usage: kernels_bench [threads|cuda [f32|bf16 [124m|small|tiny|64x124m|16x1558m
-// [FILTER]]]]; FILTER is a kind, or part of the names of the kernels to time. 64x124m and 16x1558m
-// are micro-batches for GPUs, T 1024; cuda: on the plugin's device.
+// Times every kernel of one GPT-2 step and sums them by kind, compared with the matrix peak
+// measured in the same run. Usage: kernels_bench [threads|cuda [f32|bf16
+// [124m|small|tiny|64x124m|16x1558m [FILTER]]]]; FILTER is a kind, or part of the names of the
+// kernels to time. 64x124m and 16x1558m are micro-batches for GPUs, T 1024; cuda: on the plugin's
+// device.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -68,7 +69,7 @@ void attention(Bench& bench) {
              AttentionBackward{
                  .qkv = qkv, .out = out, .lse = lse, .dout = out, .dqkv = dqkv, .dropout = draw},
              0, m.layers);
-  // Of the embeddings and both branches of every block, forward and backward.
+  // Dropout of the embeddings and of both branches of every block, forward and backward.
   bench.time("with dropout", "activations", Dropout{.in = out, .draw = draw, .out = out}, 0,
              2 * (2 * m.layers + 1));
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What hashed known_hosts cost: the ssh transport logs in on N loopback addresses of one sshd, with a known_hosts of
-# 1,000 lines in plain form and the same hashed by ssh-keygen -H, in turn.
+# Cost of a hashed known_hosts: the ssh transport logs in on N loopback addresses of one sshd, with a known_hosts of 1,000 lines in
+# plain form and the same lines hashed by ssh-keygen -H, in turn.
 # Usage: known_hosts.sh [--hosts 256] [--lines 1000] [--runs 5]
-# Prints the client's CPU in ms a host for each form, medians with their spread, and the difference.
+# Prints the client's CPU in ms per host for each form (medians with their spread), and the difference.
 set -u
 SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 TESTS=${DS_TESTS:-$SOURCE/build/release/tests}
@@ -30,7 +30,7 @@ ssh-keygen -q -H -f "$dir/known_hosts" > /dev/null 2>&1 || { echo "FAIL: ssh-key
 cp "$dir/known_hosts" "$dir/hashed"
 sshd_start "$dir" 0.0.0.0 "$port"
 
-# cpu FORM: of the client, in ms a host.
+# cpu FORM: prints the client's CPU in ms per host
 cpu() {
   cp "$dir/$1" "$dir/known_hosts"
   "$TESTS/ssh_probe" -F "$dir/ssh_config" -p "$port" -c true "${addresses[@]:0:hosts}" 2> "$dir/err" ||

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Launch of `true` on N loopback addresses of one sshd: dslaunch against `pdsh -R ssh -f 64`, pairs in turn.
+# Measures a launch of `true` on N loopback addresses of one sshd: dslaunch against `pdsh -R ssh -f 64`, pairs in turn.
 # Usage: launch_ssh.sh [--hosts 256] [--runs 5] [--with dslaunch|probe]
 #   dslaunch   the whole launcher: agent, guard and shim on each host (default if it is built)
 #   probe      the ssh transport alone, with `true` as its remote command
-# Prints seconds of each pair, the median ratio with its spread, and client CPU per host. Targets: 4.5 times, 0.8 ms a host.
+# Prints seconds of each pair, the median ratio with its spread, and client CPU per host. Aims: at least 4.2 times pdsh's
+# speed with 256 hosts, 4 times with 64, 5 times with one. The CPU is printed without an aim.
 set -u
 SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 BIN=${DS_BIN:-$SOURCE/build/release/bin}
@@ -14,7 +15,7 @@ while [ $# -gt 0 ]; do
     --hosts) hosts=$2; shift 2 ;;
     --runs) runs=$2; shift 2 ;;
     --with) with=$2; shift 2 ;;
-    *) sed -n '2,7p' "$0"; exit 64 ;;
+    *) sed -n '2,8p' "$0"; exit 64 ;;
   esac
 done
 command -v pdsh > /dev/null || { echo "SKIP: pdsh is not installed"; exit 77; }
@@ -44,7 +45,7 @@ run_ours() {
 run_pdsh() {
   PDSH_SSH_ARGS_APPEND="-q -F $dir/ssh_config -p $port" pdsh -R ssh -S -f 64 -w "$list" true > "$dir/pdsh.out" 2>&1
 }
-# Sets seconds and cpu (user + system of the client's own processes) of "$@".
+# Runs "$@"; sets seconds and cpu (user + system time of the client's processes).
 measure() {
   local TIMEFORMAT='%R %U %S' line
   line=$({ time "$@"; } 2>&1) || { echo "FAIL: $*: $line"; cat "$dir"/ours.err "$dir"/pdsh.out 2> /dev/null | tail -5; exit 1; }
@@ -63,5 +64,5 @@ for ((run = 1; run <= runs; run++)); do
     $run, $ours, $theirs, $theirs / $ours, 1000 * $ours_cpu / $hosts, 1000 * $theirs_cpu / $hosts }"
 done
 summary() { printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { printf "median %.2f, from %.2f to %.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
-echo "ratio pdsh / ours: $(summary "${ratios[@]}") (target: at least 4.5)"
-echo "client CPU a host, ms: $(summary "${own_cpu[@]}") (target: at most 0.8)"
+echo "ratio pdsh / ours: $(summary "${ratios[@]}")"
+echo "client CPU a host, ms: $(summary "${own_cpu[@]}")"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Lines a second that dslaunch merges: short lines (seq) of several ranks, prefixed, into a pipe that counts them.
+# Lines per second that dslaunch merges: short lines (seq) of several ranks, prefixed, into a pipe that counts them.
 # Usage: log_rate.sh [--runs 7] [--ranks 2] [--lines 5000000] [--hosts 0] [--fold]
-#   --hosts N   the ranks are on N loopback addresses of one sshd, all of them through ssh (0: this machine, no ssh)
-#   --fold      only folded: the same lines of all ranks, with times, and lines that each rank has for itself
+#   --hosts N   the ranks run on N loopback addresses of one sshd, all of them through ssh (0: this machine, no ssh)
+#   --fold      only folded output: the same lines from all ranks, with times, and lines that each rank prints alone
 # Targets on 2 cores: 3 million lines/s locally, also folded; 1 million over ssh from 4 hosts.
 set -eu
 SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -43,7 +43,7 @@ if [ "$hosts" -gt 0 ]; then
   where=(-n "$ranks" --hostfile "$work/hosts" --transport ssh --ssh-config "$work/ssh_config")
 fi
 
-# Microseconds for all lines of all ranks; every line is counted, unless they are folded.
+# micros: prints the microseconds for all lines of all ranks; every line is counted unless lines are folded
 micros() {
   local start=${EPOCHREALTIME/./} end seen
   seen=$("$@" | wc -l)

@@ -1,5 +1,6 @@
-// Time to read the node list of an allocation of 64 K hosts. With `-` the lists of standard input,
-// one a line, are expanded instead: tests/e2e/slurm/node_lists.py compares them with Slurm's own.
+// Times the parser on the node list of an allocation of 64 K hosts. With `-` it expands the lists
+// on standard input instead, one per line: tests/e2e/slurm/node_lists.py compares them with Slurm's
+// own.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kTrials = 21;
 
-/// Times in milliseconds.
+/// Prints times in milliseconds.
 void measure(const char* what, const std::string& list) {
   std::vector<double> times;
   std::size_t names = 0;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Files on a fast disk: our rate against fio's on the same folder with the same blocks and depth, on each step of the ladder, in
-# turn, each on new space that was written once before. Prints medians, ranges and the ratio to fio's io_uring of the same round.
-# Asserts nothing.
+# Compares the file rates of offloading with fio's on the same folder with the same blocks and depth: each I/O engine, in turn, each
+# on new space that was written once before. Prints medians, ranges and the ratio to fio's io_uring of the same round, and asserts
+# nothing.
 #   tests/bench/nvme_bench.sh [FOLDER] [ROUNDS] [MIB] [BLOCK KIB] [DEPTH]      default: /tmp 5 960 1024 32   Needs: DS_TESTS.
-# We move tiles of 48 MiB (the default of offload.optimizer.tile), one after the other: the queue runs empty between two of them,
-# which fio's never does. "both" is a reader and a writer at once, on different bytes: what offloading does.
-# A disk of a virtual machine shares its rate with strangers: look at the ranges.
+# Offloading moves tiles of 48 MiB (the default of offload.optimizer.tile) one after the other: between two tiles the queue runs
+# empty, which fio's never does. "both" is a reader and a writer at once on different bytes, as in offloading.
+# The disk of a virtual machine shares its rate with others, so the ranges matter.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 tests=${DS_TESTS:-$source/build/release/tests}
@@ -18,7 +18,7 @@ command -v fio >/dev/null || { echo "skipped: the Debian package fio is not inst
 work=$(mktemp -d "$folder/nvme_bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# fio_rate read|write ENGINE: MB/s over a file that is there already.
+# fio_rate read|write ENGINE: prints MB/s over a file that exists already
 fio_rate() {
   local fixed=()
   [ "$2" = libaio ] || fixed=(--fixedbufs=1 --registerfiles=1)
@@ -27,7 +27,7 @@ fio_rate() {
     { cat "$work/err" >&2; return 1; }
   awk -v way="$1" '$1 == "\"" way "\"" { inside = 1 } inside && $1 == "\"bw_bytes\"" { printf "%.1f\n", $3 / 1e6; exit }' "$work/json"
 }
-# fio_both: MB/s of each of a reader and a writer, in files of half the size
+# fio_both: prints MB/s of each of a reader and a writer, in files of half the size
 fio_both() {
   fio --directory="$work" --size="$((mib / 2))m" --bs="${block}k" --iodepth="$depth" --direct=1 --overwrite=1 --ioengine=io_uring \
     --fixedbufs=1 --registerfiles=1 --output-format=json --name=in --filename=in --rw=read --name=out --filename=out --rw=write \

@@ -1,4 +1,4 @@
-// Times single operations of one backend, in memory as a training step has it.
+// OpTimer: times single ops of one backend, with memory as in a training step.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ struct Spent {
   double wall = 0, cpu = 0;
 };
 
-/// CPU time of all threads: on a busy machine it says more than the clock on the wall.
+/// Returns the CPU time of all threads, which says more than wall time on a busy machine.
 inline double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -58,7 +58,7 @@ class Bench {
                static_cast<double>(bytes) * 1e-6, peak_ * 1e-9);
   }
 
-  /// Normal numbers; of integers (which lie where the host reaches them) ever other ones.
+  /// Returns a tensor of normal numbers; integers (in host memory) get always different values.
   Tensor make(DType type, Shape shape) {
     const auto bytes = static_cast<std::size_t>(shape.elements() * size_of(type));
     if (type == DType::f32) {
@@ -89,14 +89,14 @@ class Bench {
     return {host, type, shape};
   }
 
-  /// Median of several runs, added to `kind` `count` times.
+  /// Times `op` by the median of several runs and adds it to `kind` `count` times.
   template <class Op>
   void time(const char* kind, const std::string& name, const Op& op, double flops,
             std::int64_t count) {
     if (name.find(filter_) == std::string::npos && filter_ != kind) return;
     backend_.kernels->run(op, *stream_);
     stream_->synchronize();
-    // An accelerator's launches are asynchronous: several between two looks at the clock.
+    // Launches on an accelerator are asynchronous, so several are timed together.
     const int times = backend_.device->is_host() ? 1 : 5;
     std::vector<double> seconds, cpu;
     const auto end = BenchClock::now() + std::chrono::milliseconds(150);
@@ -149,7 +149,8 @@ class Bench {
 
   Backend backend_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Arena> arena_;  // one, as in training: it decides which pages the memory lies in
+  std::unique_ptr<Arena>
+      arena_;  // one arena, as in training, because it decides on which pages the memory is
   std::unique_ptr<Arena> pinned_;
   std::size_t used_ = 0, pinned_used_ = 0;
   Tensor noise_;

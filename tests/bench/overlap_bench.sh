@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What overlap hides: tokens/s with zero.overlap on over off, 2 ranks, on a wire that sleeps (DSLAUNCH_TEST_WIRE) so that
-# communication is at least a fifth of the step. Asserts nothing.
+# communication takes at least a fifth of the step. Asserts nothing.
 #   tests/bench/overlap_bench.sh [BUILD_BIN] [ROUNDS] [STEPS] [SHAPE] [RATE] [LATENCY] [STAGE]
 #   default:                     build/release/bin 5 6 10.8M 100M 1ms 2
-# Communication's part of a step is 1 - (tokens/s off, slow wire) / (tokens/s off, no such wire).
+# Communication's share of a step is 1 - (tokens/s off, slow wire) / (tokens/s off, normal wire).
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
@@ -28,6 +28,6 @@ for ((round = 1; round <= rounds; round++)); do
   share=$(awk -v f="$fast" -v s="$off" 'BEGIN { printf "%.4f", 1 - s / f }')
   echo "$ratio" >>"$work/ratios"
   echo "$share" >>"$work/shares"
-  echo "round $round: $on on, $off off, $fast off without such a wire: ratio $ratio, communication $share of a step"
+  echo "round $round: $on on, $off off, $fast off with the normal wire: ratio $ratio, communication $share of a step"
 done
-echo "overlap on over off: ratio $(spread <"$work/ratios"); communication's part of a step: $(spread <"$work/shares")"
+echo "overlap on over off: ratio $(spread <"$work/ratios"); communication's share of a step: $(spread <"$work/shares")"

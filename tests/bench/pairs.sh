@@ -1,5 +1,5 @@
-# Sourced by benchmarks that compare two settings of a training job: runs in turn, medians and ratios.
-# Needs: bin, rounds, steps. Gives: work, shape_keys, tokens_per_s, compare, spread.
+# Functions for benchmarks that compare two settings of a training job: runs in turn, medians and ratios. Sourced.
+# Needs: bin, rounds, steps. Provides: work, shape_keys, tokens_per_s, compare, spread.
 [ -x "$bin/dsrunner" ] || { echo "no $bin/dsrunner: build it first"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -8,17 +8,17 @@ printf '[data]\ntrain = "text"\nvalidation = 0\n' >"$work/train.toml"
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE OMP_NUM_THREADS
 cores=$(nproc)
 
-# shape_keys NAME: the shapes of configs/gpt_10m.toml and configs/gpt2_124m.toml
+# shape_keys NAME: prints the keys of a shape (configs/gpt_10m.toml, configs/gpt2_124m.toml)
 shape_keys() {
   case $1 in
     10.8M) echo model.preset=gpt-10m batch.micro=16 data.seq_len=256 ;;
     124M) echo model.preset=gpt2-124m batch.micro=4 data.seq_len=256 ;;
-    tiny) echo model.preset=gpt-tiny batch.micro=4 data.seq_len=32 ;; # to try the script
+    tiny) echo model.preset=gpt-tiny batch.micro=4 data.seq_len=32 ;; # for a test of the script
     *) echo "no shape $1" >&2 && exit 64 ;;
   esac
 }
 
-# tokens_per_s WORLD KEYS...: the median over the steps of one run
+# tokens_per_s WORLD KEYS...: prints the median over the steps of one run
 tokens_per_s() {
   local world=$1 threads rank pids=() failed=0
   shift
@@ -36,11 +36,11 @@ tokens_per_s() {
   sed -n 's/.*"median_tokens_per_s": \([0-9.]*\).*/\1/p' "$work/run/summary.json"
 }
 
-# Median and range of the numbers on standard input.
+# spread: prints median and range of the numbers on standard input
 spread() { sort -n | awk '{ v[NR] = $1 } END { m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
   printf "median %.3f, from %.3f to %.3f", m, v[1], v[NR] }'; }
 
-# compare TITLE WORLD "KEYS OF A" "KEYS OF B": in turn, A first in every other round; the ratio is A over B
+# compare TITLE WORLD "KEYS OF A" "KEYS OF B": runs A and B in turn, A first in every other round; prints the ratio A over B
 compare() {
   local title=$1 world=$2 round a b
   : >"$work/ratios"

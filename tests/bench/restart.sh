@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Time from the death of a rank until all ranks run again (exec done), with --max-restarts: median and range of RUNS jobs, as
-# the verdict tells it. Ranks answer TERM at once, so this is what dslaunch itself takes.
+# Time from the death of a rank until all ranks run again (exec done) with --max-restarts: median and range of RUNS jobs, from the
+# verdict. Ranks end at once on TERM, so this is dslaunch's own time.
 # Usage: restart.sh [RANKS] [RUNS]   Needs: DS_BIN.
 set -u
 ranks=${1:-8}

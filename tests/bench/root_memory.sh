@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Memory of the launcher with N hosts (loopback addresses of one sshd): idle, and while every rank floods it with output
-# that is read slowly. On demand; the last results are in launch_results.md.
+# Memory of the launcher with N hosts (loopback addresses of one sshd): idle, and while every rank floods it with output that is
+# read slowly. Run on demand; the last results are in launch_results.md.
 # Usage: root_memory.sh [--hosts 1000]
-# Prints resident memory (anonymous: without what is shared with other processes) and the budget of docs/logs.md: 60 KiB a
-# host; under flood 80 MiB more. Ends with 1 if it takes more.
+# Prints resident anonymous memory (not shared with other processes) and the budget of docs/logs.md: 60 KiB per host, and 80 MiB
+# more under flood. Exits with 1 if it takes more.
 set -u
 SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 BIN=${DS_BIN:-$SOURCE/build/release/bin}
@@ -30,14 +30,14 @@ sshd_know "$dir" "${known[@]}"
 sshd_start "$dir" 0.0.0.0 "$port" "MaxStartups 5000"
 memory() { awk '$1 == "RssAnon:" { print $2 }' "/proc/$launcher/status"; } # KiB
 over=0
-# show WHAT KIB BUDGET_KIB
+# show WHAT KIB BUDGET_KIB: prints one line of the result
 show() {
   awk "BEGIN { printf \"%s: %.1f MiB, %.1f KiB a host (budget %.1f MiB)\n\", \"$1\", $2 / 1024, $2 / $hosts, $3 / 1024 }"
   [ "$2" -le "$3" ] || over=1
 }
 
 mkfifo "$dir/pipe"
-# Reads nothing but the first lines until the flood has come, then 1 MB/s.
+# Reads only the first lines until the flood has come, then 1 MB/s.
 {
   head -n "$hosts" > "$dir/up"
   until [ -e "$dir/go" ]; do sleep 0.1; done

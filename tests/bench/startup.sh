@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Start-up of dslaunch: the median time of `dslaunch --version`, of --dry-run and of a job of one local rank
-# beside that of /bin/true, in turn.
+# Start-up time of dslaunch: median time of `dslaunch --version`, of --dry-run and of a job with one local rank, compared with
+# /bin/true, in turn.
 # Usage: startup.sh [RUNS]   (DS_BIN: folder of the binaries; default build/release/bin)
 set -eu
 bin=${DS_BIN:-$(cd "$(dirname "$0")/../.." && pwd)/build/release/bin}
@@ -9,7 +9,7 @@ hosts=$(mktemp)
 trap 'rm -f "$hosts"' EXIT
 echo 'node[0001-1000] slots=8' >"$hosts"
 
-# Microseconds that a command takes, from fork to exit.
+# micros COMMAND...: prints the microseconds that a command takes, from fork to exit
 micros() {
   local start=${EPOCHREALTIME/./} end
   "$@" >/dev/null
@@ -17,7 +17,7 @@ micros() {
   echo $((end - start))
 }
 
-# The median, and the 10th and 90th percentile, of numbers on standard input.
+# summary: prints the median and the 10th and 90th percentile of the numbers on standard input
 summary() {
   sort -n | awk '{v[NR] = $1} END {printf "%d %d %d\n", v[int((NR + 1) / 2)], v[int((NR + 9) / 10)], v[int((9 * NR + 9) / 10)]}'
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One measurement of PyTorch for train_bench.sh: training steps of GPT-2 on the CPU, prints tokens/s (median).
+"""One measurement of PyTorch for train_bench.sh: runs training steps of GPT-2 on the CPU, prints tokens/s (median).
 
 Usage: train_bench.py LAYERS WIDTH HEADS VOCAB BATCH SEQ_LEN MODE THREADS STEPS     MODE: autocast | pure
 `autocast`: fp32 weights, bf16 in torch.autocast. `pure`: weights, gradients and moments are bf16.
@@ -71,7 +71,7 @@ def main():
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         seconds.append(time.perf_counter() - start)
-    # The first step makes primitives and touches memory; the engine's median leaves it out too.
+    # The first step creates primitives and touches memory; the engine's median leaves it out too.
     steady = seconds[1:] or seconds
     print(f"{batch * seq_len / statistics.median(steady):.1f}")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Training speed against PyTorch on the same CPU: tokens/s in bf16, in turn, and their ratio. Asserts nothing.
+# Compares training speed with PyTorch on the same CPU: tokens/s in bf16, in turn, and their ratio. Asserts nothing.
 #   tests/bench/train_bench.sh [BUILD_BIN] [ROUNDS] [STEPS] [SHAPES...]     default: build/release/bin 5 8 10.8M 124M
-# PyTorch runs with autocast and in pure bf16; the ratio of a round is ours over the better of its two.
+# PyTorch runs with autocast and in pure bf16; a round's ratio is ours over PyTorch's better mode.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
@@ -10,7 +10,7 @@ steps=${3:-8}
 shift $(($# < 3 ? $# : 3))
 [ $# -gt 0 ] || set -- 10.8M 124M
 
-python=/usr/bin/python3  # Debian's, which python3-torch belongs to
+python=/usr/bin/python3  # Debian's Python, which python3-torch belongs to
 if ! $python -c 'import torch, numpy' 2>/dev/null; then
   echo "skipped: Debian packages python3-torch and python3-numpy are not installed"
   exit 77
@@ -22,12 +22,12 @@ trap 'rm -rf "$work"' EXIT
 find "$source/engine" "$source/launcher" -name '*.h' | LC_ALL=C sort | xargs cat >"$work/text"
 unset RANK WORLD_SIZE LOCAL_RANK OMP_NUM_THREADS
 
-# shape NAME: layers width heads vocab batch seq_len
+# shape NAME: prints layers width heads vocab batch seq_len
 shape() {
   case $1 in
     10.8M) echo 6 384 6 256 16 256 ;;
     124M) echo 12 768 12 50304 4 256 ;;
-    tiny) echo 2 64 2 256 4 32 ;;  # to try the script
+    tiny) echo 2 64 2 256 4 32 ;;  # for a test of the script
     *) echo "no shape $1" >&2 && exit 64 ;;
   esac
 }
@@ -42,7 +42,7 @@ ours() {
 }
 torch() { $python "$source/tests/bench/train_bench.py" "$@"; }
 
-# Median and range of the numbers on standard input.
+# spread: prints median and range of the numbers on standard input
 spread() { sort -n | awk '{ v[NR] = $1 } END { m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
   printf "median %.2f, from %.2f to %.2f", m, v[1], v[NR] }'; }
 

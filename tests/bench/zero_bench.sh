@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What ZeRO and offload cost: tokens/s as ratios from one run, settings in turn. Asserts nothing.
+# Cost of ZeRO and offload: tokens/s as ratios from one run, settings in turn. Asserts nothing.
 #   tests/bench/zero_bench.sh [BUILD_BIN] [ROUNDS] [STEPS] [SHAPE] [CASES...]   default: build/release/bin 3 6 124M stage3 cpu nvme
 #   stage3  stage 3 over stage 0, 2 ranks
 #   cpu     optimizer state in host memory over none, 1 rank and 2 ranks (stage 2)
-#   nvme    optimizer state in files, 1 rank: the step over backward + max(forward, I/O), and, updated beside the backward
-#           pass without clipping, over the larger of arithmetic and I/O. NVME_PATH: the folder. Needs: DS_TESTS.
+#   nvme    optimizer state in files, 1 rank: the step over backward + max(forward, I/O); and with updates during the backward
+#           pass, without clipping, over the larger of arithmetic and I/O. NVME_PATH is the folder. Needs: DS_TESTS.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${1:-${DS_BIN:-$source/build/release/bin}}
@@ -18,12 +18,12 @@ keys=$(shape_keys "$shape")
 path=${NVME_PATH:-$work}
 tests=${DS_TESTS:-$source/build/release/tests}
 
-# Bytes a second of a reader and a writer at once, each way: what offloading does; our own traffic with nothing beside it.
+# disk_rate: prints bytes per second and direction of a reader and a writer at once, as in offloading, without any other load
 disk_rate() {
   "$tests/tile_traffic" folders="$path" mib=960 tile=48 | sed -n 's/^both[^0-9]* \([0-9.]*\)$/\1/p'
 }
-# bound_ratio WITH WITHOUT RATE EARLY: the step over its bound. Arithmetic: the step with the state in host memory, a third of it
-# forward. I/O: every byte in files read and written once at RATE. Exact mode: backward + max(forward, I/O); early: the larger.
+# bound_ratio WITH WITHOUT RATE EARLY: prints the step over its bound. Arithmetic: the step with states in host memory, a third
+# of it forward. I/O: every byte in files read and written once at RATE. Exact mode: backward + max(forward, I/O); early: the larger one.
 bound_ratio() {
   awk -v tokens="$(sed -n 's/.*batch.micro=\([0-9]*\) data.seq_len=\([0-9]*\).*/\1 \2/p' <<<"$keys")" -v with="$1" -v without="$2" -v rate="$3" -v early="$4" '
     /^offload/ { for (i = 1; i < NF; i++) if ($(i + 2) == "in" && $(i + 3) == "files")
@@ -33,7 +33,7 @@ bound_ratio() {
       bound = early ? (c > io ? c : io) : 2 * c / 3 + (c / 3 > io ? c / 3 : io)
       printf "%.4f (step %.3f s, I/O alone %.3f s, arithmetic %.3f s)\n", n / with / bound, n / with, io, c }' "$work/out.0"
 }
-# compare_with_bound NAME EARLY KEYS...
+# compare_with_bound NAME EARLY KEYS...: runs with states in memory and in files, prints the ratio to the bound
 compare_with_bound() {
   local name=$1 early=$2 round with without rate
   shift 2

@@ -1,4 +1,4 @@
-// The plugin's device: opened once.
+// The accelerator under test: opens the plugin once.
 #include "conformance/accelerator.h"
 
 #include <doctest/doctest.h>

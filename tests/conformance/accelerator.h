@@ -1,4 +1,4 @@
-// The plugin's device as a subject of the tests.
+// The accelerator under test: the plugin's device.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,11 @@
 
 namespace ds::conformance {
 
-/// Opens the plugin; fails the test where it has no device.
+/// Opens the plugin. Fails the test if it has no device.
 void require_accelerator();
 
-/// Made once and never destroyed: its library stays open to the end of the process.
+/// Returns the backend, made once and never destroyed: its library stays open until the process
+/// ends.
 std::shared_ptr<Backend> accelerator_backend();
 
 }  // namespace ds::conformance

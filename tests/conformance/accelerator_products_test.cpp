@@ -1,9 +1,9 @@
-// By what an accelerator makes its products: a slow way instead of the library's must be seen.
+// Tests which implementation makes an accelerator's products, so that a slow fallback is noticed.
 #include "conformance/harness.h"
 
 namespace ds::conformance {
 
-TEST_CASE("an accelerator's products of whole vectors are its library's, epilogues too") {
+TEST_CASE("an accelerator multiplies whole vectors by its library, with epilogues") {
   for_each_subject([](const Subject& subject, DType act) {
     if (!subject.options.accelerator) return;
     const std::int64_t rows = 320, k = 192, n = 448;

@@ -1,4 +1,4 @@
-// One op of every kind, and the bits of its results: for comparing backends and their settings.
+// AllOps: one op of every kind and the bits of its results, to compare backends and settings.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ struct Case {
 };
 using Record = std::function<void(const char* op, const std::string& bits)>;
 
-/// Runs one op of every kind; reports the bits of every result.
+/// Runs one op of every kind and reports the bits of every result.
 class AllOps {
  public:
   AllOps(Bench& bench, const Case& c, DType act, Record record)
       : bench_(bench), c_(c), act_(act), record_(std::move(record)), rows_(c.batch * c.time) {}
 
-  /// With oneDNN's products in them.
+  /// Runs the ops that contain oneDNN's products.
   void products() {
     const std::int64_t w = c_.width;
     Buffer in = random_buffer(act_, {rows_, w}, 1),
@@ -49,7 +49,7 @@ class AllOps {
     head(in);
   }
 
-  /// Only our own loops.
+  /// Runs the ops that contain only our own loops.
   void loops() {
     norms();
     const std::int64_t n = rows_ * c_.width;

@@ -1,4 +1,4 @@
-// Attention and the LM head, forward and backward, on every backend and type, against the
+// Tests of attention and the LM head, forward and backward, on every backend and type, against the
 // reference.
 #include "conformance/harness.h"
 
@@ -60,7 +60,7 @@ TEST_CASE(
           {3, 5, 7, 7, 1},
           {40, 16, 2048, 2048, 64},
           {20, 24, 2100, 2040, 7},
-          // Packed operands beyond their budget, and a last chunk that fits it better
+          // Packed operands that exceed their budget, and a last chunk that fills it better
           {2600, 8, 2050, 2050, 1500}}) {
       CAPTURE(s.vocab);
       if (small_cases() && s.rows * s.vocab > 100000) continue;

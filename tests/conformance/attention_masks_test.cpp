@@ -1,5 +1,5 @@
-// Attention with grouped keys, without the causal mask, with lengths, a bias and a scale of its
-// own; and equal bits for any number of threads.
+// Tests of attention with grouped keys, without the causal mask, with lengths, a bias and a custom
+// scale, and of equal bits for any number of threads.
 #include "conformance/harness.h"
 
 namespace ds::conformance {
@@ -16,8 +16,8 @@ struct Masked {
   std::vector<std::int32_t> lengths{};
 };
 
-// Blocks of 64: less than one, whole ones, one more; keys that end inside a block and on its
-// border; groups of one, some and all heads.
+// Blocks of 64: less than one, whole ones, one more; keys that end inside a block and at its edge;
+// groups of one, some and all heads.
 const Masked kCases[] = {
     {.batch = 2, .heads = 4, .kv_heads = 2, .time = 65, .depth = 16},
     {.batch = 1, .heads = 8, .kv_heads = 1, .time = 130, .depth = 24},
@@ -54,7 +54,7 @@ struct Results {
   Buffer out, lse, dqkv, dbias;
 };
 
-/// Forward and backward of one case.
+/// Runs forward and backward of one case.
 class Run {
  public:
   Run(const Masked& c, DType act)
@@ -147,7 +147,7 @@ TEST_CASE("attention with groups, masks, bias and scale, and its gradients") {
       Values dbias;
       const Values dqkv = reference::attention_backward(qkv, run.dout.values(), run.shape(), {},
                                                         run.mask(), &dbias);
-      // One position has one probability, 1: no gradient but that of the value.
+      // A single position has probability 1, so only the value has a gradient.
       check_close("dqkv", r.dqkv, dqkv, act);
       if (c.has_bias && c.time > 1) check_close("dbias", r.dbias, dbias, act);
     }

@@ -1,5 +1,5 @@
-// Which backends are tested, the workspace between guards, and the count of what ran on an
-// accelerator.
+// Bench: selects the backends under test, guards the workspace, and counts operations that ran on
+// an accelerator.
 #include "conformance/bench.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kChunk = 1 << 20;
 
-/// Operations that an accelerator has finished with guards unharmed.
+/// Operations that an accelerator finished with intact guards.
 std::int64_t accelerator_operations = 0;
 
 std::string wanted_backend() {
@@ -31,7 +31,7 @@ std::shared_ptr<Backend> backend_of(const Options& options) {
       make_cpu_backend({.threads = options.threads, .isa = options.isa}));
 }
 
-/// Says at the end how much ran on an accelerator: nothing is no pass.
+/// Reports at the end how many operations ran on an accelerator; none is a failure.
 struct Count : doctest::IReporter {
   explicit Count(const doctest::ContextOptions&) {}
   void test_run_end(const doctest::TestRunStats&) override {
@@ -94,7 +94,7 @@ Bench::Bench(const Options& options, const Kernels::Extents& extents)
   }
 }
 
-/// NaN everywhere: stale scratch must not reach a result.
+/// Fills the workspace with NaN: stale scratch must not reach a result.
 void Bench::make_workspace(std::size_t bytes) {
   Device& device = *backend_->device;
   bytes_ = bytes;

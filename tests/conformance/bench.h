@@ -1,4 +1,4 @@
-// The backends under test, and what runs an op on one of them.
+// Bench: the backends under test, and how an op runs on one of them.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace ds::conformance {
 
-/// How to make a backend. An accelerator's is made once in a process; a CPU's for every Bench.
+/// How a backend is made. An accelerator's is made once per process; a CPU's for every Bench.
 struct Options {
   int threads = 2;
   std::string isa = "auto";
   bool guarded = false;      // through a Stage, as on an accelerator
-  bool accelerator = false;  // the plugin's
+  bool accelerator = false;  // the plugin's device
 };
 
 /// One configuration under test.
@@ -24,20 +24,20 @@ struct Subject {
   Options options;
 };
 
-/// The instruction sets of this CPU.
+/// Returns the instruction sets of this CPU.
 std::vector<Subject> cpu_subjects();
 
-/// What $DS_TEST_BACKEND names. Unset or cpu: every instruction set (DNNL_MAX_CPU_ISA multiplies
-/// them by separate ctest entries); guarded: the same, with memory as on an accelerator; cuda: the
-/// plugin's device (open_cuda_plugin(); DSLAUNCH_CUDA_PLUGIN names an emulated one). Fails the test
-/// when there is no such device.
+/// Returns the subjects that $DS_TEST_BACKEND names. Unset or cpu: every instruction set (separate
+/// ctest entries vary DNNL_MAX_CPU_ISA); guarded: the same, with memory as on an accelerator; cuda:
+/// the plugin's device (open_cuda_plugin(); DSLAUNCH_CUDA_PLUGIN names an emulated one). Fails the
+/// test if there is no such device.
 std::vector<Subject> subjects();
 
-/// Whether subjects() are an accelerator's.
+/// Returns whether subjects() run on an accelerator.
 bool on_accelerator();
 
-/// $DS_TEST_SMALL: for devices on which arithmetic is slow (emulated, or watched by a sanitizer).
-/// What repeats work or is large is done once, or left out.
+/// Returns whether $DS_TEST_SMALL is set: for devices with slow arithmetic (emulated, or under a
+/// sanitizer). Repeated or large cases then run once or are skipped.
 bool small_cases();
 
 /// A backend with its workspace.

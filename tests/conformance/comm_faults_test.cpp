@@ -1,5 +1,5 @@
-// What goes wrong: deadlines, peers that leave, aborts, strangers, wrong keys. Every error names
-// who is at fault.
+// Tests of failures: deadlines, peers that leave, aborts, unrelated clients, wrong keys. Every
+// error names the rank at fault.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The message, or "" when nothing was thrown; another kind than `kind` is shown in front.
+// Returns the message, or "" if nothing was thrown; an unexpected kind is shown before it.
 std::string error_of(ErrorKind kind, const std::function<void()>& body) {
   try {
     body();
@@ -62,22 +62,23 @@ TEST_CASE("a deadline that passes names the silent rank, and the group stays unu
             error_of(ErrorKind::comm, [&] { gather_bytes(group, Deadline::after(200ms)); });
         later[rank] = error_of(ErrorKind::comm, [&] { group.barrier(soon()); });
       }
-      over.arrive_and_wait();  // rank 2 is there but silent
+      over.arrive_and_wait();  // rank 2 is present but silent
     });
     CHECK(errors == std::vector<std::string>(3));
-    // One of the two gives up first; the other may learn it from that one.
+    // One of the two gives up first; the other may learn of the failure from it.
     const std::string both = messages[0] + "\n" + messages[1];
     CHECK_MESSAGE(contains(both, "(of group world): all_gather: no answer from rank 2 after "),
                   both);
     for (const std::string& message : messages) {
-      CHECK_MESSAGE((contains(message, "rank 2") || contains(message, "the group failed before")),
-                    message);
+      CHECK_MESSAGE(
+          (contains(message, "rank 2") || contains(message, "the group had already failed")),
+          message);
     }
     for (const std::string& message : later) CHECK_MESSAGE(contains(message, "barrier: "), message);
   }
 }
 
-TEST_CASE("a receive that nobody sends to times out too") {
+TEST_CASE("a receive without a sender times out") {
   for (const Backend& backend : backends()) {
     CAPTURE(std::string(backend.name));
     std::latch over(2);
@@ -103,7 +104,7 @@ TEST_CASE("a peer that leaves is named long before the deadline") {
     std::vector<std::string> messages(2);
     const auto errors = run_world(backend, 3, [&](Collectives&, Group& group) {
       group.barrier(soon());
-      if (group.rank() == 2) return;  // ends its group
+      if (group.rank() == 2) return;  // destroys its group
       messages[static_cast<std::size_t>(group.rank())] =
           error_of(ErrorKind::comm, [&] { gather_bytes(group, Deadline::after(3600s)); });
     });
@@ -114,13 +115,13 @@ TEST_CASE("a peer that leaves is named long before the deadline") {
                   both);
     for (const std::string& message : messages) {
       CHECK_MESSAGE((contains(message, "closed the connection") ||
-                     contains(message, "the group failed before")),
+                     contains(message, "the group had already failed")),
                     message);
     }
   }
 }
 
-TEST_CASE("a peer that has done its part may leave: the others finish") {
+TEST_CASE("a peer may leave after its part: the others finish") {
   for (const Backend& backend : backends()) {
     CAPTURE(std::string(backend.name));
     std::promise<void> left;
@@ -138,7 +139,7 @@ TEST_CASE("a peer that has done its part may leave: the others finish") {
   }
 }
 
-TEST_CASE("abort from another thread ends the wait here, and soon at the peers") {
+TEST_CASE("abort from another thread ends the wait locally, and soon at the peers") {
   for (const Backend& backend : backends()) {
     CAPTURE(std::string(backend.name));
     std::vector<std::string> messages(3);
@@ -180,7 +181,7 @@ TEST_CASE("ranks that disagree are named on every rank") {
   }
 }
 
-TEST_CASE("a rank that never comes is named by those that wait for it") {
+TEST_CASE("a rank that never arrives is named by the ranks that wait for it") {
   const HeldPort port;
   const auto errors = run_ranks(2, [&](int rank) {
     const auto collectives = make_collectives(rendezvous_of(port, rank, 3));
@@ -190,21 +191,21 @@ TEST_CASE("a rank that never comes is named by those that wait for it") {
   CHECK_MESSAGE(
       contains(errors[0], "rank 0 (of group world): rendezvous: no answer from rank 2 after "),
       errors[0]);
-  // Rank 0's store may end before rank 1 has given up.
+  // Rank 0's store may end before rank 1 gives up.
   CHECK_MESSAGE(
       (contains(errors[1], "no answer from rank 2") || contains(errors[1], "the store of rank 0")),
       errors[1]);
 }
 
-TEST_CASE("nobody serves the store: the error says so when the time is over") {
+TEST_CASE("without a store, the error says so at the deadline") {
   const HeldPort port;
   Rendezvous rendezvous = rendezvous_of(port, 1, 2);
   rendezvous.timeout = 100ms;
   const std::string message = error_of(ErrorKind::comm, [&] { make_collectives(rendezvous); });
-  CHECK_MESSAGE(contains(message, "rank 1: rank 0 did not come within 0.1 s"), message);
+  CHECK_MESSAGE(contains(message, "rank 1: rank 0 did not answer within 0.1 s"), message);
 }
 
-TEST_CASE("a port that another program listens on is an error at once") {
+TEST_CASE("a port that another program uses is an immediate error") {
   const UniqueFd other = comm::listen_on("127.0.0.1", 0);
   Rendezvous rendezvous{.rank = 0, .world_size = 2, .master_addr = "127.0.0.1"};
   rendezvous.master_port = comm::local_endpoint(other.get()).port;

@@ -1,5 +1,5 @@
-// Several groups of the same ranks at once, each used by a thread of its own; and how one that
-// fails ends them all.
+// Tests of several groups of the same ranks at once, each used by its own thread, and of how a
+// failing group ends all of them.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -33,7 +33,7 @@ struct Groups {
   std::vector<std::unique_ptr<Group>> others;
 };
 
-// Ranks draw the same numbers: each operation is the same on all of them.
+// All ranks draw the same numbers, so each operation is the same on all of them.
 class Traffic {
  public:
   Traffic(Group& group, std::uint32_t seed)
@@ -46,7 +46,7 @@ class Traffic {
   void once() {
     const auto me = static_cast<std::size_t>(group_.rank());
     const auto kind = random_() % 4;
-    std::vector<std::size_t> sizes;  // of what a sends to b: entry a * size + b
+    std::vector<std::size_t> sizes;  // bytes that a sends to b: entry a * size + b
     for (std::size_t i = 0; i < size_ * size_; ++i)
       sizes.push_back(random_() % 3 == 0 ? 0 : random_() % (random_() % 8 == 0 ? kLongest : 700));
     ++round_;
@@ -62,7 +62,7 @@ class Traffic {
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> receive;
     for (std::size_t peer = 0; peer < size_; ++peer) {
-      // all_gather: the same to everybody.
+      // all_gather sends the same to every peer.
       const std::size_t to = kind == 2 ? 0 : peer, mine = kind == 2 ? 0 : me;
       const auto from = std::span(out_).subspan(peer * kLongest, sizes[me * size_ + to]);
       std::ranges::fill(from, mark(me, to));

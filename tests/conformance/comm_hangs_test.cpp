@@ -1,4 +1,4 @@
-// Ranks that will never meet: they end with an error that says why, long before any deadline.
+// Tests of ranks that never meet: they fail with an error that says why, long before any deadline.
 #include <doctest/doctest.h>
 
 #include <latch>
@@ -25,7 +25,7 @@ void gather(Group& group, std::size_t bytes) {
                    Deadline::after(3600s));
 }
 
-// What the first two of three ranks threw, joined; the third does `other` and then stays there.
+// Returns the joined errors of the first two of three ranks; the third runs `other` and then stays.
 std::string errors_with(const Backend& backend, const std::function<void(Group&)>& both,
                         const std::function<void(Collectives&, Group&)>& other) {
   std::vector<std::string> messages(3);
@@ -47,7 +47,7 @@ std::string errors_with(const Backend& backend, const std::function<void(Group&)
 
 }  // namespace
 
-TEST_CASE("ranks that issue different operations are told both, and which ranks") {
+TEST_CASE("if ranks issue different operations, the error names the operations and the ranks") {
   for (const Backend& backend : backends()) {
     CAPTURE(std::string(backend.name));
     const std::string kinds = errors_with(
@@ -70,22 +70,22 @@ TEST_CASE("ranks that issue different operations are told both, and which ranks"
   }
 }
 
-TEST_CASE("ranks that disagree about sizes are told, and nothing shorter passes for all of it") {
+TEST_CASE("if ranks disagree about sizes, the error says so, and a short message is not accepted") {
   const std::string sizes = errors_with(
       backends()[1], [](Group& group) { gather(group, 100); },
       [](Collectives&, Group& group) { gather(group, 99); });
   CHECK_MESSAGE(contains(sizes, "disagree about the sizes of all_gather (number 2)"), sizes);
 }
 
-TEST_CASE("a rank that goes round in one op for ever is named with it") {
+TEST_CASE("a rank that loops forever in one op is named with the op") {
   const Backend gloo = backends(1s)[1];
   const std::string busy = errors_with(
       gloo, [](Group& group) { gather(group, 100); },
       [](Collectives& collectives, Group&) { collectives.activity().begin("block5.mlp"); });
-  CHECK_MESSAGE(contains(busy, "rank 2 lags: it is in block5.mlp"), busy);
+  CHECK_MESSAGE(contains(busy, "rank 2 is behind: it is in block5.mlp"), busy);
 }
 
-TEST_CASE("a rank that gets on is waited for, for as long as it takes") {
+TEST_CASE("a rank that makes progress is waited for as long as it takes") {
   const Backend gloo = backends(1s)[1];
   const auto errors = run_world(gloo, 3, [](Collectives& collectives, Group& group) {
     for (int op = 0; op < 100 && group.rank() == 2; ++op) {

@@ -1,5 +1,5 @@
-// Steady operations of a Gloo group: no allocation grows with the bytes, and the heap does not grow
-// with the count.
+// Tests that steady operations of a Gloo group allocate nothing that grows with the bytes, and
+// leave the heap unchanged.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ void operator delete[](void* memory) noexcept { operator delete(memory); }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { operator delete(memory); }
 
-TEST_CASE("steady operations allocate small blocks only, and give them all back") {
+TEST_CASE("steady operations allocate only small blocks, and free them all") {
   constexpr std::size_t kPiece = 1'500'000;
   std::vector<long> at_begin(3), at_end(3);
   const auto errors = run_world(backends()[1], 3, [&](Collectives&, Group& group) {
@@ -80,6 +80,6 @@ TEST_CASE("steady operations allocate small blocks only, and give them all back"
   CHECK(largest > 0);
   CHECK(largest < 4096);
   // The other ranks may be inside an operation while rank 0 counts: a few dozen blocks, not
-  // hundreds of them.
+  // hundreds.
   CHECK(std::abs(at_end[0] - at_begin[0]) < 100);
 }

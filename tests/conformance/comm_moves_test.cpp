@@ -1,5 +1,5 @@
-// Every collective moves exactly the right bytes, on every backend, for worlds 1 to 4 and uneven
-// sizes.
+// Tests that every collective moves exactly the right bytes, on every backend, for worlds 1 to 4
+// and uneven sizes.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -27,13 +27,13 @@ std::size_t count_wrong(std::span<const std::byte> piece, int from, int to) {
   return wrong;
 }
 
-// Sizes that differ per pair, some zero, some beyond any socket buffer.
+// Sizes that differ per pair: some zero, some larger than any socket buffer.
 std::size_t bytes_of(int round, int from, int to) {
   constexpr std::size_t kSizes[] = {0, 1, 3, 1000, 65536, 5'000'003, 64};
   return kSizes[static_cast<std::size_t>(round + from * 2 + to * 3) % std::size(kSizes)];
 }
 
-// A piece per peer, each in memory of its own and at an odd address.
+// A piece per peer, each in separate memory and at an odd address.
 struct Scattered {
   explicit Scattered(const std::vector<std::size_t>& sizes) {
     for (const std::size_t bytes : sizes) memory.emplace_back(bytes + 1, std::byte{0xee});
@@ -47,7 +47,7 @@ struct Scattered {
   std::vector<std::span<const std::byte>> sent;
 };
 
-// doctest's macros are for one thread: ranks throw instead.
+// doctest's macros are for one thread, so ranks throw instead.
 void expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
 }
@@ -89,7 +89,7 @@ void check_broadcast(Group& group, std::size_t bytes) {
   }
 }
 
-// A ring of messages, several per pair, so that order within a pair is seen too.
+// A ring of messages, several per pair, so that the order within a pair is checked too.
 void check_point_to_point(Group& group) {
   if (group.size() == 1) return;
   const int right = (group.rank() + 1) % group.size();
@@ -161,7 +161,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("all_to_all in place: the own piece may be the same memory") {
+TEST_CASE("all_to_all in place: a rank's own piece may share memory") {
   for (const Backend& backend : moving_backends()) {
     CAPTURE(std::string(backend.name));
     const auto errors = run_world(backend, 1, [](Collectives&, Group& group) {

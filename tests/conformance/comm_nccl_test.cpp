@@ -1,5 +1,5 @@
-// What is NCCL's own: operations are only issued, their time counts from when the stream gets
-// there, and failures name ranks, operation and group.
+// Tests of the NCCL groups: operations are only issued, their time counts from when the stream
+// reaches them, and failures name ranks, operation and group.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Trouble that the fake NCCL makes for groups that are started while this lives.
+// Faults that the fake NCCL injects into groups that start during this object's lifetime.
 struct Trouble {
   explicit Trouble(const char* what) { ::setenv("DS_FAKE_NCCL", what, 1); }
   ~Trouble() { ::unsetenv("DS_FAKE_NCCL"); }
@@ -40,7 +40,7 @@ struct OnStream {
     group.run_on(*stream);
   }
   std::span<std::byte> part(std::size_t index) { return {memory->data() + index * kBytes, kBytes}; }
-  // In place, of `kBytes` together.
+  // Gathers in place, `kBytes` in total.
   void gather(std::size_t index, Deadline deadline) {
     const auto size = static_cast<std::size_t>(group.size());
     group.all_gather(cut_pieces(part(index).first(size * 100), size), deadline);
@@ -56,7 +56,7 @@ struct OnStream {
   std::unique_ptr<Arena> memory;
 };
 
-// What the ranks' bodies threw, by rank; all stay until the last is through.
+// Returns the errors of the ranks' bodies by rank. All ranks stay until the last has finished.
 std::vector<std::string> errors_of(int size, Clock::duration hang_after,
                                    const std::function<void(Collectives&, OnStream&)>& body) {
   std::latch over(size);
@@ -78,7 +78,7 @@ std::vector<std::string> errors_of(int size, Clock::duration hang_after,
 
 }  // namespace
 
-TEST_CASE("an operation is issued without its peers, and done when its stream gets there") {
+TEST_CASE("an operation is issued without its peers, and runs when its stream reaches it") {
   std::latch issued(1);
   const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
     const auto rank = static_cast<std::size_t>(here.group.rank());
@@ -115,7 +115,7 @@ TEST_CASE("issuing may run far ahead of the stream") {
   CHECK(errors == std::vector<std::string>(2));
 }
 
-TEST_CASE("a rank that does not come is named, the stream is released, the group stays unusable") {
+TEST_CASE("a missing rank is named, the stream is released, the group stays unusable") {
   std::vector<std::string> later(3);
   const auto errors = errors_of(3, 20s, [&](Collectives&, OnStream& here) {
     here.gather(0, soon());
@@ -140,13 +140,15 @@ TEST_CASE("a rank that does not come is named, the stream is released, the group
         fmt::format("rank {} (of group world): all_gather gather.block3: ", rank);
     CHECK_MESSAGE(message.starts_with(head), message);
     CHECK_MESSAGE(contains(message, "no answer after "), message);
-    CHECK_MESSAGE(contains(message, "the last that ended was all_gather (number 1)"), message);
-    CHECK_MESSAGE(contains(later[rank], "barrier: the group failed before: rank"), later[rank]);
+    CHECK_MESSAGE(contains(message, "the last operation that ended was all_gather (number 1)"),
+                  message);
+    CHECK_MESSAGE(contains(later[rank], "barrier: the group had already failed: rank"),
+                  later[rank]);
   }
   CHECK_MESSAGE(contains(errors[0] + errors[1], "rank 2 after "), errors[0]);
 }
 
-TEST_CASE("ranks that issue different operations are told so long before the deadline") {
+TEST_CASE("if ranks issue different operations, the error comes long before the deadline") {
   const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
     here.group.about("gather.block3");
     if (here.group.rank() == 0) {
@@ -162,17 +164,17 @@ TEST_CASE("ranks that issue different operations are told so long before the dea
   CHECK_MESSAGE(contains(both, "the ranks issue different operations"), both);
 }
 
-TEST_CASE("a rank that goes round in one op for ever is named with it") {
+TEST_CASE("a rank that loops forever in one op is named with the op") {
   const auto errors = errors_of(3, 1s, [&](Collectives& collectives, OnStream& here) {
     if (here.group.rank() == 2) return collectives.activity().begin("block5.mlp");
     here.gather(0, Deadline::after(3600s));
     here.wait();
   });
   const std::string both = errors[0] + "\n" + errors[1];
-  CHECK_MESSAGE(contains(both, "rank 2 lags: it is in block5.mlp"), both);
+  CHECK_MESSAGE(contains(both, "rank 2 is behind: it is in block5.mlp"), both);
 }
 
-TEST_CASE("an error that NCCL finds is told with its own words, and the others learn of it") {
+TEST_CASE("an error of NCCL is reported with its text, and the other ranks learn of it") {
   const Trouble trouble("error=1:2");
   const auto errors = errors_of(3, 20s, [&](Collectives&, OnStream& here) {
     here.gather(0, soon());
@@ -191,7 +193,7 @@ TEST_CASE("an error that NCCL finds is told with its own words, and the others l
                   errors[rank]);
 }
 
-TEST_CASE("a call that NCCL refuses is an error at once") {
+TEST_CASE("a call that NCCL refuses is an immediate error") {
   const Trouble trouble("refuse=0:2");
   const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
     here.gather(0, soon());
@@ -206,7 +208,7 @@ TEST_CASE("a call that NCCL refuses is an error at once") {
   CHECK_MESSAGE(contains(errors[1], "rank 0 has given up"), errors[1]);
 }
 
-TEST_CASE("abort releases a stream that waits, here and soon at the peers") {
+TEST_CASE("abort releases a waiting stream locally, and soon at the peers") {
   const Trouble trouble("stop=1:1");
   const auto errors = errors_of(2, 20s, [&](Collectives&, OnStream& here) {
     std::thread aborter;
@@ -222,7 +224,7 @@ TEST_CASE("abort releases a stream that waits, here and soon at the peers") {
   CHECK_MESSAGE(contains(errors[1], "rank 0 has given up: the group was aborted"), errors[1]);
 }
 
-TEST_CASE("a start that one rank does not get through ends on all of them, and names it") {
+TEST_CASE("if one rank cannot start, all ranks fail and name it") {
   const Trouble trouble("silent=1");
   const Backend backend = moving_backends()[0];
   const std::shared_ptr<void> shared = backend.share(3);
@@ -231,7 +233,7 @@ TEST_CASE("a start that one rank does not get through ends on all of them, and n
     static_cast<void>(collectives->make_group(world_of(3), Deadline::after(2s)));
   });
   for (const std::string& message : errors) {
-    CHECK_MESSAGE(contains(message, "(of group world): NCCL does not start: rank 1: no answer "),
+    CHECK_MESSAGE(contains(message, "(of group world): NCCL did not start: rank 1: no answer "),
                   message);
     CHECK_MESSAGE(contains(message, "NCCL is still starting"), message);
   }

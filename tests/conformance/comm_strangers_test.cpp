@@ -1,4 +1,4 @@
-// Strangers at the doors while a mesh is made: it comes up all the same, and moves the right bytes.
+// Tests of unrelated clients that connect while a mesh is built: it still moves the right bytes.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ using namespace ds::test;
 
 namespace {
 
-// Opens connection after connection to a door, each with other manners, until told to stop.
+// Connects repeatedly to a door, each time with different data, until told to stop.
 class Stranger {
  public:
   explicit Stranger(int port) : thread_([this, port] { run(port); }) {}
@@ -40,10 +40,11 @@ class Stranger {
         lingering.push_back(std::move(fd));
         if (lingering.size() > 40) lingering.erase(lingering.begin(), lingering.begin() + 20);
         ++visits_;
-        // Enough to meet every stage of the rendezvous, without using up this machine's ports.
+        // Frequent enough to hit every stage of the rendezvous without exhausting this machine's
+        // ports.
         ::poll(nullptr, 0, 1);
       } catch (const Error&) {
-        continue;  // the door is not open yet, or shut again
+        continue;  // the door is not open yet, or closed again
       }
     }
   }
@@ -54,7 +55,7 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("strangers at the store and at every door do not spoil the mesh") {
+TEST_CASE("unrelated clients at the store and at every door do not disturb the mesh") {
   for (int round = 0; round < 3; ++round) {
     const HeldPort port;
     Stranger at_store(port.port);
@@ -87,7 +88,7 @@ TEST_CASE("strangers at the store and at every door do not spoil the mesh") {
 
 namespace {
 
-// Two groups of one world, joined by real links, with the settings of the test.
+// Creates two groups of one world, joined by real links, with the test's settings.
 std::vector<std::unique_ptr<comm::GlooGroup>> pair_of_groups(std::size_t chunk_bytes) {
   const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
   UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
@@ -112,7 +113,7 @@ std::vector<std::unique_ptr<comm::GlooGroup>> pair_of_groups(std::size_t chunk_b
 
 }  // namespace
 
-TEST_CASE("messages longer than the wire's limit are split, and put together in order") {
+TEST_CASE("messages longer than the wire's limit are split and reassembled in order") {
   const auto groups = pair_of_groups(1000);
   for (const std::size_t bytes : {1UL, 999UL, 1000UL, 1001UL, 2000UL, 123'456UL}) {
     CAPTURE(bytes);
@@ -128,7 +129,7 @@ TEST_CASE("messages longer than the wire's limit are split, and put together in 
   }
 }
 
-TEST_CASE("a message of another length than its receiver expects never arrives") {
+TEST_CASE("a message of an unexpected length is never delivered") {
   const auto groups = pair_of_groups(std::size_t{1} << 30);
   const auto errors = run_ranks(2, [&](int rank) {
     std::vector<std::byte> data(rank == 0 ? 100 : 50);

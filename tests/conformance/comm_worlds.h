@@ -1,4 +1,4 @@
-// Worlds for the conformance tests of collectives: ranks as threads, each with its own Collectives.
+// Worlds for tests of collectives: ranks as threads, each with its own Collectives.
 #pragma once
 
 #include <netinet/in.h>
@@ -23,8 +23,7 @@ using namespace std::chrono_literals;
 
 inline Deadline soon() { return Deadline::after(60s); }
 
-/// A port of 127.0.0.1 held as the launcher's agent holds it: bound with SO_REUSEADDR, not
-/// listening.
+/// A port of 127.0.0.1 held like the launcher's agent does: bound with SO_REUSEADDR, not listening.
 struct HeldPort {
   HeldPort() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int on = 1;
@@ -40,7 +39,7 @@ struct HeldPort {
   int port = 0;
 };
 
-/// Runs body(rank) on one thread per rank; what they threw, by rank ("" for nothing).
+/// Runs body(rank) on one thread per rank. Returns the errors by rank ("" for none).
 inline std::vector<std::string> run_ranks(int size, const std::function<void(int)>& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
@@ -59,13 +58,13 @@ inline std::vector<std::string> run_ranks(int size, const std::function<void(int
 
 struct Backend {
   const char* name;
-  /// One Collectives for `rank` of a world; called on the rank's thread. `shared` is made once per
+  /// Makes one Collectives for `rank` of a world, on the rank's thread. `shared` is made once per
   /// world.
   std::function<std::shared_ptr<void>(int size)> share;
   std::function<std::unique_ptr<Collectives>(void* shared, int rank, int size)> make;
 };
 
-/// `hang_after` is Gloo's.
+/// `hang_after` applies to Gloo.
 inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
   return {
       {"threads",
@@ -89,7 +88,7 @@ inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
        }}};
 }
 
-/// What this program is about: host_worlds.cpp or nccl_worlds.cpp.
+/// Returns the backends that this program tests; defined in host_worlds.cpp or nccl_worlds.cpp.
 std::vector<Backend> moving_backends(Clock::duration hang_after = 20s);
 
 inline GroupSpec world_of(int size) {

@@ -1,4 +1,4 @@
-// The CUDA device on the emulation: what device_test.cpp says of every device, and its failures.
+// Tests of the CUDA device on the emulation: device_test.cpp, and failures of the device.
 #include <doctest/doctest.h>
 
 #include "conformance/device_under_test.h"
@@ -14,7 +14,7 @@ using namespace ds;
 
 namespace {
 
-/// Changes the machine for a scope.
+/// Changes the emulated machine for a scope.
 class Machine {
  public:
   explicit Machine(const emulation::Knobs& knobs) : before_(emulation::knobs()) {
@@ -41,7 +41,7 @@ std::string why_no_device(int local_rank, int local_ranks = 1) {
   return "made";
 }
 
-/// Ends the device as a kernel with a wrong address does: asynchronously.
+/// Ends the device asynchronously, as a kernel with a wrong address does.
 void plant_fault(Stream& stream) {
   const auto fail = [](void*) { return cudaErrorIllegalAddress; };
   const auto nothing = [](void*) {};
@@ -71,7 +71,7 @@ Device& device_under_test() {
 
 }  // namespace ds::conformance
 
-TEST_CASE("machines that cannot: each is told apart") {
+TEST_CASE("each reason for an unusable device has its own message") {
   {
     const Machine none({.devices = 0});
     CHECK(has(why_no_device(0), "no CUDA device"));
@@ -85,17 +85,17 @@ TEST_CASE("machines that cannot: each is told apart") {
   }
   {
     const Machine old({.major = 7, .minor = 5});
-    CHECK(has(why_no_device(0), "compute capability 7.5, and 8.0 is needed"));
+    CHECK(has(why_no_device(0), "compute capability 7.5, but 8.0 is needed"));
   }
   {
     const Machine two({.devices = 2});
     CHECK(why_no_device(1, 2) == "made");
-    CHECK(has(why_no_device(0, 3), "3 ranks on this node want a GPU each"));
+    CHECK(has(why_no_device(0, 3), "3 ranks on this node need a GPU each"));
     CHECK(has(cuda::report(), "device 1: Emulated GPU"));
   }
 }
 
-TEST_CASE("what libraries have taken is not kept for them once more") {
+TEST_CASE("memory that libraries have allocated is not reserved again") {
   const std::unique_ptr<Device> device = cuda::make_cuda_device(0, 1);
   const std::size_t before = device->free_bytes(Tier::device);
   void* library = nullptr;
@@ -109,7 +109,7 @@ TEST_CASE("what libraries have taken is not kept for them once more") {
   REQUIRE(cudaFree(library) == cudaSuccess);
 }
 
-TEST_CASE("errors of the runtime in words, with what to do where that is known") {
+TEST_CASE("errors of the runtime have a text and, where known, a hint") {
   const Error memory = cuda::error_of(cudaErrorMemoryAllocation, "block1.mlp");
   CHECK(memory.kind() == ErrorKind::config);
   CHECK(std::string(memory.what()).starts_with("block1.mlp: "));
@@ -120,14 +120,14 @@ TEST_CASE("errors of the runtime in words, with what to do where that is known")
   CHECK(has(other.what(), "cudaErrorInvalidValue"));
 }
 
-TEST_CASE("threads that touch pages: one for every 256 MiB, as the CPUs allow") {
+TEST_CASE("threads that touch pages: one per 256 MiB, limited by the CPUs") {
   CHECK(cuda::touching_threads(1, 8) == 1);
   CHECK(cuda::touching_threads(std::size_t{1} << 30, 8) == 5);
   CHECK(cuda::touching_threads(std::size_t{1} << 40, 64) == 16);
   CHECK(cuda::touching_threads(std::size_t{1} << 40, 2) == 2);
 }
 
-TEST_CASE("after an error that ends the device nothing hangs, and everybody says it") {
+TEST_CASE("after an error that ends the device, nothing hangs and every wait reports it") {
   Device& device = conformance::device_under_test();
   const auto stream = device.make_stream(), other = device.make_side_stream("gather");
   const auto host = device.make_host_stream("host");
@@ -137,7 +137,7 @@ TEST_CASE("after an error that ends the device nothing hangs, and everybody says
   const auto work = [](void* self, std::size_t) { ++*static_cast<int*>(self); };
   plant_fault(*stream);
   failed->record(*stream);
-  failed->make_wait(*host);  // the thread waits for what will never come, and is let go
+  failed->make_wait(*host);  // waits for an event that never passes; must be released
   host->submit({work, &ran, 0});
   done->record(*host);
   done->make_wait(*other);
@@ -147,7 +147,7 @@ TEST_CASE("after an error that ends the device nothing hangs, and everybody says
   CHECK(failed->has_passed());
   CHECK(has(said_by([&] { device.copy(memory->data(), memory->data() + 32, 8, *stream); }),
             "a copy: "));
-  // Waits and records have no op to blame: the stream says it when it is waited for.
+  // Waits and records have no op to blame, so the stream reports them in synchronize().
   failed->record(*stream);
   failed->make_wait(*other);
   CHECK(has(said_by([&] { other->synchronize(); }), "waiting for the gather stream: "));

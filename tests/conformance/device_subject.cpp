@@ -1,4 +1,4 @@
-// The device of the backend under test: what $DS_TEST_BACKEND names.
+// The device of the backend that $DS_TEST_BACKEND names.
 #include "conformance/accelerator.h"
 #include "conformance/bench.h"
 #include "conformance/device_under_test.h"

@@ -1,4 +1,4 @@
-// Memory, copies, streams and events of a device: the same body for every backend.
+// Tests of memory, copies, streams and events of a device; the same body for every backend.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   return data;
 }
 
-/// Bytes into and out of any tier, through memory that both sides reach.
+/// Moves bytes into and out of any tier through memory that both sides can access.
 class Ferry {
  public:
   explicit Ferry(std::size_t bytes)
@@ -54,7 +54,7 @@ class Ferry {
 
 }  // namespace
 
-TEST_CASE("an arena is as long as asked, in every tier, and empty ones are allowed") {
+TEST_CASE("an arena has the requested size in every tier, also 0") {
   for (const Tier tier : kMemory) {
     for (const std::size_t bytes :
          {std::size_t{0}, std::size_t{1}, std::size_t{4097}, (std::size_t{33} << 20) + 5}) {
@@ -70,12 +70,12 @@ TEST_CASE("an arena is as long as asked, in every tier, and empty ones are allow
   }
 }
 
-TEST_CASE("more than there is cannot be had, and both numbers are said") {
+TEST_CASE("allocating too much fails and names both numbers") {
   for (const Tier tier : kMemory) {
     constexpr std::size_t kTooMuch = std::size_t{1} << 52;
     try {
       device_under_test().allocate(tier, kTooMuch);
-      FAIL("a petabyte was there");
+      FAIL("a petabyte was allocated");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::config);
       const std::string message = error.what();
@@ -86,7 +86,7 @@ TEST_CASE("more than there is cannot be had, and both numbers are said") {
   }
 }
 
-TEST_CASE("copies between any two tiers, of odd sizes at odd places") {
+TEST_CASE("copies between any two tiers, of odd sizes at odd addresses") {
   constexpr std::size_t kRoom = 3 << 20;
   Ferry ferry(kRoom);
   for (const Tier from : kMemory) {
@@ -107,7 +107,7 @@ TEST_CASE("copies between any two tiers, of odd sizes at odd places") {
   }
 }
 
-TEST_CASE("zero clears what it is told, and nothing beside") {
+TEST_CASE("zero clears its range and nothing else") {
   Ferry ferry(64);
   for (const Tier tier : kMemory) {
     const auto arena = device_under_test().allocate(tier, 64);
@@ -143,8 +143,8 @@ TEST_CASE("a host stream's copies and zeroing are done by its thread") {
 
 namespace {
 
-/// A random program over streams of the device and of the host, and what it must come to when its
-/// steps are done one after the other.
+/// A random program over streams of the device and the host, and the result of running its steps
+/// one after another.
 class Schedule {
  public:
   static constexpr std::size_t kBuffers = 6, kWords = 300, kStreams = 5;
@@ -166,10 +166,10 @@ class Schedule {
     for (auto& stream : streams_) stream->synchronize();
   }
 
-  /// Issues `count` steps. A step's event is that of its stream, recorded again and again, also
-  /// while others still wait for an earlier point of it.
+  /// Issues `count` steps. Each stream records one event again and again, also while others still
+  /// wait for an earlier point of it.
   void issue(std::size_t count) {
-    steps_.reserve(steps_.size() + count);  // work points into it
+    steps_.reserve(steps_.size() + count);  // submitted work points into it
     for (std::size_t i = 0; i < count; ++i) issue_one();
   }
   bool is_right() {
@@ -193,7 +193,7 @@ class Schedule {
     Step step{this, pick(kBuffers), pick(kBuffers), pick(kStreams),
               static_cast<std::uint32_t>(random_())};
     while (step.to == step.from) step.to = pick(kBuffers);
-    // After whoever last wrote what it reads, and whoever touched what it writes.
+    // Waits for the streams that last wrote the step's source, and all that accessed its target.
     std::array<bool, kStreams> waits{};
     for (std::size_t s = 0; s < kStreams; ++s)
       waits[s] =
@@ -207,7 +207,7 @@ class Schedule {
     };
     streams_[step.stream]->submit({run, &steps_.back(), 0});
     events_[step.stream]->record(*streams_[step.stream]);
-    wrote_[step.to] = {};  // it came after them
+    wrote_[step.to] = {};  // this step came after those accesses
     read_[step.to] = {};
     wrote_[step.to][step.stream] = true;
     read_[step.from][step.stream] = true;
@@ -215,7 +215,7 @@ class Schedule {
   }
 
   static bool is_of_host(const Step& step) { return step.stream >= 3; }
-  /// What a step does, done at once.
+  /// Performs a step at once.
   static void follow(const Step& step, const std::uint32_t* from, std::uint32_t* to) {
     for (std::size_t i = 0; i < kWords; ++i)
       to[i] = is_of_host(step) ? to[i] * 3 + from[i] + step.constant : from[i];
@@ -248,7 +248,7 @@ TEST_CASE("events order streams of the device and threads of the host, in every 
   }
 }
 
-TEST_CASE("an event that was never recorded holds nobody up") {
+TEST_CASE("an event that was never recorded does not block") {
   const auto stream = device_under_test().make_stream();
   const auto host = device_under_test().make_host_stream("host");
   const auto event = device_under_test().make_event();
@@ -259,7 +259,7 @@ TEST_CASE("an event that was never recorded holds nobody up") {
   host->synchronize();
 }
 
-TEST_CASE("the device waits for the host, and the host for that, while both go on issuing") {
+TEST_CASE("device and host wait for each other while both continue to issue") {
   struct Gate {
     std::atomic<bool> open{false};
     std::atomic<int> passed{0};
@@ -296,7 +296,7 @@ TEST_CASE("the device waits for the host, and the host for that, while both go o
   stream->synchronize();
 }
 
-TEST_CASE("a recording does nothing when it is made, and its work every time it is issued") {
+TEST_CASE("a recording does nothing when made, and its work each time it is issued") {
   Device& device = device_under_test();
   const auto stream = device.make_stream();
   const auto memory = device.allocate(Tier::device, 4096);
@@ -306,7 +306,7 @@ TEST_CASE("a recording does nothing when it is made, and its work every time it 
     device.copy(memory->data() + 2048, memory->data(), 1024, *stream);
     device.zero(memory->data(), 512, *stream);
   });
-  if (!recording) return;  // the device has no such thing
+  if (!recording) return;  // the device cannot record
   stream->synchronize();
   CHECK(ferry.take(memory->data(), 4096) == pattern(4096, 1));
   std::vector<std::byte> expected = pattern(4096, 1);
@@ -325,7 +325,7 @@ TEST_CASE("a recording does nothing when it is made, and its work every time it 
   CHECK(ferry.take(memory->data(), 4096) == std::vector<std::byte>(4096, std::byte{0}));
 }
 
-TEST_CASE("a device says what it is and how much is free") {
+TEST_CASE("a device describes itself and its free memory") {
   CHECK(!device_under_test().description().empty());
   for (const Tier tier : kMemory) CHECK(device_under_test().free_bytes(tier) > 0);
 }

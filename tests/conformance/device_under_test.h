@@ -1,4 +1,4 @@
-// The device that device_test.cpp is about; each program says which.
+// The device that device_test.cpp tests; each program defines it.
 #pragma once
 
 #include "engine/device/device.h"

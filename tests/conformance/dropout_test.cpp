@@ -1,4 +1,4 @@
-// Dropout of activations and of attention's probabilities: element by element as documented.
+// Tests of dropout of activations and attention's probabilities, element by element.
 #include "reference/dropout.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST_CASE("dropout: exactly the documented elements, scaled and rounded once; in
   });
 }
 
-TEST_CASE("dropout: a sample's elements do not depend on the micro-batch it comes in") {
+TEST_CASE("dropout: a sample's elements do not depend on its micro-batch") {
   for_each_subject([](const Subject& subject, DType act) {
     const std::int64_t each = 200;
     Bench bench(subject.options, {});
@@ -69,7 +69,7 @@ TEST_CASE("dropout: a sample's elements do not depend on the micro-batch it come
   });
 }
 
-TEST_CASE("dropout: the kept share, and other numbers for another seed, key, step or sample") {
+TEST_CASE("dropout: the share kept, and different elements for another seed, key, step or sample") {
   for (const Subject& subject : subjects()) {
     const std::int64_t n = 1 << 18;
     Bench bench(subject.options, {});

@@ -1,5 +1,5 @@
-// RMS norm, SwiGLU, rotary embedding, relative bias, and what linear layers of Llama need, against
-// the double-precision reference.
+// Tests of RMS norm, SwiGLU, rotary embedding, relative bias and the linear layers of Llama,
+// against the double-precision reference.
 #include "conformance/harness.h"
 
 namespace ds::conformance {
@@ -97,7 +97,7 @@ TEST_CASE("RMS norm: with and without a residual, and its gradients") {
                                   .accumulate = accumulate});
       };
       backward({}, din.tensor(), false);
-      if (g.width > 1) check_close("din", din, gradient.din, act);  // of one column: almost 0
+      if (g.width > 1) check_close("din", din, gradient.din, act);  // one column: almost 0
       check_close("dweight", dweight, gradient.dweight, DType::f32);
 
       Buffer residual = random_buffer(act, {g.rows, g.width}, 5, 2);
@@ -110,7 +110,7 @@ TEST_CASE("RMS norm: with and without a residual, and its gradients") {
   });
 }
 
-TEST_CASE("SwiGLU and its gradient, also in place; gates far out give 0 or themselves") {
+TEST_CASE("SwiGLU and its gradient, also in place; extreme gates give 0 or themselves") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const Grid& g : kGrids) {
       CAPTURE(g.width);
@@ -137,7 +137,7 @@ TEST_CASE("SwiGLU and its gradient, also in place; gates far out give 0 or thems
   });
 }
 
-TEST_CASE("rotary embedding: queries and keys turn, values stay, in both layouts and in place") {
+TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layouts and in place") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const HeadsCase& c : kHeads) {
       CAPTURE(c.heads);

@@ -1,4 +1,4 @@
-// fp16: conversions as the scalar functions do them, and what is too large for it.
+// Tests of fp16: conversions as the scalar functions do them, and values beyond its range.
 #include <bit>
 
 #include "conformance/harness.h"
@@ -18,7 +18,7 @@ TEST_CASE("halves: every bit pattern and every tie is converted as the scalar fu
     bench.run(Cast{.in = halves.view(), .out = floats.tensor()});
     const auto* got = reinterpret_cast<const float*>(floats.data());
     int wrong = 0;
-    // Which of its many bit patterns a NaN has is an accelerator's own affair.
+    // An accelerator may return any of NaN's bit patterns.
     const bool any_nan = subject.options.accelerator;
     for (std::uint32_t i = 0; i < kAll; ++i) {
       const float want = float_from_f16(static_cast<std::uint16_t>(i));
@@ -26,7 +26,7 @@ TEST_CASE("halves: every bit pattern and every tie is converted as the scalar fu
       wrong += std::memcmp(&got[i], &want, 4) != 0;
     }
     CHECK(wrong == 0);
-    // Every exponent and sign of f32, with fractions that lie on, just above and just below ties.
+    // Every exponent and sign of f32, with fractions on, just above and just below ties.
     Buffer from(DType::f32, {kAll}), to(DType::f16, {kAll});
     auto* value = reinterpret_cast<std::uint32_t*>(from.data());
     for (std::uint32_t i = 0; i < kAll; ++i) {
@@ -45,7 +45,7 @@ TEST_CASE("halves: every bit pattern and every tie is converted as the scalar fu
   }
 }
 
-TEST_CASE("halves: a product beyond 65504 is infinite, and its gradient is seen as not finite") {
+TEST_CASE("halves: a product beyond 65504 is infinite, and its gradient counts as non-finite") {
   for (const Subject& subject : subjects()) {
     CAPTURE(subject.name);
     const std::int64_t rows = 3, width = 40;

@@ -1,5 +1,5 @@
-// What the conformance tests share: buffers, random values and the one table of tolerances. Tests
-// hold their values on the host, heads by_head; Bench runs them where the backend's memory is.
+// Shared parts of the conformance tests: buffers, random values and the one table of tolerances.
+// Tests hold their values on the host, heads by_head; Bench runs ops in the backend's memory.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace ds::conformance {
 
 using reference::Values;
 
-/// Memory with a type, comparable to double-precision values.
+/// Memory with a type, convertible to and from double-precision values.
 class Buffer {
  public:
   Buffer(DType dtype, Shape shape)
@@ -27,7 +27,7 @@ class Buffer {
         shape_(shape),
         bytes_(static_cast<std::size_t>(shape.elements() * size_of(dtype)) + 64, std::byte{0xFF}) {}
 
-  /// Values rounded to the type; read back what the backend will see.
+  /// Returns a buffer of values rounded to the type; values() returns what the backend will see.
   static Buffer of(DType dtype, Shape shape, const Values& values) {
     Buffer buffer(dtype, shape);
     REQUIRE(static_cast<std::size_t>(shape.elements()) == values.size());
@@ -63,7 +63,7 @@ class Buffer {
     }
     return out;
   }
-  /// The bytes, for bit-for-bit comparison.
+  /// Returns the bytes, for bit-for-bit comparison.
   std::string bits() {
     return {reinterpret_cast<const char*>(data()),
             static_cast<std::size_t>(shape_.elements() * size_of(dtype_))};
@@ -75,7 +75,7 @@ class Buffer {
   std::vector<std::byte> bytes_;
 };
 
-/// Uniform in [-1, 1), the same everywhere.
+/// Returns numbers uniform in [-1, 1), the same everywhere.
 inline Values random_values(std::size_t n, std::uint64_t seed, double scale = 1) {
   Values values(n);
   std::uint64_t state = seed * 0x9E3779B97F4A7C15U + 1;
@@ -90,20 +90,18 @@ inline Buffer random_buffer(DType dtype, Shape shape, std::uint64_t seed, double
                     random_values(static_cast<std::size_t>(shape.elements()), seed, scale));
 }
 
-/// Relative error of a whole tensor, |got - want| / |want| in the Euclidean norm, per type.
+/// Returns the tolerance per type for a whole tensor: |got - want| / |want| in the Euclidean norm.
 /// f32:  products of K <= 4096 random terms lose about eps * sqrt(K) / 2 = 2^-24 * 32 = 2e-6 of
-/// their norm, and
-///       exp and the norms a few ulp more: 5e-6.
-/// bf16: a result rounded to 8 bits is off by a uniform error of at most 2^-9, 2^-9 / sqrt(3)
-/// = 1.1e-3 of its norm;
-///       softmax probabilities and their gradients are rounded too before they are multiplied, each
-///       adding as much again in quadrature, and pre-activations pass through GELU's slope: 6e-3.
-/// f16:  three bits more than bf16, so an eighth of it: 2^-12 for each rounding. (Results of size
-/// 1:
-///       what lies below 2^-14 has no more bits, but is lost in the norm.)
-/// f32 on an accelerator: sums of products of 16-bit values are made by tensor cores, which cut a
-///       running sum off instead of rounding it, at most 2^-23 of it each time, always towards
-///       zero, and add 16 products at a time: K = 2600 terms lose at most 163 * 2^-23 = 1.9e-5.
+///       their norm, and exp and the norms a few ulp more: 5e-6.
+/// bf16: a result rounded to 8 bits has a uniform error of at most 2^-9, or 2^-9 / sqrt(3) = 1.1e-3
+///       of its norm. Softmax probabilities and their gradients are also rounded before they are
+///       multiplied, each adding as much again in quadrature, and pre-activations pass through
+///       GELU's slope: 6e-3.
+/// f16:  three bits more than bf16, so an eighth of it: 2^-12 per rounding. (For results of size 1,
+///       values below 2^-14 have no more bits, but vanish in the norm.)
+/// f32 on an accelerator: tensor cores sum products of 16-bit values. They truncate a running sum
+///       instead of rounding it, by at most 2^-23 of it each time, always towards zero, and add 16
+///       products at a time: K = 2600 terms lose at most 163 * 2^-23 = 1.9e-5.
 inline double tolerance(DType dtype) {
   const double f32 = on_accelerator() ? 2e-5 : 5e-6;
   return dtype == DType::f32 ? f32 : dtype == DType::bf16 ? 6e-3 : 6e-3 / 8;
@@ -128,7 +126,7 @@ inline void check_close(const char* what, Buffer& got, const Values& want, DType
   CHECK(error <= tolerance(act));
 }
 
-/// Runs `body(subject, act)` over every backend and activation type.
+/// Calls `body(subject, act)` for every backend and activation type.
 template <class Body>
 void for_each_subject(Body body) {
   for (const Subject& subject : subjects()) {

@@ -1,4 +1,4 @@
-// Worlds whose groups move the host's bytes.
+// Worlds whose groups move bytes of the host.
 #include "conformance/comm_worlds.h"
 
 namespace ds::test {

@@ -1,4 +1,4 @@
-// Forward and backward of every op, on every backend and type, against the double-precision
+// Tests of every op, forward and backward, on every backend and type, against the double-precision
 // reference.
 #include <cstdio>
 
@@ -65,7 +65,7 @@ TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
       check_close("gelu", out, gelu_of(pre.values()), act);
       Buffer again_from_pre(act, {s.rows, s.n});
       bench.run(Gelu{.in = pre.view(), .out = again_from_pre.tensor()});
-      // A fused GELU is taken before `pre` is rounded; those who choose it are not promised more.
+      // A fused GELU uses the unrounded `pre`, so only unfused results must have the same bits.
       const bool fused = bench.kernels().arithmetic().find("fused") != std::string::npos;
       if (!fused) CHECK((again_from_pre.bits() == out.bits()));
 
@@ -85,7 +85,7 @@ TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
                                     .dweight = dweight.tensor(),
                                     .dbias = dbias.tensor()};
       bench.run(op);
-      // Gradients are sums in f32 of exact products: no rounding to bf16 anywhere.
+      // Gradients are f32 sums of exact products: nothing is rounded to bf16.
       check_close("dweight", dweight, want_weight, DType::f32);
       check_close("dbias", dbias, want_bias, DType::f32);
       LinearBackwardWeight again = op;
@@ -246,8 +246,8 @@ TEST_CASE("GELU's gradient, sums and casts") {
   });
 }
 
-TEST_CASE("the matrix peak is a rate that such a device can have") {
-  if (on_accelerator()) return;  // cuda_products_test
+TEST_CASE("the matrix peak is plausible for the device") {
+  if (on_accelerator()) return;  // cuda_products_test covers it
   for_each_subject([](const Subject& subject, DType act) {
     Bench bench(subject.options, {.micro = 1,
                                   .seq_len = 1,

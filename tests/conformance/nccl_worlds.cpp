@@ -1,4 +1,4 @@
-// Worlds whose groups are NCCL's on emulated devices, one a rank.
+// Worlds whose groups use NCCL on emulated devices, one per rank.
 #include <cstdlib>
 
 #include "conformance/comm_worlds.h"

@@ -1,5 +1,5 @@
-// Steady operations allocate nothing of ours: every operator new of the process is counted while an
-// op runs.
+// Tests that steady operations allocate nothing of ours, by counting every operator new of the
+// process while an op runs.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -31,7 +31,7 @@ void released(void* memory) {
 
 }  // namespace
 
-// One definition for the whole process, oneDNN included.
+// Replaces operator new for the whole process, oneDNN included.
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
 void operator delete(void* memory) noexcept { released(memory); }
@@ -47,7 +47,7 @@ struct Counts {
   std::size_t largest;
 };
 
-/// What the third run of an op allocates; the first two may make primitives.
+/// Returns the allocations of an op's third run; the first two may create primitives.
 template <class Op>
 Counts steady(Bench& bench, const Op& op) {
   bench.run(op);
@@ -67,8 +67,8 @@ void check_own_loops(const char* name, Bench& bench, const Op& op) {
   CHECK(steady(bench, op).allocations == 0);
 }
 
-/// oneDNN makes small allocations in each execution (its argument list); none may stay, none may be
-/// big.
+/// oneDNN makes small allocations in each execution (its argument list). None may remain, and none
+/// may be large.
 template <class Op>
 void check_products(const char* name, Bench& bench, const Op& op) {
   CAPTURE(name);
@@ -88,7 +88,7 @@ TEST_CASE("the counter counts") {
   delete number;
 }
 
-TEST_CASE("steady operations allocate nothing of ours, and keep nothing") {
+TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
   for_each_subject([](const Subject& subject, DType act) {
     const std::int64_t batch = 2, heads = 2, time = 70, width = 64, vocab = 300,
                        rows = batch * time;

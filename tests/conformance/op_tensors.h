@@ -1,18 +1,18 @@
-// The tensors of every op of the kernels seam, so that a test's op can be run in other memory than
-// its own.
+// for_each_tensor(): visits the tensors of every op, so that a test's op can run in other memory
+// than its own.
 #pragma once
 
 #include "engine/kernels/kernels.h"
 
 namespace ds::conformance {
 
-/// What a tensor of heads holds (HeadsLayout); batch = 0: it is no such tensor.
+/// Sizes of a heads tensor (HeadsLayout); batch = 0: not a heads tensor.
 struct Heads {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, time = 0, depth = 0;
   [[nodiscard]] explicit operator bool() const { return batch != 0; }
 };
 
-/// From a shape as Linear documents it: (3, B, H, T, D), or (1, B, H + 2G, T, D).
+/// Returns the sizes from a shape as Linear documents it: (3, B, H, T, D), or (1, B, H + 2G, T, D).
 inline Heads heads_of(const Shape& shape, std::int64_t kv_heads) {
   DS_ASSERT(shape.axes() == 5);
   const bool alike = shape[0] == 3;
@@ -25,7 +25,7 @@ inline Heads heads_of(const Shape& shape, std::int64_t kv_heads) {
           .depth = shape[4]};
 }
 
-// f(tensor) or f(tensor, Heads) for each; inputs are ConstTensor&, results Tensor&.
+// Calls f(tensor) or f(tensor, Heads) for each; inputs are ConstTensor&, results Tensor&.
 template <class F>
 void for_each_tensor(Embed& a, const F& f) {
   f(a.tokens), f(a.wte), f(a.wpe), f(a.out);

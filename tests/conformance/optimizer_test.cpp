@@ -1,5 +1,5 @@
-// AdamW by its definition, the gradient norm's sum and normal numbers: exact where exactness is the
-// promise.
+// Tests of AdamW by its definition, the gradient norm's sum and normal numbers, exact where
+// exactness is promised.
 #include <limits>
 
 #include "conformance/harness.h"
@@ -9,7 +9,7 @@
 namespace ds::conformance {
 namespace {
 
-/// The documented order of a leaf, in scalars.
+/// Sums a leaf in the documented order, in scalars.
 double leaf_sum(const Values& in, std::size_t begin) {
   double lanes[16] = {};
   for (std::size_t i = begin; i < std::min(in.size(), begin + 1024); ++i) {
@@ -24,7 +24,7 @@ double leaf_sum(const Values& in, std::size_t begin) {
 
 }  // namespace
 
-TEST_CASE("AdamW is AdamW") {
+TEST_CASE("AdamW follows its definition") {
   for_each_subject([](const Subject& subject, DType act) {
     const std::int64_t n = 70001;
     Bench bench(subject.options, {});
@@ -32,7 +32,7 @@ TEST_CASE("AdamW is AdamW") {
     Buffer m = random_buffer(DType::f32, {n}, 3, 0.1), v = random_buffer(DType::f32, {n}, 4);
     Buffer weights(act, {n});
     Values second = v.values();
-    for (double& x : second) x = x * x;  // also denormal ones
+    for (double& x : second) x = x * x;  // includes denormals
     second[5] = 1e-42;
     v = Buffer::of(DType::f32, {n}, second);
     const Values g = grad.values(), w0 = master.values(), m0 = m.values(), v0 = v.values();
@@ -61,7 +61,8 @@ TEST_CASE("AdamW is AdamW") {
   });
 }
 
-TEST_CASE("the sum of squares follows the documented tree exactly, and counts what is not finite") {
+TEST_CASE(
+    "the sum of squares follows the documented tree exactly, and counts non-finite elements") {
   for (const Subject& subject : subjects()) {
     for (const std::int64_t n :
          {1, 15, 1024, 1025, 64 * 1024, 64 * 1024 + 1, 200 * 1024 + 77, 333333}) {
@@ -88,7 +89,7 @@ TEST_CASE("the sum of squares follows the documented tree exactly, and counts wh
   }
 }
 
-TEST_CASE("leaf squares: every leaf's sum exactly, and the leaf of what is not finite") {
+TEST_CASE("leaf squares: every leaf's sum exactly, and the leaf of non-finite elements") {
   for (const Subject& subject : subjects()) {
     for (const std::int64_t n : {1, 1023, 1024, 1025, 64 * 1024 + 1, 200 * 1024 + 77}) {
       CAPTURE(n);
@@ -129,7 +130,7 @@ TEST_CASE("normal numbers: Philox words, any sharding, and the moments of a norm
       const Values got = part.values();
       CHECK(std::equal(got.begin(), got.end(), values.begin() + first));
     }
-    for (std::size_t i = 0; i < 200; i += 4) {  // Box and Muller in double, from the scalar Philox
+    for (std::size_t i = 0; i < 200; i += 4) {  // Box-Muller in double, from the scalar Philox
       const auto words =
           philox({static_cast<std::uint32_t>(i / 4), 0, 42, 0}, {0x9ABCDEF0U, 0x12345678U});
       for (std::size_t pair = 0; pair < 2; ++pair) {

@@ -1,5 +1,5 @@
-// The oracle itself: every gradient of the reference against central differences of its forward
-// pass, in double.
+// Tests of the oracle itself: every gradient of the reference against central differences of its
+// forward pass, in double.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -20,7 +20,7 @@ double weighted_sum(const Values& weights, const Values& values) {
   return reference::dot(weights.data(), values.data(), values.size());
 }
 
-/// Gradient of `f` at `x` by central differences.
+/// Returns the gradient of `f` at `x` by central differences.
 Values differences(const std::function<double(const Values&)>& f, Values x) {
   Values gradient(x.size());
   for (Index i = 0; i < x.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("reference attention: dq, dk, dv") {
   const reference::AttentionShape s{2, 2, 6, 3};
   const Values qkv = random_values(3 * 2 * 2 * 6 * 3, 1, 1.5),
                dout = random_values(2 * 6 * 2 * 3, 2);
-  Values factors(s.batch * s.heads * s.time * s.time, 1.25);  // as a dropout of a fifth would make
+  Values factors(s.batch * s.heads * s.time * s.time, 1.25);  // as a dropout with rate 1/5
   for (Index i = 0; i < factors.size(); i += 5) factors[i] = 0;
   const Values by_difference = differences(
       [&](const Values& x) { return weighted_sum(dout, reference::attention(x, s, factors).out); },
@@ -157,7 +157,7 @@ TEST_CASE("reference SwiGLU: din") {
       [&](const Values& x) { return weighted_sum(dout, reference::swiglu(x, 5)); }, in);
 }
 
-TEST_CASE("reference rotary: the inverse turns back and is the gradient, in both layouts") {
+TEST_CASE("reference rotary: the inverse rotates back and is the gradient, in both layouts") {
   const reference::AttentionShape s{2, 4, 5, 6, 2};
   const Values in = random_values(2 * 5 * s.row(), 1), dout = random_values(2 * 5 * s.row(), 2);
   for (const bool rows : {false, true}) {
@@ -175,8 +175,8 @@ TEST_CASE("reference rotary: the inverse turns back and is the gradient, in both
   CHECK(reference::heads_of_rows(by_rows, s) == reference::rotary(in, s, 100, false, false));
 }
 
-TEST_CASE("reference relative bias: buckets as T5 has them, dtable") {
-  // From transformers' own function with 32 buckets and a largest distance of 128.
+TEST_CASE("reference relative bias: buckets as in T5, dtable") {
+  // Values of transformers' own function with 32 buckets and a maximum distance of 128.
   const reference::RelativeBuckets both{32, 128, true}, past{32, 128, false};
   CHECK(reference::relative_bucket(0, both) == 0);
   CHECK(reference::relative_bucket(-7, both) == 7);

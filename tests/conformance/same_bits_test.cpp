@@ -1,5 +1,5 @@
-// Equal bits for any number of threads, for every op; and on AVX2 and AVX-512 alike where oneDNN
-// has no part.
+// Tests of equal bits for any number of threads, for every op, and for AVX2 and AVX-512 where
+// oneDNN is not involved.
 #include <algorithm>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 namespace ds::conformance {
 namespace {
 
-// Odd everything; then the case that showed a difference in oneDNN's own threading: width 192 with
+// All sizes odd; then the case that revealed a difference in oneDNN's own threading: width 192 with
 // sums over 16384 rows.
 constexpr Case kOdd{3, 77, 60, 5, 131, 307, 50};
 constexpr Case kLong{64, 256, 192, 3, 192, 256, 4096};
@@ -58,7 +58,7 @@ TEST_CASE("threads 1, 2, 8 and 16 give the same bits; an accelerator always the 
 }
 
 TEST_CASE("width 192 with sums over 16384 rows: the same bits for 1, 2 and 16 threads") {
-  if (subjects().front().options.guarded || on_accelerator()) return;  // about oneDNN's threads
+  if (subjects().front().options.guarded || on_accelerator()) return;  // oneDNN's threads
   for (const DType act : kActTypes) {
     CAPTURE(name_of(act));
     const Results one = run_all({.threads = 1}, kLong, act, true, false);
@@ -81,8 +81,7 @@ TEST_CASE("our own loops give the same bits with every instruction set") {
   }
 }
 
-TEST_CASE(
-    "what every backend computes alike has the CPU's bits: updates, masks, draws, leaf sums") {
+TEST_CASE("updates, masks, draws and leaf sums have the CPU's bits on every backend") {
   const std::string_view alike[] = {
       "dropout",       "add",    "normal",       "AdamW master",    "AdamW m",    "AdamW v",
       "AdamW weights", "Lion m", "Lion weights", "Lion low halves", "squared sum"};

@@ -1,4 +1,4 @@
-// Layout, copies, permutation of heads and the check of the guards.
+// Stage: layout, copies, permutation of heads and the check of the guards.
 #include "conformance/stage.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // tensors keep their offset from a multiple of this
 
-/// Where the D elements of (part, b, h, t) begin in the backend's memory, and in a test's.
+/// Where the D elements of (part, b, h, t) begin in the backend's layout and in the test's.
 struct Places {
   std::int64_t here, test;
 };
@@ -35,7 +35,8 @@ void Stage::add(Use use, DType dtype, bool writes) {
   uses_.push_back(use);
 }
 
-/// In-place results and slices of one buffer share their memory here too.
+/// Merges overlapping uses: in-place results and slices of one buffer share memory on the device
+/// too.
 void Stage::merge_overlaps() {
   std::sort(uses_.begin(), uses_.end(),
             [](const Use& a, const Use& b) { return a.begin() < b.begin(); });
@@ -124,7 +125,7 @@ void Stage::bring_in() {
   device_.copy(device_memory_->data(), pinned_memory_->data(), device_bytes_, stream_);
 }
 
-/// The first byte that is not as it was, outside of every tensor that the op may write.
+/// Describes the first changed byte outside of every tensor that the op may write.
 std::string Stage::changed_outside(bool pinned) const {
   const std::size_t first = pinned ? device_bytes_ : 0;
   const std::byte* now = pinned_memory_->data() + first;

@@ -1,4 +1,4 @@
-// Runs a test's op in a device's own memory: copies of its tensors between guards, brought back.
+// Stage: runs a test's op in a device's memory, on copies of its tensors between guards.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace ds::conformance {
 
-/// Tensors lie in the tier `device`, those of integers and f64 in pinned memory, where the trainer
-/// keeps what the host reads too. Every tensor lies between guards of NaN: what is read there
-/// spoils the result, what is written there is seen, and so is a change of an input. Tests hold
-/// heads by_head; here they lie as the backend wants them.
+/// Tensors are copied to the tier `device`, those of integers and f64 to pinned memory, where the
+/// trainer keeps data that the host reads too. Every tensor lies between guards of NaN: reading
+/// them spoils the result, and writing them is detected, as is a change of an input. Tests hold
+/// heads by_head; the stage converts them to the backend's layout.
 class Stage {
  public:
   Stage(Device& device, Stream& stream, HeadsLayout layout)
       : device_(device), stream_(stream), layout_(layout) {}
 
-  /// Calls run(op in this memory) and brings the results back. Returns what went wrong besides the
-  /// values; empty: nothing.
+  /// Calls run(op in this memory) and copies the results back. Returns a description of errors
+  /// beyond wrong values; empty: none.
   template <class Op, class Run>
   std::string run(Op op, const Run& run) {
     uses_.clear();
@@ -41,14 +41,14 @@ class Stage {
   static constexpr std::size_t kGuard = 4096;
 
  private:
-  /// One tensor of the test, or several that overlap.
+  /// One tensor of the test, or several overlapping ones.
   struct Use {
     const void* data = nullptr;
     std::int64_t bytes = 0;
     Heads heads{};
     bool writes = false, pinned = false;
     std::int64_t element = 1;
-    std::size_t offset = 0;  // in its memory here
+    std::size_t offset = 0;  // in the stage's memory
 
     [[nodiscard]] std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(data); }
     [[nodiscard]] std::uintptr_t end() const { return begin() + static_cast<std::size_t>(bytes); }
@@ -77,8 +77,8 @@ class Stage {
   std::vector<Use> uses_;
   std::size_t device_bytes_ = 0, pinned_bytes_ = 0;
   std::unique_ptr<Arena> device_memory_,
-      pinned_memory_;              // pinned: the device's image, then its own
-  std::vector<std::byte> before_;  // of pinned_memory_
+      pinned_memory_;              // pinned: the image of device memory, then pinned tensors
+  std::vector<std::byte> before_;  // pinned_memory_ before the op
 };
 
 }  // namespace ds::conformance

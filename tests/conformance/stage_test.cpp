@@ -1,4 +1,4 @@
-// The stage itself: it sees writes beside tensors and into inputs, and moves heads as asked.
+// Tests of Stage: it detects writes beside tensors and into inputs, and permutes heads.
 #include "conformance/stage.h"
 
 #include "conformance/harness.h"
@@ -39,7 +39,7 @@ TEST_CASE_FIXTURE(Fixture, "stage: results come back, in place and through slice
   CHECK(out.values()[10] == want[10]);
 }
 
-TEST_CASE_FIXTURE(Fixture, "stage: what is read beside a tensor is NaN") {
+TEST_CASE_FIXTURE(Fixture, "stage: a read beside a tensor gives NaN") {
   bool nan = false;
   CHECK(stage
             .run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()},
@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Fixture,
   const std::int64_t batch = 2, heads = 4, groups = 2, time = 3, depth = 5;
   const std::int64_t columns = (heads + 2 * groups) * depth;
   Buffer qkv(DType::f32, {1, batch, heads + 2 * groups, time, depth});
-  // Every element names its place by_row.
+  // Every element holds its by_row position.
   const auto fill = [&](const Linear& op) {
     for (std::int64_t i = 0; i < batch * time * columns; ++i) {
       floats(op.out.data)[i] = static_cast<float>(i);

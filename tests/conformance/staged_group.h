@@ -1,5 +1,5 @@
-// A device's group for bytes that lie on the host: each operation goes through the device's memory
-// and is done on return.
+// StagedGroup: a device's group for bytes in host memory. Each operation goes through device memory
+// and has finished on return.
 #pragma once
 
 #include <memory>
@@ -66,8 +66,8 @@ class StagedGroup final : public Group {
   void abort() override { inner_->abort(); }
 
  private:
-  // Memory of the device, handed out piece by piece. None is given back before the group's end:
-  // that would wait for all streams of the device, and so for the other ranks.
+  // Device memory, allocated piece by piece. It is freed only at the group's end: freeing would
+  // wait for all streams of the device, and so for the other ranks.
   class Place {
    public:
     Place(StagedGroup& group, std::size_t bytes) : group_(group), at_(group.room_for(bytes)) {}
@@ -120,7 +120,7 @@ class StagedGroup final : public Group {
   const std::unique_ptr<Group> inner_;
 };
 
-/// A rank's device and its groups over it.
+/// A rank's device and its groups.
 class StagedCollectives final : public Collectives {
  public:
   StagedCollectives(std::unique_ptr<Collectives> host, std::unique_ptr<Device> device,

@@ -1,5 +1,5 @@
-// Optimizer updates: the bits of the shared scalar arithmetic, for every optimizer, type of weights
-// and cut of the parameters; and a master in two halves is the master.
+// Tests that optimizer updates have the bits of the shared scalar arithmetic for every optimizer,
+// type of weights and cut of the parameters, and that a master in two halves equals a whole one.
 #include <bit>
 #include <limits>
 
@@ -39,7 +39,7 @@ OptimizerUpdate numbers_of(const Rule& rule) {
           .momentum = 0.8F};
 }
 
-/// One element by the scalar arithmetic.
+/// Updates one element by the scalar arithmetic.
 void scalar_update(const OptimizerUpdate& u, float g, float& w, float& m, float& v) {
   const AdamWHyper adam{
       u.grad_scale,      u.lr, u.beta1, u.beta2, u.eps, u.weight_decay, u.bias_correction1,
@@ -58,7 +58,7 @@ void scalar_update(const OptimizerUpdate& u, float g, float& w, float& m, float&
   }
 }
 
-/// The state of some parameters; weights and low halves as the master wants them.
+/// The state of some parameters; weights and low halves as the kind of master needs them.
 struct State {
   std::int64_t n;
   Buffer grad, master, m, v, weights, low;
@@ -91,7 +91,7 @@ struct State {
       reinterpret_cast<std::uint16_t*>(weights.data())[i] = bf16_from_float(floats(master)[i]);
     }
   }
-  /// The master's bits from its halves.
+  /// Returns the master's bits from its halves.
   std::string joined() {
     std::string bits(static_cast<std::size_t>(n) * 4, '\0');
     const auto* high = reinterpret_cast<const std::uint16_t*>(weights.data());
@@ -104,7 +104,7 @@ struct State {
     return bits;
   }
 
-  /// Elements [first, first + count) of an update; a whole master unless `is_split`.
+  /// Returns the op for elements [first, first + count); the master is whole unless `is_split`.
   OptimizerUpdate part(const Rule& rule, std::int64_t first, std::int64_t count, bool is_split) {
     OptimizerUpdate op = numbers_of(rule);
     const auto cut = [&](Buffer& buffer) {
@@ -140,7 +140,7 @@ TEST_CASE("every optimizer gives exactly the bits of the scalar arithmetic, and 
         scalar_update(op, at(want.grad), at(want.master), at(want.m), at(want.v));
       }
       CHECK(std::isnan(State::floats(state.m)[9]));
-      // NaN has many bit patterns; which one an operation gives is no promise.
+      // NaN has many bit patterns, and operations may return any of them.
       for (Buffer* b : {&state.master, &state.m, &state.v, &want.master, &want.m, &want.v}) {
         float& x = State::floats(*b)[9];
         if (std::isnan(x)) x = 0;
@@ -156,7 +156,7 @@ TEST_CASE("every optimizer gives exactly the bits of the scalar arithmetic, and 
   });
 }
 
-TEST_CASE("an update in pieces of leaves is the update, for any cut") {
+TEST_CASE("an update in pieces of leaves equals the whole update, for any cut") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const Rule& rule : kRules) {
       CAPTURE(rule.name);
@@ -183,7 +183,7 @@ TEST_CASE("a master in two halves has the bits of a whole one, step after step")
       Bench bench(subject.options, {});
       State whole(n, DType::bf16), halves(n, DType::bf16);
       for (State* state : {&whole, &halves}) {
-        // Ties of the rounding in both signs, the border of infinity, denormals and zeros.
+        // Ties of the rounding in both signs, the edge of infinity, denormals and zeros.
         auto* bits = reinterpret_cast<std::uint32_t*>(state->master.data());
         std::uint32_t at = 20;
         for (const std::uint32_t special :

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checkpoints of real jobs, read by docs/examples/read_checkpoint.py: every checksum is right, and the masters in the
-# model's order have the hash that the job printed of its weights, however they were cut and kept.
+# docs/examples/read_checkpoint.py reads checkpoints of real jobs: every checksum is right, and the master weights in the model's
+# order have the weights_hash that the job printed, however they were cut and stored.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 python=
 for candidate in python3 /usr/bin/python3; do
@@ -24,7 +24,7 @@ for tensor in manifest["tensors"]:
 print(weights.hexdigest())
 END
 
-# job WORLD NAME KEYS...
+# job WORLD NAME KEYS...: runs a job and compares the hash of its checkpoint with the one it printed
 job() {
   run_job "$@" train.steps=3 "checkpoint.dir=$work/$2-saved"
   local wanted found

@@ -33,7 +33,7 @@ all_arrive() {
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT DSLAUNCH_JOB_KEY DSLAUNCH_EPOCH
 export MASTER_ADDR=10.77.0.11
 all_arrive
-grep -q "^warning: no DSLAUNCH_JOB_KEY: whoever can reach 10.77.0.11:29500 can join this job" "$dir/0.out" ||
+grep -q "^warning: no DSLAUNCH_JOB_KEY: any program that can reach 10.77.0.11:29500 can join this job" "$dir/0.out" ||
   fail "no warning without a key: $(cat "$dir/0.out")"
 grep -q warning "$dir/1.out" "$dir/2.out" && fail "one warning is enough"
 

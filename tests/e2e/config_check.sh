@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dslaunch train.toml checks the configuration here before any host is reached.
+# dslaunch train.toml checks the configuration on this machine before it contacts any host.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 head -c 5000 /dev/zero | tr '\0' 'a' >text
@@ -16,7 +16,7 @@ accum = 1
 steps = 1
 END
 sed 's/steps/stepz/' good.toml >bad.toml
-# Nobody answers here: whoever reaches out would say so, with 69.
+# No host answers here: contacting one would end with exit code 69 and an error about it.
 echo 'no-such-host.invalid slots=2' >hosts
 
 run --hostfile hosts bad.toml
@@ -29,7 +29,7 @@ expect 65 "a wrong override"
 run --hostfile hosts good.toml zero.stage=9
 expect 65 "a wrong value"
 
-# What only this machine knows is left to the nodes where they run the ranks.
+# What only this machine knows is checked only where the ranks run on it.
 run --hostfile hosts good.toml 'data.train=["/on/the/nodes/only"]'
 expect 69 "data that is not here, for other machines"
 run good.toml 'data.train=["/not/here"]'
@@ -40,7 +40,7 @@ mkdir elsewhere
 run --wdir elsewhere -n 2 good.toml
 expect 0 "a good configuration, in another folder"
 
-# Without a dsrunner beside it there is nothing to check.
+# Without a dsrunner beside dslaunch there is no check.
 mkdir alone
 cp "$dslaunch" alone/
 rc=0

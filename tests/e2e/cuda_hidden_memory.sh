@@ -19,7 +19,7 @@ END
 rc=0
 python3 touch.py "$emulation" >out 2>err || rc=$?
 [ "$rc" = 139 ] || die "the host read device memory and went on ($rc)"
-grep -q 'the host touched memory' err || die "it is not said"
+grep -q 'the host accessed memory' err || die "it is not said"
 
 head -c 60000 /dev/urandom | base64 >text
 cat >tiny.toml <<'END'

@@ -57,9 +57,9 @@ no_device() {
 }
 no_device DS_EMULATION_DEVICES=0 -- "no CUDA device"
 no_device DS_EMULATION_DRIVER=none -- "NVIDIA driver"
-no_device DS_EMULATION_COMPUTE=7.0 -- "has compute capability 7.0, and 8.0 is needed"
+no_device DS_EMULATION_COMPUTE=7.0 -- "has compute capability 7.0, but 8.0 is needed"
 no_device CUDA_VISIBLE_DEVICES=0,1 DS_EMULATION_DEVICES=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 RANK=0 WORLD_SIZE=4 \
-  MASTER_ADDR=127.0.0.1 MASTER_PORT=1 -- "4 ranks on this node want a GPU each"
+  MASTER_ADDR=127.0.0.1 MASTER_PORT=1 -- "4 ranks on this node need a GPU each"
 no_device DSLAUNCH_CUBLASLT=/nowhere -- "cuBLASLt (libcublasLt.so.13) was not found"
 no_device DSLAUNCH_CUBLASLT="$DS_TESTS/cuda_libraries" DSLAUNCH_NCCL=/nowhere DS_EMULATION_DEVICES=2 LOCAL_RANK=0 \
   LOCAL_WORLD_SIZE=2 RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 -- "NCCL (libnccl.so.2) was not found"
@@ -86,5 +86,5 @@ runner --check tiny.toml
 expect 0 "auto without a GPU"
 runner --check tiny.toml device.backend=cuda
 expect 65 "cuda without a GPU"
-says "no CUDA device: there is no NVIDIA driver here"
+says "no CUDA device: no NVIDIA driver is installed"
 echo "the plugin opens, and says what is missing"

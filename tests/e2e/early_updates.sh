@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Updates beside the backward pass, taken back where a step is clipped or left out: the same bits as without offload.
+# Updates during the backward pass that are undone where a step is clipped or skipped: the same bits as without offload.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 mkdir "$work/disk"
 
 expected=
-# job WORLD NAME REDONE KEYS...: 20 steps with clipping in some of them
+# job WORLD NAME REDONE KEYS...: runs 20 steps with clipping in some of them, and checks the hash and the number of redone updates
 job() {
   run_job "$1" "$2" "${@:4}" determinism.virtual_ranks=4 batch.accum=2 determinism.order=step offload.optimizer.tile=16384
   local hash redone
@@ -30,7 +30,7 @@ expected=
 job 1 no-clip 0 precision.dtype=bf16 optimizer.clip=0
 job 2 no-clip-cpu 0 precision.dtype=bf16 optimizer.clip=0 zero.stage=2 offload.optimizer.device=cpu offload.optimizer.update=backward
 
-# A step that is left out since one op made a NaN: what the update made again runs beside is not touched.
+# A step that is skipped because one op made a NaN: the update that runs during it is undone.
 expected=
 nan=('debug.non_finite="3:block1.mlp.fc"' precision.on_nonfinite=skip precision.dtype=fp32 optimizer.clip=0)
 job 1 nan 0 "${nan[@]}"

@@ -5,10 +5,15 @@ set -u
 cmake --install "$(dirname "$DS_BIN")" --prefix "$work/here" >out 2>err || die "cmake --install"
 cd "$work/here" || exit 1
 for file in bin/dslaunch bin/dsrunner share/man/man1/dslaunch.1 share/bash-completion/completions/dslaunch \
-  share/zsh/site-functions/_dslaunch share/fish/vendor_completions.d/dslaunch.fish share/dslaunch/configs/quickstart.toml; do
+  share/zsh/site-functions/_dslaunch share/fish/vendor_completions.d/dslaunch.fish share/dslaunch/configs/quickstart.toml \
+  share/doc/dslaunch/hostfile.md; do
   [ -s "$file" ] || die "$file is missing"
 done
 find . -type f -perm /022 | grep . && die "others may write these"
+# Every page that the manual and the help cite is there.
+for page in $(grep -oE '[a-z_]+\.md' share/man/man1/dslaunch.1 | sort -u); do
+  [ -s "share/doc/dslaunch/$page" ] || die "the manual cites $page, which is not installed"
+done
 grep -l "$DS_BIN" -r share && die "these name the build folder"
 
 dslaunch=$work/here/bin/dslaunch

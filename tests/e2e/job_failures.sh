@@ -50,7 +50,7 @@ chmod +x dos
 expect 127 'dslaunch: rank 0 on localhost: cannot run ./dos: its interpreter (#! line, or loader) is not there; a line of DOS ends in \r' -- ./dos
 echo text >plain
 expect 126 'dslaunch: rank 0 on localhost: cannot run ./plain: Permission denied' -- ./plain
-expect 65 'dslaunch: rank 0 on localhost: cannot enter /no/such/folder: No such file or directory' \
+expect 65 'dslaunch: rank 0 on localhost: cannot enter the working directory '\''/no/such/folder'\'': No such file or directory; create it on that node or choose another with --wdir' \
   --wdir /no/such/folder -- true
 
 # A rank that ignores TERM is killed after the grace, with all that it started.

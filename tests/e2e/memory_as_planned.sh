@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Resident memory grows by what the plan says, within max(3 %, 8 MiB): small and larger models, fp32 and
-# bf16, stages, recomputation, offload; so do files; and the stages save what the ZeRO paper says.
+# Resident memory grows as planned, within max(3 %, 8 MiB), for small and larger models, fp32 and bf16, stages, recomputation and
+# offload; file sizes are as planned; and the ZeRO stages save what the ZeRO paper says.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
-  echo "skipped: a sanitizer has memory of its own"
+  echo "skipped: a sanitizer uses memory of its own"
   exit 77
 fi
 
-# job WORLD NAME KEYS...
+# job WORLD NAME KEYS...: runs two steps and checks the memory
 job() {
   run_job "$@" train.steps=2
   check_memory "$2"
 }
 
-# check_memory NAME
+# check_memory NAME: compares the growth of resident memory with the plan
 check_memory() {
   set -- "" "$1"
   local planned before after grown allowed off
@@ -27,11 +27,11 @@ check_memory() {
   off=$((grown - planned))
   printf '%-22s planned %11d  grown %11d  off %9d  allowed %9d bytes\n' "$2" "$planned" "$grown" "$off" "$allowed"
   [ ${off#-} -le $allowed ] || fail "$2: memory grew by $grown bytes, planned were $planned"
-  # The check can fail: the plan is larger than what is allowed.
+  # The check can fail: the plan exceeds the tolerance.
   [ "$planned" -gt $allowed ] || fail "$2: too small a model to see anything"
 }
 
-# job_with_files WORLD NAME KEYS...: offload to nameless files in $work/disk, which a look at rank 0 finds while it runs
+# job_with_files WORLD NAME KEYS...: offloads to nameless files in $work/disk and measures those of rank 0 while it runs
 job_with_files() {
   local name=$2 planned size=0 file
   mkdir -p "$work/disk"
@@ -73,7 +73,7 @@ job 2 stage3-all-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stag
 job_with_files 2 stage1-states-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme
 job_with_files 2 stage3-all-nvme "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=3 \
   offload.optimizer.device=nvme offload.param.device=nvme
-# Saved while training goes on: spare slots for what it writes meanwhile, once the states at most, also where they are kept twice.
+# Asynchronous saves: spare slots for writes meanwhile take the size of the states once, even where states are kept twice.
 saves=(checkpoint.every=2 checkpoint.keep=1 checkpoint.rate=4M)
 job_with_files 2 stage1-nvme-saved "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=1 offload.optimizer.device=nvme \
   "checkpoint.dir=$work/saved1" "${saves[@]}"
@@ -83,9 +83,9 @@ bytes() { summary_of "$1" planned_file_bytes; }
 [ "$(bytes stage1-nvme-saved)" = $((2 * $(bytes stage1-states-nvme))) ] || fail "stage1-nvme-saved: not twice the states in files"
 [ "$(bytes nvme-backward-saved)" = $((3 * $(bytes stage1-states-nvme))) ] || fail "nvme-backward-saved: not three times the states in files"
 
-# Saves, beside the training and at its end, or all that wait: the most that a rank ever had is more than without them
-# by what the plan says, and by no copy of the states.
-# saving WORLD NAME NAME OF THE SAME WITHOUT KEYS...
+# Asynchronous saves, a save at the end, and saves that training waits for: the peak memory of a rank exceeds that of a run without
+# saves by no more than planned, so there is no further copy of the states.
+# saving WORLD NAME NAME_WITHOUT_SAVES KEYS...: compares peak memory with and without saves
 saving() {
   local name=$2 same=$3 more planned states
   run_job "$1" "$name" train.steps=5 checkpoint.dir="$work/$name.saves" checkpoint.every=3 "${@:4}"
@@ -106,14 +106,14 @@ saving 1 saves-halves halves "${deep[@]}" precision.dtype=bf16 precision.master=
 saving 2 saves-states-cpu stage2-states-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=2 \
   offload.optimizer.device=cpu
 
-# ZeRO's reduction (Rajbhandari et al., section 5): with weights of 2 bytes, gradients of 4 and states of 12 in the sum
-# of 18 psi, N ranks keep 6 + 12/N psi at stage 1, 2 + 16/N at stage 2, 18/N at stage 3. What a rank saves against
-# stage 0 is that much, less what is under way: two groups of weights gathered, one group's gradient and its parts.
+# ZeRO's reduction (Rajbhandari et al., section 5): with weights of 2 bytes, gradients of 4 and states of 12, of 18 psi in total
+# N ranks keep 6 + 12/N psi at stage 1, 2 + 16/N at stage 2, 18/N at stage 3. A rank saves that much compared with stage 0, less the
+# bytes in flight: two gathered groups of weights, one group's gradient and its parts.
 for stage in 0 1 2 3; do
   job 4 "paper-stage$stage" "${deep[@]}" precision.dtype=bf16 zero.stage=$stage determinism.order=step zero.prefetch=1
 done
 psi=$(summary_of paper-stage0 parameters)
-group=$((12 * 256 * 256))  # parameters of one block, the largest group but for small change
+group=$((12 * 256 * 256))  # parameters of one block, approximately the largest group
 grown() { echo $(($(summary_of "$1" rss_anon_step2) - $(summary_of "$1" rss_anon_before_arena))); }
 whole=$(grown paper-stage0)
 for stage in 1 2 3; do

@@ -50,7 +50,7 @@ grep -q 'rank 1' "$work/error.0.out" || fail "error: rank 0 does not name rank 1
 DS_FAKE_NCCL=stop=1:6 start_job 2 stuck "${long[@]}" zero.stage=3 comm.timeout=2
 for rank in 0 1; do
   ends stuck $rank
-  grep -qE "rank $rank \(of group gather\): all_gather gather\.[a-z0-9.]+: (no rank has got on for|rank [01] has given up)" \
+  grep -qE "rank $rank \(of group gather\): all_gather gather\.[a-z0-9.]+: (no rank has made progress for|rank [01] has given up)" \
     "$work/stuck.$rank.out" || fail "stuck: $(tail -n 3 "$work/stuck.$rank.out")"
 done
 
@@ -62,10 +62,10 @@ kill -STOP "${pids[1]}"
 # gave up for silence.
 for rank in 0 2; do
   ends stopped $rank
-  grep -qE "rank [01] has not been heard of for [0-9]+ s|rank [02] has given up" "$work/stopped.$rank.out" ||
+  grep -qE "rank [01] has been silent for [0-9]+ s|rank [02] has given up" "$work/stopped.$rank.out" ||
     fail "stopped: rank $rank says nothing of it: $(tail -n 3 "$work/stopped.$rank.out")"
 done
-grep -qE "rank 1 has not been heard of for [0-9]+ s" "$work"/stopped.[02].out ||
+grep -qE "rank 1 has been silent for [0-9]+ s" "$work"/stopped.[02].out ||
   fail "stopped: nobody names rank 1: $(tail -n 3 "$work"/stopped.[02].out)"
 kill -9 "${pids[1]}"
 wait "${pids[1]}" 2>/dev/null

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# No growth after the first steps: engine code allocates nothing, libraries little, and the heap stays as it is.
+# No growth after the first steps: engine code allocates nothing, libraries allocate little, and the heap keeps its size.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 hook=$DS_TESTS/liballoc_hook.so
 limit=$((64 * 1024))
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
-  echo "skipped: a sanitizer has its own allocator"
+  echo "skipped: a sanitizer uses its own allocator"
   exit 77
 fi
 
-# owner FRAMES...: who made the allocation: the first frame that says so, innermost first. The threads that watch for hangs write,
-# carry and read short reports; they hold up no step, and give back what they take (the live heap).
+# owner FRAMES...: prints who made the allocation, by the innermost frame that tells. The threads that watch for hangs write, send
+# and read short reports; they delay no step and free what they allocate (the live heap shows it).
 owner() {
   local frame program name
   local -a places=() names=()
@@ -34,7 +34,7 @@ owner() {
   echo "engine (no name): $*"
 }
 
-# check NAME RANK: the report of one rank
+# check NAME RANK: checks the allocation report of one rank
 check() {
   local report=$work/$1.heap.$2 live2 live20 worst count largest frames who
   [ -s "$report" ] || { fail "$1, rank $2: no report of the allocations"; return; }
@@ -57,7 +57,7 @@ check() {
     "$work/owners" | sort
 }
 
-# job WORLD NAME KEYS...: with the hook; step 1 makes primitives, and the matrix peak is measured after it
+# job WORLD NAME KEYS...: runs with the hook; step 1 creates primitives, and the matrix peak is measured after it
 job() {
   rm -f "$work/page"
   truncate -s 4096 "$work/page"
@@ -88,7 +88,7 @@ mkdir "$work/disk"
 job 2 files zero.stage=3 offload.optimizer.device=nvme "offload.optimizer.paths=$work/disk" offload.optimizer.tile=16384 \
   offload.param.device=nvme train.steps=22
 
-# The check can fail: from the start on, engine code is seen to allocate.
+# The check can fail: counted from the start, engine code is seen to allocate.
 job_sites() {
   rm -f "$work/page"
   truncate -s 4096 "$work/page"

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# Training with states in files: the same weights on every step of the ladder, nothing left on the disk after any end, and each way
-# in which a disk fails named.
+# Training with states in files: the same weights with every I/O engine, nothing left on the disk after any end, and a clear error
+# for each kind of disk failure.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 . "$(dirname "$0")/../support/tile_places.sh" || exit 1
 disk=$work/disk
 mkdir "$disk"
 offload=(offload.optimizer.device=nvme "offload.optimizer.paths=$disk" offload.optimizer.tile=16384)
 
-# says NAME RANK TEXT
+# says NAME RANK TEXT: checks that the rank's output contains TEXT
 says() { grep -qF -- "$3" "$work/$1.$2.out" || fail "$1: rank $2 does not say '$3': $(tail -5 "$work/$1.$2.out")"; }
 same_weights() {
   [ "$(summary_of "$1" weights_hash)" = "$hash" ] || fail "$1: other weights than without files: $(tail -3 "$work/$1.0.out")"
 }
 no_files() { [ -z "$(ls -A "$disk")" ] || fail "$1: left on the disk: $(ls -A "$disk")"; }
 has_steps() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; }
-# code_of RANK: of a rank that is to end within 30 s; to code
+# code_of RANK: sets code to the exit code of a rank that must end within 30 s
 code_of() {
   wait_for 30 eval "! kill -0 ${pids[$1]} 2>/dev/null" || fail "rank $1 hangs"
   kill -9 "${pids[$1]}" 2>/dev/null
   wait "${pids[$1]}" 2>/dev/null
   code=$?
 }
-# ends NAME RANK CODE TEXT
+# ends NAME RANK CODE TEXT: checks exit code and output of a rank
 ends() {
   code_of "$2"
   [ $code = "$3" ] || fail "$1: rank $2 exits $code, not $3: $(tail -5 "$work/$1.$2.out")"
@@ -33,7 +33,7 @@ run_job 2 plain
 hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "no weights_hash"
 
-# Every step of the ladder, the same weights; the step and the rates are said at the start.
+# Every I/O engine gives the same weights; engine and rates are printed at the start.
 run_job 2 auto "${offload[@]}"
 same_weights auto
 no_files auto
@@ -55,15 +55,15 @@ wrapped() { # NAME WRAPPER KEYS...: a job whose ranks are started by the wrapper
 wrapped forbidden "$DS_TESTS/forbid_io_uring"
 end_job forbidden
 same_weights forbidden
-says forbidden 0 "threads with pread and pwrite (io_uring is refused: Operation not permitted)"
+says forbidden 0 "threads with pread and pwrite (io_uring is not available: Operation not permitted)"
 run_job 2 threads "${offload[@]}" offload.io.engine=threads offload.io.block=4096
 same_weights threads
 says threads 0 "threads with pread and pwrite, as configured"
 
-# Faults of single calls, on the threads.
+# Faults of single calls, with the threads engine.
 preload="LD_PRELOAD=$DS_TESTS/libio_faults.so"
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
-  note "faults by preloading: a sanitizer wants to be the first library"
+  note "faults by LD_PRELOAD: not possible with a sanitizer"
 else
   wrapped short "$preload DS_IO_FAULT=short:1" offload.io.engine=threads
   end_job short
@@ -77,7 +77,7 @@ else
     fail "an I/O error: $(tail -3 "$work"/error.?.out)"
 fi
 
-# A full disk is found before the first step.
+# A full disk is detected before the first step.
 if in_mounts true; then
   cat >"$work/full" <<END
 mount -t tmpfs -o size=1m tmpfs "$disk" || exit 125
@@ -93,7 +93,7 @@ else
   note "a full disk: no mount namespaces"
 fi
 
-# kill -9 of everything: nothing is left, and nothing had a name before.
+# kill -9 of everything: nothing is left, and no file had a name before.
 start_job 2 killed "${offload[@]}" train.steps=100000
 wait_for 60 has_steps killed 3 || fail "killed: no step"
 for rank in 0 1; do
@@ -104,7 +104,7 @@ kill -9 "${pids[@]}"
 for rank in 0 1; do code_of $rank; done
 no_files killed
 
-# The folder goes away during the job.
+# The folder is removed during the job.
 start_job 2 removed "${offload[@]}"
 wait_for 60 eval "[ -n \"\$(nameless_files ${pids[1]} $disk)\" ]" || fail "removed: no file"
 rmdir "$disk"
@@ -112,16 +112,16 @@ end_job removed
 same_weights removed
 mkdir "$disk"
 
-# Bytes that change on the disk end the job, and are named.
+# Bytes that change on the disk end the job with an error that names them.
 start_job 2 spoiled "${offload[@]}" train.steps=100000
 wait_for 60 has_steps spoiled 3 || fail "spoiled: no step"
 file=$(nameless_files "${pids[1]}" "$disk" | head -n 1)
-spoilt() { # again and again: what is spoilt between a read and the next write is never read
+spoilt() { # repeated, because a byte changed between a read and the next write is never read
   spoil_bytes "$file" 70000 2>/dev/null
   ! kill -0 "${pids[1]}" 2>/dev/null
 }
 wait_for 30 spoilt || fail "spoiled: nobody noticed"
-ends spoiled 1 1 "not what was written (checksum)"
+ends spoiled 1 1 "checksum mismatch"
 says spoiled 1 "(rank 1, offloaded state) at byte"
 code_of 0
 [ $code != 0 ] || fail "spoiled: rank 0 ended as if nothing had happened"

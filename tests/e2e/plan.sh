@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dslaunch plan: figures, refusals, programs as text, wrong words; needs no data.
+# dslaunch plan: figures, refusals, programs as text, wrong arguments. Needs no data.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 cat >train.toml <<'END'
@@ -16,7 +16,7 @@ steps = 10
 [device]
 threads = 1
 END
-# json KEY: the first number of that name
+# json KEY: prints the first number of that name
 json() { sed -n "s/^ *\"$1\": \([0-9.e+]*\),\{0,1\}$/\1/p" out | head -1; }
 
 run plan train.toml --nodes 2 --slots 2
@@ -31,14 +31,14 @@ expect 0 "JSON"
 grep -q '"fits": true' out || die "fits"
 [ "$(json master)" -gt 0 ] || die "bytes of the master weights in bf16"
 
-# The classes add up to the tier.
+# The classes of a tier add up to the tier.
 run plan train.toml
 expect 0 "one rank"
 awk '/^  device/ {total = $2} /^    / {sum += $(NF - 2)} /^one step/ {exit} END {exit sum != total}' out ||
   die "the classes add up"
 grep -q 'free on this machine' out || die "this machine's limits for a job of one node"
 
-# Saves while training goes on keep their states in host memory: 12 bytes a parameter, and the writer's buffers.
+# Asynchronous saves keep a snapshot of the states in host memory: 12 bytes per parameter, and the writer's buffers.
 saves=(checkpoint.dir=saves checkpoint.every=5)
 run plan train.toml precision.dtype=bf16
 states=$(awk '/^    (master|moments) /{sum += $2} END {print sum}' out)
@@ -54,7 +54,7 @@ run plan train.toml "${saves[@]}" checkpoint.async=false
 grep -qE "^    save buffers +$((16 << 20)) " out || die "only its buffers"
 run plan train.toml "${saves[@]}" device.host_memory=$((16 << 20))
 expect 65 "host memory without room for a snapshot"
-grep -q '^dsrunner: the plan needs .* of host memory a rank, the limit is 16.0 MiB' err || die "why"
+grep -q '^dsrunner: the plan needs .* of host memory per rank, the limit is 16.0 MiB' err || die "why"
 run plan train.toml "${saves[@]}" checkpoint.async=false device.host_memory=$((16 << 20))
 expect 0 "the same without one"
 run plan train.toml checkpoint.every=5
@@ -63,12 +63,12 @@ run plan train.toml checkpoint.every=5
 # Too large: the plan is printed, then what to change.
 run plan train.toml --device-memory 1M
 expect 65 "a device that is too small"
-grep -q '^dsrunner: the plan needs .* of device memory a rank, the limit is 1.0 MiB' err || die "both numbers"
+grep -q '^dsrunner: the plan needs .* of device memory per rank, the limit is 1.0 MiB' err || die "both numbers"
 grep -q '^  hint: ' err || die "a hint"
-grep -q '^cheapest\|none of them fits' out || die "the plan itself"
+grep -q '^cheapest\|no choice fits' out || die "the plan itself"
 run plan train.toml --host-memory 1M --slots 4
 expect 65 "a node that is too small"
-grep -q 'memory a node' err || die "the node's memory"
+grep -q 'memory per node' err || die "the node's memory"
 run plan train.toml --host-memory 10G --slots 4
 expect 0 "a node that is large enough"
 
@@ -106,7 +106,7 @@ run plan train.toml --print config train.steps=77
 expect 0 "--print config"
 grep -q '^steps = 77' out || die "the resolved file"
 
-# "auto" is solved by the plan, and by the job in the same way: one text, one device, less and less room.
+# "auto" is solved in the same way by the plan and by the job: one text, one device, less and less memory.
 head -c 60000 "$DS_SOURCE"/docs/*.md >text 2>/dev/null
 small=(train.toml data.train=text data.validation=0 data.seq_len=128 batch.micro=8 recompute.policy=auto)
 policy() { sed -n 's/^auto  *recompute.policy = \([a-z]*\).*/\1/p' out; }
@@ -122,7 +122,7 @@ grep -q '^policy = "selective"' run/config.toml || die "the job chooses as the p
 run plan train.toml --print config recompute.policy=auto
 grep -q '^policy = "auto"' out || die "the configuration as it was given"
 
-# A job that does not fit ends before any rank starts, here and where only its configuration is known.
+# A job that does not fit ends before any rank starts, on this machine and where only its configuration is known.
 run -n 2 "${small[@]}" recompute.policy=none device.memory=$least
 expect 65 "a job that does not fit"
 grep -q '^dsrunner: the plan needs .*: .*recompute.policy=selective needs ' err || die "what to change"
@@ -131,12 +131,12 @@ echo 'no-such-host.invalid slots=2' >hosts
 run --hostfile hosts "${small[@]}" recompute.policy=none device.memory=$least
 expect 65 "a job elsewhere that does not fit"
 
-# Wrong words.
+# Wrong arguments.
 run plan
 expect 64 "no file"
 run plan train.toml --nodes zero
 expect 64 "a count that is none"
-grep -q "takes\|whole number" err || die "what is accepted"
+grep -q "must be\|integer" err || die "what is accepted"
 run plan train.toml --device-memory lots
 expect 64 "bytes that are none"
 run plan train.toml --rates flops=fast

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Under a memory limit of a cgroup: a job whose state exceeds it is refused at stage 0, by the plan and at its start, and
-# trains at stage 3 with weights and states in files under that very limit.
+# Under a memory limit of a cgroup, a job whose state exceeds the limit is refused at stage 0, by the plan and at its start, and
+# trains at stage 3 with weights and states in files under the same limit.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 skip() { echo "skipped: $1"; exit 77; }
-if ldd "$dsrunner" | grep -q 'lib[at]san'; then skip "a sanitizer has memory of its own"; fi
+if ldd "$dsrunner" | grep -q 'lib[at]san'; then skip "a sanitizer uses memory of its own"; fi
 [ "$(id -u)" = 0 ] || skip "not root, so no memory cgroup can be made"
 
-# A cgroup below this process's own: version 1, or version 2 where its own hands memory down.
+# Makes a cgroup below this process's own: version 1, or version 2 where its own delegates memory.
 own1=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
 own2=$(sed -n 's/^0:://p' /proc/self/cgroup)
 box='' limit_file=''
@@ -25,8 +25,8 @@ leave_box() {
 }
 trap leave_box EXIT
 
-# Two ranks of 13.6 M parameters: at stage 0 in bf16 18 bytes each a rank, 470 MiB in all, and the weights, gradients and
-# states of the whole model once are 235 MiB. Each process has 20 to 40 MiB of its own besides.
+# Two ranks with 13.6 M parameters: stage 0 in bf16 needs 18 bytes per parameter and rank, 470 MiB in total; weights, gradients and
+# states of the whole model once are 235 MiB. Each process takes 20 to 40 MiB besides.
 ranks=2
 model=(model.layers=17 model.hidden=256 model.heads=4 data.seq_len=32 batch.micro=1 precision.dtype=bf16
   zero.prefetch=1 train.steps=3)
@@ -39,12 +39,12 @@ inside() { bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$box" "$@"; }
 plan() { inside "$DS_BIN/dslaunch" plan "$work/train.toml" --slots $ranks "${model[@]}" "$@" >"$work/out" 2>"$work/err"; }
 plan zero.stage=0
 [ $? = 65 ] || fail "the plan of stage 0 exits with $?, not 65"
-grep -qE 'memory a node, the limit is 2[0-9][0-9]\.' "$work/err" || fail "the plan says: $(cat "$work/err")"
+grep -qE 'memory per node, the limit is 2[0-9][0-9]\.' "$work/err" || fail "the plan says: $(cat "$work/err")"
 grep -q ': zero.stage=[123]' "$work/err" || fail "no way out is named: $(cat "$work/err")"
 needs=$(sed -n 's/.*the plan needs \([^,]*\),.*/\1/p' "$work/err")
 plan "${files[@]}" || fail "the plan of stage 3 with files: $(cat "$work/err")"
 
-# The launch says the same before a rank starts.
+# The launch reports the same before a rank starts.
 launch() { inside "$DS_BIN/dslaunch" -n $ranks "$work/train.toml" "${model[@]}" "$@" >"$work/out" 2>"$work/err" </dev/null; }
 launch zero.stage=0 log.dir="$work/refused"
 [ $? = 65 ] || fail "the launch of stage 0 is not refused"

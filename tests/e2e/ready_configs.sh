@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every configs/*.toml made from a DeepSpeed configuration, the one for NVMe and the small Llama trains at a small size on
-# two ranks: the loss falls, and no step is left out once the loss scale fits.
+# Trains every configs/*.toml made from a DeepSpeed configuration, the one for NVMe and the small Llama at a small size on two ranks:
+# the loss falls, and no step is skipped once the loss scale fits.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 mkdir "$work/nvme"
 
-# ready NAME KEYS...: the file's own settings, but for sizes, data and rate
+# ready NAME KEYS...: trains with the file's settings except sizes, data and learning rate
 ready() {
   cp "$DS_SOURCE/configs/$1.toml" "$work/train.toml"
   run_job 2 "$1" model.layers=2 model.hidden=64 model.heads=2 model.ffn=128 model.vocab=256 data.train="$work/text" \
@@ -26,11 +26,11 @@ ready zero2_fp16_auto schedule.warmup=5
 ready zero3_offload_auto schedule.warmup=5
 ready zero_infinity_nvme schedule.warmup=5 offload.optimizer.paths="[\"$work/nvme\"]"
 
-# Llama has a head of its own and grouped keys.
+# Llama has a separate head and grouped keys.
 ready llama_tiny model.heads=4 model.kv_heads=2 zero.stage=3 schedule.warmup=5
 
 [ -z "$(ls -A "$work/nvme")" ] || fail "files are left on the drives: $(ls "$work/nvme")"
-# A new file of this kind is to be run here.
+# A new file of this kind must be added above.
 for file in "$DS_SOURCE"/configs/*zero*.toml; do
   grep -q "^ready $(basename "$file" .toml)\b" "$0" || fail "$file is not run by this test"
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The same weights to the last bit: at every world size in each order, for any number of threads.
+# The weights have the same bits at every world size, for each order, with any number of threads.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 
-# One job a line of the table; a group of jobs must agree, after as many steps.
+# One job per line of the table. All jobs of a group must agree after the same number of steps.
 group_hash=
 steps_due=20
 begin_group() { group_hash=; }
-# job WORLD NAME KEYS...
+# job WORLD NAME KEYS...: runs a job and compares its hash with the group's
 job() {
   run_job "$@" train.steps=$steps_due
   local hash steps verdict=same
@@ -41,8 +41,8 @@ for dtype in fp32 bf16; do
   done
   seen+=("$group_hash")
 
-  # Weight gradients are sums over 16384 rows: oneDNN's own threads would cut them by their number. That is seen in the
-  # first weights; the steps are large, so there are few.
+  # Weight gradients sum over 16384 rows, which oneDNN's own threads would cut by the number of threads. The first weights show it;
+  # the steps are large, so few are run.
   begin_group
   steps_due=3
   for threads in 1 2 8 16; do
@@ -53,7 +53,7 @@ for dtype in fp32 bf16; do
   seen+=("$group_hash")
 done
 
-# Dropout draws by sample numbers, not by where and how often something runs.
+# Dropout depends on sample numbers, not on where and how often an op runs.
 begin_group
 for world in 1 2 3 4; do
   job $world "dropout-world$world" model.dropout=0.2 determinism.virtual_ranks=4 batch.accum=2 device.threads=$world
@@ -63,7 +63,7 @@ for policy in selective block; do
 done
 dropout=$group_hash
 
-# Each optimizer, its states whole and in slices.
+# Each optimizer, with whole and with sliced states.
 optimizers=()
 for type in adamw adam_l2 sgd lion; do
   rate=3e-3
@@ -78,14 +78,14 @@ for type in adamw adam_l2 sgd lion; do
 done
 [ "$(printf '%s\n' "${optimizers[@]}" | sort -u | wc -l)" = 4 ] || fail "optimizers agree: ${optimizers[*]}"
 
-# A master in two halves is the master.
+# A split master gives the weights of a whole one.
 group_hash=${optimizers[0]}
 for world in 1 3; do
   job $world "split16-world$world" precision.master=split16 precision.dtype=bf16 \
     determinism.virtual_ranks=4 zero.stage=$world determinism.order=step
 done
 
-# The check can fail: one number of the arithmetic list changes the weights.
+# The check can fail: changing one number of the arithmetic list changes the weights.
 run_job 1 other-seed determinism.virtual_ranks=4 batch.accum=2 determinism.order=boundary train.seed=2
 other=$(summary_of other-seed weights_hash)
 printf '%-34s world 1  %s  another seed\n' other-seed "$other"

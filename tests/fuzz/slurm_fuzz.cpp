@@ -5,10 +5,10 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "engine/base/slurm_rank.h"
 #include "fuzz/check_text.h"
 #include "launcher/slurm/allocation.h"
 #include "launcher/slurm/node_list.h"
-#include "runner/slurm_rank.h"
 
 using namespace ds::launcher;
 

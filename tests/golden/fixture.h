@@ -1,5 +1,5 @@
-// Reads a golden fixture: sizes and losses from NAME.json, arrays from NAME.bin, weights from the
-// formula that make_*_fixture.py use too.
+// Fixture: a golden fixture's sizes and losses from NAME.json, arrays from NAME.bin, and weights
+// from the formula that make_*_fixture.py use too.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ds::golden {
 
-/// SplitMix64's finaliser.
+/// SplitMix64's finalizer.
 inline std::uint64_t mix(std::uint64_t x) {
   std::uint64_t z = x + 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -22,7 +22,7 @@ inline std::uint64_t mix(std::uint64_t x) {
   return z ^ (z >> 31U);
 }
 
-/// A multiple of 2^-15 in [-1, 1): the same in Python and here, and exact in f32.
+/// Returns a multiple of 2^-15 in [-1, 1), the same as in Python and exact in f32.
 inline double uniform(std::uint64_t stream, std::uint64_t counter) {
   const auto draw = static_cast<std::int64_t>(mix(counter + (stream << 32U)) >> 48U);
   return static_cast<double>(draw - 32768) / 32768;
@@ -35,7 +35,7 @@ class Fixture {
     std::vector<double> values;
   };
 
-  /// Errors: Error{config} when a file cannot be read.
+  /// Reads both files. Errors: Error{config} if a file cannot be read.
   Fixture(const std::string& folder, const std::string& name)
       : header_(nlohmann::json::parse(read(folder + "/" + name + ".json"))),
         blob_(read(folder + "/" + name + ".bin")) {
@@ -52,7 +52,7 @@ class Fixture {
     }
   }
 
-  /// layers, hidden, heads, vocab, valid_vocab, micro, seq_len, seed.
+  /// Returns a size: layers, hidden, heads, vocab, valid_vocab, micro, seq_len or seed.
   [[nodiscard]] std::uint64_t model(const char* key) const {
     return header_["model"][key].get<std::uint64_t>();
   }

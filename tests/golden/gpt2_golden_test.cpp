@@ -1,6 +1,6 @@
-// The whole GPT-2 and the whole Llama through the program and the executor, against PyTorch's
-// fixtures: logits, loss, every gradient, ten steps of AdamW; bf16 and fp16 against their fp32
-// self.
+// Tests the whole GPT-2 and Llama through the program and the executor against PyTorch's fixtures:
+// logits, loss, every gradient, ten steps of AdamW. Tests bf16 and fp16 against the same model in
+// fp32.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ Batch batch_of(const Fixture& fixture, std::size_t step) {
 
 Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
-/// |got - want| / |want| in the Euclidean norm.
+/// Returns |got - want| / |want| in the Euclidean norm.
 double relative_error(const Values& got, const Values& want) {
   REQUIRE(got.size() == want.size());
   double difference = 0, norm = 0;
@@ -44,7 +44,7 @@ double relative_error(const Values& got, const Values& want) {
   return std::sqrt(difference / norm);
 }
 
-// A multiple of a tolerance never passes by being NaN: !(error <= tolerance) fails.
+// NaN must not pass as a multiple of a tolerance: !(error <= tolerance) fails.
 double worst_gradient(const Fixture& fixture, const ModelUnderTest& got,
                       const std::function<Values(const std::string&)>& want, double tolerance) {
   double worst = 0;
@@ -57,7 +57,7 @@ double worst_gradient(const Fixture& fixture, const ModelUnderTest& got,
   return worst;
 }
 
-TEST_CASE("fp32: logits, loss and every gradient are PyTorch's") {
+TEST_CASE("fp32: logits, loss and every gradient match PyTorch") {
   for (const char* name : kCases) {
     CAPTURE(name);
     const Fixture fixture(DS_FIXTURES, name);
@@ -131,20 +131,20 @@ TEST_CASE("fp32: micro-batches and virtual ranks in both orders add up to PyTorc
 //
 // Rounding to 8 (bf16) or 11 (fp16) bits of significand adds a uniform relative error of at most
 // u = 2^-9 or 2^-12, with a deviation of u / sqrt(3) = 1.13e-3 or 1.41e-4. Errors of different
-// roundings are independent and add in quadrature. On the longest path of the forward pass lie the
-// roundings of the embedding's sum and, in each block, of ln_1's result, qkv, the probabilities,
+// roundings are independent and add in quadrature. The longest forward path contains the rounding
+// of the embedding's sum and, per block, the roundings of ln_1's result, qkv, the probabilities,
 // the attention's result, its projection, the new residual, ln_2's result, the pre-activation,
 // GELU's result, its projection and the new residual (11), and of four weight matrices and two
-// norms' weights (6); then ln_f and its weight, and wte: 4 + 17 L roundings. (Llama has one more a
-// block, of the turned queries, and one less in the embedding.) The reverse path has
-// as many again, and meets the forward's values once more where it multiplies with them (saved
-// activations: 17 L): 8 + 51 L in all. The norm of a gradient tensor is then off by u / sqrt(3) *
-// sqrt(8 + 51 L): 1.2e-2 for two layers of bf16. Two things amplify it: a norm or softmax subtracts
-// a mean, so that an error relative to its input is one relative to the smaller rest; a sum over
-// rows cancels more in the gradient than in its error (a gradient of N rows with random signs
-// shrinks with the error, one that cancels by more does not). Each is a factor of at most about
-// sqrt(2) at these weights; together 2. SwiGLU multiplies two values made of the same input: what
-// that input is off by, both factors have, and it adds up instead of in quadrature; sqrt(2) more.
+// norms' weights (6); then ln_f and its weight, and wte: 4 + 17 L roundings. (Llama has one more
+// per block, of the rotated queries, and one less in the embedding.) The reverse path has as many
+// again. It also uses the forward's values where it multiplies by them (saved activations: 17 L):
+// 8 + 51 L in all. The norm of a gradient tensor is then off by u / sqrt(3) * sqrt(8 + 51 L):
+// 1.2e-2 for two layers of bf16. Two effects amplify it. A norm or softmax subtracts a mean, so an
+// error relative to its input becomes relative to the smaller remainder. A sum over rows cancels
+// more in the gradient than in its error (a gradient of N rows with random signs shrinks with the
+// error; one that cancels more does not). Each is a factor of at most about sqrt(2) at these
+// weights; together 2. SwiGLU multiplies two values made of the same input: both have the error of
+// that input, which adds up linearly instead of in quadrature; another sqrt(2).
 double rounding_deviation(DType act) {
   return (act == DType::bf16 ? 0x1p-9 : 0x1p-12) / std::sqrt(3.0);
 }
@@ -154,10 +154,11 @@ double gradient_tolerance(DType act, const Fixture& fixture) {
   return amplified * rounding_deviation(act) * std::sqrt(8 + 51 * layers);
 }
 
-// The loss: logits are off by e = u / sqrt(3) * sqrt(4 + 17 L) of their deviation s over the
-// vocabulary. A row's loss moves by (p - onehot) . error, of size e * s * |p - onehot|, |.| <=
-// sqrt(2); the mean over n rows by that / sqrt(n), as rows' errors are independent but for those of
-// the weights, which n rows share: half of the variance is taken as shared. Three deviations.
+// Tolerance of the loss. Logits are off by e = u / sqrt(3) * sqrt(4 + 17 L) of their deviation s
+// over the vocabulary. A row's loss changes by (p - onehot) . error, of size e * s * |p - onehot|,
+// |.| <= sqrt(2). The mean over n rows changes by that / sqrt(n), because rows' errors are
+// independent except those of the weights, which n rows share: half of the variance is counted as
+// shared. Three deviations.
 double loss_tolerance(DType act, double layers, double logit_deviation, double rows) {
   const double e = rounding_deviation(act) * std::sqrt(4 + 17 * layers);
   return 3 * e * logit_deviation * std::sqrt(2.0) * std::sqrt(0.5 + 0.5 / rows);
@@ -173,7 +174,7 @@ double deviation(const Values& values) {
   return std::sqrt(squares / n - sum * sum / (n * n));
 }
 
-TEST_CASE("bf16 and fp16 are their fp32 self within the roundings on its path") {
+TEST_CASE("bf16 and fp16 match fp32 within the roundings on the path") {
   for (const auto& [name, act] : kHalfCases) {
     CAPTURE(name);
     CAPTURE(ds::name_of(act));
@@ -184,7 +185,7 @@ TEST_CASE("bf16 and fp16 are their fp32 self within the roundings on its path") 
     const Values logits = full.logits(batch);
     const double logits_error = relative_error(half.logits(batch), logits);
     CHECK(logits_error <= gradient_tolerance(act, fixture));
-    CHECK(logits_error > (act == DType::bf16 ? 1e-4 : 1e-5));  // It is rounded indeed.
+    CHECK(logits_error > (act == DType::bf16 ? 1e-4 : 1e-5));  // it was rounded at all
 
     const double loss = full.step(batch, 0).loss;
     const double loss_error = std::abs(half.step(batch, 0).loss - loss);
@@ -204,9 +205,9 @@ TEST_CASE("bf16 and fp16 are their fp32 self within the roundings on its path") 
 
 TEST_CASE("bf16 and fp16: ten steps of AdamW stay near fp32") {
   // AdamW's first steps move every weight by about lr whatever the gradient's size, so a gradient
-  // that rounding turned around moves the other way: the share of such elements is about the
-  // relative error of the gradient, and the loss's way down is off by no more than that share of
-  // it, twice.
+  // whose sign rounding flipped moves the other way. The share of such elements is about the
+  // relative error of the gradient, and the decrease of the loss is off by at most twice that
+  // share.
   for (const auto& [name, act] : kHalfCases) {
     CAPTURE(name);
     CAPTURE(ds::name_of(act));

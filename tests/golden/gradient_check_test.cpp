@@ -1,4 +1,4 @@
-// The gradient of the whole model against central differences of the loss in double precision, and
+// Tests the whole model's gradient against central differences of the loss in double precision, and
 // the double-precision model against PyTorch.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -74,8 +74,8 @@ TEST_CASE("two oracles agree: the double-precision reference and PyTorch") {
   }
 }
 
-// In the direction d, |d| = 1, the slope is gradient . d. Central differences with h = 1e-4 are off
-// by h^2 times a third derivative, and by 1e-16 * loss / h = 1e-9: far below fp32's error in the
+// Along the direction d, |d| = 1, the slope is gradient . d. Central differences with h = 1e-4 are
+// off by h^2 times a third derivative and by 1e-16 * loss / h = 1e-9: far below fp32's error in the
 // gradient.
 TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
   constexpr double kStep = 1e-4, kTolerance = 1e-4;
@@ -93,7 +93,7 @@ TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
       CAPTURE(parameter.name);
       Values direction(parameter.values.size());
       for (double& x : direction) x = uniform(77, counter++);
-      // Half along the gradient itself, so that the slope is never small beside its error.
+      // Half along the gradient itself, so that the slope is never small compared with its error.
       const Values& gradient = model.gradient(parameter.name);
       const double length = norm(direction), size = norm(gradient);
       for (std::size_t i = 0; i < direction.size(); ++i) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the fixtures of the golden tests with PyTorch: logits, loss, every gradient, ten AdamW steps.
+"""Creates the fixtures of the golden tests with PyTorch: logits, loss, every gradient, ten AdamW steps.
 
 Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_gpt2_fixture.py
-Writes fixtures/NAME.json (sizes, losses, places of arrays) and fixtures/NAME.bin (little-endian f32 and i32).
-Weights and tokens are not drawn by PyTorch: they follow from one formula over integers that
-fixture.h has too, so that only what PyTorch computed has to be committed.
+Writes fixtures/NAME.json (sizes, losses, offsets of arrays) and fixtures/NAME.bin (little-endian f32 and i32).
+PyTorch does not draw weights and tokens: a formula over integers, also in fixture.h, gives them, so that
+only PyTorch's results need to be committed.
 """
 import json
 import math
@@ -16,19 +16,19 @@ import torch
 import torch.nn.functional as F
 
 CASES = {
-    # The sizes keep the file small; 8 padded rows of the vocabulary, 3 heads, several chunks of everything.
+    # Small sizes keep the file small; 8 padded rows of the vocabulary, 3 heads, several chunks of everything.
     "gpt2_tiny": dict(layers=2, hidden=48, heads=3, vocab=128, valid_vocab=120, micro=4, seq_len=32, seed=1,
                       clip=1.0),
-    # Nothing is a multiple of a vector: 10 elements a head, 13 positions, 61 tokens.
+    # No size is a multiple of a vector: 10 elements per head, 13 positions, 61 tokens.
     "gpt2_odd": dict(layers=1, hidden=30, heads=3, vocab=64, valid_vocab=61, micro=3, seq_len=13, seed=2,
-                     clip=1.5)  # Some of its steps are clipped, some are not.,
+                     clip=1.5)  # clips some of its steps, but not all
 }
 STEPS = 10
 OPTIMIZER = dict(lr=2e-3, beta1=0.9, beta2=0.95, eps=1e-8, weight_decay=0.1)
 
 
 def mix(x):
-    """SplitMix64's finaliser over an array of counters."""
+    """Returns SplitMix64's finalizer of an array of counters."""
     with np.errstate(over="ignore"):
         z = x + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -37,13 +37,13 @@ def mix(x):
 
 
 def uniform(stream, first, count):
-    """Multiples of 2^-15 in [-1, 1): exact in every type from f32 up."""
+    """Returns multiples of 2^-15 in [-1, 1), exact in f32 and wider types."""
     counters = np.arange(first, first + count, dtype=np.uint64) + np.uint64(stream << 32)
     return ((mix(counters) >> np.uint64(48)).astype(np.int64) - 32768).astype(np.float64) / 32768
 
 
 def parameter_shapes(c):
-    """(name, shape, centre, scale) in the engine's order; the scales are powers of two."""
+    """Returns (name, shape, center, scale) in the engine's order; the scales are powers of two."""
     w, shapes = c["hidden"], []
     shapes += [("wte.weight", (c["vocab"], w), 0, 2**-3), ("wpe.weight", (c["seq_len"], w), 0, 2**-3)]
     for i in range(c["layers"]):
@@ -67,10 +67,10 @@ def make_parameters(c, dtype):
 
 
 def make_batch(c, step):
-    """Two batches in turn, so that ten steps learn something; every 16th target or so does not count."""
+    """Returns one of two alternating batches, so that ten steps learn something; about every 16th target is masked."""
     rows = c["micro"] * (c["seq_len"] + 1)
     draws = uniform(100 + c["seed"], (step % 2) * 2 * rows, 2 * rows)
-    # Squared: some tokens are common, some never occur.
+    # Squared, so that some tokens are common and some never occur.
     window = np.floor(draws[:rows] ** 2 * c["valid_vocab"]).astype(np.int64).clip(0, c["valid_vocab"] - 1)
     window = window.reshape(c["micro"], -1)
     ignored = (np.abs(draws[rows:]) < 1 / 16).reshape(c["micro"], -1)
@@ -79,7 +79,7 @@ def make_batch(c, step):
 
 
 def forward(p, tokens, c):
-    """GPT-2 written out: pre-norm blocks, fused qkv, tanh GELU, tied head."""
+    """Computes GPT-2's logits: pre-norm blocks, fused qkv, tanh GELU, tied head."""
     heads, width = c["heads"], c["hidden"]
 
     def norm(x, name):
@@ -98,7 +98,7 @@ def forward(p, tokens, c):
         weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(width // heads) + hidden_future, -1)
         x = x + linear((weights @ v).transpose(1, 2).reshape(B, T, width), h + "attn.c_proj")
         u = linear(norm(x, h + "ln_2"), h + "mlp.c_fc")
-        # Written out: PyTorch 1.13 has the tanh form, but its double version is no more exact than this.
+        # Written out, because PyTorch 1.13's tanh form is not more exact in double.
         u = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
         x = x + linear(u, h + "mlp.c_proj")
     return norm(x, "ln_f") @ p["wte.weight"][: c["valid_vocab"]].T
@@ -110,7 +110,7 @@ def loss_sum(logits, targets):
 
 
 def train(c, dtype):
-    """Losses (mean) and gradient norms before clipping of ten steps."""
+    """Returns mean losses and unclipped gradient norms of ten steps."""
     p = make_parameters(c, dtype)
     o = OPTIMIZER
     optimizer = torch.optim.AdamW(p.values(), lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
@@ -156,7 +156,7 @@ def write(name, c, folder):
                   parameters=[dict(name=n, shape=list(s), centre=m, scale=k)
                               for n, s, m, k in parameter_shapes(c)],
                   arrays=arrays)
-    # One array or parameter a line: a change shows as a short diff.
+    # One array or parameter per line keeps diffs short.
     text = json.dumps(header, indent=1)
     for short in ("parameters", "arrays"):
         rows = ",\n  ".join(json.dumps(row) for row in header[short])

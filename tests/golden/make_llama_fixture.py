@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the Llama fixtures of the golden tests with PyTorch, as make_gpt2_fixture.py beside it does GPT-2's.
+"""Creates the Llama fixtures of the golden tests with PyTorch, like make_gpt2_fixture.py for GPT-2.
 
 Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py
-The model is written out below in double precision. Where Hugging Face's transformers is installed too
-(pip install transformers==4.40.2), its LlamaForCausalLM, with the same weights, has to give the same loss
-and gradients; it computes norms and angles in single precision, so to about 1e-6.
+The model is written out below in double precision. If Hugging Face's transformers is installed (pip install
+transformers==4.40.2), its LlamaForCausalLM must give the same loss and gradients with the same weights, to
+about 1e-6 because it computes norms and angles in single precision.
 """
 import math
 
@@ -13,17 +13,17 @@ import torch
 import make_gpt2_fixture as base
 
 CASES = {
-    # Grouped keys, a head of its own, 8 padded rows of the vocabulary.
+    # Grouped keys, a separate head, 8 padded rows of the vocabulary.
     "llama_tiny": dict(arch="llama", layers=2, hidden=48, heads=6, kv_heads=2, ffn=80, vocab=128, valid_vocab=120,
                        micro=4, seq_len=32, seed=3, clip=1.0, rope_theta=10000.0, norm_eps=1e-5, tied=False),
-    # Nothing is a multiple of a vector; one head of keys for all, the head tied to the embedding.
+    # No size is a multiple of a vector; one head of keys for all; the head is tied to the embedding.
     "llama_odd": dict(arch="llama", layers=1, hidden=30, heads=3, kv_heads=1, ffn=37, vocab=64, valid_vocab=61,
                       micro=3, seq_len=13, seed=4, clip=1.5, rope_theta=500000.0, norm_eps=1e-6, tied=True),
 }
 
 
 def parameter_shapes(c):
-    """(name, shape, centre, scale) in the engine's order."""
+    """Returns (name, shape, center, scale) in the engine's order."""
     w, row = c["hidden"], c["hidden"] // c["heads"] * (c["heads"] + 2 * c["kv_heads"])
     shapes = [("embed_tokens.weight", (c["vocab"], w), 0, 2**-3)]
     for i in range(c["layers"]):
@@ -41,14 +41,14 @@ def parameter_shapes(c):
 
 
 def split_qkv(qkv, c):
-    """Columns of queries, keys and values, the last axis cut into heads."""
+    """Returns queries, keys and values with the last axis split into heads."""
     d = c["hidden"] // c["heads"]
     cuts = [c["heads"] * d, c["kv_heads"] * d, c["kv_heads"] * d]
     return [part.unflatten(-1, (-1, d)) for part in qkv.split(cuts, -1)]
 
 
 def turned(x, c):
-    """Rotary positions of (B, T, H, D): element i turns with element i + D/2."""
+    """Applies rotary positions to (B, T, H, D): rotates element i with element i + D/2."""
     half, T = x.shape[-1] // 2, x.shape[1]
     rates = c["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
     angles = torch.arange(T, dtype=torch.float64)[:, None] * rates
@@ -58,7 +58,7 @@ def turned(x, c):
 
 
 def forward(p, tokens, c):
-    """Llama written out: RMS norms before each branch, rotary positions, grouped keys, SwiGLU."""
+    """Computes Llama's logits: RMS norms before each branch, rotary positions, grouped keys, SwiGLU."""
     def norm(x, name):
         return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + c["norm_eps"]) * p[name + ".weight"]
 
@@ -69,7 +69,7 @@ def forward(p, tokens, c):
         h = f"layers.{i}."
         q, k, v = split_qkv(norm(x, h + "input_layernorm") @ p[h + "self_attn.qkv_proj.weight"], c)
         q, k = turned(q, c), turned(k, c)
-        # Each head of keys for the next heads / kv_heads heads of queries.
+        # Each head of keys serves the next heads / kv_heads query heads.
         k, v = [y.repeat_interleave(c["heads"] // c["kv_heads"], 2) for y in (k, v)]
         q, k, v = [y.transpose(1, 2) for y in (q, k, v)]
         weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + hidden_future, -1)
@@ -81,7 +81,7 @@ def forward(p, tokens, c):
 
 
 def hugging_face_names(c, name):
-    """Of one of our tensors: names of theirs, and how many columns of ours each has."""
+    """Returns the transformers' names for one of our tensors, and how many of our columns each has."""
     d = c["hidden"] // c["heads"]
     if name.endswith("qkv_proj.weight"):
         cuts = dict(q_proj=c["heads"] * d, k_proj=c["kv_heads"] * d, v_proj=c["kv_heads"] * d)
@@ -92,11 +92,11 @@ def hugging_face_names(c, name):
 
 
 def check_against_transformers(name, c):
-    """Loss and every gradient of Hugging Face's own model."""
+    """Compares loss and every gradient with Hugging Face's own model."""
     try:
         from transformers import LlamaConfig, LlamaForCausalLM
     except ImportError:
-        print(f"{name}: transformers is not installed: not compared with it")
+        print(f"{name}: not compared with transformers, which is not installed")
         return
     theirs = LlamaForCausalLM(LlamaConfig(
         vocab_size=c["vocab"], hidden_size=c["hidden"], intermediate_size=c["ffn"], num_hidden_layers=c["layers"],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes traces/loss_scale.txt: loss scales from the definition of DeepSpeed's dynamic scaler.
 
-A case is a line of config overrides; then one line a step: whether its gradients overflowed, the
-scale that the step used, the scale and the hysteresis after it ("fatal" when the job ends there).
+A case is a line of config overrides and then one line per step: whether its gradients overflowed, the
+scale that the step used, and the scale and hysteresis after it ("fatal" if the job ends there).
 """
 import os
 import random

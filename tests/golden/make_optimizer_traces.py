@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes traces/optimizers.txt: one weight under each optimizer, in exact decimal arithmetic.
 
-From the papers' formulas (AdamW arXiv:1711.05101, Adam arXiv:1412.6980, SGD with momentum as
-torch.optim.SGD states it, Lion arXiv:2302.06675), not from the engine's order of operations. A case
-is a line of config overrides; then one line a step: gradient, weight, first moment, second moment.
+The formulas are the papers' (AdamW arXiv:1711.05101, Adam arXiv:1412.6980, SGD with momentum as
+torch.optim.SGD states it, Lion arXiv:2302.06675), not the engine's order of operations. A case is a
+line of config overrides and then one line per step: gradient, weight, first moment, second moment.
 Gradients and the first weight are multiples of 2^-10, so they are exact in fp32.
 """
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes traces/schedules.txt: what every schedule gives at every step, from the definitions.
+"""Writes traces/schedules.txt: the values of every schedule at every step, from the definitions.
 
-It walks as DeepSpeed does - an object whose step() is called after each optimizer step - where the
-engine computes each step alone, so the two share no code and no structure. A case is a line of
-config overrides; then one line a step: step, lr, beta1, beta2, momentum.
+A schedule is an object whose step() is called after each optimizer step, as in DeepSpeed. The engine
+computes each step independently, so the two share no code and no structure. A case is a line of
+config overrides and then one line per step: step, lr, beta1, beta2, momentum.
 """
 import math
 import os
@@ -12,7 +12,7 @@ LR, BETAS, MOMENTUM = 0.01, (0.9, 0.95), 0.9
 
 
 class Scheduler:
-    """State as DeepSpeed's schedulers keep it; value(i) is read after each move."""
+    """Base class with the state of DeepSpeed's schedulers; values are read after each step."""
 
     def __init__(self, p):
         self.p, self.i = p, -1
@@ -121,7 +121,7 @@ class RangeTest(Scheduler):
 
 
 class Wsd:
-    """Three pieces; `t` is the optimizer step."""
+    """Warmup, stable and decay phases; `t` is the optimizer step."""
 
     def __init__(self, p):
         self.p, self.t = p, 0

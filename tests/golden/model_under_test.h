@@ -1,5 +1,5 @@
-// A fixture's model, built and run as the trainer does it: build -> differentiate -> shard -> place
-// -> executor, one rank.
+// ModelUnderTest: a fixture's model, built and run as the trainer does it (build -> differentiate
+// -> shard -> place -> executor) on one rank.
 #pragma once
 
 #include <algorithm>
@@ -29,17 +29,17 @@ class ModelUnderTest {
  public:
   struct Step {
     double loss = 0;  // mean over the target tokens, nats
-    double norm = 0;  // of the mean loss's gradient, before clipping
+    double norm = 0;  // norm of the mean loss's gradient, before clipping
   };
 
-  /// The fixture's batch is dealt to spec.virtual_ranks * spec.accum micro-batches.
+  /// Distributes the fixture's batch over spec.virtual_ranks * spec.accum micro-batches.
   ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {})
       : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
     };
     ModelConfig config;
-    // Halves have few small numbers: gradients of single losses would drown among them.
+    // fp16 has few small numbers: gradients of single losses would lose their bits.
     if (act == DType::f16) loss_scale_ = 1024;
     config.layers = size("layers");
     config.hidden = size("hidden");
@@ -68,7 +68,7 @@ class ModelUnderTest {
     load_weights();
   }
 
-  /// Runs one optimizer step and keeps the gradients that it had.
+  /// Runs one optimizer step and keeps its gradients.
   Step step(const Batch& batch, double lr) {
     fill(*step_executor_, step_, batch, true);
     StepContext context;
@@ -79,7 +79,7 @@ class ModelUnderTest {
     return result;
   }
 
-  /// Of the *sum* of losses, by parameter name; from the last step().
+  /// Returns the gradient of the *sum* of losses by parameter name, from the last step().
   [[nodiscard]] const Values& gradient(const std::string& name) const {
     const auto& parameters = fixture_.parameters();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -88,7 +88,7 @@ class ModelUnderTest {
     throw Error(ErrorKind::config, "no gradient of " + name, "");
   }
 
-  /// Shape: (rows, valid_vocab).
+  /// Returns the logits. Shape: (rows, valid_vocab).
   Values logits(const Batch& batch) {
     fill(*forward_executor_, forward_, batch, false);
     StepContext context;
@@ -126,7 +126,7 @@ class ModelUnderTest {
     const PlacementPlan plan = place({&step_, &forward_}, workspace);
     arena_ = backend_.device->allocate(Tier::device,
                                        static_cast<std::size_t>(plan.device().total_bytes));
-    // NaN everywhere: what is used before it is written must not pass.
+    // NaN everywhere, so that a value used before it is written spoils the result.
     std::memset(arena_->data(), 0xFF, arena_->bytes());
     backend_.kernels->set_workspace(arena_->data() + plan.device().workspace_offset,
                                     static_cast<std::size_t>(plan.device().workspace_bytes));
@@ -140,7 +140,7 @@ class ModelUnderTest {
     forward_executor_ = bind(forward_, 1);
   }
 
-  // As the trainer does: gaps between tensors and moments start at zero.
+  // As in the trainer, gaps between tensors and moments start at zero.
   void load_weights() {
     for (const ParamGroup& group : step_.groups) {
       const Tensor master = step_executor_->tensor(group.states[0].master);
@@ -165,8 +165,8 @@ class ModelUnderTest {
     }
   }
 
-  // Micro-batch i of the program takes sequences i * micro and on. Without its head a program has
-  // no use for targets, and so no place for them.
+  // Micro-batch i of the program gets sequences i * micro and on. A program without a head does not
+  // use targets and has no memory for them.
   static void fill(Executor& executor, const Program& program, const Batch& batch,
                    bool with_targets) {
     std::size_t done = 0;
@@ -183,7 +183,7 @@ class ModelUnderTest {
     DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
   }
 
-  // The trainer's decision for one rank, by the definitions and not by its code.
+  // The trainer's decision for one rank, from the definitions instead of its code.
   Step decide(StepContext& context, double lr) {
     const auto& optimizer = fixture_.header()["optimizer"];
     double loss = 0, tokens = 0;
@@ -225,7 +225,7 @@ class ModelUnderTest {
   std::unique_ptr<Arena> arena_;
   comm::SingleGroup world_{{.name = "world", .epoch = 0, .ranks = {0}}};
   Program forward_, step_;
-  ValueId head_ = kNoValue;  // of forward_: the weights that logits are made with
+  ValueId head_ = kNoValue;  // of forward_: the weights of the logits
   std::unique_ptr<Executor> step_executor_, forward_executor_;
   std::vector<Values> gradients_;  // in the fixture's order
   double loss_scale_ = 1;

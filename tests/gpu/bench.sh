@@ -1,17 +1,17 @@
-# The benchmarks of run.sh: training speed against the device's own matrix rate and against PyTorch. Sourced.
+# The benchmarks of run.sh: training speed relative to the device's own matrix rate and to PyTorch. Sourced.
 # shellcheck shell=bash disable=SC2154
 
 datasheet_flops=989e12
 windows=6
-warm_up=2  # steps: the first makes and chooses things, after it the runner measures the matrix rate
+warm_up=2  # steps: the first one includes setup, and after it the runner measures the matrix rate
 
-epilogues=device.epilogues=fused  # the faster ones; correctness is shown of both
+epilogues=device.epilogues=fused  # the faster ones; the correctness steps test both
 host_key=${host_memory:+ device.host_memory=$host_memory}
 
-# Random bytes: every key of the model's vocabulary table stays as it is, only 256 of its rows are looked up.
+# Random bytes: the vocabulary keeps its size, but only 256 of its rows are used.
 bench_data() { [ -s "$work/random" ] || head -c 33554432 /dev/urandom >"$work/random"; }
 
-# The rates that shares are told of, measured in this run before anything else is.
+# Measures, before everything else, the rates that the benchmarks' shares refer to.
 bench_peak() {
   local status=0 median least most
   logged bench_peak 90 "$tests/gpu_probe" --peak || status=$?
@@ -24,14 +24,14 @@ bench_peak() {
   done <"$log"
 }
 
-# flops_of LAYERS WIDTH FFN_WEIGHTS KV_PART VOCAB TIME: "N FLOP/token"; N are the parameters in matrix products.
-# A block: 2 C^2 (queries and projection), 2 C^2 KV_PART (keys, values), C * FFN_WEIGHTS.
+# flops_of LAYERS WIDTH FFN_WEIGHTS KV_PART VOCAB TIME: prints "N FLOP/token"; N counts the parameters in matrix products.
+# Per block: 2 C^2 (queries and projection), 2 C^2 KV_PART (keys, values), C * FFN_WEIGHTS.
 flops_of() {
   awk -v L="$1" -v C="$2" -v F="$3" -v g="$4" -v V="$5" -v T="$6" 'BEGIN {
     N = L * (2 * C * C + 2 * C * C * g + C * F) + V * C; printf "%.0f %.0f\n", N, 6 * N + 6 * L * C * T }'
 }
 
-# ours_once NAME KEYS...: tokens/s of every timed window to $work/NAME.ours, one a line; a window is one step.
+# ours_once NAME KEYS...: appends tokens/s of every timed window to $work/NAME.ours, one per line. A window is one step.
 ours_once() {
   local name=$1 steps=$((warm_up + windows))
   shift
@@ -43,9 +43,9 @@ ours_once() {
     tail -n +$((warm_up + 1)) >>"$work/$name.ours"
 }
 
-# peer_once NAME MODE ARGUMENTS...: the same of PyTorch to $work/NAME.MODE. 77: there is no PyTorch with CUDA.
+# peer_once NAME MODE ARGUMENTS...: does the same with PyTorch to $work/NAME.MODE. 77: PyTorch with CUDA is missing.
 peer_once() {
-  local name=$1 mode=$2 status=0 library_path=''  # no library of ours
+  local name=$1 mode=$2 status=0 library_path=''  # without our libraries
   shift 2
   logged "peer_${name}_$mode" "$bench_seconds" env TORCHINDUCTOR_CACHE_DIR="$work/inductor" \
     TRITON_CACHE_DIR="$work/triton" python3 "$here/peer_pytorch.py" --mode "$mode" --warm-up $warm_up \
@@ -54,7 +54,7 @@ peer_once() {
   return $status
 }
 
-# peers NAME MODES ARGUMENTS...: every mode once; what keeps one from running is its note.
+# peers NAME MODES ARGUMENTS...: runs every mode once and notes why a mode did not run.
 peers() {
   local name=$1 modes=$2 mode status
   shift 2
@@ -67,7 +67,7 @@ peers() {
   done
 }
 
-# bench NAME FLOPS "MODES" "KEYS" "PEER ARGUMENTS": rounds of ours and the peer in alternating order, then one record.
+# bench NAME FLOPS "MODES" "KEYS" "PEER ARGUMENTS": runs ours and the peer in alternating order, then writes one record.
 bench() {
   local name=$1 flops=$2 modes=$3 keys=$4 arguments=$5 round status=0 before="$SECONDS" median least most count
   local best='' mode values rate clocks
@@ -110,7 +110,7 @@ bench() {
     "keys=$epilogues $keys" "$derived$peers_said$clocks" "note=$epilogues${peer_note:+; $peer_note}"
 }
 
-# Every kernel of one step alone, with its share of the matrix rate: where the time of the benchmarks below goes.
+# Measures each kernel of a step alone and its share of the matrix rate, to explain the benchmarks below.
 bench_kernels() {
   local shape status
   bench_seconds=120
@@ -128,7 +128,7 @@ bench_124m() {
   [ -n "$self_test" ] && { bench_tiny; return; }
   bench_seconds=150
   read -r n flops <<<"$(flops_of 12 768 6144 1 50304 1024)"
-  if [ -z "$quick" ]; then  # the best of few sizes of the micro-batch, by a few steps each
+  if [ -z "$quick" ]; then  # chooses the best of a few micro-batch sizes by a few steps each
     bench_data
     local windows=2 warm_up=2
     for micro in 32 64 128; do
@@ -139,7 +139,7 @@ bench_124m() {
       fact "gpt2_124m_micro_$micro" "${rate:-none}"
       awk -v a="${rate:-0}" -v b=$best 'BEGIN { exit !(a > b) }' && best=$rate best_micro=$micro
     done
-    # What fused epilogues are worth: the same few steps without.
+    # The same few steps without fused epilogues show their gain.
     : >"$work/try_exact.ours"
     # shellcheck disable=SC2086
     epilogues=device.epilogues=exact ours_once try_exact $shape precision.dtype=bf16 batch.micro=$best_micro \
@@ -152,7 +152,7 @@ bench_124m() {
     "--shape gpt2 --layers 12 --width 768 --heads 12 --vocab 50304 --time 1024 --micro $micro --accum $accum"
 }
 
-# 64 k tokens a step, as for the offload below.
+# 64 k tokens per step, as for the offload below.
 keys_1558m="model.preset=gpt2-1558m model.vocab=50304 data.seq_len=1024 precision.dtype=bf16 batch.micro=16 batch.accum=4"
 bench_1558m() {
   local n flops
@@ -164,7 +164,7 @@ bench_1558m() {
   kept_1558m=$last_median
 }
 
-# What the offload of the optimizer's state costs, at 64 k tokens a step: against the run without, of this same command.
+# Measures the cost of offloading the optimizer's state at 64 k tokens per step, relative to the run without offload.
 bench_offload() {
   local n flops
   [ -n "$self_test" ] && return
@@ -180,8 +180,8 @@ bench_offload() {
     printf "%.1f %% of the speed without it", 100 * (b - a) / b }')"
 }
 
-# 8 G parameters in two ways that fit 139 GiB: masters in two halves, with the blocks computed again; and states on the
-# host (90 GiB of it), nothing computed again. PyTorch has no room for fp32 masters: bf16 alone.
+# 8 G parameters in two ways that fit in 139 GiB: masters in two halves with recomputed blocks; and states on the host
+# (90 GiB of it) without recomputation. PyTorch has no room for fp32 masters, so it runs in bf16 only.
 bench_llama8b() {
   local n flops shape
   [ -n "$self_test" ] && return
@@ -194,13 +194,13 @@ bench_llama8b() {
      --micro 1 --accum 8"
   local peer='' peer_from=llama3-8b-T8192
   if [ -z "$host_memory" ] && [ "$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo)" -lt 104857600 ]; then
-    step bench llama3-8b-T8192-offload skip 0 0 "less than 100 GiB of host memory are free (--host-memory says otherwise)"
+    step bench llama3-8b-T8192-offload skip 0 0 "less than 100 GiB of host memory are free (override with --host-memory)"
     return
   fi
   bench llama3-8b-T8192-offload "$flops" pure "$shape offload.optimizer.device=cpu$host_key" ""
 }
 
-# For --self-test: every line of the above that does not need a large device.
+# For --self-test: runs all code above that does not need a large device.
 bench_tiny() {
   local n flops windows=5 rounds=2
   bench_seconds=60

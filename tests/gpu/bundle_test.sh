@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The bundle for machines with a GPU: made, unpacked elsewhere, started with nothing of this machine but glibc.
+# Tests the bundle for machines with a GPU: builds it, unpacks it elsewhere, and runs it with only glibc of this machine.
 set -u
 source=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 bin=${DS_BIN:-$source/build/release/bin}
@@ -13,13 +13,13 @@ if [ ! -e "$bin/libdsengine_cuda.so" ]; then
   exit 77
 fi
 
-"$source/scripts/gpu_bundle.sh" --build "$build" --no-build "$work/made.tar.gz" || { fail "no bundle was made"; exit 1; }
+"$source/scripts/gpu_bundle.sh" --build "$build" --no-build "$work/made.tar.gz" || { fail "the bundle was not created"; exit 1; }
 mkdir "$work/elsewhere"
-tar -xzf "$work/made.tar.gz" -C "$work/elsewhere" || fail "it cannot be unpacked"
+tar -xzf "$work/made.tar.gz" -C "$work/elsewhere" || fail "the bundle cannot be unpacked"
 bundle=$work/elsewhere/gpu_bundle
 clean=(env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$work" TMPDIR="$work")
 
-# Every library comes from the bundle, but glibc's.
+# Every library except glibc's must come from the bundle.
 outside=$(for program in "$bundle"/bin/*; do
   "${clean[@]}" LD_LIBRARY_PATH="$bundle/lib:$bundle/lib/gcc" ldd "$program"
 done | awk -v own="$bundle/lib/" '$2 == "=>" && index($3, own) != 1 { print $1 }' | sort -u)
@@ -30,7 +30,7 @@ for name in $outside; do
   esac
 done
 
-# In a root of its own, with glibc alone beside it.
+# Programs must start in a root folder that contains only the bundle and glibc.
 mkdir -p "$work/root/tmp" "$work/root/proc"
 loader=$(readelf -p .interp "$bundle/bin/dsrunner" | sed -n 's/.*\(\/lib.*ld-linux.*\)$/\1/p')
 for path in "$loader" $(ldd "$bundle/bin/dsrunner" | awk '$1 ~ /^lib(c|m|dl|pthread|rt|resolv|mvec)\.so/ { print $3 }'); do
@@ -44,26 +44,26 @@ elif [ "$(id -u)" = 0 ]; then
   in_root=(chroot "$work/root")
 else
   in_root=()
-  echo "not checked in a root of its own: user namespaces are not allowed here"
+  echo "not checked in a separate root: user namespaces are not allowed on this machine"
 fi
 if [ ${#in_root[@]} -gt 0 ]; then
   for program in dsrunner dslaunch; do
     said=$("${clean[@]}" LD_LIBRARY_PATH=/bundle/lib:/bundle/lib/gcc "${in_root[@]}" /bundle/bin/$program --version 2>&1)
-    case $said in *"$program "[0-9]*) ;; *) fail "$program with glibc alone: $said" ;; esac
+    case $said in *"$program "[0-9]*) ;; *) fail "$program fails with only glibc: $said" ;; esac
   done
 fi
 
-# Without a GPU it says so; nothing of the build is used.
+# Without a GPU the bundle's run.sh says so. It uses nothing of the build.
 said=$("${clean[@]}" "$bundle/run.sh" --results "$work/results" 2>&1)
 status=$?
 if [ -e /dev/nvidia0 ]; then
-  echo "not checked: what it says without a GPU, for there is one"
+  echo "not checked: the message without a GPU, because this machine has one"
 else
   [ $status = 77 ] || fail "exit $status without a GPU, not 77: $said"
-  case $said in *"skipped: no CUDA device here"*) ;; *) fail "it does not say that there is no device: $said" ;; esac
+  case $said in *"skipped: no CUDA device on this machine"*) ;; *) fail "it does not report that there is no device: $said" ;; esac
   [ ! -e "$work/results" ] || fail "a run without a GPU wrote results"
 fi
 "${clean[@]}" "$bundle/run.sh" --only nonsense >/dev/null 2>&1
-[ $? = 64 ] || fail "a step that does not exist is not refused"
+[ $? = 64 ] || fail "an unknown step is not refused"
 [ $failures = 0 ] && echo "bundle: works"
 exit $((failures > 0))

@@ -1,7 +1,7 @@
-# What the steps of run.sh share: programs, records, time budgets, facts of the machine. Sourced.
+# Functions that the steps of run.sh share: programs, records, time budgets, facts about the machine. Sourced.
 # shellcheck shell=bash disable=SC2154
 
-# In a bundle all programs are in bin/; in a build, tests beside it.
+# In a bundle all programs are in bin/; in a build, test programs are in tests/ beside it.
 find_programs() {
   if [ -x "$root/bin/dsrunner" ]; then
     bin=$root/bin tests=$root/bin
@@ -15,11 +15,11 @@ find_programs() {
   library_path=''
   [ -d "$root/lib" ] || return 0
   library_path=$root/lib
-  # The compiler's own libraries only where this machine's are older than what we were built with.
+  # The compiler's libraries are used only if this machine's are too old for our programs.
   ours "$bin/dsrunner" --version >/dev/null 2>&1 || library_path=$root/lib:$root/lib/gcc
 }
 
-# One of our programs: with the libraries of the bundle, which other programs must not see.
+# Runs one of our programs with the libraries of the bundle. Other programs must not see them.
 ours() {
   if [ -z "$library_path" ]; then "$@"; return; fi
   LD_LIBRARY_PATH=$library_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
@@ -38,13 +38,13 @@ wanted_any_bench() {
 
 record() { (IFS=$'\t'; printf '%s\n' "$*" >>"$records"); }
 fact() { record fact "$1" "$2"; }
-# step STEP CASE pass|fail|skip SECONDS EXECUTED NOTE: EXECUTED counts what ran on the device.
+# step STEP CASE pass|fail|skip SECONDS EXECUTED NOTE: EXECUTED counts operations that ran on the device.
 step() {
   record step "$@"
   printf '%-12s %-28s %-5s %6s s  %s\n' "$1" "$2" "$3" "$4" "$6"
 }
 
-# Seconds that a step may take: its own budget, and no more than what is left of --budget.
+# Prints the seconds that a step may take: its own budget, at most the rest of --budget.
 allowed() {
   local want=$1
   [ -n "$quick" ] && want=$((want / 2))
@@ -53,7 +53,7 @@ allowed() {
   echo $((left < want ? left : want))
 }
 
-# logged NAME SECONDS COMMAND...: its output to the log NAME; sets `spent`. 125: no time was left.
+# logged NAME SECONDS COMMAND...: runs the command with its output in the log NAME; sets `spent`. 125: no time was left.
 logged() {
   local name=$1 limit
   limit=$(allowed "$2")
@@ -63,14 +63,14 @@ logged() {
   local begin=$SECONDS status=0
   ours timeout -k 10 "$limit" "$@" >"$log" 2>&1 || status=$?
   spent=$((SECONDS - begin))
-  [ "$status" = 124 ] && echo "ended: it took more than $limit s" >>"$log"
+  [ "$status" = 124 ] && echo "stopped: it took more than $limit s" >>"$log"
   return "$status"
 }
 
-# The last line of a log that says something, for a table.
+# Prints the last non-empty line of a log, for a table.
 last_words() { grep -v '^[[:space:]=]*$' "$1" | tail -n 1 | cut -c 1-120 | tr '\t' ' '; }
 
-# 77 where there is no GPU. A GPU that is there and cannot be used is a failure, and so is a broken plugin.
+# Exits with 77 without a GPU. An unusable GPU or a broken plugin is a failure.
 look_for_device() {
   local status=0
   ours "$tests/gpu_probe" >"$logs/probe.log" 2>&1 || status=$?
@@ -78,10 +78,10 @@ look_for_device() {
   [ -n "$self_test" ] && [ "$status" = 77 ] && die "the plugin of --self-test has no device: $(cat "$logs/probe.log")"
   cat "$logs/probe.log"
   if [ "$status" = 77 ] && [ ! -e /dev/nvidia0 ] && ! nvidia-smi -L >/dev/null 2>&1; then
-    echo "skipped: no CUDA device here"
+    echo "skipped: no CUDA device on this machine"
     exit 77
   fi
-  echo "run.sh: the CUDA backend cannot be used here (lines above)" >&2
+  echo "run.sh: the CUDA backend cannot be used (see the lines above)" >&2
   exit 1
 }
 
@@ -110,7 +110,7 @@ stop_watcher() {
   wait "$watcher" 2>/dev/null
 }
 
-# Clocks and power twice a second while a benchmark runs; median, least and most of each afterwards.
+# Samples clocks and power twice a second while a benchmark runs. clocks_seen prints median, minimum and maximum.
 watch_clocks() {
   watcher=''
   [ "$kind" = cuda ] || return 0
@@ -132,7 +132,7 @@ clocks_seen() {
   done
 }
 
-# Median, least and most of numbers on standard input.
+# Prints median, minimum, maximum and count of the numbers on standard input.
 spread_of() { sort -n | awk '{ v[NR] = $1 } END { if (!NR) exit 1
   m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; printf "%.6g %.6g %.6g %d\n", m, v[1], v[NR], NR }'; }
 

@@ -1,6 +1,7 @@
-// What run.sh must know of the device, as lines "key value": gpu_probe [--peak | --touch]
-//   (nothing)  the plugin's report and how many devices there are; exit 77 where there is none
-//   --touch    one small operation there and back: the least that compute-sanitizer can watch
+// Prints the device's properties that run.sh needs, as lines "key value".
+// Usage: gpu_probe [--peak | --touch]
+//   (nothing)  the plugin's report and the number of devices; exits with 77 if there are none
+//   --touch    one small operation there and back: the minimum for compute-sanitizer to check
 //   --peak     five measurements each of the bf16 matrix rate and of copies
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ void print_spread(const char* what, std::vector<double> values) {
              values.back());
 }
 
-/// Bytes a second that `copy` moves: the median, the least and the most.
+/// Prints the bytes per second that `copy` moves: median, minimum and maximum.
 void measure_copies(const char* what, double bytes, Stream& stream,
                     const std::function<void()>& copy) {
   std::vector<double> rates;
@@ -37,7 +38,7 @@ void measure_copies(const char* what, double bytes, Stream& stream,
     copy();
     stream.synchronize();
     const std::chrono::duration<double> spent = BenchClock::now() - start;
-    if (round > 0) rates.push_back(bytes / spent.count());  // the first touches memory
+    if (round > 0) rates.push_back(bytes / spent.count());  // the first round touches memory
   }
   print_spread(what, rates);
 }
@@ -49,7 +50,7 @@ void copies(Device& device) {
   const auto host = device.allocate(Tier::pinned_host, size);
   const auto bytes = static_cast<double>(size);
   device.zero(a->data(), size, *stream);
-  // A copy inside the device reads and writes its memory.
+  // A copy inside the device both reads and writes its memory.
   measure_copies("device_copy_bytes_per_s", 2 * bytes, *stream,
                  [&] { device.copy(b->data(), a->data(), size, *stream); });
   measure_copies("to_device_bytes_per_s", bytes, *stream,
@@ -60,14 +61,14 @@ void copies(Device& device) {
 
 void peak(Backend& backend) {
   std::vector<double> rates;
-  backend.kernels->measure_matrix_peak(DType::bf16);  // loads the library, warms the device
+  backend.kernels->measure_matrix_peak(DType::bf16);  // loads the library and warms up the device
   for (int round = 0; round < kRounds; ++round) {
     rates.push_back(backend.kernels->measure_matrix_peak(DType::bf16));
   }
   print_spread("bf16_flops", rates);
 }
 
-/// Adds two vectors and looks at every element.
+/// Adds two vectors and checks every element.
 bool touch(Backend& backend) {
   constexpr std::int64_t kElements = 1003;
   constexpr std::size_t kBytes = kElements * sizeof(float);

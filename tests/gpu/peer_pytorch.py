@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The same training step in PyTorch, for run.sh: prints "tokens_per_s RATE ...", one rate a timed window (one step).
+"""Runs the same training step in PyTorch for run.sh; prints "tokens_per_s RATE ...", one rate per timed step.
 
 Usage: peer_pytorch.py --shape gpt2|llama --mode master|pure --layers L --width C --heads H [--kv-heads G] [--ffn F]
                        --vocab V --time T --micro B --accum A [--warm-up N] [--windows N]
-  master: weights, gradients' sums and moments fp32, products and activations bf16 (autocast): the engine's semantics.
-  pure:   weights, gradients, their sums and moments bf16: less memory and less work than the engine does.
-torch.compile, F.scaled_dot_product_attention, fused AdamW, clipping to norm 1, tokens below 256 as the engine's are.
-Exit 77, with the reason, where PyTorch or its GPU is missing. A micro-batch that does not fit the memory is halved.
+  master: weights, sums of gradients and moments in fp32, products and activations in bf16 (autocast), as in the engine.
+  pure:   weights, gradients, their sums and moments in bf16: less memory and less work than in the engine.
+Uses torch.compile, F.scaled_dot_product_attention, fused AdamW, clipping to norm 1, and tokens below 256 as in the engine.
+Exits with 77 and the reason if PyTorch or its GPU is missing. Halves a micro-batch that does not fit in memory.
 """
 import argparse
 import statistics
@@ -18,12 +18,12 @@ try:
     import torch.nn as nn
     import torch.nn.functional as F
 except ImportError as error:
-    print(f"skipped: no PyTorch: {error}")
+    print(f"skipped: PyTorch is not installed: {error}")
     sys.exit(77)
 
 
 class LayerNorm(nn.LayerNorm):
-    """Statistics in fp32, the result in the residual stream's type."""
+    """Layer norm with statistics in fp32 and the result in the residual stream's type."""
 
     def forward(self, x):
         weight, bias = self.weight.float(), self.bias.float()
@@ -85,7 +85,7 @@ class LlamaBlock(nn.Module):
 
 
 class Model(nn.Module):
-    """GPT-2: learned positions, tied head. Llama: rotary positions, a head of its own."""
+    """GPT-2 (learned positions, tied head) or Llama (rotary positions, separate head)."""
 
     def __init__(self, a):
         super().__init__()
@@ -123,12 +123,12 @@ def arguments():
         parser.add_argument("--" + name, type=int, required=True)
     for name, value in (("kv-heads", 0), ("ffn", 0), ("warm-up", 2), ("windows", 6)):
         parser.add_argument("--" + name, type=int, default=value)
-    parser.add_argument("--device", default="cuda", help="cpu: to try the script")
+    parser.add_argument("--device", default="cuda", help="cpu: for trying out the script")
     return parser.parse_args()
 
 
 def train(a):
-    """Tokens/s of every timed step."""
+    """Returns tokens/s of every timed step."""
     torch.manual_seed(1)
     with torch.device(a.device):
         if a.mode == "pure":
@@ -152,7 +152,7 @@ def train(a):
             total += loss.detach()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        last_loss = total.item()  # as the engine, whose every step tells its loss
+        last_loss = total.item()  # the engine also reports the loss of every step
         synchronize(a)
         if step >= a.warm_up:
             rates.append(a.accum * a.micro * a.time / (time.perf_counter() - start))
@@ -168,7 +168,7 @@ def synchronize(a):
 def main():
     a = arguments()
     if a.device == "cuda" and not torch.cuda.is_available():
-        print("skipped: PyTorch sees no GPU")
+        print("skipped: PyTorch finds no GPU")
         sys.exit(77)
     torch.set_float32_matmul_precision("high")
     while True:

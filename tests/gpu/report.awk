@@ -1,5 +1,5 @@
-# From run.sh's records (tab-separated: fact KEY VALUE; step STEP CASE STATUS SECONDS EXECUTED NOTE; bench NAME
-# KEY=VALUE...) the table for people (what=table), the JSON (what=json), or only the exit status (what=status).
+# Turns run.sh's records into a table (what=table), JSON (what=json), or only the exit status (what=status). Records are
+# tab-separated: fact KEY VALUE; step STEP CASE STATUS SECONDS EXECUTED NOTE; bench NAME KEY=VALUE...
 function quoted(text) {
   gsub(/\\/, "\\\\\\\\", text)
   gsub(/"/, "\\\"", text)
@@ -51,14 +51,14 @@ function print_json(   i, n, keys, k) {
 }
 
 function print_table(   i) {
-  if (by_key["kind"] == "emulated") print "EMULATED: this run proves the script alone, nothing about a GPU.\n"
+  if (by_key["kind"] == "emulated") print "EMULATED: this run tests only the script and proves nothing about a GPU.\n"
   printf "%s, driver %s, %s; %s CPUs\n\n", by_key["gpu.name"], by_key["gpu.driver_version"], by_key["date"], by_key["cpus"]
   printf "%-12s %-28s %-6s %8s %9s  %s\n", "step", "case", "status", "seconds", "executed", "note"
   for (i = 1; i <= steps; ++i)
     printf "%-12s %-28s %-6s %8s %9s  %s\n", step_field[i, 2], step_field[i, 3], step_field[i, 4], step_field[i, 5], \
       step_field[i, 6], step_field[i, 7]
   if (benches) {
-    print "\nTraining, tokens/s (median of windows; least and most). FLOP/token = 6 N + 6 L C T, N = parameters in"
+    print "\nTraining, tokens/s (median, minimum and maximum of windows). FLOP/token = 6 N + 6 L C T, N = parameters in"
     print "matrix products; share of the bf16 rate measured in this run, and of the datasheet's 989 TFLOP/s."
     printf "%-22s %10s %10s %10s %8s %9s %8s %8s %7s\n", "bench", "tokens/s", "least", "most", "windows", "TFLOP/s", \
       "of peak", "of 989", "ratio"
@@ -77,7 +77,7 @@ function print_table(   i) {
     ok() ? "PASSED" : "NOT PASSED"
 }
 
-# A run in which nothing ran on the device is no pass.
+# A run that executes nothing on the device does not pass.
 function ok() { return failed == 0 && executed > 0 }
 
 END {

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Everything that can be shown on a machine with a GPU, in one command; from a build or from a bundle
-# (scripts/gpu_bundle.sh). docs/gpu.md says what each step shows; tests/gpu/results/README.md, what it writes.
+# Runs all tests and benchmarks for a machine with a GPU, from a build or from a bundle (scripts/gpu_bundle.sh).
+# docs/gpu.md says what each step shows; tests/gpu/results/README.md describes the result files.
 #
 #   tests/gpu/run.sh [--only STEP,...] [--quick] [--budget SECONDS] [--rounds N] [--no-peer]
 #                    [--host-memory SIZE] [--results FOLDER] [--logs FOLDER]
-#   steps: conformance equality losses ranks sanitizer bench, or one of bench's: bench:124m bench:1558m bench:llama8b
+#   steps: conformance equality losses ranks sanitizer bench, or a part of bench: bench:124m bench:1558m bench:llama8b
 #          bench:offload bench:kernels
-#   --host-memory 110G: what benchmarks may offload to, on a machine whose memory is larger than it looks
-#   tests/gpu/run.sh --self-test     this script's own logic, in seconds, on an emulated device
+#   --host-memory 110G: host memory that benchmarks may offload to, if the machine has more than it reports
+#   tests/gpu/run.sh --self-test     test this script itself in seconds on an emulated device
 #                                    (DSLAUNCH_CUDA_PLUGIN); proves nothing about a GPU
 #
-# Exit: 0 all passed and at least one case ran on a GPU; 1 something failed or nothing ran; 77 no GPU here.
+# Exit: 0 all passed and at least one case ran on a GPU; 1 a case failed or nothing ran; 77 no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
     --no-peer) peer='' ;;
     --self-test) self_test=1 ;;
     -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) die "unknown option $1; --help lists them" ;;
+    *) die "unknown option '$1' (see --help)" ;;
   esac
   shift
 done
@@ -36,7 +36,7 @@ for step in ${only//,/ }; do
   case $step in
     conformance | equality | losses | ranks | sanitizer | bench | bench:124m | bench:1558m | bench:llama8b | bench:offload | \
       bench:kernels) ;;
-    *) die "no step '$step'; --help lists them" ;;
+    *) die "unknown step '$step' (see --help)" ;;
   esac
 done
 
@@ -48,7 +48,7 @@ unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
 
 find_programs
 if [ -n "$self_test" ]; then
-  [ -n "${DSLAUNCH_CUDA_PLUGIN:-}" ] || die "--self-test wants DSLAUNCH_CUDA_PLUGIN, the emulated plugin"
+  [ -n "${DSLAUNCH_CUDA_PLUGIN:-}" ] || die "--self-test needs DSLAUNCH_CUDA_PLUGIN, the path of the emulated plugin"
   kind=emulated
 else
   kind=cuda

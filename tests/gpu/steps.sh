@@ -1,7 +1,7 @@
-# The steps of run.sh that show correctness. Sourced.
+# The correctness steps of run.sh. Sourced.
 # shellcheck shell=bash disable=SC2154
 
-# outcome STEP CASE STATUS_OF_COMMAND EXECUTED NOTE: passes when the command did and something ran on the device.
+# outcome STEP CASE STATUS_OF_COMMAND EXECUTED NOTE: passes if the command passed and something ran on the device.
 outcome() {
   local status=pass
   [ "$3" = 0 ] || status=fail
@@ -10,7 +10,7 @@ outcome() {
   step "$1" "$2" $status "$spent" "$4" "$5"
 }
 
-# Forward and backward of every operation against the double-precision reference, with both kinds of attention.
+# Tests every operation, forward and backward, against the double-precision reference, with both kinds of attention.
 step_conformance() {
   local attention ran status filter=()
   [ -n "$self_test" ] && filter=(-tc='*squares*,stage*')
@@ -27,7 +27,7 @@ step_conformance() {
   step_conformance_fused
 }
 
-# Linear layers with GELU and bias gradients in the library's epilogues.
+# Tests linear layers with GELU and bias gradients in the library's epilogues.
 step_conformance_fused() {
   local status=0 ran
   logged conformance_fused 200 env DS_TEST_BACKEND=cuda DSLAUNCH_CUDA_EPILOGUES=fused \
@@ -37,12 +37,13 @@ step_conformance_fused() {
     "$(sed -n 's/^\[doctest\] assertions: */assertions: /p' "$log" | tr -s ' ')"
 }
 
-# ZeRO stages, offload and recompute never change a bit: one rank, four virtual ranks, so that sums have an order.
+# Tests that ZeRO stages, offload and recompute never change a bit: one rank with four virtual ranks, so that the order
+# of sums matters.
 step_equality() {
   local cells=40 which status=0 ran what
   [ -n "$quick" ] && cells=12
   which=(--cells $cells --seed 7) what="$cells random cells and hard ones"
-  if [ -n "$self_test" ]; then  # two steps and a save beside a third one that is lost; the third again, otherwise
+  if [ -n "$self_test" ]; then  # two steps, a save during a third step that is lost, then the third step with other settings
     what='one hard cell, broken by a save'
     which=(--steps 3 --broken 42
       --only "dtype=bf16,order=step,stage=3,offload=nvme,update=backward,tiles=small,activations=host")
@@ -53,7 +54,7 @@ step_equality() {
   step_equality_fused
 }
 
-# The same with fused epilogues, which have bits of their own: above all, what recomputation repeats.
+# Tests the same with fused epilogues, whose bits differ from exact ones. Recomputation must repeat them.
 step_equality_fused() {
   local which=(--cells $((${cells:-0} / 4)) --seed 8) status=0 ran
   [ -n "$self_test" ] && which=(--steps 1 --only "dtype=bf16,recompute=selective")
@@ -62,10 +63,10 @@ step_equality_fused() {
   outcome equality "epilogues=fused" $status "$ran" "$(last_words "$log")"
 }
 
-# A text to learn from: the sources that are here.
+# Writes a small training text: the sources in this folder.
 small_text() { [ -s "$work/text" ] || cat "$here"/*.sh "$here"/*.py "$here"/*.awk >"$work/text"; }
 
-# losses_of NAME BACKEND KEYS...: a short run; "step loss" lines to $work/NAME.
+# losses_of NAME BACKEND KEYS...: trains briefly and writes "step loss" lines to $work/NAME.
 losses_of() {
   local name=$1 backend=$2
   shift 2
@@ -75,26 +76,26 @@ losses_of() {
   sed -n 's/.*"step":\([0-9]*\),"loss":\([^,]*\),.*/\1 \2/p' "$work/run_$name/metrics.jsonl" >"$work/$name"
 }
 
-# compare_losses A B: "largest relative difference, number of steps".
+# compare_losses A B: prints the largest relative difference and the number of steps.
 compare_losses() {
   awk 'NR == FNR { a[$1] = $2; next }
        { d = ($2 - a[$1]) / a[$1]; if (d < 0) d = -d; if (!(d <= worst)) worst = d; ++n }
        END { printf "%.3g %d", worst, n }' "$1" "$2"
 }
 
-# The GPU's losses against the CPU's over 20 steps. Tolerances, as parts of the loss:
-# fp32: both round sums of at most 1024 terms (2^-24 * sqrt(1024) / 2 = 1e-6 each) in another order, and 20 steps of
-#       AdamW carry the difference on: an update is lr * m / sqrt(v), so noise that turns the sign of a gradient near
-#       0 moves a weight by at most 2 * lr, where the loss is flat. 1e-4.
-# bf16: the CPU's own distance from its fp32 losses is what roundings to 8 bits do to them. The GPU rounds at the
-#       same places, with other errors of the same size: at most twice that distance, and 2e-4 for the rest.
+# Compares the GPU's losses with the CPU's over 20 steps. Tolerances relative to the loss:
+# fp32: both round sums of at most 1024 terms (2^-24 * sqrt(1024) / 2 = 1e-6 each) in different orders, and 20 steps of
+#       AdamW propagate the difference: an update is lr * m / sqrt(v), so noise that flips the sign of a gradient near 0
+#       moves a weight by at most 2 * lr, where the loss is flat. 1e-4.
+# bf16: the CPU's own distance from its fp32 losses is the effect of roundings to 8 bits. The GPU rounds at the same
+#       places, with other errors of the same size: at most twice that distance, and 2e-4 for the rest.
 step_losses() {
   small_text
   losses_against_cpu gpt2
   losses_against_cpu llama model.arch=llama model.kv_heads=1
 }
 
-# losses_against_cpu NAME KEYS...: of one architecture
+# losses_against_cpu NAME KEYS...: compares the losses of one architecture.
 losses_against_cpu() {
   local model=$1 keys steps=20 dtype tolerance base difference count status
   shift
@@ -123,13 +124,13 @@ losses_against_cpu() {
   done
 }
 
-# Ranks on GPUs of their own, by NCCL: the weights of one rank. One GPU has nothing to show: a world of one rank needs no
-# NCCL, and NCCL refuses two processes on one GPU.
+# Tests that ranks on separate GPUs, connected by NCCL, get the weights of a single rank. Skipped on one GPU: a world of
+# one rank does not use NCCL, and NCCL refuses two processes on one GPU.
 step_ranks() {
   local gpus stage status hash first='' keys ran=0 name
   gpus=$(sed -n 's/^device_count //p' "$logs/probe.log")
   if [ "$gpus" -lt 2 ]; then
-    step ranks all skip 0 0 "one GPU: a world of one has no NCCL, and NCCL refuses two processes on one GPU"
+    step ranks all skip 0 0 "one GPU: a world of one rank does not use NCCL, and NCCL refuses two processes on one GPU"
     return
   fi
   small_text
@@ -152,7 +153,7 @@ step_ranks() {
   done
 }
 
-# memcheck and racecheck on small cases, where the tool exists and can watch this device at all.
+# Runs memcheck and racecheck on small cases, if the tool exists and supports this device.
 step_sanitizer() {
   local tool found='' place status ran
   for place in compute-sanitizer /usr/local/cuda/bin/compute-sanitizer; do
@@ -160,13 +161,13 @@ step_sanitizer() {
   done
   [ -n "$self_test" ] && found=''
   if [ -z "$found" ]; then
-    step sanitizer all skip 0 0 "no compute-sanitizer here"
+    step sanitizer all skip 0 0 "compute-sanitizer is not installed"
     return
   fi
   status=0
   logged sanitizer_probe 60 "$found" --tool memcheck --error-exitcode 9 "$tests/gpu_probe" --touch || status=$?
   if [ $status != 0 ] || ! grep -q '^touch right' "$log"; then
-    step sanitizer all skip "$spent" 0 "compute-sanitizer cannot watch this device: $(last_words "$log")"
+    step sanitizer all skip "$spent" 0 "compute-sanitizer does not support this device: $(last_words "$log")"
     return
   fi
   for tool in memcheck racecheck; do

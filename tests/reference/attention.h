@@ -1,4 +1,4 @@
-// Attention and its gradient, naively: grouped keys and values, masks, bias, dropout.
+// Naive attention and its gradient: grouped keys and values, masks, bias, dropout.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace ds::reference {
 
-/// Where things of one attention lie: qkv = q (B, H, T, D), k (B, G, T, D), v (B, G, T, D);
+/// Memory layout of one attention: qkv = q (B, H, T, D), k (B, G, T, D), v (B, G, T, D);
 /// out (B*T, H*D); dqkv (B*T, (H + 2G) * D). `s` is 0 for q, 1 for k, 2 for v.
 struct AttentionShape {
   Index batch, heads, time, depth;
@@ -15,9 +15,9 @@ struct AttentionShape {
   [[nodiscard]] Index groups() const { return kv_heads == 0 ? heads : kv_heads; }
   [[nodiscard]] Index heads_of(Index s) const { return s == 0 ? heads : groups(); }
   [[nodiscard]] Index row() const { return (heads + 2 * groups()) * depth; }
-  /// The head of keys and values that query head h looks at.
+  /// Returns the head of keys and values that query head h uses.
   [[nodiscard]] Index group_of(Index h) const { return h / (heads / groups()); }
-  /// First column of head h of part s in a row of dqkv.
+  /// Returns the first column of head h of part s in a row of dqkv.
   [[nodiscard]] Index column(Index s, Index h) const {
     return ((s == 0 ? 0 : heads + (s - 1) * groups()) + h) * depth;
   }
@@ -32,7 +32,7 @@ struct AttentionShape {
   }
 };
 
-/// Between the two layouts of AttentionShape: rows (B*T, (H + 2G) * D) <-> heads.
+/// Converts between the two layouts of AttentionShape: rows (B*T, (H + 2G) * D) <-> heads.
 inline Values heads_of_rows(const Values& from, const AttentionShape& s, bool inverse = false) {
   Values to(from.size());
   for (Index part = 0; part < 3; ++part) {
@@ -53,7 +53,7 @@ inline Values rows_of_heads(const Values& from, const AttentionShape& s) {
   return heads_of_rows(from, s, true);
 }
 
-/// What an attention may look at, and what is added to its scores.
+/// Visible keys, and the bias and scale of the scores.
 struct AttentionMask {
   bool causal = true;
   std::vector<std::int32_t> lengths{};  // (B): keys below it count; empty: all
@@ -73,8 +73,8 @@ struct AttentionResult {
   Values out, lse;
 };
 
-/// One row of probabilities, of all T keys; those that do not count are 0. A row without keys: all
-/// 0, and *lse stays as it is.
+/// Returns one row of probabilities of all T keys; masked ones are 0. In a row without keys all are
+/// 0, and *lse is unchanged.
 inline Values attention_row(const Values& qkv, const AttentionShape& s, const AttentionMask& mask,
                             Index b, Index h, Index t, double* lse) {
   Values p(s.time);
@@ -96,13 +96,13 @@ inline Values attention_row(const Values& qkv, const AttentionShape& s, const At
   return p;
 }
 
-/// Dropout's factor of one probability; `factors` is (B, H, T, T), or empty: 1.
+/// Returns the dropout factor of one probability; `factors` is (B, H, T, T), or empty: 1.
 inline double factor_of(const Values& factors, const AttentionShape& s, Index b, Index h, Index t,
                         Index j) {
   return factors.empty() ? 1 : factors[((b * s.heads + h) * s.time + t) * s.time + j];
 }
 
-/// lse of a query without keys: 0.
+/// Computes forward attention. lse of a query without keys is 0.
 inline AttentionResult attention(const Values& qkv, const AttentionShape& s,
                                  const Values& factors = {}, const AttentionMask& mask = {}) {
   AttentionResult r{Values(s.batch * s.time * s.heads * s.depth),
@@ -124,7 +124,7 @@ inline AttentionResult attention(const Values& qkv, const AttentionShape& s,
   return r;
 }
 
-/// dqkv in rows. With `dbias`: (H, 2T - 1), overwritten.
+/// Returns dqkv in rows. `dbias` (H, 2T - 1), if given, is overwritten.
 inline Values attention_backward(const Values& qkv, const Values& dout, const AttentionShape& s,
                                  const Values& factors = {}, const AttentionMask& mask = {},
                                  Values* dbias = nullptr) {

@@ -1,5 +1,5 @@
-// Which elements a dropout keeps, from the words of engine/kernels/ops_attention.h: scalar, one element
-// at a time.
+// Naive dropout from the definition in engine/kernels/ops_attention.h: scalar, one element at a
+// time.
 #pragma once
 
 #include "engine/tensor/philox.h"
@@ -12,7 +12,7 @@ struct DropoutNumbers {
   double rate;
 };
 
-/// 0, or 1 / (1 - rate), for one element of one sample.
+/// Returns 0 or 1 / (1 - rate) for one element of one sample.
 inline double dropout_factor(const DropoutNumbers& d, std::uint64_t sample, std::uint64_t element) {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x & 0xFFFFFFFFU); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x / 0x100000000U); };
@@ -25,7 +25,7 @@ inline double dropout_factor(const DropoutNumbers& d, std::uint64_t sample, std:
   return static_cast<double>(fraction) / 0x1p24 < d.rate ? 0 : 1 / (1 - d.rate);
 }
 
-/// Factors of attention's probabilities, (B, H, T, T).
+/// Returns the factors of attention's probabilities, (B, H, T, T).
 inline Values attention_factors(const DropoutNumbers& d, const AttentionShape& s,
                                 const std::vector<std::int64_t>& samples) {
   Values factors;

@@ -1,4 +1,4 @@
-// The whole GPT-2 in double precision, forward only, from the ops beside it: the oracle of finite
+// The whole GPT-2 in double precision, forward only, from the ops beside it: the oracle for finite
 // differences.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Gpt2 {
     return linear(x, at(name + ".weight"), at(name + ".bias"), inputs);
   }
 
-  /// What the head multiplies: (rows, C).
+  /// Returns the head's input: (rows, C).
   [[nodiscard]] Values trunk(const std::vector<std::int32_t>& tokens) const {
     const Values &wte = at("wte.weight"), &wpe = at("wpe.weight");
     Values x(tokens.size() * hidden);
@@ -44,7 +44,7 @@ struct Gpt2 {
     return norm(x, "ln_f");
   }
 
-  /// Sum over the targets that count, nats.
+  /// Returns the sum of losses over the valid targets, in nats.
   [[nodiscard]] double loss(const std::vector<std::int32_t>& tokens,
                             const std::vector<std::int32_t>& targets) const {
     const Values in = trunk(tokens);

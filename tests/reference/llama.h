@@ -1,4 +1,4 @@
-// The whole Llama in double precision, forward only, from the ops beside it: the oracle of finite
+// The whole Llama in double precision, forward only, from the ops beside it: the oracle for finite
 // differences.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Llama {
     return product(x, at(name), x.size() / inputs, inputs, at(name).size() / inputs);
   }
 
-  /// What the head multiplies: (rows, C).
+  /// Returns the head's input: (rows, C).
   [[nodiscard]] Values trunk(const std::vector<std::int32_t>& tokens) const {
     const Values& embedding = at("embed_tokens");
     Values x(tokens.size() * hidden);
@@ -48,7 +48,7 @@ struct Llama {
     return norm(x, "norm");
   }
 
-  /// Sum over the targets that count, nats.
+  /// Returns the sum of losses over the valid targets, in nats.
   [[nodiscard]] double loss(const std::vector<std::int32_t>& tokens,
                             const std::vector<std::int32_t>& targets) const {
     const Values& head = at(tied ? "embed_tokens" : "lm_head");

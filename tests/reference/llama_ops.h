@@ -1,4 +1,4 @@
-// RMS norm, rotary embedding, SwiGLU and T5's relative position bias, naively, with gradients.
+// Naive RMS norm, rotary embedding, SwiGLU and T5's relative position bias, with gradients.
 #pragma once
 
 #include "reference/attention.h"
@@ -70,7 +70,7 @@ inline Values swiglu_backward(const Values& in, const Values& dout, Index ffn) {
   return din;
 }
 
-/// Turns queries and keys; `rows`: in is (B*T, (H + 2G) * D), else heads.
+/// Rotates queries and keys. With `rows`, `in` is (B*T, (H + 2G) * D), else heads.
 inline Values rotary(const Values& in, const AttentionShape& s, double theta, bool inverse,
                      bool rows) {
   Values out = in;
@@ -100,8 +100,9 @@ struct RelativeBuckets {
   bool bidirectional;
 };
 
-/// As transformers' T5Attention._relative_position_bucket; `distance` = key - query. Half of the
-/// buckets are for one distance each, the rest grow by a constant ratio up to max_distance.
+/// Returns the bucket as transformers' T5Attention._relative_position_bucket;
+/// `distance` = key - query. Half of the buckets hold one distance each, the rest grow by a
+/// constant ratio up to max_distance.
 inline std::int64_t relative_bucket(std::int64_t distance, const RelativeBuckets& b) {
   std::int64_t buckets = b.buckets, first = 0;
   if (b.bidirectional) {

@@ -1,5 +1,5 @@
-// Every op of the kernels seam, naively, in double precision: the oracle of the conformance tests.
-// Used by no product code, and written from the formulas, not from the backends.
+// Naive versions of every op in double precision: the oracle of the conformance tests. No product
+// code uses them; they follow the formulas, not the backends.
 #pragma once
 
 #include "reference/attention.h"
@@ -56,7 +56,7 @@ inline NormGradient layer_norm_backward(const Values& dout, const Values& in, co
   return g;
 }
 
-/// (m, k) times (k, n).
+/// Returns (m, k) times (k, n).
 inline Values product(const Values& a, const Values& b, Index m, Index k, Index n) {
   Values out(m * n);
   for (Index i = 0; i < m; ++i) {
@@ -90,7 +90,7 @@ inline Values linear(const Values& in, const Values& weight, const Values& bias,
 
 inline double gelu_slope(double x);
 
-/// dout * weight^T; with `pre`: times gelu'(pre). `weight` is (k, n).
+/// Returns dout * weight^T; with `pre`, times gelu'(pre). `weight` is (k, n).
 inline Values linear_backward_input(const Values& dout, const Values& weight, Index k, Index n,
                                     const Values& pre = {}) {
   Values din = product(dout, transposed(weight, k, n), dout.size() / n, n, k);
@@ -112,7 +112,7 @@ struct HeadResult {
   Values din, dweight;
 };
 
-/// Loss and the gradient of scale * loss.
+/// Returns the loss and the gradient of scale * loss.
 inline HeadResult head_loss(const Values& in, const Values& weight,
                             const std::vector<std::int32_t>& targets, Index width, Index valid,
                             double scale) {

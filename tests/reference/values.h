@@ -1,4 +1,4 @@
-// What every part of the oracle works with.
+// Types and helpers that all parts of the oracle use.
 #pragma once
 
 #include <cmath>

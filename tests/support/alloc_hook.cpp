@@ -1,4 +1,4 @@
-// Preloaded into a rank (LD_PRELOAD): counts heap bytes by training step and names who allocates.
+// Library for LD_PRELOAD: counts a rank's heap bytes by training step and names the callers.
 //
 // Steps are seen from outside: the write(2) of a metrics.jsonl line ends one. Its number goes to a
 // page of memory that all ranks of the test map (DS_ALLOC_PAGE), as only rank 0 writes metrics. At
@@ -42,7 +42,7 @@ struct StepCount {
   std::atomic<std::int64_t> live{0}, count{0}, largest{0};
 };
 
-// Static libraries share our object, so a name needs more than the innermost frame.
+// Static libraries share this object, so a name needs more than the innermost frame.
 using Frames = std::array<void*, 6>;
 
 struct Site {
@@ -75,7 +75,7 @@ bool is_runtime(std::string_view object) {
   return false;
 }
 
-/// Return addresses outside the runtimes, innermost first.
+/// Returns the return addresses outside the runtimes, innermost first.
 Frames callers() {
   std::array<void*, kDepth> stack{};
   Frames found{};

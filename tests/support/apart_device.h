@@ -1,5 +1,5 @@
-// The CPU posing as an accelerator: its device memory is said to be out of the host's reach, so
-// jobs on it are planned and run as on a GPU, with the CPU's bits.
+// CPU that acts as an accelerator: its device memory is declared out of the host's reach, so jobs
+// are planned and run as on a GPU, with the CPU's bits.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// One rank of a job that only communicates, from the plain environment: for end-to-end tests of the
-// collectives. Usage: comm_rank once | for-ever SECONDS | free-port
+// Rank of a job that only runs collectives, for end-to-end tests; reads plain variables.
+// Usage: comm_rank once | for-ever SECONDS | free-port
 //   once      exchanges and checks a few megabytes, then prints "rank R of W: all bytes arrived"
 //   for-ever  exchanges until an error ends it; SECONDS is the deadline of each exchange
 #include <fmt/format.h>
@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/comm/agree.h"
 #include "engine/comm/control_word.h"
 #include "engine/comm/gloo/socket.h"
 #include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
-#include "runner/contract.h"
 #include "runner/rank_env.h"
 
 using namespace ds;

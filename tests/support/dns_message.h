@@ -1,4 +1,4 @@
-// Answers of a name server, written byte by byte for tests, so that odd ones can be made too.
+// Writer of DNS messages for tests, byte by byte; it can also write malformed ones.
 #pragma once
 
 #include <asio/ip/address.hpp>
@@ -10,7 +10,7 @@
 
 namespace ds::test {
 
-/// Big-endian numbers and names appended to a message.
+/// Appends big-endian numbers, names and records to a message.
 class MessageWriter {
  public:
   MessageWriter& u8(unsigned value) {
@@ -34,7 +34,7 @@ class MessageWriter {
     for (const unsigned count : counts) u16(count);
     return *this;
   }
-  /// Name, type, class IN.
+  /// Appends a question: name, type, class IN.
   MessageWriter& question(std::string_view of, unsigned type) { return name(of).u16(type).u16(1); }
   MessageWriter& address(std::string_view of, std::string_view text, std::uint32_t ttl = 5) {
     const asio::ip::address address = asio::ip::make_address(std::string(text));

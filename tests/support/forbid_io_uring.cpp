@@ -1,4 +1,4 @@
-// Runs a command in which io_uring_setup is refused (EPERM) by a seccomp filter, as in many
+// Runs a command without io_uring: a seccomp filter refuses io_uring_setup with EPERM, as in many
 // containers. Usage: forbid_io_uring COMMAND [ARGUMENT ...]
 #include <linux/filter.h>
 #include <linux/seccomp.h>

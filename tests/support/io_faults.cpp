@@ -1,6 +1,6 @@
-// Preloaded (LD_PRELOAD): the pread and pwrite of files without a name fail as DS_IO_FAULT says,
-// from the N-th call on; with DS_IO_FAULT_WHEN not before that path exists. Other files are left
-// alone.
+// Library for LD_PRELOAD: makes pread and pwrite of nameless files fail, as DS_IO_FAULT says.
+// Faults start with the N-th call; with DS_IO_FAULT_WHEN not before that path exists. Calls on
+// other files are unchanged.
 //   short:N     a third of the bytes is moved       eintr:N   every second call is interrupted
 //   error:N:E   errno E                             hang:N    never returns
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ bool is_nameless(int file) {
          std::string_view(target, static_cast<std::size_t>(size)).ends_with("(deleted)");
 }
 
-/// Calls `real` with what the fault leaves of `size`.
+/// Calls `real` with the part of `size` that the fault leaves.
 template <typename Real>
 ssize_t with_fault(Real real, int file, std::size_t size) {
   static const Fault fault = read_fault();

@@ -1,5 +1,4 @@
-// Asks the job behind a socket for what it is, without the checks of a client: what would a
-// stranger hear?
+// Asks the job behind a socket for its JobInfo without a client's checks, as a stranger could.
 #include <sys/socket.h>
 #include <sys/un.h>
 

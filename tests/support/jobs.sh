@@ -1,4 +1,4 @@
-# Sourced after launch.sh by scripts that leave jobs in the background: none outlives its script.
+# Sourced after launch.sh by scripts with jobs in the background: stops them when the script ends.
 end_jobs() {
   local id
   for id in $("$dslaunch" ps --ids); do "$dslaunch" kill "$id" --signal KILL --wait 2>/dev/null; done

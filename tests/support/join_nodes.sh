@@ -1,9 +1,9 @@
-# Sourced by tests of `dslaunch agent --join`: nodes of one job as processes, each with a loopback address of its own.
+# Sourced by tests of `dslaunch agent --join`: runs the nodes of a job as processes, each with its own loopback address.
 # Needs: DS_BIN, DS_SOURCE. Gives what support/launch.sh does, and: peers_of, node, end_of, ends, said, must_say, has_report, stop_nodes.
 . "$DS_SOURCE/tests/support/launch.sh"
 # Addresses that no other script on this machine has: the port may then be the same for all.
 net="127.$((1 + $$ / 250 % 250)).$((1 + $$ % 250))"
-export DSLAUNCH_TOKEN="of this test, $$"
+export DSLAUNCH_TOKEN="the token of this test, $$"
 unset KUBERNETES_SERVICE_HOST RANK WORLD_SIZE
 declare -A pids=()
 # peers_of N: the names of so many.

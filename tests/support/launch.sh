@@ -1,5 +1,5 @@
-# Sourced by end-to-end scripts of the launcher: a work folder of its own, checks that name what was expected,
-# and the launcher in the background with a process id.
+# Sourced by end-to-end scripts of the launcher: gives a work folder, checks that print the expected value, and a launcher
+# in the background with a process id.
 # Needs: DS_BIN. Gives: dslaunch, die, run (fills out, err, rc), background, still_runs, wait_for.
 dslaunch="$DS_BIN/dslaunch"
 work=$(mktemp -d)

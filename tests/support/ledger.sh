@@ -1,5 +1,5 @@
-# Sourced by tests of resuming, after `die` is defined: which samples a training of batches of 4 took, by the ledgers of its
-# ranks (log.samples = true) in the folder run.
+# Sourced by tests of resuming, after `die` is defined: prints the samples that a training with batches of 4 used, from the
+# ledgers of its ranks (log.samples = true) in the folder run.
 # ledger RANK: all runs in their order, earlier ones are in previous-N
 ledger() { cat $(ls -d run/previous-* 2>/dev/null | sort -t- -k2n | sed "s|\$|/samples-rank000$1.jsonl|") "run/samples-rank000$1.jsonl"; }
 # samples_once RANKS STEPS: as each step was last run, all ranks together have taken each sample once.

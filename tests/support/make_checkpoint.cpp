@@ -1,5 +1,5 @@
-// make_checkpoint DIR STEP ARCH RANKS SEED [KEY=VALUE...]: a checkpoint whose elements follow from
-// a formula that tests/e2e/checkpoint/tools.py has too.
+// Writes a checkpoint whose elements follow from a formula, which tests/e2e/checkpoint/tools.py
+// shares: make_checkpoint DIR STEP ARCH RANKS SEED [KEY=VALUE...]
 //
 // ARCH: gpt2, llama or llama-tied. Keys are train.toml's; piece=N: elements of a piece at most;
 // states=N: how many of master, moment1, moment2.
@@ -113,7 +113,7 @@ std::int64_t elements_of(const TensorEntry& tensor) {
   return elements;
 }
 
-/// The rank's even part of every tensor, as flat ranges of it.
+/// Returns the rank's even share of every tensor, as flat ranges.
 ChunkPart write_part(const Wish& wish, const std::vector<TensorEntry>& tensors, int rank,
                      const std::string& folder) {
   ChunkPart part{.rank = rank};

@@ -1,4 +1,4 @@
-// A deterministic mutator of byte strings: equal seeds give equal inputs on every machine.
+// Deterministic mutator of byte strings: equal seeds give equal inputs on every machine.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Mutator {
   Mutator(std::vector<std::string> corpus, std::uint64_t seed)
       : corpus_(std::move(corpus)), random_(seed) {}
 
-  /// The next input; at most `max_bytes` long.
+  /// Returns the next input, at most `max_bytes` long.
   std::string next(std::size_t max_bytes = 4096) {
     std::string input = pick();
     for (std::size_t i = 0, rounds = 1 + below(6); i < rounds; ++i) damage(input);

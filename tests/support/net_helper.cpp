@@ -1,7 +1,7 @@
-// Small network partner for tests: `silent ADDRESS PORT` listens and never answers, `hang-up
-// ADDRESS PORT` hangs up on all who come, as a server full of logins does; `meet` is a
-// rank that meets all other ranks at MASTER_ADDR:MASTER_PORT, as a training framework would, and
-// says so.
+// Small network partner for tests: `silent ADDRESS PORT` listens and never answers; `hang-up
+// ADDRESS PORT` closes every connection, as a server with too many logins does; `meet` is a rank
+// that connects to all other ranks at MASTER_ADDR:MASTER_PORT, as a training framework would, and
+// prints a line.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-# Sourced by tests: hosts of their own as network namespaces on one bridge, each with its sshd, name and address.
+# Sourced by tests: creates hosts as network namespaces on one bridge, each with its own sshd, name and address.
 #   netns_need               skips the test (77) where namespaces are not allowed
 #   netns_up DIR COUNT       makes the head (10.77.0.1) and node1..nodeN (10.77.0.11, ...), starts an sshd on each
 #   on_head COMMAND...       runs a command on the head, where node1.. are known by /etc/hosts

@@ -1,4 +1,4 @@
-// The whole text of a file of the source tree, for tests that check what is committed.
+// Reader of a whole file of the source tree, for tests of committed files.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// A tiny checkpoint saved as ranks save it, with values that tell their step; and its check.
+// Tiny checkpoint saved as ranks save it, with values that identify the step, and its check.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline Manifest small_head(std::int64_t step, int world_size, Origin origin = {}
   return head;
 }
 
-/// One rank's share: its chunk, written and synced, and what it says of it.
+/// Writes and syncs one rank's chunk, and returns its part of the manifest.
 inline ChunkPart write_small_chunk(const std::string& folder, std::int64_t step, int rank,
                                    int world_size) {
   const std::int64_t each = kSmallElements / world_size;
@@ -44,7 +44,7 @@ inline ChunkPart write_small_chunk(const std::string& folder, std::int64_t step,
   return part;
 }
 
-/// All that the ranks of a save do before rank 0 commits it.
+/// Does everything that the ranks of a save do before rank 0 commits it.
 inline void publish_small(const SaveFolder& folder, std::int64_t step, int world_size) {
   for (int rank = 0; rank < world_size; ++rank) {
     const std::string path = folder.begin(step);

@@ -1,5 +1,5 @@
-// Opens many hosts through the ssh transport and runs one command on each: `ssh_probe [options]
-// host...`. Prints a line per failed host, then totals; exits 0 if all ended well, else 69.
+// Runs one command on many hosts through the ssh transport: `ssh_probe [options] host...`. Prints a
+// line per failed host, then totals; exits with 0 if all succeeded, else 69.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

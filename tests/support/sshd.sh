@@ -1,4 +1,4 @@
-# Sourced by tests: starts a real sshd of their own on a high port, with its own keys and config, and stops it.
+# Sourced by tests: starts and stops a real sshd on a high port, with its own keys and configuration.
 # sshd_setup DIR        makes keys (host key, client key) and an ssh config in DIR
 # sshd_start DIR ADDRESS PORT [sshd_config lines...]   starts sshd in the background; its pid goes to DIR/sshd.pid
 # sshd_stop DIR
@@ -42,12 +42,12 @@ sshd_start() {
     echo "Port $port"
     echo "HostKey $dir/host_key"
     echo "PidFile $dir/sshd.pid"
+    # The first value wins in sshd_config: what the caller gives comes before what it leaves open.
+    printf '%s\n' "$@"
     echo "StrictModes no"
     echo "UsePAM no"
     echo "PasswordAuthentication no"
     echo "KbdInteractiveAuthentication no"
-    # The first value wins in sshd_config: what the caller gives comes before what it leaves open.
-    printf '%s\n' "$@"
     echo "AuthorizedKeysFile $dir/authorized_keys"
     echo "PrintMotd no"
     echo "LogLevel ERROR"
@@ -74,11 +74,12 @@ sshd_stop() {
   rm -f "$dir/sshd.pid"
 }
 
-# A port of 127.0.0.1 that nobody listens on just now.
+# Prints a port that no local TCP socket uses now.
 free_port() {
   local port
   while :; do
     port=$((20000 + RANDOM % 12000))
-    (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null || { echo "$port"; return; }
+    # A listener on any one address forbids a bind to 0.0.0.0.
+    [ -n "$(ss -Htan "sport = :$port")" ] || { echo "$port"; return; }
   done
 }

@@ -1,5 +1,5 @@
-// Collectives among threads of one process, over shared memory: for tests that need ranks but no
-// wire.
+// Collectives among threads of one process over shared memory, for tests that need ranks without a
+// network.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace ds::test {
 
-/// What the members of one group share: who has lent which bytes to the operation under way.
+/// State shared by the members of one group: the bytes that each has lent to the current operation.
 class ThreadMeeting {
  public:
   explicit ThreadMeeting(GroupSpec spec) : spec_(std::move(spec)), at_(spec_.ranks.size()) {}
@@ -54,7 +54,7 @@ class ThreadMeeting {
     auto& slot = mail_[{from, to}];
     slot.emplace_back(data.begin(), data.end());
     changed_.notify_all();
-    // As on a wire with no buffers: sent means received.
+    // Like a wire without buffers: sent means received.
     wait(
         lock, from, "send", deadline, [&] { return slot.empty(); },
         [&] { return std::vector<int>{to}; });
@@ -90,7 +90,7 @@ class ThreadMeeting {
           lock, rank, name, deadline, [&] { return missing(round).empty(); },
           [&] { return missing(round); });
     } catch (...) {
-      --at_[static_cast<std::size_t>(rank)];  // nobody may take what it has lent
+      --at_[static_cast<std::size_t>(rank)];  // the others must not use the bytes that it lent
       throw;
     }
   }
@@ -125,7 +125,7 @@ class ThreadMeeting {
       return left_ >= 0 && std::find(ranks.begin(), ranks.end(), left_) != ranks.end();
     };
     const auto fail = [&](const std::string& what) {
-      if (broken_.empty()) broken_ = "the group failed before";
+      if (broken_.empty()) broken_ = "the group had already failed";
       changed_.notify_all();
       throw Error(ErrorKind::comm,
                   fmt::format("{} (of group {}): {}: {}", name_of(rank), spec_.name, name, what));

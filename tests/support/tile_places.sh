@@ -1,4 +1,4 @@
-# Sourced by scripts about files on disks: a work folder, places that misbehave, and the nameless files of a process.
+# Sourced by tests of files on disks: a work folder, faulty places, and the nameless files of a process.
 # Needs: DS_TESTS. Gives: work, fail, note, failures, in_mounts, nameless_files, spoil_bytes, unlocked.
 if [ -z "${work:-}" ]; then # train_ranks.sh has these too
   work=$(mktemp -d)

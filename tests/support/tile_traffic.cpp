@@ -1,5 +1,5 @@
-// Writes and reads the files of engine/storage as a rank would, tile by tile: for the benchmark
-// against fio and for tests of what a disk may do wrong.
+// Writes and reads files of engine/storage tile by tile, as a rank would. For the benchmark against
+// fio and for tests of disk faults.
 //
 //   tile_traffic KEY=VALUE ...   folders=A,B mib=256 tile=32 (MiB) block=1024 (KiB) depth=32
 //                                engine=auto register=1 checksum=1 passes=1 patience=30000 (ms)
@@ -17,10 +17,10 @@
 #include <string>
 #include <thread>
 
+#include "engine/base/contract.h"
 #include "engine/base/deadline.h"
 #include "engine/base/error.h"
 #include "engine/storage/tile_files.h"
-#include "runner/contract.h"
 
 using namespace ds;
 

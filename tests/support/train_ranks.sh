@@ -1,4 +1,4 @@
-# Sourced by end-to-end tests of training: a work folder with text and a train.toml, ranks from plain variables.
+# Sourced by end-to-end tests of training: a work folder with text and a train.toml, and ranks started from plain variables.
 # By hand: tests/e2e/NAME.sh, with the release build.
 set -u
 DS_SOURCE=${DS_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}

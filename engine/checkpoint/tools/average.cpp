@@ -1,4 +1,4 @@
-// Piece by piece: every folder's elements are added in order, divided, rounded and written.
+// Averages piece by piece: adds the elements of every folder in order, divides, rounds, writes.
 #include "engine/checkpoint/tools/average.h"
 
 #include <unistd.h>
@@ -50,18 +50,19 @@ void require_alike(const Opened& opened) {
   }
   std::erase(problems, std::string());
   if (problems.empty()) return;
-  std::string text = "these checkpoints are not of one model:";
+  std::string text = "these checkpoints belong to different models:";
   for (std::size_t i = 0; i < std::min(problems.size(), kListed); ++i) text += "\n  " + problems[i];
   if (problems.size() > kListed) text += fmt::format("\n  and {} more", problems.size() - kListed);
-  throw Error(ErrorKind::config, text, "dslaunch inspect A B says more of two of them");
+  throw Error(ErrorKind::config, text,
+              "dslaunch inspect A B shows the differences of two checkpoints");
 }
 
 void require_empty(const std::string& out) {
   std::error_code error;
   if (!fs::exists(out, error)) return;
   if (fs::is_directory(out, error) && fs::is_empty(out, error) && !error) return;
-  throw Error(ErrorKind::config, fmt::format("{}: is there already", out),
-              "nothing is written over: name a new folder");
+  throw Error(ErrorKind::config, fmt::format("{}: already exists", out),
+              "existing files are never overwritten; specify a new folder");
 }
 
 std::string names_of(const Opened& opened) {
@@ -120,7 +121,7 @@ class Averager {
   std::vector<float> values_;
 };
 
-/// The last one's manifest, with masters alone and no pieces.
+/// Returns the last folder's manifest with master states only and no pieces.
 Manifest head_of(const Opened& opened) {
   Manifest head = opened.back()->manifest();
   head.world_size = 1;

@@ -1,4 +1,4 @@
-// The mean of several checkpoints' weights, as a checkpoint of its own.
+// Averages the weights of several checkpoints into a new checkpoint.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ struct AverageResult {
   std::int64_t bytes = 0;
 };
 
-/// The master weights of `folders` (at least two), each element the mean in double of all, rounded
-/// once. Its step, schedule and config are those of the last folder; moments are left out, so it
-/// loads with checkpoint.load = "weights" and no training goes on from it. Written under `out`,
-/// which is empty or not there yet, complete or not at all. Memory: kPieceBytes for each folder and
-/// three more. Errors: Error{config}: tensors or shapes differ (all are listed), `out` holds
-/// something, a piece is broken; Error{system}: it cannot be written.
+/// Averages the master weights of `folders` (at least two): each element is the mean in double,
+/// rounded once. Step, schedule and config are those of the last folder. Moments are left out, so
+/// the result loads with checkpoint.load = "weights" and training cannot resume from it. `out` must
+/// be empty or missing; the result is complete or absent. Memory: kPieceBytes per folder plus
+/// three. Errors: Error{config} if tensors or shapes differ (all are listed), `out` is not empty,
+/// or a piece is broken; Error{system} if the result cannot be written.
 AverageResult average_checkpoints(const std::vector<std::string>& folders, const std::string& out,
                                   const VerifyProgress& progress);
 

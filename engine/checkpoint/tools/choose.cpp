@@ -1,4 +1,4 @@
-// Names alone decide which checkpoints of a folder are complete.
+// Resolves paths to checkpoints. Only names decide which checkpoints of a folder are complete.
 #include "engine/checkpoint/tools/choose.h"
 
 #include <algorithm>
@@ -39,8 +39,9 @@ std::string checkpoint_at(const std::string& path) { return checkpoints_at(path)
 std::vector<std::string> last_checkpoints(const std::string& folder, std::size_t count) {
   std::vector<std::string> folders = checkpoints_at(folder);
   if (folders.size() < count)
-    throw refuse(folder, fmt::format("{} complete checkpoints, not {}", folders.size(), count),
-                 "keep more: checkpoint.keep, checkpoint.major_every");
+    throw refuse(folder,
+                 fmt::format("has {} complete checkpoints, fewer than {}", folders.size(), count),
+                 "keep more with checkpoint.keep or checkpoint.major_every");
   folders.resize(count);
   std::ranges::reverse(folders);
   return folders;

@@ -1,4 +1,4 @@
-// Which checkpoint people mean: a step's folder, or the newest complete one of a folder of them.
+// Resolves a user's path to checkpoints: a step's folder, or the newest one in a folder of them.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace ds {
 
-/// `path` itself when it has a manifest; else the complete checkpoints in it, newest first.
-/// Errors: Error{config}: neither, or no permission; half-written ones are named.
+/// Returns `path` itself if it has a manifest, else the complete checkpoints in it, newest first.
+/// Errors: Error{config} if it is neither or is not readable; incomplete saves are named.
 std::vector<std::string> checkpoints_at(const std::string& path);
 
-/// The first of them.
+/// Returns the first of checkpoints_at().
 std::string checkpoint_at(const std::string& path);
 
-/// The newest `count` of a folder, oldest first. Errors: as above; Error{config}: there are fewer.
+/// Returns the newest `count` of a folder, oldest first. Errors: as above; Error{config} if there
+/// are fewer.
 std::vector<std::string> last_checkpoints(const std::string& folder, std::size_t count);
 
 }  // namespace ds

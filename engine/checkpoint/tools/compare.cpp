@@ -1,4 +1,4 @@
-// Lists first; then the elements, tensor by tensor, on several threads.
+// Compares lists first, then the elements tensor by tensor on several threads.
 #include "engine/checkpoint/tools/compare.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ds {
 namespace {
 
-constexpr std::int64_t kRange = 1 << 18;  // elements that are compared at once
+constexpr std::int64_t kRange = 1 << 18;  // elements compared at once
 
 std::vector<NamedLine> training_lines(const TrainingState& s) {
   return {{"step", std::to_string(s.step)},
@@ -31,7 +31,7 @@ std::vector<NamedLine> training_lines(const TrainingState& s) {
           {"loss_scale.last_overflow", std::to_string(s.loss_scale.last_overflow)}};
 }
 
-/// Whose pieces a state has: -1 alone unless it is per rank.
+/// Returns the owners of a state's pieces: only -1 unless the state is per rank.
 std::set<int> ranks_of(const StateEntry& state) {
   std::set<int> ranks;
   for (const Piece& piece : state.pieces) ranks.insert(piece.rank);
@@ -100,7 +100,7 @@ class Comparer {
       const std::set<int> ranks = ranks_of(*a_->state(state.tensor, state.state));
       try {
         if (ranks != ranks_of(*b_->state(state.tensor, state.state)))
-          throw Error(ErrorKind::config, "kept by other ranks: not compared");
+          throw Error(ErrorKind::config, "held by different ranks");
         for (const int rank : ranks) compare_state(of_a, of_b, rank, state);
       } catch (const Error& error) {
         state.problem = error.what();

@@ -1,4 +1,4 @@
-// Two checkpoints side by side: what they say, and every element of what both have.
+// Compares two checkpoints: their manifests, and every element of the states that both have.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace ds {
 
-/// A state of a tensor that both have, of one shape.
+/// A state that both have, with the same shape.
 struct StateComparison {
   std::string tensor{}, state{};
   std::int64_t elements = 0;
-  std::int64_t differing = 0;   // in their bits
-  double largest = 0;           // |a - b| among those where both are finite
-  std::int64_t non_finite = 0;  // differing, and one of both is not finite
-  std::string problem{};        // not empty: could not be read, and is not compared
+  std::int64_t differing = 0;   // elements whose bits differ
+  double largest = 0;           // largest |a - b| where both are finite
+  std::int64_t non_finite = 0;  // differing elements of which one is not finite
+  std::string problem{};        // not empty: why the state could not be compared
 };
 
 struct ShapePair {
@@ -30,23 +30,23 @@ struct ShapePair {
 struct Comparison {
   std::string folder_a{}, folder_b{};
   std::vector<LineDifference> training{};       // steps, samples, seed, schedule, loss scale
-  std::vector<LineDifference> arithmetic{};     // what decides bits
-  std::vector<LineDifference> config{};         // every key, also those that decide no bits
+  std::vector<LineDifference> arithmetic{};     // settings that decide bits
+  std::vector<LineDifference> config{};         // all keys, also those that decide no bits
   std::vector<std::string> only_a{}, only_b{};  // "TENSOR" or "TENSOR STATE"
   std::vector<ShapePair> shapes{};
   std::vector<StateComparison> states{};  // in a's order
 
-  /// Lines of the config do not count: which of them decide bits stands in the arithmetic list.
+  /// Returns whether both are equal. The config is ignored, unlike the arithmetic list.
   [[nodiscard]] bool is_equal() const;
 };
 
-/// `threads`: each with a piece of both in memory. Errors: none of its own; what cannot be read is
-/// said in `states`.
+/// Compares with `threads` threads, each with a piece of both in memory. Errors: none; a state that
+/// cannot be read has its problem in `states`.
 Comparison compare(const std::shared_ptr<const Checkpoint>& a,
                    const std::shared_ptr<const Checkpoint>& b, int threads,
                    const VerifyProgress& progress);
 
-/// `all`: tensors without a difference too, and lists in full length.
+/// `all`: also tensors without a difference, and lists in full length.
 std::string comparison_text(const Comparison& comparison, bool all);
 std::string comparison_json(const Comparison& comparison);
 

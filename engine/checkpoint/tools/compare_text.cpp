@@ -1,4 +1,4 @@
-// A comparison for people, and for programs.
+// Formats a comparison as text and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,9 +91,9 @@ std::string comparison_text(const Comparison& c, bool all) {
     if (!same || all) states.push_back(state_line(s));
   }
   lists.add("tensors", states);
-  return fmt::format("a  {}\nb  {}\n{}{}: {} of {} states of tensors are the same bits\n",
-                     c.folder_a, c.folder_b, lists.text(), c.is_equal() ? "equal" : "different",
-                     equal, c.states.size());
+  return fmt::format("a  {}\nb  {}\n{}{}: {} of {} tensor states have the same bits\n", c.folder_a,
+                     c.folder_b, lists.text(), c.is_equal() ? "equal" : "different", equal,
+                     c.states.size());
 }
 
 std::string comparison_json(const Comparison& c) {

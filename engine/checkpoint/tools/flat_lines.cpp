@@ -1,4 +1,4 @@
-// Lines of both texts are short and few: the config has one line a key.
+// Searches lines linearly: both texts are short (the config has one line per key).
 #include "engine/checkpoint/tools/flat_lines.h"
 
 #include <algorithm>

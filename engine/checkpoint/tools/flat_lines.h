@@ -1,4 +1,4 @@
-// Texts of a manifest as names and values: the resolved config (TOML), the arithmetic list.
+// Parses the resolved config (TOML) and the arithmetic list of a manifest into names and values.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@ namespace ds {
 
 using NamedLine = std::pair<std::string, std::string>;  // "model.layers", "2"
 
-/// Lines `name = value` below headers `[section]`, in their order; other lines are left out. Pure.
+/// Returns the lines `name = value`, with names prefixed by `[section]`, in order; other lines are
+/// ignored. Pure.
 std::vector<NamedLine> flat_lines(std::string_view text);
 
-/// The value of `name`; empty without it.
+/// Returns the value of `name`, or an empty text.
 std::string value_of(const std::vector<NamedLine>& lines, std::string_view name);
 
-/// One line that is not the same in two texts; empty: not there.
+/// A line that differs between two texts; an empty value means absent.
 struct LineDifference {
   std::string name{}, a{}, b{};
   friend bool operator==(const LineDifference&, const LineDifference&) = default;

@@ -1,4 +1,4 @@
-// Facts, the tree, what is broken.
+// Formats the text report of a checkpoint: facts, the tree of tensors, broken ranges.
 #include "engine/checkpoint/tools/report.h"
 
 #include <fmt/chrono.h>
@@ -25,11 +25,11 @@ std::string state_facts(const TrainingState& state) {
   return text;
 }
 
-/// The model's keys in one line: "gpt2, layers 2, hidden 64, ...".
+/// Returns the model's keys in one line: "gpt2, layers 2, hidden 64, ...".
 std::string model_facts(const Manifest& manifest) {
   const auto config = flat_lines(manifest.config);
   std::string text = value_of(config, "model.arch");
-  if (text.empty()) return "not said";
+  if (text.empty()) return "unknown";
   std::erase(text, '"');
   for (const char* name : {"layers", "hidden", "heads", "kv_heads", "ffn", "vocab"}) {
     const std::string value = value_of(config, fmt::format("model.{}", name));
@@ -47,7 +47,7 @@ std::string training_facts(const Manifest& manifest) {
     const std::string value = value_of(config, name);
     if (!value.empty()) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
   }
-  return text.empty() ? "not said" : text;
+  return text.empty() ? "unknown" : text;
 }
 
 std::string size_facts(const Manifest& manifest) {
@@ -83,7 +83,7 @@ std::string tensor_line(const TensorEntry& tensor, std::string_view block) {
   for (const StateEntry& state : tensor.states) {
     states += fmt::format(" {}", state.name);
     if (state.dtype != DType::f32) states += fmt::format(":{}", name_of(state.dtype));
-    if (state.held == StateClass::per_rank) states += " (of each rank)";
+    if (state.held == StateClass::per_rank) states += " (per rank)";
   }
   return fmt::format("  {:<34} {:<16} {:>10}  {:>4} pieces {}\n", name, shape_text(tensor.shape),
                      format_bytes(bytes_of(tensor)), pieces_of(tensor), states);
@@ -94,7 +94,7 @@ std::string block_heading(const TensorBlock& block) {
   for (const TensorEntry* tensor : block.tensors) bytes += bytes_of(*tensor);
   if (block.name.empty()) return "\n";
   if (block.count == 1) return fmt::format("\n{}  {}\n", block.name, format_bytes(bytes));
-  return fmt::format("\n{} to {}  {} blocks alike, each {}\n", block.name, block.last, block.count,
+  return fmt::format("\n{} to {}  {} equal blocks, each {}\n", block.name, block.last, block.count,
                      format_bytes(bytes));
 }
 
@@ -107,11 +107,11 @@ std::string range_text(const BrokenRange& range) {
 }
 
 std::string verdict_text(const InspectReport& report) {
-  if (!report.verification) return "\nverified    no: checksums were not looked at (--no-verify)\n";
+  if (!report.verification) return "\nverified    no: checksums were not checked (--no-verify)\n";
   const Verification& found = *report.verification;
   if (found.broken.empty()) {
     const double rate = static_cast<double>(found.bytes) / std::max(report.seconds, 1e-3);
-    return fmt::format("\nverified    {} in {:.2g} s ({}/s): every piece is what was written\n",
+    return fmt::format("\nverified    {} in {:.2g} s ({}/s): every piece is intact\n",
                        format_bytes(found.bytes), report.seconds,
                        format_bytes(static_cast<std::int64_t>(rate)));
   }
@@ -120,8 +120,8 @@ std::string verdict_text(const InspectReport& report) {
       report.all ? found.broken.size() : std::min(found.broken.size(), kShownRanges);
   for (std::size_t i = 0; i < shown; ++i) text += range_text(found.broken[i]);
   if (shown < found.broken.size())
-    text +=
-        fmt::format("broken      {} ranges more (--all lists them)\n", found.broken.size() - shown);
+    text += fmt::format("broken      and {} more ranges (--all lists them)\n",
+                        found.broken.size() - shown);
   for (const std::string& line : what_still_loads(*report.manifest, found.broken))
     text += fmt::format("still loads {}\n", line);
   return text;

@@ -1,4 +1,4 @@
-// What `dslaunch inspect` says of one checkpoint, for people and for programs. Pure.
+// Formats the report of `dslaunch inspect` on one checkpoint, as text and as JSON. Pure.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@ namespace ds {
 struct InspectReport {
   std::string folder{};
   const Manifest* manifest = nullptr;
-  std::optional<Verification> verification{};  // none: checksums were not looked at
-  double seconds = 0;                          // that it took
-  bool all = false;                            // every block, every broken range
+  std::optional<Verification> verification{};  // none: checksums were not checked
+  double seconds = 0;                          // duration of the verification
+  bool all = false;                            // show every block and every broken range
 };
 
 std::string inspect_text(const InspectReport& report);
 std::string inspect_json(const InspectReport& report);
 
-/// "2026-11-22 06:40:11 UTC".
+/// Returns "2026-11-22 06:40:11 UTC".
 std::string utc_text(std::int64_t ms);
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// The same facts for programs.
+// Formats the report of a checkpoint as JSON.
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/tools/flat_lines.h"

@@ -1,4 +1,4 @@
-// Blocks by name; equal neighbours folded.
+// Groups tensors into blocks by name and folds equal neighbors.
 #include "engine/checkpoint/tools/tree.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Pieces in the order of their files, dealt to threads one by one.
+// Verifies pieces in the order of the files; threads take one piece at a time.
 #include "engine/checkpoint/tools/verify.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ std::vector<Work> work_of(const Manifest& manifest) {
   return all;
 }
 
-/// Empty: all bytes were read.
+/// Reads all bytes. Returns the error, or an empty text.
 std::string read_all(int fd, std::span<std::byte> into, std::int64_t at) {
   while (!into.empty()) {
     const ssize_t got = ::pread(fd, into.data(), into.size(), at);
@@ -82,11 +82,11 @@ class Verifier {
   }
 
  private:
-  /// What a thread needs: the last chunk that it opened, room for a piece.
+  /// State of a thread: the last chunk it opened and a buffer for a piece.
   struct Worker {
     int chunk = -1;
     UniqueFd file{};
-    std::string problem{};  // of opening it
+    std::string problem{};  // error of opening the chunk
     std::vector<std::byte> buffer{};
   };
 
@@ -109,7 +109,7 @@ class Verifier {
     std::string problem = read_all(worker.file.get(), worker.buffer, work.piece->at);
     if (problem.empty() &&
         XXH3_64bits(worker.buffer.data(), worker.buffer.size()) != work.piece->checksum)
-      problem = "its bytes are not those that were written";
+      problem = "checksum mismatch";
     return problem;
   }
 
@@ -153,10 +153,10 @@ Manifest read_manifest(const std::string& folder) {
   const std::int64_t bytes = file ? ::lseek(file.get(), 0, SEEK_END) : -1;
   const auto refuse = [&](const std::string& what) {
     return Error(ErrorKind::config, fmt::format("{}: {}", path, what),
-                 "without it nothing of the checkpoint is trusted: take another one");
+                 "nothing in the checkpoint can be trusted without it; use another one");
   };
   if (bytes < 0) throw refuse("cannot be read: " + why(errno));
-  if (bytes > kLargestManifest) throw refuse("too long for a manifest");
+  if (bytes > kLargestManifest) throw refuse("too large for a manifest");
   std::string text(static_cast<std::size_t>(bytes), '\0');
   const std::string problem = read_all(file.get(), std::as_writable_bytes(std::span(text)), 0);
   if (!problem.empty()) throw refuse(problem);
@@ -202,7 +202,7 @@ std::vector<std::string> what_still_loads(const Manifest& manifest,
       master != states.end() && master->second.first == master->second.second && !broken.empty();
   if (has_weights)
     lines.emplace_back(
-        "the weights are whole: checkpoint.load=weights and dslaunch export take it");
+        "the weights are intact: checkpoint.load=weights and dslaunch export can use them");
   return lines;
 }
 

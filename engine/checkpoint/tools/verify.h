@@ -1,4 +1,4 @@
-// Every byte of a checkpoint against its checksum, by several threads.
+// Verifies every byte of a checkpoint against its checksum, with several threads.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace ds {
 
-/// A piece that is not what was written, or what no piece covers (then chunk is empty).
+/// A piece that does not verify, or a range that no piece covers (then `chunk` is empty).
 struct BrokenRange {
   std::string tensor{}, state{};
-  std::int64_t first = 0, last = 0;  // elements of the piece's box; last is not in it
+  std::int64_t first = 0, last = 0;  // elements [first, last) of the piece's box
   std::string chunk{};
   std::int64_t from = 0, to = 0;  // bytes of the chunk
   std::string reason{};
@@ -25,19 +25,19 @@ struct Verification {
   std::int64_t bytes = 0;             // of all pieces
 };
 
-/// Called now and then by the caller's own thread.
+/// Receives the verified and the total bytes from time to time, on the caller's thread.
 using VerifyProgress = std::function<void(std::int64_t done, std::int64_t bytes)>;
 
-/// The manifest of `folder`, verified by its own checksum. Errors: Error{config}: there is none, it
-/// does not verify, is newer, or cannot be read.
+/// Returns the manifest of `folder`, verified by its own checksum. Errors: Error{config} if it is
+/// missing, does not verify, is of a newer version, or cannot be read.
 Manifest read_manifest(const std::string& folder);
 
-/// Reads all pieces; missing, short and unreadable chunks break their pieces, and no others.
-/// Memory: kPieceBytes a thread.
+/// Reads and verifies all pieces. A missing, short or unreadable chunk breaks only its own pieces.
+/// Memory: kPieceBytes per thread.
 Verification verify_pieces(const std::string& folder, const Manifest& manifest, int threads,
                            const VerifyProgress& progress);
 
-/// What is still of use, in lines for people: states that are whole, tensors that are not.
+/// Returns lines for the user about what is still usable: per state, the number of intact tensors.
 std::vector<std::string> what_still_loads(const Manifest& manifest,
                                           const std::vector<BrokenRange>& broken);
 

@@ -1,4 +1,4 @@
-// The last calls of one group.
+// CallLog: the last calls of one group.
 #include "engine/comm/gloo/call_log.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The last calls of one group in this process, and the one under way: written by the thread that
-// uses the group, read by the guard's.
+// CallLog: the last calls of one group in this process and the current one. The thread that uses
+// the group writes it; the hang guard's thread reads it.
 #pragma once
 
 #include <array>
@@ -16,22 +16,22 @@ namespace ds::comm {
 
 class CallLog {
  public:
-  /// `give_up` is called on the guard's thread, with a reason.
+  /// `give_up` is called with a reason on the hang guard's thread.
   explicit CallLog(std::function<void(const std::string&)> give_up)
       : give_up_(std::move(give_up)) {}
 
-  /// Allocates nothing once names of that length were seen.
+  /// Starts a call. Allocates nothing once names of that length were seen.
   void begin(std::uint64_t number, std::string_view operation, std::string_view about,
              std::uint64_t bytes);
   void end();
-  /// The group is given up.
+  /// Marks the group as given up.
   void fail(const std::string& why);
 
   [[nodiscard]] RankReport::InGroup look(const std::string& group) const;
-  /// Nothing: no call is under way.
+  /// Returns the current call and when it began; nothing when no call is under way.
   [[nodiscard]] std::optional<std::pair<Call, Clock::time_point>> waiting() const;
   [[nodiscard]] std::uint64_t count() const;
-  /// If this call is still under way.
+  /// Calls `give_up` if this call is still under way.
   void give_up(const Call& call, const std::string& reason);
 
  private:
@@ -40,7 +40,7 @@ class CallLog {
 
   const std::function<void(const std::string&)> give_up_;
   mutable std::mutex mutex_;
-  std::array<Call, kKept> calls_;  // call n in place n % kKept
+  std::array<Call, kKept> calls_;  // call n at index n % kKept
   std::uint64_t count_ = 0;
   bool waiting_ = false;
   std::string failed_;

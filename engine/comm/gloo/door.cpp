@@ -1,4 +1,4 @@
-// The door's thread: accept, read, answer, hand over.
+// Door: the thread that accepts, reads, answers and hands over connections.
 #include "engine/comm/gloo/door.h"
 
 #include <poll.h>
@@ -87,7 +87,7 @@ void Door::accept_all() {
   while (true) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
-      // Out of descriptors: the connection stays in the queue; look again in a moment instead of
+      // No descriptors are left. The connection stays in the queue; polling again later avoids
       // spinning.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
         accepting_ = false;
@@ -111,7 +111,7 @@ void Door::drop_latecomers() {
   }
 }
 
-// Reads one message at most a round, so that a talkative visitor cannot starve the others.
+// Reads at most one message per round, so that one busy visitor cannot starve the others.
 void Door::read_from(std::uint64_t id, Guest& guest) {
   std::array<std::byte, 16384> buffer;
   const std::size_t wanted = std::min(guest.visitor.wanted(), buffer.size());
@@ -151,20 +151,20 @@ void Door::write_to(Guest& guest) {
   if (output.size() > limits_.waiting_output) guest.fd.reset();
 }
 
-// The link lies ready for its owner before its dialer is told so: a dialer that was told may rely
-// on it.
+// The link must be in the table before its dialer gets the welcome, because the dialer relies on it
+// from then on.
 void Door::hand_over(Guest& guest) {
   const std::lock_guard lock(mutex_);
   UniqueFd& link = links_[guest.visitor.link()];
   link = std::move(guest.fd);
   const std::vector<std::byte>& welcome = guest.visitor.output();
-  // If this fails the dialer will notice, dial again, and replace this link.
+  // If this send fails, the dialer notices, dials again, and replaces this link.
   [[maybe_unused]] const ssize_t sent =
       ::send(link.get(), welcome.data(), welcome.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   arrived_.notify_all();
 }
 
-// Those that ended, or were handed over, leave.
+// Removes connections that ended or were handed over.
 void Door::clear_away() {
   for (auto entry = guests_.begin(); entry != guests_.end();) {
     Guest& guest = entry->second;

@@ -1,10 +1,10 @@
-// The one listening socket of a rank: every connection proves the job key before anything else is
-// read from it.
+// Door: a rank's only listening socket. Every connection must prove the job key before anything
+// else is read from it.
 //
-// Behind it are the links of this rank's meshes (every rank) and the key-value store (rank 0). A
-// connection that does not prove the key within a few seconds is dropped, and never holds up
-// another; unproven ones are capped. One thread, one poll(2) loop. When the process of a door ends,
-// its visitors see their connections close.
+// A proven connection is a link of this rank's meshes (every rank) or a client of the key-value
+// store (rank 0). A connection that does not prove the key within a few seconds is dropped and
+// never delays another one; the number of unproven connections is capped. One thread runs one
+// poll(2) loop. When the process ends, its visitors see their connections close.
 #pragma once
 
 #include <condition_variable>
@@ -26,9 +26,9 @@ class Door {
  public:
   struct Limits {
     Clock::duration proof_time = std::chrono::seconds(5);
-    std::size_t unproven = 64;  // the oldest goes when one more comes
+    std::size_t unproven = 64;  // when one more connects, the oldest is dropped
     std::size_t waiting_output = std::size_t{8}
-                                 << 20;  // a visitor that does not read its answers goes
+                                 << 20;  // a visitor that does not read its answers is dropped
   };
 
   Door(UniqueFd listener, Household household)
@@ -38,9 +38,10 @@ class Door {
   Door(const Door&) = delete;
 
   [[nodiscard]] Endpoint endpoint() const { return endpoint_; }
-  /// True once a proven dialer has made the link `name`; false when the deadline passes first.
+  /// Returns true once a proven dialer has made the link `name`, and false when the deadline passes
+  /// first.
   bool wait_for_link(const std::string& name, Deadline deadline);
-  /// The latest link of that name; invalid when there is none.
+  /// Returns the latest link of that name; invalid when there is none.
   UniqueFd take_link(const std::string& name);
 
  private:
@@ -66,11 +67,11 @@ class Door {
   const Endpoint endpoint_;
   const UniqueFd stop_;
   StoreTable store_;
-  std::map<std::uint64_t, Guest> guests_;  // by order of arrival
+  std::map<std::uint64_t, Guest> guests_;  // in order of arrival
   std::uint64_t next_id_ = 1;
-  bool accepting_ = true;  // false for a moment when descriptors ran out
+  bool accepting_ = true;  // false for a moment when no descriptors are left
 
-  std::mutex mutex_;  // guards links_ alone
+  std::mutex mutex_;  // guards links_ only
   std::condition_variable arrived_;
   std::map<std::string, UniqueFd> links_;
   std::thread thread_;

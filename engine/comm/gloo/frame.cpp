@@ -1,4 +1,4 @@
-// Frames, byte by byte.
+// Encodes and decodes the frames of the store, byte by byte.
 #include "engine/comm/gloo/frame.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The frames of the store and of the first word on a link: pure encoding and decoding, sizes
-// capped.
+// Frames of the key-value store and of the introduction on a link: pure encoding and decoding, with
+// capped sizes.
 //
 //   u32 length of the rest | u8 kind | u32 id | u16 key bytes | key | value (little-endian)
 #pragma once
@@ -16,18 +16,18 @@ namespace ds::comm {
 enum class FrameKind : std::uint8_t {
   introduce = 1,  // first frame of a dialer: key = "store" or "link GROUP RANK", value = job
   set = 2,        // key := value
-  set_new = 3,    // key := value unless it is set; answered with what is set now
+  set_new = 3,    // key := value unless the key is set; answered with the value that is set now
   get = 4,        // answered with the value, or absent
   wait = 5,       // answered with the value once it is set
   add = 6,        // value is an i64; answered with the new total
   answer = 7,
   absent = 8,
-  refused = 9  // value says why, for people; the connection ends
+  refused = 9  // value gives the reason, in words; the connection ends
 };
 
 struct Frame {
   FrameKind kind = FrameKind::absent;
-  std::uint32_t id = 0;  // an answer carries the id of its question
+  std::uint32_t id = 0;  // an answer carries the id of its request
   std::string key;
   std::string value;
   friend bool operator==(const Frame&, const Frame&) = default;
@@ -37,15 +37,15 @@ inline constexpr std::size_t kFrameHead = 4;
 inline constexpr std::size_t kMaxKey = 1024;
 inline constexpr std::size_t kMaxValue = 1 << 20;
 
-/// Errors: a key or value over the cap is a bug of the caller (DS_ASSERT).
+/// Encodes a frame. A key or value over its cap is a bug of the caller (DS_ASSERT).
 std::vector<std::byte> encode(const Frame& frame);
 
-/// The length field. Nothing: no frame is that long or that short.
+/// Returns the length field; nothing when no frame has that length.
 std::optional<std::size_t> body_bytes(std::span<const std::byte> head);
-/// Everything after the length field. Nothing: malformed.
+/// Decodes the bytes after the length field. Returns nothing when they are malformed.
 std::optional<Frame> decode_body(std::span<const std::byte> body);
 
-/// An i64 as the value of a frame.
+/// Encodes an i64 as the value of a frame.
 std::string encode_count(std::int64_t count);
 std::optional<std::int64_t> decode_count(const std::string& value);
 

@@ -1,4 +1,4 @@
-// Rendezvous: the store of rank 0, a door per rank, and one mesh of links per group.
+// Rendezvous: rank 0's store, a listening socket per rank, and one mesh of links per group.
 #include "engine/comm/gloo/gloo_collectives.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ void GlooCollectives::open_door_of_rank_0() {
   const Endpoint own = door_->endpoint();
   if (rendezvous_.job_key.empty() && !own.is_loopback()) {
     fmt::print(stderr,
-               "warning: no DSLAUNCH_JOB_KEY: whoever can reach {} can join this job; use it in "
-               "trusted networks only\n",
+               "warning: no DSLAUNCH_JOB_KEY: any program that can reach {} can join this job; use "
+               "this only in trusted networks\n",
                own.text());
   }
   const bool everywhere = own.address == "::" || own.address == "0.0.0.0";
@@ -55,8 +55,8 @@ void GlooCollectives::open_door_of_rank_0() {
       deadline);
 }
 
-// A door is only at the address by which this rank reaches rank 0: peers can reach it there, and
-// others need not.
+// Binds this rank's listening socket only to the address by which it reached rank 0: peers can
+// reach it there, and nobody else needs to.
 void GlooCollectives::open_door_of_others() {
   const Deadline deadline = Deadline::after(rendezvous_.timeout);
   try {
@@ -64,16 +64,17 @@ void GlooCollectives::open_door_of_others() {
         Invitation{rendezvous_.master_addr, rendezvous_.master_port, rendezvous_.job_key, job()},
         deadline);
   } catch (const Error& error) {
-    // Refused: only this rank knows, so it is no error of the configuration that one rank may
-    // report for all.
+    // Only this rank knows that it was refused. A config error would let one rank report it for
+    // all.
     if (error.kind() == ErrorKind::config) {
       throw Error(ErrorKind::comm, fmt::format("rank {}: {}", rank(), error.what()), error.hint());
     }
     if (error.kind() != ErrorKind::comm) throw;
     throw Error(ErrorKind::comm,
-                fmt::format("rank {}: rank 0 did not come within {:.3g} s: {}", rank(),
+                fmt::format("rank {}: rank 0 did not answer within {:.3g} s: {}", rank(),
                             seconds(rendezvous_.timeout), error.what()),
-                "is rank 0 up, and MASTER_ADDR an address of its node that this node can reach?");
+                "check that rank 0 is running and that MASTER_ADDR is an address of its node that "
+                "this node can reach");
   }
   const Endpoint own = local_endpoint(store_->descriptor());
   door_ = std::make_unique<Door>(listen_on(own.address, 0),
@@ -81,13 +82,14 @@ void GlooCollectives::open_door_of_others() {
   store_->set(fmt::format("door/{}", rank()), door_->endpoint().text(), deadline);
 }
 
-// Rank 0's door is where this rank reached its store.
+// Rank 0 listens where this rank reached the store.
 Invitation GlooCollectives::invitation_to(int to, Deadline deadline) {
   Endpoint endpoint = peer_endpoint(store_->descriptor());
   if (to != 0) {
     const std::optional<std::string> text = store_->wait(fmt::format("door/{}", to), deadline);
     const std::optional<Endpoint> found = text ? parse_endpoint(*text) : std::nullopt;
-    if (!found) throw Error(ErrorKind::comm, fmt::format("rank {} did not come", to));
+    if (!found)
+      throw Error(ErrorKind::comm, fmt::format("rank {} did not publish its address", to));
     endpoint = *found;
   }
   return {endpoint.address, endpoint.port, rendezvous_.job_key, job()};
@@ -165,8 +167,8 @@ void GlooCollectives::dial_earlier_members(Mesh& mesh) {
   }
 }
 
-// A link that was welcomed and broke is dialed again, so links are taken only when every member has
-// all of its own.
+// A link that breaks after the welcome is dialed again, so links are taken only when every member
+// has all of its own.
 void GlooCollectives::await_later_members(Mesh& mesh) {
   std::vector<int> absent;
   for (int place = mesh.own + 1; place < mesh.size(); ++place) {

@@ -1,5 +1,5 @@
-// Groups over Gloo for a job of several processes: rendezvous at MASTER_ADDR:MASTER_PORT, then
-// meshes of proven links.
+// GlooCollectives: groups over Gloo for a job of several processes. Rendezvous at
+// MASTER_ADDR:MASTER_PORT, then meshes of proven links.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ namespace ds::comm {
 
 class GlooCollectives final : public Collectives {
  public:
-  /// Rank 0 serves the store; the others find it. Errors: Error{comm} when it does not answer in
-  /// time, or refuses the job key or the job.
+  /// Serves the store on rank 0 and connects to it on all others. Errors: Error{comm} when the
+  /// store does not answer in time, or refuses the job key or the job.
   explicit GlooCollectives(const Rendezvous& rendezvous);
 
   [[nodiscard]] int rank() const override { return rendezvous_.rank; }
@@ -29,7 +29,7 @@ class GlooCollectives final : public Collectives {
   std::unique_ptr<CallWatch> watch_calls(const GroupSpec& spec,
                                          std::function<void(const std::string&)> give_up) override;
 
-  /// Where this rank's door is; for tests.
+  /// Where this rank listens; for tests.
   [[nodiscard]] Endpoint door() const { return door_->endpoint(); }
 
  private:
@@ -48,8 +48,7 @@ class GlooCollectives final : public Collectives {
   std::shared_ptr<::gloo::transport::tcp::Device> device_;
   std::shared_ptr<Watchdog> watchdog_ = std::make_shared<Watchdog>();
   std::shared_ptr<HangGuard> guard_;
-  std::map<std::string, int>
-      meshes_made_;  // how often a group of that name and epoch was made here
+  std::map<std::string, int> meshes_made_;  // how many groups of that name and epoch were made here
 };
 
 }  // namespace ds::comm

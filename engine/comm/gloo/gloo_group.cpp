@@ -1,4 +1,4 @@
-// The collectives as messages.
+// The collectives of GlooGroup as messages between peers.
 #include "engine/comm/gloo/gloo_group.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace ds::comm {
 namespace {
 
-// Below this a broadcast goes straight from its root to everyone.
+// The root sends a broadcast shorter than this straight to every member.
 constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
@@ -61,7 +61,7 @@ void GlooGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
   DS_ASSERT(own.size() == own_from.size());
   Operation operation(*this, "all_to_all", deadline);
   const std::uint64_t slot = next_slot(Kind::all_to_all);
-  // Each begins with its right neighbour, so that not all send to the same rank at once.
+  // Each rank begins with its right neighbor, so that not all ranks send to the same one at once.
   for (int step = 1; step < size(); ++step) {
     const auto from = static_cast<std::size_t>((rank_ + size() - step) % size());
     operation.receive(static_cast<int>(from), receive[from], slot);
@@ -90,8 +90,8 @@ void GlooGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   operation.finish();
 }
 
-// A long one is cut: the root sends each member its part, then all members send theirs to all. The
-// root sends the data twice instead of once per member.
+// A long broadcast is cut: the root sends each member its part, then all members send their parts
+// to all. The root sends the data twice instead of once per member.
 void GlooGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
   DS_ASSERT(root >= 0 && root < size());
   Operation operation(*this, "broadcast", deadline, data.size());
@@ -181,7 +181,7 @@ void GlooGroup::on_hopeless(const std::string& reason) {
   wake_waiting();
 }
 
-// Lateness is of one operation.
+// Lateness belongs to one operation.
 void GlooGroup::forget_lateness() {
   const std::lock_guard lock(mutex_);
   news_.late = false;
@@ -209,8 +209,9 @@ bool GlooGroup::is_aborted() {
   return news_.aborted;
 }
 
-// A member that gives up closes its links, which the others see before their own wait is over:
-// without the report they would name the messenger. Best effort: the store may be what is lost.
+// A member that gives up closes its links, and the others see that before their own wait ends.
+// Without this report they would blame the member that gave up first. Best effort: the store itself
+// may be lost.
 std::string GlooGroup::report_fault(const std::string& what) {
   if (!store_) return what;
   try {
@@ -220,8 +221,8 @@ std::string GlooGroup::report_fault(const std::string& what) {
   }
 }
 
-// What an operation is and what it is for are part of the slot: the bytes of members that issue
-// different operations never mix. They wait for each other until the guard tells them.
+// The slot contains the kind and the purpose of an operation, so the bytes of members that issue
+// different operations never mix. Such members wait for each other until the hang guard tells them.
 std::uint64_t GlooGroup::next_slot(Kind kind) {
   return message_slot(kind, about_mark_ | (++sequence_ & 0xffff'ffff));
 }

@@ -1,9 +1,9 @@
-// A group over Gloo's unbound buffers: bytes go from the caller's memory to the socket and from the
-// socket to the caller's memory.
+// GlooGroup: a group over Gloo's unbound buffers, which move bytes between the caller's memory and
+// the socket.
 //
 // Every member sends straight to every other (all_to_all, all_gather, barrier), so an error names
-// the rank that is at fault. Allocation: one small object of Gloo's per message, under 1 KiB;
-// nothing that grows with the bytes.
+// the rank that is at fault. Allocation: one small object of Gloo's per message, under 1 KiB,
+// whatever its length.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace ds::comm {
 
-/// A number as the part of a slot that tells different messages apart: bits 32 to 55.
+/// Returns bits 32 to 55 of a slot, made from a number that tells different messages apart.
 constexpr std::uint64_t mark_of(std::uint64_t value) {
   return (value * 0x9e37'79b9'7f4a'7c15U >> 40) << 32;
 }
@@ -33,7 +33,7 @@ class GlooGroup final : public Group {
   struct Parts {
     GroupSpec spec;
     int rank = 0;                 // in the group
-    std::vector<UniqueFd> links;  // by rank in the group; own one invalid
+    std::vector<UniqueFd> links;  // by rank in the group; the own one is invalid
     std::shared_ptr<::gloo::transport::tcp::Device> device;
     std::shared_ptr<Watchdog> watchdog;
     std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
@@ -59,7 +59,7 @@ class GlooGroup final : public Group {
 
  private:
   class Operation;
-  /// One direction of one peer in the operation under way.
+  /// One direction of one peer in the current operation.
   struct Message {
     int peer = 0;
     bool outgoing = false;
@@ -75,12 +75,12 @@ class GlooGroup final : public Group {
     barrier
   };
 
-  /// What Gloo's thread and abort() report; guarded by mutex_.
+  /// What Gloo's thread and abort() have reported; guarded by mutex_.
   struct News {
     bool aborted = false;
-    std::string hopeless;     // why waiting has no use any more
-    bool late = false;        // the deadline of the operation under way has passed
-    bool closing = false;     // our own end of the links is not news
+    std::string hopeless;     // why waiting is useless
+    bool late = false;        // the deadline of the current operation has passed
+    bool closing = false;     // this member is closing its own links, so their end is expected
     std::vector<bool> ended;  // per peer: its connection ended
     int first_ended = -1;
   };
@@ -93,8 +93,8 @@ class GlooGroup final : public Group {
   [[nodiscard]] News news();
   [[nodiscard]] bool has_news();
   [[nodiscard]] bool is_aborted();
-  /// Tells the others why this member gives up. The first report of the group, which may be another
-  /// member's.
+  /// Tells the others why this member gives up. Returns the first report of the group, which may be
+  /// another member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
   [[nodiscard]] std::uint64_t next_slot(Kind kind);
   [[nodiscard]] static std::uint64_t message_slot(Kind kind, std::uint64_t number) {
@@ -110,22 +110,23 @@ class GlooGroup final : public Group {
   const std::shared_ptr<HangGuard> guard_;
   const std::string mesh_;
   const std::size_t chunk_bytes_;
-  std::mutex mutex_;  // taken with a pair locked, so no pair is touched while it is held
+  // Gloo takes it with a pair locked, so no pair may be touched while it is held
+  std::mutex mutex_;
   News news_;
   std::vector<::gloo::transport::UnboundBuffer*>
-      waiting_;  // of the operation under way; guarded by mutex_
+      waiting_;  // buffers of the current operation; guarded by mutex_
   bool failed_ = false;
   std::vector<Message>
-      messages_;  // storage of the operation under way, kept so that no operation allocates
+      messages_;  // storage of the current operation, kept so that no operation allocates
   std::vector<std::byte> marks_;  // what a barrier sends: one byte per member
   std::string about_;
-  std::uint64_t about_mark_ = 0;                // its hash, as part of slots
-  std::uint64_t calls_ = 0;                     // collectives
-  std::uint64_t sequence_ = 0;                  // of collectives
-  std::vector<std::uint64_t> sent_, received_;  // point to point, per peer
+  std::uint64_t about_mark_ = 0;                // the hash of about_, as part of slots
+  std::uint64_t calls_ = 0;                     // number of collectives
+  std::uint64_t sequence_ = 0;                  // sequence number of collectives
+  std::vector<std::uint64_t> sent_, received_;  // number of point-to-point messages, by peer
   CallLog log_{[this](const std::string& reason) { on_hopeless(reason); }};
   std::atomic<std::uint64_t> traffic_ = 0;
-  std::shared_ptr<LinkContext> context_;  // last: its end stops Gloo's calls
+  std::shared_ptr<LinkContext> context_;  // last member: its destructor stops Gloo's callbacks
 };
 
 }  // namespace ds::comm

@@ -1,4 +1,4 @@
-// The calls of a group that is not Gloo's, in the reports of the hang guard.
+// GuardedCalls: brings the calls of a group that is not Gloo's into the hang guard's reports.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace ds::comm {
 
 class GuardedCalls final : public CallWatch {
  public:
-  /// `group` as of HangGuard::Member.
+  /// `group` is HangGuard::Member::group.
   GuardedCalls(std::shared_ptr<HangGuard> guard, const std::string& group, std::vector<int> ranks,
                std::function<void(const std::string&)> give_up)
       : guard_(std::move(guard)), ranks_(std::move(ranks)), log_(std::move(give_up)) {
@@ -35,7 +35,8 @@ class GuardedCalls final : public CallWatch {
  private:
   const std::shared_ptr<HangGuard> guard_;
   const std::vector<int> ranks_;
-  const std::atomic<std::uint64_t> traffic_ = 0;  // whoever issues the calls counts progress
+  // Constant: progress is counted where the calls are issued
+  const std::atomic<std::uint64_t> traffic_ = 0;
   CallLog log_;
 };
 

@@ -1,4 +1,4 @@
-// The thread that publishes, reads and judges.
+// HangGuard: the thread that publishes and reads reports and judges them.
 #include "engine/comm/gloo/hang_guard.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So rank 0 answers at most a hundred questions a second from every rank that waits.
+// Limits the reads to 100 a second per waiting rank, so that rank 0 can answer them.
 constexpr Clock::duration kReadPerRank = 10ms;
 
 template <class Span>
@@ -90,7 +90,7 @@ void HangGuard::look() {
   try {
     talk(own, waits_long);
   } catch (const Error&) {
-    // Rank 0 does not answer: its silence grows, and of the others nothing is known.
+    // Rank 0 does not answer: its silence grows, while nothing is known about the others.
     const auto later = stamp();
     for (std::size_t rank = 1; rank < observed_.size(); ++rank)
       observed_[rank].beat_at = observed_[rank].progress_at = later;
@@ -103,7 +103,7 @@ void HangGuard::look() {
 }
 
 void HangGuard::talk(const RankReport& own, bool waits_long) {
-  // What this rank waits in, others that wait for the same must see soon.
+  // Other ranks that wait for the same call must soon see what this rank waits in.
   std::string calls = ds::encode(RankReport{.groups = own.groups});
   const bool has_failed = std::ranges::any_of(
       own.groups, [](const RankReport::InGroup& in) { return !in.failed.empty(); });
@@ -168,11 +168,11 @@ void HangGuard::read_others() {
   const std::lock_guard lock(mutex_);
   suspicion_.clear();
   if (silence(*worst) >= setup_.patience / 2)
-    suspicion_ = fmt::format("rank {} has not been heard of for {:.0f} s", rank,
+    suspicion_ = fmt::format("rank {} has been silent for {:.0f} s", rank,
                              std::chrono::duration<double>(silence(*worst)).count());
 }
 
-// Rank 0 has answered, so it is there, whatever its guard's thread does.
+// Rank 0 has answered, so it is alive, whatever its guard's thread does.
 void HangGuard::observe(int rank, const std::string& text) {
   Observed& seen = observed_[static_cast<std::size_t>(rank)];
   if (setup_.rank != 0) observed_[0].beat_at = last_stamp_;

@@ -1,8 +1,8 @@
-// Nobody waits for a rank that will not come: every rank says in the store of rank 0 what it does,
-// and one that waits long reads what the others do.
+// HangGuard: ends waits for ranks that will never arrive. Every rank publishes what it does in rank
+// 0's store, and a rank that waits long reads the reports of the others.
 //
-// A rank that computes for long is waited for as long as anybody gets on; ranks that issue
-// different operations are told at once; a rank that is stopped, or goes round in one op for ever,
+// A rank that computes for long is waited for as long as any rank makes progress. Ranks that issue
+// different operations are told at once. A rank that is stopped, or that loops in one op forever,
 // is named. Time in which this process was suspended does not count.
 // docs/decisions/0017-no-hang.md.
 #pragma once
@@ -30,25 +30,25 @@ class HangGuard {
     int rank = 0;
     int world_size = 1;
     Clock::duration patience{};
-    Invitation store{};  // a connection of its own: others may wait in theirs
+    Invitation store{};  // a connection of its own, because other connections may block
     std::shared_ptr<const Activity> activity{};
   };
   explicit HangGuard(Setup setup);
   ~HangGuard();
   HangGuard(const HangGuard&) = delete;
 
-  /// A group of this process; what it refers to must stay.
+  /// A group of this process. The objects that it refers to must outlive it.
   struct Member {
-    std::string group{};  // its name, then "/" and what makes it unique in the job
+    std::string group{};  // the group's name, then "/" and what makes it unique in the job
     const std::vector<int>* ranks = nullptr;
     CallLog* log = nullptr;
     const std::atomic<std::uint64_t>* traffic = nullptr;  // counts up when bytes pass
   };
   void add(const Member& member);
-  /// Afterwards its log is not touched any more.
+  /// Removes the group; its log is not touched afterwards.
   void remove(const CallLog* log);
 
-  /// The rank that is silent for long already, for messages; empty when there is none.
+  /// Names a rank that has already been silent for long, for messages; empty when there is none.
   [[nodiscard]] std::string suspicion() const;
 
  private:
@@ -65,7 +65,7 @@ class HangGuard {
   void read_others();
   void observe(int rank, const std::string& text);
   void give_up(const Wait& wait, const std::string& reason);
-  /// Takes note of the time; a long gap means that this process was suspended.
+  /// Records the time; a long gap means that this process was suspended.
   Clock::time_point stamp();
   [[nodiscard]] StoreClient& store();
 
@@ -77,7 +77,7 @@ class HangGuard {
   bool stop_ = false;
   std::vector<Member> members_;
   std::string suspicion_;
-  // Of the thread alone:
+  // Used by the thread only:
   std::unique_ptr<StoreClient> store_;
   std::vector<Observed> observed_;  // by rank
   Clock::time_point last_stamp_, suspended_until_, next_beat_, next_read_;

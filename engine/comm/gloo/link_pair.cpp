@@ -1,4 +1,4 @@
-// Gloo pairs that adopt proven connections.
+// LinkPair and LinkContext: Gloo pairs that adopt proven connections.
 #include "engine/comm/gloo/link_pair.h"
 
 #include <fmt/format.h>
@@ -18,24 +18,24 @@ namespace tcp = ::gloo::transport::tcp;
 
 class LinkPair final : public tcp::Pair {
  public:
-  // No timeout of Gloo's own: it is one of blocking sockets, which ours are not.
+  // Gloo's own timeout is off: it applies to blocking sockets, which these are not.
   LinkPair(tcp::Context* context, tcp::Device* device, int peer, const LinkEnded* ended,
            std::atomic<std::uint64_t>* traffic)
       : tcp::Pair(context, device, peer, ::gloo::kNoTimeout), ended_(ended), traffic_(traffic) {}
 
-  // Here and not in the base class, so that Gloo's thread never meets a half-destroyed pair.
+  // Closes here and not in the base class, so that Gloo's thread never meets a half-destroyed pair.
   ~LinkPair() override {
     const std::lock_guard lock(m_);
     if (state_ != CLOSED) tcp::Pair::changeState(CLOSED);
   }
 
-  // Tells the peer that nothing more comes, after what is under way.
+  // Tells the peer that nothing follows after the data under way.
   void say_goodbye() {
     const std::lock_guard lock(m_);
     if (state_ == CONNECTED) ::shutdown(fd_, SHUT_WR);
   }
 
-  // False when a stranger on this machine was faster than this call.
+  // Returns false when another program on this machine connected to the pair's port first.
   bool adopt(UniqueFd& link) {
     const std::lock_guard lock(m_);
     if (state_ != LISTENING) return false;
@@ -47,7 +47,7 @@ class LinkPair final : public tcp::Pair {
   }
 
  protected:
-  // Gloo lets failed checks of its own escape here, which would end the process.
+  // Gloo's failed checks throw here; uncaught, they would end the process.
   void handleReadWrite(int events) override {
     traffic_->fetch_add(1, std::memory_order_relaxed);
     try {
@@ -82,7 +82,8 @@ LinkContext::LinkContext(std::shared_ptr<tcp::Device> device, int own_rank,
     int tries = 0;
     while (!static_cast<LinkPair&>(*createPair(peer)).adopt(link)) {
       if (++tries == kTries)
-        throw Error(ErrorKind::comm, "strangers on this machine keep Gloo's ports busy");
+        throw Error(ErrorKind::comm,
+                    "other programs on this machine keep connecting to Gloo's ports");
     }
   }
 }
@@ -108,7 +109,7 @@ std::unique_ptr<::gloo::transport::Pair>& LinkContext::createPair(int peer) {
 
 std::shared_ptr<tcp::Device> make_link_device() {
   // Gloo writes to sockets without MSG_NOSIGNAL: a peer that is gone would kill this process
-  // without a word.
+  // silently.
   struct sigaction now {};
   ::sigaction(SIGPIPE, nullptr, &now);
   if (now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);

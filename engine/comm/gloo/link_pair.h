@@ -1,8 +1,8 @@
-// Gloo's transport over connections of ours.
+// LinkContext: Gloo's TCP transport over connections that this project has made and proven.
 //
-// A Gloo pair listens on a port of its own and takes the first connection that comes: a stranger's
-// spoils the mesh, and garbage from it ends the process. So our pairs never connect: each closes
-// its listener at once (it was on 127.0.0.1) and adopts a link that the door has proven. Errors on
+// A Gloo pair listens on its own port and takes the first connection: one from another program
+// spoils the mesh, and garbage from it ends the process. So these pairs never connect. Each closes
+// its listener at once (it was on 127.0.0.1) and adopts a link that the Door has proven. Errors on
 // Gloo's thread become errors of the pair instead of ending the process.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace ds::comm {
 
-/// Hears of ended connections, on any thread, while the pair is locked: it must not call back into
+/// Called when a connection ended, on any thread, with the pair locked: it must not call back into
 /// pairs.
 using LinkEnded = std::function<void(int peer)>;
 
@@ -30,11 +30,10 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
   LinkContext(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank,
               std::vector<UniqueFd> links, LinkEnded link_ended,
               std::atomic<std::uint64_t>& traffic);
-  /// Tells all peers that nothing more comes. Closing takes Gloo milliseconds a link: without this
-  /// the last peer would hear of the end from the first one, and take that one for its cause. Any
-  /// thread.
+  /// Tells all peers that nothing follows. Gloo needs milliseconds to close each link: without this
+  /// call the last peer would learn of the end from the first peer and blame that one. Any thread.
   void say_goodbye();
-  /// Ends all links at once; peers see it. Any thread.
+  /// Ends all links at once; peers notice. Any thread.
   void close_all();
   std::unique_ptr<::gloo::transport::Pair>& createPair(int peer) override;
 
@@ -43,8 +42,8 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
   std::atomic<std::uint64_t>& traffic_;
 };
 
-/// Gloo's I/O thread, which takes no signals. One serves all groups of a process. Ignores SIGPIPE
-/// in this process from now on, unless it is handled already.
+/// Starts Gloo's I/O thread, which takes no signals. One serves all groups of a process. Ignores
+/// SIGPIPE in this process from now on, unless it is handled already.
 std::shared_ptr<::gloo::transport::tcp::Device> make_link_device();
 
 }  // namespace ds::comm

@@ -1,4 +1,4 @@
-// Posting, waiting and the naming of faults.
+// GlooGroup::Operation: posts messages, waits for them, and names the peer at fault.
 #include "engine/comm/gloo/operation.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Deadlines are the watchdog's; Gloo's own would count time in which the job was suspended.
+// The watchdog enforces deadlines; Gloo's own timeout would count time in which the job was
+// suspended.
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 
 }  // namespace
@@ -22,7 +23,7 @@ GlooGroup::Operation::Operation(GlooGroup& group, std::string_view name, Deadlin
                                 std::optional<std::uint64_t> bytes)
     : group_(group), name_(name), messages_(group.messages_) {
   if (group_.is_aborted()) fail("the group was aborted");
-  if (group_.failed_) fail("the group failed before");
+  if (group_.failed_) fail("the group had already failed");
   group_.forget_lateness();
   watch_.emplace(*group_.watchdog_, deadline, group_.late_);
   group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
@@ -42,7 +43,7 @@ void GlooGroup::Operation::receive(int from, std::span<std::byte> into, std::uin
 
 void GlooGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
   if (data.empty()) return;
-  // Gloo has one type for both directions; it only reads from this one.
+  // Gloo has one type for both directions; it only reads from this buffer.
   auto* bytes = const_cast<std::byte*>(data.data());
   Message message{.peer = to,
                   .outgoing = true,
@@ -50,8 +51,8 @@ void GlooGroup::Operation::send(int to, std::span<const std::byte> data, std::ui
   post(std::move(message), slot);
 }
 
-// All parts of a message share its slot: a pair keeps the order of equal slots. The length is part
-// of it: what is shorter than its receiver expects must not pass for all of it.
+// All parts of a message share its slot: a pair keeps the order of equal slots. The slot contains
+// the length, so that a message shorter than its receiver expects never matches.
 void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
   ::gloo::transport::UnboundBuffer& buffer = *message.buffer;
   message.parts = (buffer.size + group_.chunk_bytes_ - 1) / group_.chunk_bytes_;
@@ -73,8 +74,7 @@ void GlooGroup::Operation::post(Message message, std::uint64_t slot) {
   }
 }
 
-// News from before a message was posted wakes nobody, so it is looked at once before the first
-// wait.
+// Events from before a message was posted wake nobody, so this checks once before the first wait.
 void GlooGroup::Operation::finish() {
   look_at_news(nullptr);
   for (Message& message : messages_) finish(message);
@@ -98,7 +98,7 @@ void GlooGroup::Operation::finish(Message& message) {
   }
 }
 
-// False: woken up, there is news. Throws when the connection ended.
+// Returns false when it was woken because of an event. Throws when the connection ended.
 bool GlooGroup::Operation::wait(Message& message, milliseconds gloo_timeout) {
   const bool arrived = message.outgoing ? message.buffer->waitSend(gloo_timeout)
                                         : message.buffer->waitRecv(gloo_timeout);
@@ -106,8 +106,8 @@ bool GlooGroup::Operation::wait(Message& message, milliseconds gloo_timeout) {
   return arrived;
 }
 
-// A peer that ended is at fault only if this operation still needs it: one that has done its part
-// may leave.
+// A peer whose connection ended is at fault only if this operation still needs it: a peer that has
+// done its part may leave.
 void GlooGroup::Operation::look_at_news(const Message* waited_for) {
   if (!group_.has_news()) return;
   const News news = group_.news();
@@ -120,8 +120,8 @@ void GlooGroup::Operation::look_at_news(const Message* waited_for) {
   if (news.late) fail_if_late(waited_for);
 }
 
-// The others learn who is waited for before they see our links end, which looking at the other
-// messages may do.
+// Reports who is waited for before the others see this rank's links end, which checking the other
+// messages may cause.
 void GlooGroup::Operation::fail_if_late(const Message* waited_for) {
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
   if (waited_for != nullptr) {
@@ -130,14 +130,14 @@ void GlooGroup::Operation::fail_if_late(const Message* waited_for) {
     static_cast<void>(group_.report_fault(early_report_));
   }
   const std::string missing = missing_peers();
-  if (missing.empty()) return;  // all of it came at the last moment
+  if (missing.empty()) return;  // everything arrived at the last moment
   fail(fmt::format("no answer from {} after {:.3g} s", missing, seconds));
 }
 
-// Looks without waiting; if it is not, Gloo ends all links of the group.
+// Checks without waiting; when the message is incomplete, Gloo ends all links of the group.
 bool GlooGroup::Operation::is_complete(Message& message) {
   try {
-    int wakes = 0;  // a wake-up may be pending on top of what we look for
+    int wakes = 0;  // one earlier wake-up may still be pending
     while (message.parts > 0 && wakes < 2) wakes += wait(message, milliseconds(1)) ? 0 : 1;
   } catch (const std::exception&) {
     return false;
@@ -154,7 +154,7 @@ void GlooGroup::Operation::forget_messages() {
 }
 
 // The first connection that ended is the likely cause of the others' end. Gloo tells the waiting
-// thread before it tells us, so there may be no news of it yet.
+// thread before on_link_ended(), so there may be no event yet.
 void GlooGroup::Operation::fail_of_peer(int peer) {
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
@@ -164,7 +164,8 @@ void GlooGroup::Operation::fail_of_peer(int peer) {
                    other.empty() ? "" : "; ", other));
 }
 
-// Ends the group's links if there are any.
+// Returns the peers that are waited for. Checking ends the group's links if a message is
+// incomplete.
 std::string GlooGroup::Operation::missing_peers() {
   std::vector<int> missing;
   for (const bool outgoing : {false, true}) {
@@ -173,8 +174,8 @@ std::string GlooGroup::Operation::missing_peers() {
       if (std::find(missing.begin(), missing.end(), message.peer) == missing.end())
         missing.push_back(message.peer);
     }
-    // Whoever sent us nothing is the cause; what we could not send is named only when all of it
-    // arrived.
+    // Ranks that sent nothing are the cause. Ranks that did not receive are named only when
+    // everything arrived.
     if (!missing.empty()) break;
   }
   std::string names;

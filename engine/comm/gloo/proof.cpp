@@ -1,4 +1,4 @@
-// The proof of the job key: HMAC-SHA256 from libcrypto.
+// Proof of the job key: HMAC-SHA256 from libcrypto.
 #include "engine/comm/gloo/proof.h"
 
 #include <openssl/crypto.h>
@@ -36,7 +36,7 @@ Hello make_hello() {
   const int nonce_bytes = static_cast<int>(kHelloBytes - kMagic.size());
   if (RAND_bytes(reinterpret_cast<unsigned char*>(hello.data() + kMagic.size()), nonce_bytes) !=
       1) {
-    throw Error(ErrorKind::system, "the system gives no random numbers");
+    throw Error(ErrorKind::system, "the system's random number generator failed");
   }
   return hello;
 }

@@ -1,4 +1,4 @@
-// Threads made while this lives take no signals: those are for the main thread.
+// SignalsBlocked: threads made while it lives take no signals, which are for the main thread.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// TCP sockets with deadlines: every wait is one poll(2) for what is left of the deadline.
+// TCP sockets with deadlines: every wait is one poll(2) for the time left.
 #include "engine/comm/gloo/socket.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ using AddressInfo = std::unique_ptr<addrinfo, AddressInfoFree>;
 
 std::string text_of(int error_number) { return std::generic_category().message(error_number); }
 
-// Null with `why` set when the name does not resolve.
+// Returns null and sets `why` when the name does not resolve.
 AddressInfo resolve(const std::string& name, int port, int flags, std::string& why) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -49,13 +49,13 @@ void set_option(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// How long a poll may take: what is left, in the type poll(2) wants.
+// Returns the time left in milliseconds, at most an hour, as poll(2) wants it.
 int poll_time(Deadline deadline) {
   return static_cast<int>(
       std::min<std::chrono::milliseconds::rep>(deadline.remaining().count(), 3'600'000));
 }
 
-// Errors of the socket show in the next read, write or SO_ERROR.
+// Socket errors show in the next read, write or SO_ERROR.
 bool wait_for(int fd, short events, Deadline deadline) {
   while (true) {
     pollfd entry{fd, events, 0};
@@ -66,7 +66,7 @@ bool wait_for(int fd, short events, Deadline deadline) {
   }
 }
 
-// An invalid descriptor, and `why`, when it did not listen.
+// Returns an invalid descriptor and sets `why` when listening failed.
 UniqueFd try_listen(const addrinfo& info, int& why) {
   UniqueFd fd(
       ::socket(info.ai_family, info.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info.ai_protocol));
@@ -80,8 +80,8 @@ UniqueFd try_listen(const addrinfo& info, int& why) {
   return {};
 }
 
-// One attempt on one address. A dial inside the ephemeral port range can connect to itself when
-// nobody listens.
+// Makes one attempt on one address. A dial inside the ephemeral port range can connect to itself
+// when nothing listens there.
 UniqueFd try_dial(const addrinfo& info, Deadline deadline, std::string& why) {
   UniqueFd fd(
       ::socket(info.ai_family, info.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info.ai_protocol));
@@ -104,7 +104,7 @@ UniqueFd try_dial(const addrinfo& info, Deadline deadline, std::string& why) {
     }
   }
   if (local_endpoint(fd.get()) == peer_endpoint(fd.get())) {
-    why = "nobody listens";
+    why = "nothing listens there";
     return {};
   }
   set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
@@ -119,7 +119,8 @@ Endpoint endpoint_of(const sockaddr_storage& address, socklen_t length) {
     return {};
   }
   std::string text(host.data());
-  // A listener for both families shows IPv4 peers in IPv6 clothes; peers must dial the plain form.
+  // A listener for both families shows IPv4 peers as ::ffff:a.b.c.d; peers must dial the plain
+  // form.
   if (text.starts_with("::ffff:") && text.find('.') != std::string::npos) text.erase(0, 7);
   return {.address = text, .port = std::atoi(port.data())};
 }
@@ -165,7 +166,7 @@ UniqueFd listen_on(const std::string& name, int port) {
   }
   throw Error(ErrorKind::comm, fmt::format("cannot listen on {}:{}: {}", name, port, text_of(why)),
               why == EADDRINUSE
-                  ? "another program listens there: choose another MASTER_PORT, or end that program"
+                  ? "another program listens there; choose another MASTER_PORT or stop that program"
                   : std::string());
 }
 

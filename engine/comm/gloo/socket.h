@@ -15,38 +15,39 @@ namespace ds::comm {
 struct Endpoint {
   std::string address;
   int port = 0;
-  /// "127.0.0.1:29500", "[::1]:29500".
+  /// Formats as "127.0.0.1:29500" or "[::1]:29500".
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool is_loopback() const;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// The inverse of Endpoint::text(); nothing when `text` is not one.
+/// Parses what Endpoint::text() writes; returns nothing for other text.
 std::optional<Endpoint> parse_endpoint(const std::string& text);
 
 /// Listens with SO_REUSEADDR, so that a launcher may hold the port bound (not listening) until now.
-/// `name` is numeric or a host name; an address this machine does not have, and a name other than
-/// localhost, listen on every address: what a name means here need not be what it means to the
-/// peers. Non-blocking. Errors: Error{comm} naming the address.
+/// `name` is an address or a host name. An address that this machine does not have, and any name
+/// but localhost, listen on every address: a name may resolve differently here and at the peers.
+/// Non-blocking. Errors: Error{comm} naming the address.
 UniqueFd listen_on(const std::string& name, int port);
 
-/// Dials until it answers or the deadline passes, with growing pauses. TCP_NODELAY, non-blocking.
-/// Errors: Error{comm} with the last reason (names that do not resolve count as no answer yet).
+/// Dials with growing pauses until the peer answers or the deadline passes. TCP_NODELAY,
+/// non-blocking. Errors: Error{comm} with the last reason. A name that does not resolve counts as
+/// no answer yet.
 UniqueFd dial(const std::string& name, int port, Deadline deadline);
 
 Endpoint local_endpoint(int fd);
 Endpoint peer_endpoint(int fd);
 
-/// Makes the kernel notice a peer whose machine is gone while the connection is idle, in about half
-/// a minute. No TCP_USER_TIMEOUT: it would end the connections of a job that Ctrl-Z has suspended
+/// Makes the kernel notice within about 30 s that the machine of an idle connection's peer is gone.
+/// Does not use TCP_USER_TIMEOUT, which would end the connections of a job that Ctrl-Z suspended
 /// with data under way.
 void watch_peer(int fd);
 
-/// False when the deadline passed with nothing to read (an ended connection counts as readable).
+/// Returns false when the deadline passed with nothing to read (an ended connection is readable).
 bool wait_readable(int fd, Deadline deadline);
 
 enum class IoResult { done, closed, late };
-/// Closed: the peer ended the connection, or the kernel reports an error on it.
+/// `closed`: the peer ended the connection, or the kernel reports an error on it.
 IoResult read_exactly(int fd, std::span<std::byte> into, Deadline deadline);
 IoResult write_all(int fd, std::span<const std::byte> data, Deadline deadline);
 

@@ -1,4 +1,4 @@
-// Questions to the store, one at a time.
+// StoreClient: requests to the store, one at a time.
 #include "engine/comm/gloo/store_client.h"
 
 #include "engine/base/error.h"
@@ -11,23 +11,24 @@ StoreClient::StoreClient(const Invitation& door, Deadline deadline)
   watch_peer(fd_.get());
 }
 
-// Nothing: late. An answer to an earlier question that was given up on is skipped by its id.
+// Returns nothing when the answer is late. Skips, by its id, an answer to an earlier request that
+// timed out.
 std::optional<Frame> StoreClient::ask(Frame question, Deadline deadline) {
   const std::lock_guard lock(mutex_);
   question.id = ++last_id_;
   const auto gone = [&] {
     return Error(ErrorKind::comm, fmt::format("the store of rank 0 at {} is gone", where_),
-                 "rank 0 ended or its machine was lost: look at its last lines");
+                 "rank 0 ended or its machine was lost; see the last lines of its output");
   };
   if (!fd_) throw gone();
-  // A question cut in half would spoil every later one: then the connection is given up.
+  // A partly sent request would corrupt every later one, so the connection is closed.
   if (!send_frame(fd_.get(), question, deadline)) {
     fd_.reset();
     throw gone();
   }
   while (wait_readable(fd_.get(), deadline)) {
     Frame answer;
-    // A frame that has begun gets a moment to end: giving up in its middle would lose the place in
+    // A frame that has begun gets 2 s to end: giving up in its middle would lose the position in
     // the stream.
     const Deadline end(std::max(deadline.at(), Clock::now() + std::chrono::seconds(2)));
     if (!read_frame(fd_.get(), answer, end)) {

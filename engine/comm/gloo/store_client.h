@@ -1,4 +1,4 @@
-// A rank's connection to the key-value store of rank 0.
+// StoreClient: a rank's connection to the key-value store of rank 0.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace ds::comm {
 /// not answer in time. Threads: any; one operation at a time.
 class StoreClient {
  public:
-  /// Errors: as visit().
+  /// Connects. Errors: as visit().
   StoreClient(const Invitation& door, Deadline deadline);
 
   void set(const std::string& key, const std::string& value, Deadline deadline);
-  /// Sets the key unless it is set; returns what is set now.
+  /// Sets the key unless it is set; returns the value that is set now.
   std::string set_new(const std::string& key, const std::string& value, Deadline deadline);
   std::optional<std::string> get(const std::string& key, Deadline deadline);
-  /// Nothing: the deadline passed and nobody set it.
+  /// Returns the value once it is set; nothing when the deadline passes first.
   std::optional<std::string> wait(const std::string& key, Deadline deadline);
-  /// Returns the new total; an unset key counts as zero.
+  /// Adds `step` and returns the new total; an unset key counts as zero.
   std::int64_t add(const std::string& key, std::int64_t step, Deadline deadline);
 
   [[nodiscard]] int descriptor() const { return fd_.get(); }

@@ -1,4 +1,4 @@
-// The store's table: set, set_new, get, wait, add.
+// StoreTable: set, set_new, get, wait, add.
 #include "engine/comm/gloo/store_table.h"
 
 namespace ds::comm {
@@ -54,7 +54,7 @@ std::optional<std::vector<StoreTable::Outgoing>> StoreTable::on(Client client,
       const std::optional<std::int64_t> step = decode_count(question.value);
       const std::optional<std::int64_t> old = is_set ? decode_count(found->second) : 0;
       if (!step || !old) return std::nullopt;
-      // Unsigned: a hostile sum wraps instead of being undefined.
+      // Unsigned, so that a hostile sum wraps instead of being undefined.
       const auto sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(*old) +
                                                  static_cast<std::uint64_t>(*step));
       put(question.key, encode_count(sum));

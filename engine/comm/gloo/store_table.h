@@ -1,4 +1,5 @@
-// The key-value table of the store and who waits for what. Pure: questions in, answers out.
+// StoreTable: the key-value table of the store and its waiting clients. Pure: requests in, answers
+// out.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ class StoreTable {
     Frame frame;
   };
 
-  /// The answers that the question makes due: to its sender, and to those who waited for its key. A
-  /// client has one question open at a time; a new one replaces a wait that it gave up on. Nothing:
-  /// the frame is no question, or the table is full (kMaxBytes); drop the client.
+  /// Returns the answers that the request makes due: to its sender, and to clients that wait for
+  /// its key. A client has one open request; a new one replaces a wait that timed out at the
+  /// client. Returns nothing when the frame is not a request or the table is full (kMaxBytes): drop
+  /// the client.
   std::optional<std::vector<Outgoing>> on(Client client, const Frame& question);
   void forget(Client client) { waiting_.erase(client); }
 

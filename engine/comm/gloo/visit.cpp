@@ -1,4 +1,4 @@
-// Dialing a door, with retries.
+// Dials a rank's listening socket, with retries.
 #include "engine/comm/gloo/visit.h"
 
 #include <poll.h>
@@ -18,15 +18,15 @@ using namespace std::chrono_literals;
 
 [[noreturn]] void refused_key(const Invitation& door) {
   throw Error(ErrorKind::config, fmt::format("{}:{} refused the job key", door.name, door.port),
-              "every rank of a job needs the same DSLAUNCH_JOB_KEY (or none); is MASTER_PORT in "
-              "use by another job?");
+              "give every rank of the job the same DSLAUNCH_JOB_KEY (or none), and check that no "
+              "other job uses MASTER_PORT");
 }
 
-// An invalid descriptor, and `why`, when another try may help.
+// Returns an invalid descriptor and sets `why` when a retry may help.
 UniqueFd try_visit(const Invitation& door, const std::string& purpose, Deadline deadline,
                    std::string& why) {
   UniqueFd fd = dial(door.name, door.port, deadline);
-  // One try takes ten seconds at most: something that accepts and says nothing must not use up the
+  // One attempt takes 10 s at most: a program that accepts and sends nothing must not use up the
   // deadline.
   const Deadline patience(std::min(deadline.at(), Clock::now() + 10s));
   switch (prove_as_dialer(fd.get(), door.key, patience)) {
@@ -35,16 +35,16 @@ UniqueFd try_visit(const Invitation& door, const std::string& purpose, Deadline 
     case ProofResult::refused:
       refused_key(door);
     case ProofResult::impostor:
-      why = "what answers there is no rank of this job";
+      why = "the program that answers there is not a rank of this job";
       return {};
     case ProofResult::broken:
-      why = "the connection broke before the job key was proven";
+      why = "the connection was closed or timed out before the job key was proven";
       return {};
   }
   Frame answer;
   if (!send_frame(fd.get(), {FrameKind::introduce, 0, purpose, door.job}, patience) ||
       !read_frame(fd.get(), answer, patience)) {
-    why = "the connection broke";
+    why = "the connection was closed or timed out";
     return {};
   }
   if (answer.kind == FrameKind::refused) {

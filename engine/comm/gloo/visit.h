@@ -1,5 +1,5 @@
-// Dialing a door: connect, prove the job key, say what for. Retried until the deadline where trying
-// again can help.
+// Dials a Door: connects, proves the job key, introduces itself. Retries until the deadline where a
+// retry can help.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ds::comm {
 
-/// What a dialer needs to know to be let in.
+/// What a dialer must know to be accepted.
 struct Invitation {
   std::string name;  // host name or address
   int port = 0;
@@ -18,13 +18,13 @@ struct Invitation {
   std::string job;  // job id and epoch
 };
 
-/// `purpose`: "store" or "link NAME". The connection is proven and welcome.
-/// Errors: Error{config} when the door refuses the key or the job; Error{comm} when no door answers
-/// in time.
+/// Returns a proven and accepted connection. `purpose`: "store" or "link NAME". Errors:
+/// Error{config} when the acceptor refuses the key or the job; Error{comm} when nothing answers in
+/// time.
 UniqueFd visit(const Invitation& invitation, const std::string& purpose, Deadline deadline);
 
-/// Blocking exchange of whole frames. False: closed, late or malformed; the connection is of no
-/// more use.
+/// Blocking exchange of whole frames. Returns false when the connection is closed, late or sends
+/// malformed bytes; it is unusable then.
 bool send_frame(int fd, const Frame& frame, Deadline deadline);
 bool read_frame(int fd, Frame& frame, Deadline deadline);
 

@@ -1,4 +1,4 @@
-// The acceptor's side of one connection, message by message.
+// Visitor: the acceptor's side of one connection, message by message.
 #include "engine/comm/gloo/visitor.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::size_t Visitor::wanted() const {
 void Visitor::feed(std::span<const std::byte> bytes) {
   DS_ASSERT(bytes.size() <= wanted());
   input_.insert(input_.end(), bytes.begin(), bytes.end());
-  // A stranger shows itself in its first eight bytes; no need to wait for forty.
+  // The first 8 bytes show whether the peer speaks the protocol; waiting for all 40 is needless.
   if (stage_ == Stage::hello && input_.size() >= 8 && !has_magic(input_)) end();
   if (wanted() == 0 && stage_ != Stage::over) finish_message();
 }
@@ -90,7 +90,7 @@ void Visitor::meet(const Frame& frame) {
     return refuse(fmt::format("this is job {}, not {}", household_->job, frame.value));
   }
   if (frame.key == "store") {
-    if (!household_->serves_store) return refuse("no store here");
+    if (!household_->serves_store) return refuse("this rank does not serve the store");
     stage_ = Stage::store;
   } else if (frame.key.starts_with("link ")) {
     link_ = frame.key.substr(5);

@@ -1,5 +1,5 @@
-// One connection as its acceptor sees it: proof, introduction, then questions to the store or a
-// link. Pure: bytes in, bytes and events out; the door does the reading and writing.
+// Visitor: one connection as its acceptor sees it. Proof, introduction, then requests to the store
+// or a link. Pure: bytes in, bytes and events out; the Door reads and writes.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace ds::comm {
 
-/// What an acceptor is: shared by its visitors.
+/// What all visitors of one acceptor share.
 struct Household {
   std::string key;  // the job key; may be empty
-  std::string job;  // job id and epoch: a visitor of another one is refused
+  std::string job;  // job id and epoch; a visitor of another job is refused
   bool serves_store = false;
 };
 
@@ -24,9 +24,9 @@ class Visitor {
   enum class Stage {
     hello,         // unproven: waits for the dialer's hello
     proof,         // unproven: waits for the dialer's HMAC
-    introduction,  // proven: waits for what it wants
-    store,         // asks questions
-    link,  // is the link `link()`: the descriptor may be handed over once the output is written
+    introduction,  // proven: waits for the introduction
+    store,         // sends requests
+    link,  // is the link `link()`; its descriptor may be handed over once the output is written
     over   // to be closed once the output is written
   };
 
@@ -34,15 +34,15 @@ class Visitor {
 
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] bool proven() const { return stage_ != Stage::hello && stage_ != Stage::proof; }
-  /// How many bytes may be read now; never beyond the message under way, so that a link's own bytes
-  /// stay in its socket. Zero: no more.
+  /// How many bytes may be read now; zero for none. Never beyond the current message, so that a
+  /// link's own bytes stay in its socket.
   [[nodiscard]] std::size_t wanted() const;
-  /// At most wanted() bytes.
+  /// Takes the next bytes, at most wanted() of them.
   void feed(std::span<const std::byte> bytes);
 
-  /// Bytes to write, in order; the door clears what it has written.
+  /// Bytes to write, in order; the Door removes what it has written.
   [[nodiscard]] std::vector<std::byte>& output() { return output_; }
-  /// Questions that became complete; the door takes them.
+  /// Returns the requests that became complete, and forgets them.
   [[nodiscard]] std::vector<Frame> take_questions();
   [[nodiscard]] const std::string& link() const { return link_; }
   void answer(const Frame& frame);
@@ -57,7 +57,7 @@ class Visitor {
   Hello own_hello_;
   Hello their_hello_{};
   Stage stage_ = Stage::hello;
-  std::size_t message_bytes_ = kHelloBytes;  // of the message under way, known so far
+  std::size_t message_bytes_ = kHelloBytes;  // of the current message, as far as known
   bool have_head_ = false;                   // of a frame
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;

@@ -1,5 +1,5 @@
-// One look a second, and at each deadline; a look that comes seconds late means that the process
-// was suspended.
+// Watchdog: wakes once a second and at each deadline. A wake-up that is seconds late means that the
+// process was suspended.
 #include "engine/comm/gloo/watchdog.h"
 
 #include <pthread.h>
@@ -32,8 +32,8 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-// The thread is woken only for a deadline before its next look: waking it for every operation would
-// cost more than a small operation does.
+// The thread is woken only for a deadline before its next wake-up: waking it for every operation
+// would cost more than a small operation does.
 Watchdog::Watch::Watch(Watchdog& dog, Deadline deadline, const std::function<void()>& late)
     : dog_(dog), due_(deadline.at()), late_(&late) {
   const std::lock_guard lock(dog_.mutex_);
@@ -56,8 +56,7 @@ void Watchdog::run() {
     const auto planned = next_look_;
     changed_.wait_until(lock, planned, [&] { return stop_ || next_look_ < planned; });
     const auto now = Clock::now();
-    // Woken for an earlier deadline: `planned` has not come, or nearly; the difference tells
-    // nothing.
+    // Woken early for a nearer deadline: the difference says nothing about a suspension.
     const auto overslept = now - planned;
     next_look_ = now + kLook;
     for (Watch* watch : watches_) {

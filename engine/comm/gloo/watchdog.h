@@ -1,8 +1,8 @@
-// Calls out when a deadline has passed, without counting the time in which this process did not
-// run: a job that Ctrl-Z suspended for an hour goes on after fg, instead of finding every deadline
-// passed.
+// Watchdog: calls back when a deadline has passed, without counting time in which this process did
+// not run. A job that Ctrl-Z suspended for an hour goes on after fg instead of finding every
+// deadline passed.
 //
-// Gloo's own timeouts count that time, and end every connection of the group; so none is used.
+// Gloo's own timeouts count that time and end every connection of the group, so none is used.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class Watchdog {
   /// not allocate.
   class Watch {
    public:
-    /// `late` must stay.
+    /// `late` must outlive the watch.
     Watch(Watchdog& dog, Deadline deadline, const std::function<void()>& late);
     ~Watch();
     Watch(const Watch&) = delete;

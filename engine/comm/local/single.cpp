@@ -1,4 +1,4 @@
-// A group of one.
+// SingleGroup: a group of one rank.
 #include "engine/comm/local/single.h"
 
 #include <cstring>
@@ -31,10 +31,10 @@ void SingleGroup::broadcast(std::span<std::byte>, int root, Deadline) {
 }
 
 void SingleGroup::send(std::span<const std::byte>, int, Deadline) {
-  DS_ASSERT(false, "nobody else is here");
+  DS_ASSERT(false, "a group of one rank has no peers");
 }
 void SingleGroup::receive(std::span<std::byte>, int, Deadline) {
-  DS_ASSERT(false, "nobody else is here");
+  DS_ASSERT(false, "a group of one rank has no peers");
 }
 void SingleGroup::barrier(Deadline) { check("barrier"); }
 

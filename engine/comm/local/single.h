@@ -1,4 +1,4 @@
-// The collectives of a world, or a group, of one process: copies at most.
+// SingleGroup and SingleCollectives: collectives of one process, which copy at most.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ class SingleGroup final : public Group {
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 1; }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void about(std::string_view) override {}  // nobody to compare it with
+  void about(std::string_view) override {}  // no other rank to compare it with
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
   void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;

@@ -1,4 +1,4 @@
-// The table of functions.
+// NcclApi: the table of NCCL's functions.
 #include "engine/comm/nccl/api.h"
 
 #include "engine/device/cuda/libraries.h"

@@ -1,4 +1,4 @@
-// NCCL's functions, found at run time: nothing links against it.
+// NcclApi: NCCL's functions, found at run time; nothing links against NCCL.
 #pragma once
 
 #include <nccl.h>
@@ -22,7 +22,7 @@ struct NcclApi {
   decltype(&::ncclRecv) receive = nullptr;
 };
 
-/// Opens the library once. Errors: Error{config}, as of engine/device/cuda/libraries.h.
+/// Opens the library once. Errors: Error{config}, as in engine/device/cuda/libraries.h.
 const NcclApi& nccl_api();
 
 }  // namespace ds::comm

@@ -1,4 +1,4 @@
-// The table of states and calls.
+// Life of an NCCL communicator: the table of states and calls.
 #include "engine/comm/nccl/comm_life.h"
 
 namespace ds::comm {

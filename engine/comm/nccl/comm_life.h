@@ -1,5 +1,4 @@
-// The life of one NCCL communicator: which calls are allowed when, and what follows from each.
-// Pure.
+// Life of one NCCL communicator: which calls each state allows and which state follows. Pure.
 //
 //   created -> starting -> ready <-> issuing -> ... -> closing -> closed -> destroyed
 //                 any of them -> failed -> aborted
@@ -28,22 +27,22 @@ enum class CommState : std::uint8_t {
 
 enum class CommCall : std::uint8_t { start, issue, look, finalize, destroy, abort };
 
-/// What a call, or a look at the communicator, came to.
+/// Result of a call, or of polling the communicator.
 enum class CommResult : std::uint8_t { done, in_progress, error };
 
-/// Nothing: the call must not be made in this state.
+/// Returns the next state; nothing when the state forbids the call.
 std::optional<CommState> next_state(CommState state, CommCall call, CommResult result);
 
 inline bool is_allowed(CommState state, CommCall call) {
   return next_state(state, call, CommResult::done).has_value();
 }
-/// Whether a communicator is there that must be given back.
+/// Returns whether a communicator exists that must be given back.
 inline bool is_alive(CommState state) {
   return state != CommState::created && state != CommState::aborted &&
          state != CommState::destroyed;
 }
 
-/// For people: "starting".
+/// Returns the name for messages: "starting".
 std::string_view name_of(CommState state);
 
 }  // namespace ds::comm

@@ -1,4 +1,4 @@
-// Calls under the lock, and the wait for those in progress.
+// Communicator: NCCL calls under the lock, and the wait for those in progress.
 #include "engine/comm/nccl/communicator.h"
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Most calls are through within microseconds: NCCL does them in a thread that it makes for each.
+// Most calls finish within microseconds: NCCL runs each in a thread that it starts for it.
 constexpr Clock::duration kEager = 300us;
 constexpr Clock::duration kLookEvery = 100us;
 
@@ -41,7 +41,7 @@ Communicator::Failure Communicator::refusal() const {
 
 Communicator::Failure Communicator::take(CommCall call, ncclResult_t code) {
   const std::optional<CommState> next = next_state(state_, call, result_of(code));
-  DS_ASSERT(next.has_value(), "calls are made in states that allow them");
+  DS_ASSERT(next.has_value(), "the state of the communicator forbids this call");
   state_ = *next;
   if (state_ != CommState::failed) return std::nullopt;
   why_ = error_text(api_, comm_, code);
@@ -119,8 +119,8 @@ void Communicator::close(Deadline deadline) {
   abort();
 }
 
-// Nobody uses the communicator any more once its state says so, so its end needs no lock: it takes
-// as long as its kernels do.
+// Once the state says so, nothing uses the communicator any more. So ncclCommAbort needs no lock,
+// and it takes as long as the communicator's kernels do.
 void Communicator::abort() {
   ncclComm_t comm = nullptr;
   {

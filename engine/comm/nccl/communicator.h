@@ -1,9 +1,9 @@
-// One NCCL communicator, kept to its life (comm_life.h): non-blocking calls, polled; abort from any
-// thread.
+// Communicator: one NCCL communicator, kept to its life (comm_life.h). Calls are non-blocking and
+// polled; any thread may abort.
 //
-// NCCL allows one thread in a communicator at a time, ncclCommAbort included: every call is made
-// with a lock held, and as no call blocks (config.blocking = 0), abort never waits for long.
-// Between the looks at a call in progress the lock is free.
+// NCCL allows one thread at a time in a communicator, also for ncclCommAbort. Every call is made
+// with a lock held. No call blocks (config.blocking = 0), so abort never waits for long. The lock
+// is free between the polls of a call in progress.
 #pragma once
 
 #include <mutex>
@@ -20,22 +20,24 @@ namespace ds::comm {
 class Communicator {
  public:
   explicit Communicator(const NcclApi& api) : api_(api) {}
-  /// Aborts what was not closed.
+  /// Aborts a communicator that was not closed.
   ~Communicator() { abort(); }
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Why something failed, for people; nothing when it did not.
+  /// The reason of a failure, for messages; nothing on success.
   using Failure = std::optional<std::string>;
 
-  /// Collective; the calling thread's device is the communicator's. A failure leaves it aborted.
+  /// Creates the communicator on the calling thread's device. Collective. A failure leaves it
+  /// aborted.
   Failure start(const ncclUniqueId& id, int rank, int size, const std::string& name,
                 Deadline deadline);
-  /// `put` makes NCCL calls; returns when all of them are on their stream.
+  /// Runs `put`, which makes NCCL calls; returns when all of them are on their stream.
   Failure issue(FunctionRef<ncclResult_t(ncclComm_t)> put, Deadline deadline);
-  /// What NCCL's own threads have found.
+  /// Returns the error that NCCL's own threads have found, if any.
   Failure look();
-  /// Collective. Ends it in good order if all members get there before the deadline; else aborts.
+  /// Ends the communicator properly if all members arrive before the deadline; aborts it otherwise.
+  /// Collective.
   void close(Deadline deadline);
   void abort();
 
@@ -50,7 +52,7 @@ class Communicator {
   mutable std::mutex mutex_;
   CommState state_ = CommState::created;
   ncclComm_t comm_ = nullptr;
-  std::string why_;   // it failed
+  std::string why_;   // why it failed
   std::string name_;  // NCCL keeps the pointer
 };
 

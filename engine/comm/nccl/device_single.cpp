@@ -1,4 +1,4 @@
-// A group of one on the device.
+// DeviceSingleGroup: a group of one rank on the device.
 #include "engine/comm/nccl/device_single.h"
 
 #include "engine/base/error.h"
@@ -41,10 +41,10 @@ void DeviceSingleGroup::broadcast(std::span<std::byte>, int root, Deadline) {
 }
 
 void DeviceSingleGroup::send(std::span<const std::byte>, int, Deadline) {
-  DS_ASSERT(false, "nobody else is here");
+  DS_ASSERT(false, "a group of one rank has no peers");
 }
 void DeviceSingleGroup::receive(std::span<std::byte>, int, Deadline) {
-  DS_ASSERT(false, "nobody else is here");
+  DS_ASSERT(false, "a group of one rank has no peers");
 }
 
 void DeviceSingleGroup::barrier(Deadline) {

@@ -1,4 +1,5 @@
-// A group of one whose operations run on the device: copies at most. Needs no NCCL.
+// DeviceSingleGroup: a group of one rank whose operations run on the device. Copies at most; does
+// not need NCCL.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ class DeviceSingleGroup final : public Group {
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 1; }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void about(std::string_view) override {}  // nobody to compare it with
+  void about(std::string_view) override {}  // no other rank to compare it with
   void run_on(Stream& stream) override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
@@ -30,7 +31,7 @@ class DeviceSingleGroup final : public Group {
   void check(const char* operation) const;
   const GroupSpec spec_;
   Device& device_;
-  std::unique_ptr<Stream> own_stream_;  // until run_on
+  std::unique_ptr<Stream> own_stream_;  // used until run_on()
   Stream* stream_;
   std::atomic<bool> aborted_ = false;
 };

@@ -1,4 +1,4 @@
-// A ring of operations: they end in the order in which they were issued.
+// FlightLog: a ring of operations, which end in the order in which they were issued.
 #include "engine/comm/nccl/flight_log.h"
 
 #include "engine/base/error.h"

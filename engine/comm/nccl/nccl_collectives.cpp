@@ -1,4 +1,4 @@
-// How the members of a group get one communicator, or one error.
+// NcclCollectives: gives all members of a group one communicator, or all the same error.
 #include "engine/comm/nccl/nccl_collectives.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace ds::comm {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr Clock::duration kTell = 5s;  // for the members to tell each other what they came to
-using Note = std::array<char, 500>;    // a text that ends with zero
+constexpr Clock::duration kTell = 5s;  // time for the members to tell each other their results
+using Note = std::array<char, 500>;    // a text that ends with a zero byte
 
 Note note_of(const std::string& text) {
   Note note{};
@@ -26,16 +26,17 @@ Note note_of(const std::string& text) {
   return note;
 }
 
-// What the user has set stays. NCCL's messages go where the rank's others go. Two communicators of
-// one device deadlock when devices start their kernels in different orders: NCCL keeps the order in
-// which the host issued them (since 2.26), which is the program's on every rank.
+// Keeps what the user has set, and sends NCCL's messages where the rank's others go. Two
+// communicators of one device deadlock when devices start their kernels in different orders. With
+// NCCL_LAUNCH_ORDER_IMPLICIT (since 2.26) NCCL keeps the order in which the host issued them, which
+// is the program's on every rank.
 void set_environment() {
   ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
   const bool talks = std::getenv("NCCL_DEBUG") != nullptr;
   if (talks) ::setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
 }
 
-/// The unique id, and why there is none.
+/// The unique id, or the reason why there is none.
 struct Invite {
   ncclUniqueId id{};
   Note why{};
@@ -53,10 +54,10 @@ std::span<std::byte> bytes_of(auto& value) { return std::as_writable_bytes(std::
 }  // namespace
 
 NcclCollectives::NcclCollectives(Device& device, Collectives& host) : device_(device), host_(host) {
-  cuda::check(cudaGetDevice(&cuda_device_), "looking for the device of NCCL's groups");
+  cuda::check(cudaGetDevice(&cuda_device_), "finding the device of NCCL's groups");
   if (host.world_size() == 1) return;
   set_environment();
-  static_cast<void>(nccl_api());  // what this rank lacks, before the others wait for it
+  static_cast<void>(nccl_api());  // fails before the other ranks wait for this one
 }
 
 std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadline deadline) {
@@ -72,9 +73,9 @@ std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadli
   if (!why.empty()) {
     throw Error(
         ErrorKind::comm,
-        fmt::format("rank {} (of group {}): NCCL does not start: {}", rank(), spec.name, why),
-        "NCCL_DEBUG=INFO shows what NCCL tries; is another rank on the same GPU, or "
-        "NCCL_SOCKET_IFNAME an interface that the others cannot reach?");
+        fmt::format("rank {} (of group {}): NCCL did not start: {}", rank(), spec.name, why),
+        "set NCCL_DEBUG=INFO to see what NCCL tries; check that no other rank uses the same GPU "
+        "and that the other ranks can reach the interface NCCL_SOCKET_IFNAME");
   }
   if (!watchdog_) watchdog_ = std::make_shared<NcclWatchdog>(cuda_device_);
   return std::make_unique<NcclGroup>(
@@ -89,8 +90,8 @@ std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadli
                        .host = &host_});
 }
 
-// Every member comes to the end, also when its own start failed: all end with the same text. One
-// that does not come is named by the host's group.
+// Every member gets to the end, also when its own start failed, so all throw the same text. The
+// host's group names a member that does not arrive.
 std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicator& comm,
                                   const GroupSpec& spec, Deadline deadline) const {
   control.about("NCCL's unique id");

@@ -1,5 +1,5 @@
-// Groups over NCCL: the members meet over the host's groups, which carry NCCL's unique id and, when
-// something went wrong, who is at fault.
+// NcclCollectives: groups over NCCL. Members meet over the host's groups, which carry NCCL's unique
+// id and, after a failure, the name of the rank at fault.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace ds::comm {
 
 class NcclCollectives final : public Collectives {
  public:
-  /// On the calling thread's device. Errors: Error{config} when NCCL is missing in a world of
-  /// several.
+  /// Uses the calling thread's device. Errors: Error{config} when NCCL is missing and the world has
+  /// several ranks.
   NcclCollectives(Device& device, Collectives& host);
 
   [[nodiscard]] Activity& activity() override { return host_.activity(); }
   [[nodiscard]] int rank() const override { return host_.rank(); }
   [[nodiscard]] int world_size() const override { return host_.world_size(); }
-  /// Every operation of the result has memory of the device (or of the tier pinned_host).
+  /// Every operation of the group takes memory of the device (or of the tier pinned_host).
   std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
 
  private:
@@ -34,7 +34,7 @@ class NcclCollectives final : public Collectives {
   std::shared_ptr<NcclWatchdog> watchdog_;
 };
 
-/// For the plugin's entry.
+/// Called by the plugin's entry.
 std::unique_ptr<Collectives> make_nccl_collectives(Device& device, Collectives& host);
 
 }  // namespace ds::comm

@@ -1,4 +1,4 @@
-// How an operation gets on its stream, how its end is seen, and what a failure says.
+// NcclGroup: puts operations on the stream, watches their end, and formats failures.
 #include <algorithm>
 #include <vector>
 
@@ -10,9 +10,10 @@ namespace ds::comm {
 namespace {
 
 using namespace std::chrono_literals;
-// How long ranks that failed wait for each other, to say where each was.
+// How long ranks that failed wait for each other's positions.
 constexpr Clock::duration kAsk = 2s;
-// How long a thread that saw the failure waits for that, and for NCCL to end the communicator.
+// How long a thread that saw the failure waits for that exchange and for NCCL to end the
+// communicator.
 constexpr Clock::duration kTold = 10s;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
@@ -52,7 +53,7 @@ std::string NcclGroup::text_of_newest() {
   return text_of(*log_.newest());
 }
 
-// Issuing runs ahead of the device by so many operations at most.
+// Waits while the log is full: issuing runs ahead of the device by at most kFlights operations.
 void NcclGroup::wait_for_place() {
   cudaEvent_t oldest = nullptr;
   {
@@ -70,7 +71,7 @@ void NcclGroup::wait_for_end(cudaEvent_t end) {
   cuda::check(cudaEventSynchronize(end), "waiting for an operation of group " + spec().name);
 }
 
-// False: the oldest operation is where it was.
+// Returns false when the oldest operation has not moved.
 bool NcclGroup::advance(Clock::time_point now) {
   cudaEvent_t event = nullptr;
   Flight::State next{};
@@ -85,7 +86,7 @@ bool NcclGroup::advance(Clock::time_point now) {
   const cudaError_t status = cudaEventQuery(event);
   if (status == cudaErrorNotReady) return false;
   if (status != cudaSuccess) {
-    fail("a look at the device",
+    fail("polling the device",
          fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)));
     return false;
   }
@@ -123,7 +124,8 @@ void NcclGroup::find_trouble(Clock::time_point now) {
   fail(operation, why);
 }
 
-// The guard sees an operation as one that this rank waits in when its stream has got there.
+// The guard considers that this rank waits in an operation once the operation's stream has reached
+// it.
 void NcclGroup::tell_guard() {
   if (watch_ == nullptr) return;
   const std::lock_guard lock(mutex_);
@@ -133,7 +135,7 @@ void NcclGroup::tell_guard() {
   if (since == told_since_) return;
   told_since_ = since;
   if (!does_wait) return watch_->end();
-  // What all_to_all moves is known to no member alone.
+  // No member knows alone how many bytes all_to_all moves.
   const bool is_known = std::string_view(oldest->operation) != "all_to_all";
   watch_->begin(oldest->is_collective ? oldest->number : 0, oldest->operation, oldest->about,
                 is_known ? oldest->bytes : 0);
@@ -160,8 +162,8 @@ std::string NcclGroup::head() const {
                      spec().name, epoch);
 }
 
-// The communicator ends first: that releases whoever waits for the stream, here and, where NCCL's
-// network threads see it, at the peers.
+// Ends the communicator first. That releases the threads that wait for the stream, here and, where
+// NCCL's network threads notice, at the peers.
 void NcclGroup::fail(const std::string& operation, const std::string& why) {
   Position own;
   std::string first;
@@ -172,8 +174,8 @@ void NcclGroup::fail(const std::string& operation, const std::string& why) {
     own = position_of(log_);
     message_ = fmt::format("{}: {}: {}", head(), operation, why);
     if (const Flight* const done = log_.last_done()) {
-      message_ +=
-          fmt::format("; the last that ended was {} (number {})", text_of(*done), done->number);
+      message_ += fmt::format("; the last operation that ended was {} (number {})", text_of(*done),
+                              done->number);
     }
     first = message_;
   }
@@ -188,13 +190,13 @@ void NcclGroup::fail(const std::string& operation, const std::string& why) {
   told_.notify_all();
 }
 
-// Those that failed too tell where they were; who does not answer is behind, or gone.
+// Ranks that failed too answer with their positions; a rank that does not answer is behind or gone.
 std::string NcclGroup::ask_others(const Position& own) {
   std::vector<EncodedPosition> all(spec().ranks.size());
   std::vector<std::span<std::byte>> pieces(all.begin(), all.end());
   all[static_cast<std::size_t>(rank())] = encode(own);
   try {
-    parts_.control->about("where each rank was");
+    parts_.control->about("positions of the ranks");
     parts_.control->all_gather(pieces, Deadline::after(kAsk));
   } catch (const Error& error) {
     return error.what();
@@ -204,7 +206,7 @@ std::string NcclGroup::ask_others(const Position& own) {
   return difference_text(spec().ranks, positions);
 }
 
-// The others are asked first, so that the message is whole.
+// Waits until the others were asked, so that the message is complete.
 void NcclGroup::throw_failure(const std::string& before) {
   std::unique_lock lock(mutex_);
   told_.wait_for(lock, kTold, [this] { return health_ == Health::failed; });
@@ -216,7 +218,7 @@ void NcclGroup::throw_if_failed(const char* operation) {
     const std::lock_guard lock(mutex_);
     if (health_ == Health::well) return;
   }
-  throw_failure(fmt::format("{}: {}: the group failed before: ", head(), operation));
+  throw_failure(fmt::format("{}: {}: the group had already failed: ", head(), operation));
 }
 
 void NcclGroup::raise_failure() {

@@ -1,4 +1,4 @@
-// The collectives as NCCL's calls.
+// NcclGroup: the collectives as NCCL calls.
 #include "engine/comm/nccl/nccl_group.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace ds::comm {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr Clock::duration kGoodbye = 2s;  // for all members to come to the group's end
+constexpr Clock::duration kGoodbye = 2s;  // time for all members to reach the group's end
 
 constexpr auto at = [](int index) { return static_cast<std::size_t>(index); };
 
@@ -21,7 +21,8 @@ std::uint64_t bytes_of(const auto& pieces) {
   return bytes;
 }
 
-// One memory cut into equal pieces, in the order of the ranks: NCCL's own all-gather, in place.
+// Returns whether the pieces are equal and adjacent in rank order: NCCL's own in-place all-gather
+// does that.
 bool is_even(ReceivePieces pieces) {
   for (std::size_t i = 1; i < pieces.size(); ++i) {
     if (pieces[i].size() != pieces[0].size()) return false;
@@ -30,7 +31,7 @@ bool is_even(ReceivePieces pieces) {
   return true;
 }
 
-// The first call that failed; a call in progress is none.
+// Keeps the first failure; a call in progress is not one.
 void keep_worst(ncclResult_t& worst, ncclResult_t code) {
   if (worst == ncclSuccess || worst == ncclInProgress)
     if (code != ncclSuccess) worst = code;
@@ -40,7 +41,7 @@ void keep_worst(ncclResult_t& worst, ncclResult_t code) {
 
 NcclGroup::Event::Event() {
   cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming | cudaEventBlockingSync),
-              "making an event");
+              "creating an event");
 }
 
 NcclGroup::NcclGroup(Parts parts)
@@ -64,7 +65,7 @@ void NcclGroup::run_on(Stream& stream) {
   own_stream_.reset();
 }
 
-// Calls between start and end go out as one; the end is due even if one of them failed.
+// Calls between start and end go out as one; ncclGroupEnd is due even if one of them failed.
 ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {
   ncclResult_t worst = api_.group_start();
   if (worst != ncclSuccess) return worst;
@@ -73,7 +74,7 @@ ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {
   return worst;
 }
 
-// The own piece is copied outside of NCCL's lock: a device that stands still may hold up the call.
+// Copies the own piece outside of NCCL's lock: a device that makes no progress may block the call.
 void NcclGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
   DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
   const std::span<const std::byte> own_from = send[at(rank())];

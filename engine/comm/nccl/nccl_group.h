@@ -1,8 +1,8 @@
-// A group over NCCL: operations are put on a stream and run there; a watchdog sees that they end.
+// NcclGroup: a group over NCCL. Operations run on a stream, and a watchdog sees that they end.
 //
-// NCCL says nothing when a peer does not come: its kernels spin. So every operation lies between
-// two events; one that runs longer than its deadline allows ends the communicator, which releases
-// the stream, and the group's error says where each rank was (positions.h).
+// NCCL does not report a peer that never arrives: its kernels spin. So every operation lies between
+// two events. An operation that runs longer than its deadline allows ends the communicator, which
+// releases the stream. The group's error says where each rank was (positions.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,10 +30,10 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
     const NcclApi* api = nullptr;
     Device* device = nullptr;
     std::unique_ptr<Communicator> comm;  // ready
-    std::unique_ptr<Group> control;      // of the same members, over the host's wire
+    std::unique_ptr<Group> control;      // the same members, over the host's wire
     std::shared_ptr<NcclWatchdog> watchdog;
     Activity* activity = nullptr;
-    Collectives* host = nullptr;  // whose hang guard is told
+    Collectives* host = nullptr;  // its hang guard learns of calls and failures
   };
   explicit NcclGroup(Parts parts);
   ~NcclGroup() override;
@@ -42,7 +42,7 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
   [[nodiscard]] int size() const override { return static_cast<int>(spec().ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return parts_.spec; }
   void about(std::string_view path) override { about_.assign(path); }
-  /// Before the first call operations run on a stream of the group's own, and are done on return.
+  /// Before the first call operations run on a stream of the group's own and are done on return.
   void run_on(Stream& stream) override;
   void raise_failure() override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
@@ -62,14 +62,15 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
     Event(const Event&) = delete;
     cudaEvent_t get = nullptr;
   };
-  enum class Health : std::uint8_t { well, asking, failed };  // asking: the others, where they are
+  // Asking: collecting the other ranks' positions
+  enum class Health : std::uint8_t { well, asking, failed };
 
   void look(Clock::time_point now) override;
   void forgive(Clock::duration gap) override;
   bool is_busy() override;
 
   std::size_t begin(const Flight& operation);
-  /// The place in the log.
+  /// Returns the index in the log.
   std::size_t run(Flight operation, Deadline deadline, Put put);
   ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
   void wait_for_place();
@@ -90,17 +91,19 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
   std::unique_ptr<Stream> own_stream_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Arena> marks_;  // what a barrier sends: one byte per member
-  std::array<Event, FlightLog::kFlights> begun_, ended_;  // by place in the log
+  std::array<Event, FlightLog::kFlights> begun_, ended_;  // by index in the log
   std::string about_;
-  std::mutex look_mutex_;           // of looks, which are the watchdog's and raise_failure's
-  Clock::time_point told_since_{};  // of the operation that the guard knows of; zero: of none
-  std::mutex mutex_;                // of what follows
+  std::mutex look_mutex_;  // held while polling, by the watchdog or by raise_failure()
+  // Since when the operation runs that the guard knows; zero: none
+  Clock::time_point told_since_{};
+  std::mutex mutex_;  // guards the members below
   std::condition_variable told_;
   FlightLog log_;
   Health health_ = Health::well;
-  std::string hopeless_;              // why the hang guard would not wait any longer
-  std::string message_;               // what went wrong
-  std::unique_ptr<CallWatch> watch_;  // last: its end stops the guard's calls; may be null
+  std::string hopeless_;  // why the hang guard gave up
+  std::string message_;   // the error
+  // Last member: its destructor stops the guard's callbacks; may be null
+  std::unique_ptr<CallWatch> watch_;
 };
 
 }  // namespace ds::comm

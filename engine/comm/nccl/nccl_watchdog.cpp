@@ -1,4 +1,5 @@
-// A look every 20 ms; one that comes seconds late means that the process was suspended.
+// NcclWatchdog: polls every 20 ms. A poll that is seconds late means that the process was
+// suspended.
 #include "engine/comm/nccl/nccl_watchdog.h"
 
 #include <cuda_runtime_api.h>
@@ -14,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr Clock::duration kLookEvery = 20ms;
 constexpr Clock::duration kSuspended = 2s;  // a busy machine delays a thread by less
 
-// Signals are for the main thread.
+// Starts a thread that takes no signals, which are for the main thread.
 std::thread quiet_thread(auto body) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -57,8 +58,8 @@ void NcclWatchdog::wake() {
   changed_.notify_one();
 }
 
-// Whoever makes work after the last look finds `asleep_` set, and wakes; whoever made it before is
-// seen by the look that follows.
+// A thread that adds work after the last poll finds `asleep_` set and wakes this thread. Work added
+// before is seen by the poll that follows.
 void NcclWatchdog::run(int device) {
   ::pthread_setname_np(::pthread_self(), "ds-nccl");
   static_cast<void>(cudaSetDevice(device));
@@ -92,7 +93,7 @@ bool NcclWatchdog::look_at_all() {
     each->look(now);
     busy = busy || each->is_busy();
   }
-  // What a look took, talks with the other ranks for instance, is no suspension.
+  // Time spent polling (for instance talking to other ranks) is not a suspension.
   last_look_ = std::max(last_look_, Clock::now());
   return busy;
 }

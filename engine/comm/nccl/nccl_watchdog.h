@@ -1,5 +1,5 @@
-// One thread per process that looks at all groups while they have operations under way, and sleeps
-// otherwise.
+// NcclWatchdog: one thread per process that polls all groups while they have operations under way,
+// and sleeps otherwise.
 #pragma once
 
 #include <atomic>
@@ -14,33 +14,33 @@ namespace ds::comm {
 
 class NcclWatchdog {
  public:
-  /// Whoever is looked at. Its functions are called on the watchdog's thread.
+  /// A group that is polled. Its functions are called on the watchdog's thread.
   class Watched {
    public:
     virtual ~Watched() = default;
     virtual void look(Clock::time_point now) = 0;
-    /// The process did not run for so long: that time is nobody's fault.
+    /// The process was suspended for `gap`, which counts against no deadline.
     virtual void forgive(Clock::duration gap) = 0;
     [[nodiscard]] virtual bool is_busy() = 0;
   };
 
-  /// `device` as CUDA counts.
+  /// `device`: as CUDA numbers it.
   explicit NcclWatchdog(int device);
   ~NcclWatchdog();
   NcclWatchdog(const NcclWatchdog&) = delete;
   NcclWatchdog& operator=(const NcclWatchdog&) = delete;
 
   void add(Watched* watched);
-  /// Afterwards it is not touched any more.
+  /// Removes it; it is not touched afterwards.
   void remove(Watched* watched);
-  /// There may be something to look at. Cheap while the thread is awake.
+  /// Announces that there may be something to poll. Cheap while the thread is awake.
   void wake();
 
  private:
   void run(int device);
   bool look_at_all();
 
-  std::mutex watched_mutex_;  // held during looks
+  std::mutex watched_mutex_;  // held while polling
   std::vector<Watched*> watched_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,4 +1,4 @@
-// Positions as bytes, and who is behind.
+// Positions of ranks as bytes, and the text that names the ranks that are behind.
 #include "engine/comm/nccl/positions.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kHead = 8 + 1 + 1;
 
-// Where a rank is, for people.
+// Returns where a rank is, for messages.
 std::string place_text(int rank, const Position& position) {
   if (position.operation.empty()) return fmt::format("rank {} has issued nothing", rank);
   if (position.waits)
@@ -56,9 +56,10 @@ Position decode_position(std::span<const std::byte, kPositionBytes> bytes) {
   return position;
 }
 
-// Those that are furthest behind; else those of whom some do something else under the same number.
+// Names the ranks that are furthest behind; if none is, names all ranks when they do different
+// things under one number.
 std::string difference_text(std::span<const int> ranks, std::span<const Position> positions) {
-  // Collectives that it has ended, twice, and one more where it waits.
+  // Twice the collectives that it has ended, plus 1 where it waits.
   const auto progress = [](const Position& each) {
     const bool ended = !each.waits || !each.is_collective;
     return 2 * (each.number - (ended || each.number == 0 ? 0 : 1)) + (each.waits ? 1 : 0);

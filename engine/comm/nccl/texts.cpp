@@ -1,4 +1,4 @@
-// Texts of NCCL's failures.
+// Messages of NCCL's failures.
 #include "engine/comm/nccl/texts.h"
 
 #include <fmt/format.h>

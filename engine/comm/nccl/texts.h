@@ -1,4 +1,4 @@
-// What NCCL's codes and the start of a group say to people.
+// Messages of NCCL's result codes and of a group's failed start.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace ds::comm {
 
-/// "unhandled system error (NCCL says: no route to host)".
+/// Formats as "unhandled system error (NCCL says: no route to host)".
 std::string error_text(const NcclApi& api, ncclComm_t comm, ncclResult_t code);
 
-/// What each member's start came to ("": ready), told to all; empty when all are ready.
+/// Joins the members' results ("": ready) into one message; empty when all are ready.
 std::string start_text(const GroupSpec& spec, std::span<const std::string> failures);
 
 }  // namespace ds::comm

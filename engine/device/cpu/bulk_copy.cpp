@@ -1,4 +1,4 @@
-// SSE2 alone: every x86-64 has it, and the memory is the limit.
+// bulk_copy() with SSE2 alone: every x86-64 has it, and memory is the bottleneck.
 #include "engine/device/cpu/bulk_copy.h"
 
 #include <emmintrin.h>
@@ -30,7 +30,7 @@ void bulk_copy(void* to, const void* from, std::size_t bytes) {
       _mm_stream_si128(reinterpret_cast<__m128i*>(target + at + part), value);
     }
   }
-  _mm_sfence();  // before anybody is told that it is done
+  _mm_sfence();  // orders the stores before completion is announced
   std::memcpy(target + at, source + at, bytes - at);
 }
 

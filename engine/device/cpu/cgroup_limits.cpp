@@ -1,4 +1,4 @@
-// Reading /proc/meminfo and the files of cgroups.
+// Reads /proc/meminfo and the limits of cgroups v1 and v2.
 #include "engine/device/cpu/cgroup_limits.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// "name value ..." lines: the value of `name`.
+/// Returns the value of `name` in a file of "name value ..." lines.
 std::optional<std::uint64_t> value_of(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   std::string line;
@@ -47,7 +47,7 @@ double quota_in(const std::string& folder) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   double quota = 0, period = 0;
   std::ifstream version2(folder + "/cpu.max");
-  if (version2 >> quota >> period) return period > 0 ? quota / period : kNone;  // "max": no number
+  if (version2 >> quota >> period) return period > 0 ? quota / period : kNone;  // "max": no limit
   std::ifstream quota_file(folder + "/cpu.cfs_quota_us"),
       period_file(folder + "/cpu.cfs_period_us");
   if (quota_file >> quota && period_file >> period && quota > 0 && period > 0)
@@ -55,8 +55,7 @@ double quota_in(const std::string& folder) {
   return kNone;
 }
 
-/// Calls look(folder) for this process's cgroup of `controller`, version 1 or 2, and each one above
-/// it.
+/// Calls look(folder) for this process's cgroup of `controller` (v1 or v2) and each one above it.
 template <class Look>
 void for_each_cgroup(const std::string& root, const std::string& controller, Look look) {
   std::ifstream groups(root + "/proc/self/cgroup");

@@ -1,5 +1,5 @@
-// What this process may still take of memory and CPUs: the kernel's figures, cut by every cgroup
-// above it.
+// Memory and CPU time still available to this process: the kernel's figures, limited by every
+// enclosing cgroup.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,13 @@
 
 namespace ds {
 
-/// The smallest of MemAvailable and, for each cgroup (v1 or v2) from this process's own up to the
-/// root, limit minus what it holds without droppable file cache. Unreadable files do not count.
-/// `root` is put in front of /proc and /sys, for tests.
+/// Returns the minimum of MemAvailable and, for each cgroup (v1 or v2) from this process's own up
+/// to the root, its limit minus its usage without droppable file cache. Unreadable files are
+/// ignored. `root` is prepended to /proc and /sys, for tests.
 std::size_t available_memory_bytes(const std::string& root = "");
 
-/// CPUs' worth of time per second by the tightest cgroup quota (v1 or v2), or infinity.
+/// Returns the CPU seconds per second that the tightest cgroup quota (v1 or v2) allows, or
+/// infinity.
 double cpu_quota(const std::string& root = "");
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// Arenas by mmap; streams and events of engine/device/cpu/cpu_stream.h.
+// CpuDevice: arenas by mmap, streams and events by cpu_stream.h.
 #include "engine/device/cpu/cpu_device.h"
 
 #include <sys/mman.h>
@@ -16,8 +16,8 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Below this, rounding up to huge pages would show in the resident size; above, it saves most TLB
-// misses.
+// Below this size, rounding up to huge pages would noticeably raise the resident size; above, huge
+// pages save most TLB misses.
 constexpr std::size_t kHugePagesFrom = std::size_t{32} << 20;
 
 class CpuArena final : public Arena {
@@ -33,7 +33,7 @@ class CpuArena final : public Arena {
     if (!huge) return;
     const auto address = reinterpret_cast<std::uintptr_t>(map_);
     data_ += (kHugePage - address % kHugePage) % kHugePage;
-    // Whole huge pages only: the tail stays in small pages, so nothing unused becomes resident.
+    // Only whole huge pages: the tail stays in small pages, so nothing unused becomes resident.
     madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   }
   ~CpuArena() override {
@@ -62,10 +62,9 @@ class CpuDevice final : public Device {
   std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
     const std::size_t free = free_bytes(tier);
     if (bytes > free) {
-      throw Error(
-          ErrorKind::config,
-          fmt::format("the plan needs {} bytes of memory, and {} are free here", bytes, free),
-          "use a smaller batch.micro, seq_len or model, or fewer ranks on this node");
+      throw Error(ErrorKind::config,
+                  fmt::format("the plan needs {} bytes of memory, but {} are free", bytes, free),
+                  "use a smaller batch.micro, seq_len or model, or fewer ranks on this node");
     }
     return std::make_unique<CpuArena>(bytes);
   }

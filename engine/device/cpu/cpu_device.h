@@ -1,4 +1,4 @@
-// The CPU as a Device: memory by mmap, streams that only order.
+// Creates the CPU's Device: memory by mmap, streams that only order.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// One mutex a stream; work is as long as a message or a copy, so it is no bottleneck.
+// One mutex per stream. Work takes as long as a message or a copy, so the mutex is not a
+// bottleneck.
 #include "engine/device/cpu/cpu_stream.h"
 
 #include <pthread.h>

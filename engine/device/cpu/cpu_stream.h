@@ -1,4 +1,4 @@
-// Streams and events of the CPU: the caller's own order, or a thread beside it.
+// Streams and events of the CPU: work in the caller, or in a thread of its own.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 
 namespace ds {
 
-/// Work is done when submit() returns.
+/// Runs work in submit(); it has finished on return.
 class CallerStream final : public Stream {
  public:
   void submit(const Work& work) override { work.call(work.self, work.item); }
   void synchronize() override {}
 };
 
-/// A thread that does its work in order. Its queue is a ring that grows only until it is as long as
-/// the longest program needs.
+/// Runs work in order in a thread. Its queue is a ring that grows only to the longest program's
+/// need.
 class ThreadStream final : public Stream {
  public:
   explicit ThreadStream(const char* name);
@@ -33,15 +33,15 @@ class ThreadStream final : public Stream {
   void run();
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // for the thread
-  std::condition_variable drained_;  // for synchronize()
+  std::condition_variable changed_;  // signals the thread
+  std::condition_variable drained_;  // signals synchronize()
   std::vector<Work> ring_{64};
-  std::size_t first_ = 0, count_ = 0;  // of the ring; the one being done is still counted
+  std::size_t first_ = 0, count_ = 0;  // of the ring; work in progress still counts
   bool stop_ = false;
   std::thread thread_;
 };
 
-/// Counts: every record has a number, and the highest that was reached is kept.
+/// Numbers each record and keeps the highest number reached.
 class CpuEvent final : public Event {
  public:
   void record(Stream& stream) override;

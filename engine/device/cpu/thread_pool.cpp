@@ -1,4 +1,4 @@
-// Sharing out tiles: futex waits, one atomic ticket, pinning.
+// ThreadPool: futex waits, one atomic ticket for tiles, pinning of threads.
 #include "engine/device/cpu/thread_pool.h"
 
 #include <linux/futex.h>
@@ -20,8 +20,8 @@ namespace ds {
 namespace {
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) {
-  // Comes back on a wake, on a change, or on a signal; every caller looks again. No deadline: the
-  // only thing waited for is arithmetic of this process.
+  // Returns on a wake, a change, or a signal; every caller checks again. It needs no deadline: it
+  // only waits for arithmetic of this process.
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
@@ -44,7 +44,7 @@ void pin(std::thread& thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cpu), &set);
-  pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);  // a refusal costs speed only
+  pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);  // a failure costs only speed
 }
 
 }  // namespace
@@ -59,9 +59,8 @@ ThreadPool::ThreadPool(int threads, void (*at_start)()) {
       if (at_start != nullptr) at_start();
       work(thread);
     });
-    // Pinned only when the pool fills this process's CPUs: with fewer threads, another rank may
-    // share the same mask and would pin to the same cores. The caller's own thread is left as it
-    // is.
+    // Pins only if the pool fills this process's CPUs: with fewer threads, another rank may share
+    // the same mask and would pin to the same cores. The caller's own thread is not pinned.
     if (static_cast<std::size_t>(threads) == cpus.size()) {
       pin(threads_.back(), cpus[static_cast<std::size_t>(thread)]);
     }

@@ -1,4 +1,4 @@
-// One pool of threads that share out the tiles of one loop at a time. It waits in futexes and never
+// ThreadPool: threads that share the tiles of one loop at a time. It waits in futexes and never
 // allocates.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace ds {
 
-/// The caller of parallel_for works too, as thread 0; threads 1 .. size()-1 are the pool's own.
-/// Threads: any may call; loops run one after the other.
+/// The caller of parallel_for works too, as thread 0; threads 1 .. size()-1 belong to the pool.
+/// Threads: any may call; loops run one after another.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t tile, int thread)>;
@@ -27,10 +27,10 @@ class ThreadPool {
 
   [[nodiscard]] int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  /// Calls body(tile, thread) once for each tile in [0, tiles), and returns when all are done.
-  /// Which thread gets which tile is by chance, so a body's result must depend on the tile alone.
-  /// Errors: `body` must not throw (a throw ends the process) and must leave the floating-point
-  /// mode alone (checked).
+  /// Calls body(tile, thread) once for each tile in [0, tiles), and returns when all have finished.
+  /// Tiles are assigned to threads at random, so a body's result must depend on the tile alone.
+  /// Errors: `body` must not throw (a throw ends the process) and must not change the
+  /// floating-point mode (checked).
   void parallel_for(std::int64_t tiles, Body body);
 
  private:
@@ -38,22 +38,22 @@ class ThreadPool {
   bool run_one_tile(int thread);
   void wait_for_ticket(std::uint32_t seen);
 
-  std::mutex callers_;  // streams beside the compute stream have loops of their own
-  // High word: number of the loop; low word: tiles nobody has taken yet. A tile is taken by one
+  std::mutex callers_;  // streams beside the compute stream run loops of their own
+  // High word: number of the loop; low word: tiles not taken yet. A tile is taken by one
   // compare-and-swap of the pair, so that a thread that wakes late cannot take a tile of another
   // loop.
   std::atomic<std::uint64_t> ticket_{0};
   std::atomic<std::uint32_t> loop_{0};      // futex: changes when a loop starts or the pool stops
-  std::atomic<std::uint32_t> left_{0};      // futex: tiles of this loop that are not finished
+  std::atomic<std::uint32_t> left_{0};      // futex: unfinished tiles of this loop
   std::atomic<std::uint32_t> sleepers_{0};  // pool threads inside futex_wait
-  std::int64_t tiles_ = 0;                  // of this loop; stable while one of its tiles is held
+  std::int64_t tiles_ = 0;  // of this loop; does not change while one of its tiles is taken
   const Body* body_ = nullptr;
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };
 
-/// How many threads this process should use: OMP_NUM_THREADS if set and sensible, else its share of
-/// the CPUs by affinity and by the cgroup's CPU quota.
+/// Returns how many threads this process should use: OMP_NUM_THREADS if set and valid, else its
+/// share of the CPUs by affinity and the cgroup's CPU quota.
 int default_thread_count();
 
 }  // namespace ds

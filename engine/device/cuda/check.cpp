@@ -1,4 +1,4 @@
-// The table of CUDA errors that people can do something about.
+// The table of CUDA errors for which a hint helps.
 #include "engine/device/cuda/check.h"
 
 #include <string>
@@ -19,22 +19,22 @@ constexpr Known kKnown[] = {
      "install a newer NVIDIA driver (580 or later for CUDA 13)"},
     {cudaErrorNoDevice, ErrorKind::config,
      "check nvidia-smi and CUDA_VISIBLE_DEVICES, or set device.backend = \"cpu\""},
-    {cudaErrorInvalidDevice, ErrorKind::config, "start at most one rank for every GPU"},
+    {cudaErrorInvalidDevice, ErrorKind::config, "start at most one rank per GPU"},
     {cudaErrorNoKernelImageForDevice, ErrorKind::config,
      "the GPU is older than compute capability 8.0; set device.backend = \"cpu\""},
     {cudaErrorUnsupportedPtxVersion, ErrorKind::config,
      "install a newer NVIDIA driver (580 or later for CUDA 13)"},
     {cudaErrorSystemNotReady, ErrorKind::config,
-     "on machines with NVSwitch nvidia-fabricmanager must run"},
+     "on machines with NVSwitch, nvidia-fabricmanager must be running"},
     {cudaErrorDevicesUnavailable, ErrorKind::config,
      "another process holds the GPU in exclusive mode (nvidia-smi -q -d COMPUTE)"},
-    {cudaErrorECCUncorrectable, ErrorKind::system, "the GPU's memory is faulty: use another one"},
+    {cudaErrorECCUncorrectable, ErrorKind::system, "the GPU's memory is faulty: use another GPU"},
     {cudaErrorIllegalAddress, ErrorKind::system,
-     "a kernel read or wrote outside its memory; with CUDA_LAUNCH_BLOCKING=1 the op is named"},
+     "a kernel accessed memory that is not its own; set CUDA_LAUNCH_BLOCKING=1 to see which op"},
     {cudaErrorLaunchFailure, ErrorKind::system,
-     "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 the op is named, and dmesg shows the Xid"},
+     "a kernel failed; set CUDA_LAUNCH_BLOCKING=1 to see which op; dmesg shows the Xid"},
     {cudaErrorMisalignedAddress, ErrorKind::system,
-     "a kernel used a misaligned address; with CUDA_LAUNCH_BLOCKING=1 the op is named"},
+     "a kernel used a misaligned address; set CUDA_LAUNCH_BLOCKING=1 to see which op"},
 };
 
 }  // namespace

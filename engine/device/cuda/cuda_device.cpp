@@ -1,4 +1,4 @@
-// Memory by plain cudaMalloc and pinned pages; streams, events, copies.
+// CudaDevice: memory by plain cudaMalloc and pinned pages; streams, events, copies.
 #include "engine/device/cuda/cuda_device.h"
 
 #include <cuda_runtime_api.h>
@@ -25,15 +25,15 @@
 namespace ds::cuda {
 namespace {
 
-/// What libraries take beside the plan when they are first used: code of their kernels, which is
-/// loaded as it is wanted; among several ranks of a node also NCCL's buffers. An estimate; small
-/// devices, which run small jobs, leave a sixteenth.
+/// Estimates the memory that libraries allocate beside the plan: the code of their kernels, which
+/// is loaded on demand, and with several ranks on a node also NCCL's buffers. On small devices,
+/// which run small jobs, a sixteenth is reserved.
 std::size_t library_reserve(std::size_t total, int local_ranks) {
   constexpr std::size_t kCode = std::size_t{1} << 30, kNcclBuffers = std::size_t{2} << 30;
   return std::min(kCode + (local_ranks > 1 ? kNcclBuffers : 0), total / 16);
 }
 
-/// The user looks for an op that fails, and CUDA would name none within a graph.
+/// Returns whether the user is looking for a failing op, which CUDA could not name within a graph.
 bool launches_block() {
   const char* const text = std::getenv("CUDA_LAUNCH_BLOCKING");
   return text != nullptr && std::string_view(text) == "1";
@@ -41,17 +41,17 @@ bool launches_block() {
 
 std::size_t bytes_free_now() {
   std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  check(cudaMemGetInfo(&free, &total), "getting the GPU's free memory");
   return free;
 }
 
-/// Of all arenas of a device, which they may outlive.
+/// Bytes of all arenas of a device. Arenas may outlive the device.
 using BytesTaken = std::shared_ptr<std::atomic<std::size_t>>;
 
 class DeviceArena final : public Arena {
  public:
   DeviceArena(std::size_t bytes, BytesTaken taken) : bytes_(bytes), taken_(std::move(taken)) {
-    if (bytes != 0) check(cudaMalloc(&data_, bytes), fmt::format("taking {} bytes", bytes));
+    if (bytes != 0) check(cudaMalloc(&data_, bytes), fmt::format("allocating {} bytes", bytes));
     *taken_ += bytes_;
   }
   ~DeviceArena() override {
@@ -80,7 +80,8 @@ class CudaDevice final : public Device {
         description_(describe_device(device)),
         wait_value_(find_wait_value()),
         flags_(std::make_shared<FlagPool>()) {
-    check(cudaDeviceGetStreamPriorityRange(&last_, &first_), "asking for priorities of streams");
+    check(cudaDeviceGetStreamPriorityRange(&last_, &first_),
+          "getting the range of stream priorities");
   }
 
   [[nodiscard]] std::string description() const override { return description_; }
@@ -96,10 +97,10 @@ class CudaDevice final : public Device {
     const std::size_t free = free_bytes(tier);
     if (bytes > free) {
       throw Error(ErrorKind::config,
-                  on_device ? fmt::format("the plan needs {} bytes of the GPU's memory, and {} are "
-                                          "free ({} are left to libraries)",
+                  on_device ? fmt::format("the plan needs {} bytes of GPU memory, but {} are "
+                                          "free ({} are reserved for libraries)",
                                           bytes, free, still_reserved(bytes_free_now()))
-                            : fmt::format("the plan needs {} bytes of host memory, and {} are free "
+                            : fmt::format("the plan needs {} bytes of host memory, but {} are free "
                                           "here",
                                           bytes, free),
                   on_device ? "use a smaller batch.micro or seq_len, recomputation, a higher "
@@ -114,7 +115,7 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaStream>("compute", last_);
   }
   std::unique_ptr<Stream> make_side_stream(const char* name) override {
-    // What other ranks wait for goes first.
+    // Work that other ranks wait for has priority.
     const std::string_view use = name;
     const bool urgent = use == "gather" || use == "reduce";
     return std::make_unique<CudaStream>(name, urgent ? first_ : last_);
@@ -133,7 +134,8 @@ class CudaDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
     if (bytes == 0) return;
     if (auto* const host = dynamic_cast<HostStream*>(&stream)) {
-      DS_ASSERT(HostStream::current() == host, "a host stream's copy is part of its work");
+      DS_ASSERT(HostStream::current() == host,
+                "a host stream's copy must be called from its own work");
       bulk_copy(to, from, bytes);
       return;
     }
@@ -142,7 +144,8 @@ class CudaDevice final : public Device {
   void zero(void* data, std::size_t bytes, Stream& stream) override {
     if (bytes == 0) return;
     if (auto* const host = dynamic_cast<HostStream*>(&stream)) {
-      DS_ASSERT(HostStream::current() == host, "a host stream's zeroing is part of its work");
+      DS_ASSERT(HostStream::current() == host,
+                "a host stream's zeroing must be called from its own work");
       std::memset(data, 0, bytes);
       return;
     }
@@ -150,7 +153,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  // What libraries have taken by now, communicators for instance, they will not take once more.
+  // Memory that libraries have allocated by now, such as communicators, is not reserved again.
   [[nodiscard]] std::size_t still_reserved(std::size_t free) const {
     const std::size_t gone = free_at_first_ - std::min(free_at_first_, free + *taken_);
     return reserve_ - std::min(reserve_, gone);
@@ -163,7 +166,7 @@ class CudaDevice final : public Device {
   std::string description_;
   WaitValue wait_value_;
   std::shared_ptr<FlagPool> flags_;
-  int first_ = 0, last_ = 0;  // priorities of streams
+  int first_ = 0, last_ = 0;  // stream priorities
 };
 
 }  // namespace
@@ -177,12 +180,12 @@ std::unique_ptr<Device> make_cuda_device(int local_rank, int local_ranks) {
   if (const auto error = check_capability(properties.name, properties.major, properties.minor))
     throw *error;
   if (properties.canUseHostPointerForRegisteredMem == 0) {
-    throw Error(ErrorKind::config,
-                fmt::format("{} does not reach the host's memory by the host's own addresses",
-                            properties.name),
-                "set device.backend = \"cpu\" to train without it");
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{} cannot access host memory by the host's addresses", properties.name),
+        "set device.backend = \"cpu\" to train without it");
   }
-  // Blocking: who waits for the device leaves its core to the threads of the host.
+  // Blocking: a thread that waits for the device leaves its core to other threads.
   check(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
         fmt::format("opening CUDA device {} ({})", device, properties.name));
   check(cudaSetDevice(device), fmt::format("CUDA device {} ({})", device, properties.name));

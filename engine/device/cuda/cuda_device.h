@@ -1,4 +1,4 @@
-// A CUDA device behind the Device seam.
+// Creates the Device of a CUDA GPU.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace ds::cuda {
 
-/// The device of `local_rank` among the `local_ranks` of this node, made current in the calling
-/// thread, which is the one that issues. Errors: Error{config}: no such device, too old a driver or
-/// device; with what is there and what to do.
+/// Returns the device of `local_rank` among the `local_ranks` of this node and makes it current in
+/// the calling thread, which is the one that issues work. Errors: Error{config}: no such device, or
+/// driver or device too old; the message says what was found and the hint what to do.
 std::unique_ptr<Device> make_cuda_device(int local_rank, int local_ranks = 1);
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// The four ways to wait.
+// CudaEvent: the four combinations of recording and waiting.
 #include "engine/device/cuda/cuda_event.h"
 
 #include <utility>
@@ -8,16 +8,16 @@
 namespace ds::cuda {
 namespace {
 
-/// Counts may pass 2^32, as the driver's comparison does too.
+/// Compares counts that may wrap at 2^32, as the driver's comparison does too.
 bool has_reached(std::uint32_t now, std::uint32_t number) {
   return static_cast<std::int32_t>(now - number) >= 0;
 }
 
-/// A stream of this backend is one or the other.
+/// Returns the host stream, or null for a CUDA stream.
 HostStream* host_of(Stream& stream) { return dynamic_cast<HostStream*>(&stream); }
 CudaStream& cuda_of(Stream& stream) {
   auto* const own = dynamic_cast<CudaStream*>(&stream);
-  DS_ASSERT(own != nullptr, "events order streams of their own device");
+  DS_ASSERT(own != nullptr, "an event can only order streams of its own device");
   return *own;
 }
 
@@ -51,9 +51,9 @@ CudaEvent::Point& CudaEvent::free_point() {
     if (point.waiting.load(std::memory_order_acquire) == 0) return point;
   }
   Point& point = points_.emplace_back();
-  // Blocking: a thread that waits leaves its core to the others.
+  // Blocking: a waiting thread leaves its core to others.
   check(cudaEventCreateWithFlags(&point.event, cudaEventDisableTiming | cudaEventBlockingSync),
-        "making a CUDA event");
+        "creating a CUDA event");
   return point;
 }
 
@@ -104,7 +104,7 @@ bool CudaEvent::has_passed() {
 
 void CudaEvent::wait_for_host(CudaStream& stream) {
   if (has_reached(flag_->reached.load(std::memory_order_acquire), issued_)) return;
-  // The driver's codes are the runtime's.
+  // The driver's error codes equal the runtime's.
   stream.note(static_cast<cudaError_t>(wait_value_(stream.get(),
                                                    reinterpret_cast<CUdeviceptr>(&flag_->reached),
                                                    issued_, CU_STREAM_WAIT_VALUE_GEQ)));

@@ -1,4 +1,4 @@
-// Events between CUDA streams and host threads, in every direction.
+// CudaEvent: events between CUDA streams and host threads, in every direction.
 #pragma once
 
 #include <cuda.h>
@@ -17,16 +17,17 @@
 
 namespace ds::cuda {
 
-/// The driver's function by which a stream waits for a word in memory.
+/// The driver function that makes a stream wait for a word in memory.
 using WaitValue = PFN_cuStreamWaitValue32_v11070;
-/// Errors: Error{config}: too old a driver.
+/// Looks up the function. Errors: Error{config}: the driver is too old.
 WaitValue find_wait_value();
 
-/// | recorded on | waiting     | how | | CUDA stream | CUDA stream | cudaStreamWaitEvent | | CUDA
-/// stream | host thread | the thread waits in cudaEventSynchronize                          | |
-/// host thread | CUDA stream | cuStreamWaitValue32 for the count in pinned memory                |
-/// | host thread | host thread | the thread waits for the count | Failures are kept by the stream,
-/// which throws them at its synchronize().
+/// How a wait is done, by where the event was recorded and who waits:
+/// - CUDA stream, CUDA stream: cudaStreamWaitEvent.
+/// - CUDA stream, host thread: the thread waits in cudaEventSynchronize.
+/// - host thread, CUDA stream: cuStreamWaitValue32 for the count in pinned memory.
+/// - host thread, host thread: the thread waits for the count.
+/// Streams store failures and throw them in synchronize().
 class CudaEvent final : public Event {
  public:
   CudaEvent(std::shared_ptr<FlagPool> flags, WaitValue wait_value);
@@ -35,12 +36,12 @@ class CudaEvent final : public Event {
   CudaEvent& operator=(const CudaEvent&) = delete;
   void record(Stream& stream) override;
   void make_wait(Stream& stream) override;
-  /// True also when the device has failed: nobody waits for it in vain.
+  /// Returns true also if the device has failed, so that nobody waits forever.
   [[nodiscard]] bool has_passed() override;
 
  private:
-  /// One of CUDA's events. A host thread that has not got to its wait yet must find the point that
-  /// was meant, so it is not recorded again until then.
+  /// One CUDA event. A host thread that has not started its wait yet must still find the point that
+  /// it was told to wait for, so the event is not recorded again until then.
   struct Point {
     cudaEvent_t event = nullptr;
     std::atomic<int> waiting{0};
@@ -53,9 +54,9 @@ class CudaEvent final : public Event {
   std::shared_ptr<FlagPool> flags_;
   WaitValue wait_value_;
   Flag* flag_;
-  std::deque<Point> points_;  // mostly one; a deque, since they must stay where they are
-  Point* point_ = nullptr;    // the last recorded
-  std::uint32_t issued_ = 0;  // records on host threads, counted from what the flag held
+  std::deque<Point> points_;  // mostly one; a deque keeps their addresses
+  Point* point_ = nullptr;    // last recorded
+  std::uint32_t issued_ = 0;  // records on host threads, counted from the flag's initial value
   Last last_ = Last::none;
 };
 

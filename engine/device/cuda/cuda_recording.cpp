@@ -1,4 +1,4 @@
-// Stream capture (CUDA Runtime API, section "Graph Management").
+// Recordings by stream capture (CUDA Runtime API, section "Graph Management").
 #include "engine/device/cuda/cuda_recording.h"
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@ namespace {
 class CudaRecording final : public Recording {
  public:
   explicit CudaRecording(cudaGraph_t graph) {
-    check(cudaGraphInstantiate(&executable_, graph, 0), "making a CUDA graph");
+    check(cudaGraphInstantiate(&executable_, graph, 0), "creating a CUDA graph");
   }
   ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
   CudaRecording(const CudaRecording&) = delete;
@@ -26,11 +26,11 @@ class CudaRecording final : public Recording {
   cudaGraphExec_t executable_ = nullptr;
 };
 
-/// A captured graph is only the plan of the executable one.
+/// Owns the captured graph, which is only needed to make the executable one.
 class CapturedGraph {
  public:
   explicit CapturedGraph(cudaStream_t stream) : stream_(stream) {
-    // Relaxed: a library may take memory of its own meanwhile, and other threads go on.
+    // Relaxed: a library may allocate memory meanwhile, and other threads continue.
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording a CUDA graph");
   }
   ~CapturedGraph() {

@@ -1,4 +1,4 @@
-// CUDA graphs behind the seam's recordings.
+// Records launches as CUDA graphs.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace ds::cuda {
 
-/// What `launch` puts on `stream`, as a graph. Errors: Error{system} when something in it cannot be
-/// captured.
+/// Returns what `launch` puts on `stream`, as a graph. Errors: Error{system} if some of it cannot
+/// be captured.
 std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch);
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Making, waiting for and ending CUDA streams.
+// CudaStream: creation, waiting and destruction.
 #include "engine/device/cuda/cuda_stream.h"
 
 #include <utility>
@@ -8,9 +8,9 @@
 namespace ds::cuda {
 
 CudaStream::CudaStream(const char* name, int priority) : name_(name) {
-  // Non-blocking: the legacy default stream, which libraries may use, orders nothing here.
+  // Non-blocking: the legacy default stream, which libraries may use, must not order our work.
   check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority),
-        "making a CUDA stream");
+        "creating a CUDA stream");
 }
 
 CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
@@ -27,7 +27,7 @@ void CudaStream::note(cudaError_t status) {
 
 cudaStream_t stream_of(Stream& stream) {
   auto* const own = dynamic_cast<CudaStream*>(&stream);
-  DS_ASSERT(own != nullptr, "kernels of the GPU run on its own streams");
+  DS_ASSERT(own != nullptr, "GPU kernels must run on streams of the GPU");
   return own->get();
 }
 

@@ -1,4 +1,4 @@
-// Streams of the CUDA backend, for whoever launches on them.
+// CudaStream: the streams of the CUDA backend.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,20 +7,20 @@
 
 namespace ds::cuda {
 
-/// Its work runs at once, in the calling thread, and launches on the CUDA stream.
+/// Runs submitted work at once in the calling thread; the work launches on the CUDA stream.
 class CudaStream final : public Stream {
  public:
-  /// `priority` as CUDA counts: lower goes first.
+  /// `priority` as in CUDA: lower values run first.
   CudaStream(const char* name, int priority);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   void submit(const Work& work) override { work.call(work.self, work.item); }
-  /// Errors: what went wrong with anything that was launched.
+  /// Waits for all work. Errors: any failure of launched work.
   void synchronize() override;
 
-  /// What failed to be put on the stream (waits and records, which have no op to blame): kept until
-  /// synchronize(), the first of several.
+  /// Stores a failure to enqueue a wait or record, which has no op to blame, until synchronize().
+  /// The first of several is kept.
   void note(cudaError_t status);
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
@@ -30,7 +30,7 @@ class CudaStream final : public Stream {
   cudaError_t failure_ = cudaSuccess;
 };
 
-/// `stream` as CUDA's. Errors: a host stream has none (a bug).
+/// Returns the CUDA stream. A host stream has none (a bug).
 cudaStream_t stream_of(Stream& stream);
 
 }  // namespace ds::cuda

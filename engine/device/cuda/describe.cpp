@@ -1,4 +1,4 @@
-// Asking the driver and the runtime.
+// Queries the driver and the runtime for descriptions of devices.
 #include "engine/device/cuda/describe.h"
 
 #include <cuda_runtime_api.h>
@@ -22,13 +22,13 @@ std::string driver_text(int version) {
                          : fmt::format("{} ({})", release, cuda_version_text(version));
 }
 
-/// "NVIDIA H200, 139 GiB, compute capability 9.0".
+/// Returns a text such as "NVIDIA H200, 139 GiB, compute capability 9.0".
 std::string device_text(int device) {
   cudaDeviceProp properties{};
   const cudaError_t status = cudaGetDeviceProperties(&properties, device);
   if (status != cudaSuccess) {
     cudaGetLastError();
-    return fmt::format("cannot be asked: {}", cudaGetErrorString(status));
+    return fmt::format("cannot be queried: {}", cudaGetErrorString(status));
   }
   return fmt::format("{}, {} GiB, compute capability {}.{}", properties.name,
                      properties.totalGlobalMem >> 30, properties.major, properties.minor);
@@ -49,8 +49,8 @@ std::string device_report() {
 }  // namespace
 
 VisibleDevices visible_devices() {
-  // Read by the driver when it is first called, so before that, and unless the user chose it: a
-  // stream that waits for a host thread must not hold up another in the same hardware queue.
+  // The driver reads this when it is first called, so it must be set before. The user's value wins.
+  // A stream that waits for a host thread must not block another one in the same hardware queue.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   VisibleDevices visible;
   cudaDriverGetVersion(&visible.driver);

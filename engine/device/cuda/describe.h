@@ -1,4 +1,4 @@
-// What this machine has for CUDA, for people and for checks.
+// Describes this machine's CUDA driver, devices and libraries, for people and for checks.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@ namespace ds::cuda {
 
 VisibleDevices visible_devices();
 
-/// Devices that this process may use (CUDA_VISIBLE_DEVICES counts); 0 where there is no driver.
+/// Returns how many devices this process may use (CUDA_VISIBLE_DEVICES applies); 0 without a
+/// driver.
 int device_count();
 
-/// "CUDA, NVIDIA H200, 139 GiB, compute capability 9.0, driver 580.82.07 (13.0), runtime 13.0".
+/// Returns "CUDA, NVIDIA H200, 139 GiB, compute capability 9.0, driver 580.82.07 (13.0), runtime
+/// 13.0".
 std::string describe_device(int device);
 
-/// One line an item: driver, runtime, devices, libraries. Never throws.
+/// Returns one line per item: driver, runtime, devices, libraries. Never throws.
 std::string report();
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Decisions about devices, and their messages.
+// Rules for choosing a device, with their messages.
 #include "engine/device/cuda/device_choice.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ std::string cuda_version_text(int version) {
 }
 
 std::string why_none(const VisibleDevices& visible) {
-  if (visible.driver == 0) return "no CUDA device: there is no NVIDIA driver here";
-  // Within one major version an older driver runs what a newer toolkit built.
+  if (visible.driver == 0) return "no CUDA device: no NVIDIA driver is installed";
+  // Within one major version, an older driver runs what a newer toolkit built.
   if (visible.driver / 1000 < visible.runtime / 1000) {
-    return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, and this program needs {}",
-                       cuda_version_text(visible.driver),
-                       cuda_version_text(visible.runtime / 1000 * 1000));
+    return fmt::format(
+        "the NVIDIA driver is too old: it supports CUDA {}, but this program needs {}",
+        cuda_version_text(visible.driver), cuda_version_text(visible.runtime / 1000 * 1000));
   }
   if (!visible.failure.empty())
     return fmt::format("no CUDA device{}: {}", variable_text(visible), visible.failure);
@@ -38,11 +38,10 @@ std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_
                                        int local_ranks) {
   if (const std::string why = why_none(visible); !why.empty()) {
     const bool old = visible.driver != 0 && visible.driver / 1000 < visible.runtime / 1000;
-    return Error(
-        ErrorKind::config, why,
-        old ? fmt::format("install a driver for CUDA {} (580 or later for 13.0), or {}",
-                          visible.runtime / 1000, kUseCpu)
-            : fmt::format("see what nvidia-smi and dsrunner --devices say, or {}", kUseCpu));
+    return Error(ErrorKind::config, why,
+                 old ? fmt::format("install a driver for CUDA {} (580 or later for 13.0), or {}",
+                                   visible.runtime / 1000, kUseCpu)
+                     : fmt::format("check nvidia-smi and dsrunner --devices, or {}", kUseCpu));
   }
   const int ranks = std::max(local_ranks, local_rank + 1);
   if (ranks <= visible.count) return local_rank;
@@ -50,8 +49,8 @@ std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_
                    std::count(visible.variable->begin(), visible.variable->end(), ',') == 0;
   if (own) return 0;
   return Error(ErrorKind::config,
-               fmt::format("{} ranks on this node want a GPU each (this is local rank {}), and {} "
-                           "{} visible here{}",
+               fmt::format("{} ranks on this node need a GPU each (this is local rank {}), but {} "
+                           "{} visible{}",
                            ranks, local_rank, visible.count, visible.count == 1 ? "is" : "are",
                            variable_text(visible)),
                fmt::format("start at most {} rank{} on this node", visible.count,
@@ -61,7 +60,7 @@ std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_
 std::optional<Error> check_capability(const std::string& name, int major, int minor) {
   if (major >= 8) return std::nullopt;
   return Error(ErrorKind::config,
-               fmt::format("{} has compute capability {}.{}, and 8.0 is needed (A100 or later)",
+               fmt::format("{} has compute capability {}.{}, but 8.0 is needed (A100 or later)",
                            name, major, minor),
                kUseCpu);
 }

@@ -1,4 +1,4 @@
-// Which CUDA device a rank takes, and what is said when it can have none. Pure.
+// Chooses a rank's CUDA device, or explains why it has none. Pure.
 #pragma once
 
 #include <optional>
@@ -9,31 +9,33 @@
 
 namespace ds::cuda {
 
-/// What the runtime and the environment say.
+/// What the runtime and the environment report.
 struct VisibleDevices {
-  int driver = 0;   // the newest CUDA that the driver can run: 13000; 0: there is no driver
-  int runtime = 0;  // the CUDA that we were built with: 13000
+  int driver = 0;   // newest CUDA that the driver supports: 13000; 0: no driver
+  int runtime = 0;  // CUDA that this program was built with: 13000
   int count = 0;
-  std::string failure{};                  // of counting them; empty: none
+  std::string failure{};                  // error of counting devices; empty: none
   std::optional<std::string> variable{};  // CUDA_VISIBLE_DEVICES
 };
 
-/// "13.0" of 13000.
+/// Returns "13.0" for 13000.
 std::string cuda_version_text(int version);
 
-/// Why there is no device at all, for people; empty when there is one.
+/// Returns why no device is usable, for people; empty if one is.
 std::string why_none(const VisibleDevices& visible);
 
-/// The device of one of a node's ranks: that of its number, or the only one when
-/// CUDA_VISIBLE_DEVICES gives this rank one of its own. Too few for all are too few for each: every
+/// Returns the device of one of a node's ranks: the one with its number, or the only one if
+/// CUDA_VISIBLE_DEVICES gives each rank one of its own. If there are too few, every rank returns
+/// the same error.
 /// rank says the same.
 std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_rank,
                                        int local_ranks);
 
-/// Our kernels run from compute capability 8.0 on.
+/// Returns an error if the device is below compute capability 8.0, which our kernels need.
 std::optional<Error> check_capability(const std::string& name, int major, int minor);
 
-/// "580.82.07" of the text of /proc/driver/nvidia/version; empty when it holds none.
+/// Returns the release, such as "580.82.07", from the text of /proc/driver/nvidia/version; empty if
+/// there is none.
 std::string driver_release(const std::string& text);
 
 }  // namespace ds::cuda

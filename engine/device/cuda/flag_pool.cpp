@@ -1,4 +1,4 @@
-// Flags are made a thousand at a time: pinning memory is slow.
+// FlagPool: pins flags a thousand at a time, because pinning memory is slow.
 #include "engine/device/cuda/flag_pool.h"
 
 #include <new>

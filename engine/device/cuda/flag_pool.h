@@ -1,4 +1,4 @@
-// Words that host threads write and CUDA streams wait for.
+// FlagPool: words that host threads write and CUDA streams wait for.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace ds::cuda {
 
-/// One word in a cache line of its own, in pinned memory. It counts up, past 2^32 too.
+/// One word in a cache line of its own, in pinned memory. It counts up and may wrap at 2^32.
 struct Flag {
   alignas(64) std::atomic<std::uint32_t> reached{0};
 };
 
-/// Threads: the issuing one alone takes and gives back.
+/// Threads: only the issuing thread takes and returns flags.
 class FlagPool {
  public:
   Flag* take();

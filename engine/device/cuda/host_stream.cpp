@@ -1,4 +1,4 @@
-// The thread is the CPU backend's; it has a CUDA device, and errors of its waits are kept.
+// HostStream: the CPU backend's thread stream plus a current CUDA device and kept wait errors.
 #include "engine/device/cuda/host_stream.h"
 
 #include "engine/device/cuda/check.h"

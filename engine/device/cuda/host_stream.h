@@ -1,4 +1,4 @@
-// A stream of host code beside the GPU's streams: a thread of its own.
+// HostStream: a stream of host code in a thread of its own beside the GPU's streams.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,13 +13,13 @@ class HostStream final : public Stream {
  public:
   HostStream(const char* name, int device);
   void submit(const Work& work) override { thread_.submit(work); }
-  /// Errors: what went wrong with the GPU's work that this stream waited for.
+  /// Waits for all work. Errors: failures of the GPU work that this stream waited for.
   void synchronize() override;
 
-  /// Kept until synchronize(), the first of several: the thread goes on, so that nobody waits for
-  /// it in vain.
+  /// Stores a failure until synchronize(); the first of several is kept. The thread continues, so
+  /// that nobody waits forever.
   void note(cudaError_t status);
-  /// The stream whose thread calls; null in other threads.
+  /// Returns the stream whose thread calls; null in other threads.
   static HostStream* current();
 
  private:

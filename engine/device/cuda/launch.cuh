@@ -1,5 +1,4 @@
-// The one way kernels are launched, so that errors are returned and the emulation sees every
-// launch.
+// launch(): starts every kernel, so that errors are returned and the emulation sees every launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,14 +10,14 @@ namespace ds::cuda {
 
 struct LaunchShape {
   dim3 grid, block;
-  std::size_t shared_bytes = 0;  // of dynamic_shared<T>()
+  std::size_t shared_bytes = 0;  // for dynamic_shared<T>()
 };
 
-/// More than this is asked for, kernel by kernel. Without asking a kernel has 48 KiB less its
-/// static shared memory, whose size is not known here.
+/// Kernels that need more must opt in. Without opt-in a kernel has 48 KiB less its static shared
+/// memory, whose size is not known here.
 inline constexpr std::size_t kSharedBytesWithoutAsking = 16 << 10;
 
-/// An empty grid has nothing to do. Errors: as the runtime says, at once.
+/// Launches a kernel; does nothing for an empty grid. Errors: the runtime's code, at once.
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
                    Arguments&&... arguments) {

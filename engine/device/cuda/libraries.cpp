@@ -1,4 +1,4 @@
-// Opening the first file that will do.
+// Opens the first suitable file of each NVIDIA library.
 #include "engine/device/cuda/libraries.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 namespace ds::cuda {
 namespace {
 
-/// Asks an opened library for its version; 0 when it does not say.
+/// Returns the version of an opened library; 0 if it does not report one.
 using ReadVersion = int (*)(void* handle);
 
 template <class Function>
@@ -38,7 +38,7 @@ int nccl_version(void* handle) {
 [[noreturn]] void raise_not_found(const LibraryName& name, const Places& places,
                                   const std::vector<std::string>& reasons) {
   throw Error(ErrorKind::config,
-              fmt::format("{} ({}) was not found:\n  {}\n  looked in {}", name.title, name.soname,
+              fmt::format("{} ({}) was not found:\n  {}\n  searched {}", name.title, name.soname,
                           fmt::join(reasons, "\n  "), fmt::join(places.looked, ", ")),
               fmt::format("install it (pip install {}, or the CUDA Toolkit), or set {} to its path",
                           name.package, name.variable));
@@ -56,15 +56,15 @@ Library open_library(const LibraryName& name, ReadVersion read_version) {
     }
     const int version = read_version(handle);
     if (version >= name.least) return {name, handle, path, version};
-    reasons.push_back(fmt::format("{}: version {}, and at least {} is needed", path,
+    reasons.push_back(fmt::format("{}: version {}, but at least {} is needed", path,
                                   library_version_text(version), library_version_text(name.least)));
     dlclose(handle);
   }
   raise_not_found(name, places, reasons);
 }
 
-/// cuDNN compiles some kernels when they are first wanted, and asks for NVRTC by its soname: it
-/// must have been opened where cuDNN itself would not look.
+/// Opens NVRTC before cuDNN needs it. cuDNN compiles some kernels at first use and opens NVRTC by
+/// soname, which finds an already opened one in folders that cuDNN itself would not search.
 void open_for_cudnn() {
   for (const std::string& path : places_of(kNvrtc, this_machine()).files) {
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
@@ -91,7 +91,7 @@ void* Library::find(const char* symbol) const {
     throw Error(ErrorKind::config,
                 fmt::format("{} {} at {} has no function {}", name_.title,
                             library_version_text(version_), path_, symbol),
-                fmt::format("install a newer one, or set {} to its path", name_.variable));
+                fmt::format("install a newer version, or set {} to its path", name_.variable));
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// NVIDIA's libraries, opened at run time: nothing links against them.
+// NVIDIA's libraries, opened at run time; nothing links against them.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace ds::cuda {
 
-/// An opened library. It stays open as long as the process.
+/// An opened library. It stays open until the process ends.
 class Library {
  public:
   Library(const LibraryName& name, void* handle, std::string path, int version)
       : name_(name), handle_(handle), path_(std::move(path)), version_(version) {}
 
-  /// Errors: Error{config} naming library, file and symbol.
+  /// Returns a function. Errors: Error{config} naming library, file and symbol.
   [[nodiscard]] void* find(const char* symbol) const;
-  /// library.bind(table.matmul, "cublasLtMatmul") for `decltype(&cublasLtMatmul) matmul`.
+  /// Usage: library.bind(table.matmul, "cublasLtMatmul") for `decltype(&cublasLtMatmul) matmul`.
   template <class Function>
   void bind(Function*& function, const char* symbol) const {
     function = reinterpret_cast<Function*>(find(symbol));
   }
 
-  [[nodiscard]] void* handle() const { return handle_; }  // of dlopen
+  [[nodiscard]] void* handle() const { return handle_; }  // from dlopen
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int version() const { return version_; }  // as the library counts: 130100, 91900
 
@@ -32,14 +32,14 @@ class Library {
   int version_;
 };
 
-/// Opened at the first call, once. Errors: Error{config} with every place that was tried and why it
-/// would not do; a later call tries again.
+/// Return the library, opened at the first call. Errors: Error{config} with every file that was
+/// tried and why it was unsuitable; a later call tries again.
 const Library& cublas_lt_library();
 const Library& cudnn_library();
 const Library& nccl_library();
 
-/// One line for each of them: version and file, or that it was not found and where it was looked
-/// for. Never throws.
+/// Returns one line per library: version and file, or that it was not found and where it was
+/// searched. Never throws.
 std::string library_report();
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Lists of folders, best first, and what in them is there.
+// Builds the ordered lists of folders to search, and finds the files in them.
 #include "engine/device/cuda/library_places.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Adds without repeating.
+/// Adds a value unless the list contains it.
 void add(std::vector<std::string>& list, std::string value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
 }
@@ -46,14 +46,14 @@ std::vector<std::string> toolkit_folders(const Surroundings& here) {
   }
   add_toolkit(folders, "/usr/local/cuda");
   std::vector<std::string> versions = here.entries("/usr/local");
-  std::reverse(versions.begin(), versions.end());  // the newest first
+  std::reverse(versions.begin(), versions.end());  // newest first
   for (const std::string& version : versions) {
     if (version.starts_with("cuda-")) add_toolkit(folders, "/usr/local/" + version);
   }
   return folders;
 }
 
-/// lib/python3.X/site-packages of one installation, or Debian's spelling of it.
+/// Adds lib/python3.X/site-packages of one installation, or Debian's name for it.
 void add_packages_of(std::vector<std::string>& folders, const std::string& root,
                      const Surroundings& here) {
   for (const char* const lib : {"/lib", "/lib64"}) {
@@ -69,7 +69,8 @@ void add_packages_of(std::vector<std::string>& folders, const std::string& root,
   }
 }
 
-/// Where installations of Python are: a variable's, those of python3 on PATH, and the usual ones.
+/// Returns roots of Python installations: those in variables, python3's on PATH, and the usual
+/// ones.
 std::vector<std::string> python_roots(const Surroundings& here) {
   std::vector<std::string> roots;
   for (const char* const name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
@@ -79,7 +80,7 @@ std::vector<std::string> python_roots(const Surroundings& here) {
     const std::string program = folder + "/python3";
     if (!here.exists(program)) continue;
     add(roots, parent_of(folder));
-    // A virtual environment's is a link to the installation that it was made from.
+    // A virtual environment's python3 is a link into the installation that it was made from.
     if (const std::string real = here.real_path(program); !real.empty())
       add(roots, parent_of(parent_of(real)));
   }
@@ -124,7 +125,7 @@ Surroundings this_machine() {
           .entries =
               [](const std::string& folder) {
                 std::vector<std::string> names;
-                std::error_code ignored;  // a folder that cannot be read holds nothing for us
+                std::error_code ignored;  // skips unreadable folders
                 for (fs::directory_iterator at(folder, ignored), end; !ignored && at != end;
                      at.increment(ignored))
                   names.push_back(at->path().filename().string());

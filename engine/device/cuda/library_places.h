@@ -1,4 +1,4 @@
-// Where NVIDIA's libraries may lie: toolkit trees, Debian's folders, NVIDIA's Python wheels. Pure.
+// Candidate files of NVIDIA's libraries: toolkits, Debian's folders, NVIDIA's Python wheels. Pure.
 #pragma once
 
 #include <functional>
@@ -11,37 +11,37 @@ namespace ds::cuda {
 struct LibraryName {
   const char* title;     // for people
   const char* soname;    // "libcudnn.so.9"
-  const char* variable;  // names the file, or the folder that it lies in
+  const char* variable;  // variable with the path of the file or its folder
   const char* wheel;     // its folder below site-packages/nvidia, beside cu13
-  const char* package;   // how it is installed, for people
-  int least;             // the least version that will do
+  const char* package;   // package that installs it, for people
+  int least;             // minimum version
 };
 extern const LibraryName kCublasLt, kCudnn, kNccl, kNvrtc;
 
-/// What of the machine is looked at.
+/// Access to the machine: variables, folders, links.
 struct Surroundings {
-  std::function<std::string(const char* name)> variable;                // "" when unset
+  std::function<std::string(const char* name)> variable;                // "" if unset
   std::function<std::vector<std::string>(const std::string&)> entries;  // names in a folder, sorted
   std::function<bool(const std::string& path)> exists;
-  std::function<std::string(const std::string& path)> real_path;  // "" when there is none
+  std::function<std::string(const std::string& path)> real_path;  // "" if it does not exist
 };
 Surroundings this_machine();
 
 struct Places {
-  std::vector<std::string> files;   // those that are there, best first; the plain soname is last
-  std::vector<std::string> looked;  // every folder that was looked in
+  std::vector<std::string> files;   // existing files, best first; the plain soname is last
+  std::vector<std::string> looked;  // every folder that was searched
 };
 
-/// The variable's file or folder alone when it is set; else, in this order: CUDA_HOME, CUDA_PATH,
-/// /usr/local/cuda*, Debian's folders, the wheels of every Python that can be seen without running
-/// one, what the dynamic loader finds.
+/// Returns the candidates of a library. If its variable is set, only that file or folder counts.
+/// Otherwise, in this order: CUDA_HOME, CUDA_PATH, /usr/local/cuda*, Debian's folders, the wheels
+/// of every Python that can be found without running one, and the dynamic loader's search.
 Places places_of(const LibraryName& library, const Surroundings& here);
 
-/// The folders called site-packages and dist-packages: of VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH,
+/// Returns the site-packages and dist-packages folders of VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH,
 /// python3 on PATH, the home folder, /usr, /usr/local and /opt.
 std::vector<std::string> python_package_folders(const Surroundings& here);
 
-/// 2.28.9 from 22809, which is how all of them count.
+/// Returns "2.28.9" for 22809; all these libraries count this way.
 std::string library_version_text(int version);
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// mmap, first touch, cudaHostRegister; and back in the opposite order.
+// Pinned arenas: mmap, first touch by several threads, cudaHostRegister.
 #include "engine/device/cuda/pinned_memory.h"
 
 #include <cuda_runtime_api.h>
@@ -37,7 +37,7 @@ class Mapping {
     if (!huge) return;
     data_ += round_up(reinterpret_cast<std::uintptr_t>(map_), kHugePage) -
              reinterpret_cast<std::uintptr_t>(map_);
-    // Whole huge pages only: the tail stays in small pages, so nothing unused becomes resident.
+    // Only whole huge pages: the tail stays in small pages, so nothing unused becomes resident.
     madvise(data_, bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
   }
   ~Mapping() { munmap(map_, mapped_); }
@@ -82,7 +82,7 @@ class PinnedArena final : public Arena {
                 "leave more host memory free (device.host_memory), or offload less");
   }
   ~PinnedArena() override {
-    // Copies under way end first; what fails here was said where it failed.
+    // Copies in progress must finish first; a failure was reported where it happened.
     cudaDeviceSynchronize();
     cudaHostUnregister(mapping_.data());
     cudaGetLastError();

@@ -1,4 +1,4 @@
-// Host memory that the GPU reaches too, by the same addresses.
+// Allocates pinned host memory that the GPU accesses by the same addresses.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace ds::cuda {
 
-/// Exactly `bytes`, in whole pages: no allocator rounds it up to a power of two. Its pages are
-/// touched by several threads, since a large area takes minutes otherwise.
-/// Errors: Error{config} naming `bytes` when the memory cannot be had or pinned.
+/// Returns an arena of exactly `bytes`, in whole pages: no allocator rounds it up to a power of
+/// two. Several threads touch its pages, because a large area would otherwise take minutes.
+/// Errors: Error{config} naming `bytes` if the memory cannot be allocated or pinned.
 std::unique_ptr<Arena> make_pinned_arena(std::size_t bytes);
 
-/// Threads that touch the pages of an area. Pure.
+/// Returns the number of threads that touch the pages of an area. Pure.
 int touching_threads(std::size_t bytes, int cpus);
 
 }  // namespace ds::cuda

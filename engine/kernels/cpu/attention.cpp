@@ -1,4 +1,4 @@
-// Attention, one task per (sequence, head): exact softmax over blocks of 64 rows.
+// Forward attention: one task per (sequence, head), exact softmax over blocks of 64 rows.
 #include "engine/kernels/cpu/attention_head.h"
 
 namespace ds::cpu {

@@ -1,5 +1,5 @@
-// The gradient of attention, one task per (sequence, head of keys): the query heads that look at
-// it, one after another.
+// Backward attention: one task per (sequence, head of keys), which processes the query heads that
+// share this head of keys in order.
 #include "engine/kernels/cpu/attention_head.h"
 
 namespace ds::cpu {
@@ -22,7 +22,8 @@ class Backward : public AttentionHead {
  private:
   [[nodiscard]] bool sums() const { return s_.heads != s_.groups; }
 
-  /// Where in dqkv the rows of block i of a head begin: heads of queries, then keys, then values.
+  /// Returns where the rows of block i of a head begin in dqkv. Rows hold query heads, then keys,
+  /// then values.
   [[nodiscard]] void* gradient(const AttentionBackward& a, std::int64_t b, std::int64_t head,
                                std::int64_t i) const {
     return at(a.dqkv.data, s_.type,
@@ -67,7 +68,8 @@ class Backward : public AttentionHead {
     pack_by_depth(k, s_.depth, w_.k_by_depth);
   }
 
-  /// The bias as keys see it, and the head's dbias: that of the sequences before this one is there.
+  /// Prepares the bias in reversed order, as key blocks read it, and selects the head's dbias,
+  /// which already holds the sums of the earlier sequences.
   void start_bias(const AttentionBackward& a, std::int64_t b, std::int64_t h) {
     const std::int64_t distances = 2 * s_.time - 1;
     for (std::int64_t d = 0; bias_ != nullptr && d < distances; ++d) {
@@ -77,7 +79,7 @@ class Backward : public AttentionHead {
     if (dbias_ != nullptr && b == 0) std::fill(dbias_, dbias_ + distances, 0.0F);
   }
 
-  /// dq of one block of queries: ds = p (dp - delta), row by row, over the keys they see.
+  /// Computes dq of one block of queries: ds = p (dp - delta), row by row, over the visible keys.
   void query_block(std::int64_t i, const std::byte* q_rows, void* dq) {
     const std::int64_t count = s_.rows_of(i), seen = seen_by(i), padded = s_.even(seen);
     const std::int64_t first = i * kAttentionBlock;
@@ -107,7 +109,7 @@ class Backward : public AttentionHead {
              [&](std::int64_t d) { store_panel(w_.tile, count, d, dq, s_.row()); });
   }
 
-  /// p and ds of one block of keys, transposed, over the queries that see them.
+  /// Computes p and ds of one block of keys, transposed, over the queries that see these keys.
   void key_block(std::int64_t j, const std::byte* k_rows, const std::byte* v_rows) {
     const std::int64_t count = s_.rows_of(j), first = first_queries(j) * kAttentionBlock;
     const std::int64_t seen = s_.time - first, padded = s_.even(seen);
@@ -135,7 +137,8 @@ class Backward : public AttentionHead {
     clear_padding(w_.ds, count, seen, padded);
   }
 
-  /// What one query head gives to dk or dv of block j: their value, or one more term of a sum.
+  /// Stores one query head's contribution to dk or dv of block j. With grouped heads, adds it to
+  /// the group's sum instead.
   void give_keys(const std::byte* left, std::int64_t j, const std::byte* panels, float* total,
                  void* to, bool first_of_group) {
     const std::int64_t count = s_.rows_of(j), first = first_queries(j) * kAttentionBlock;
@@ -153,7 +156,7 @@ class Backward : public AttentionHead {
     return total + (d * s_.time + j * kAttentionBlock) * kPanel;
   }
 
-  /// Of SoftmaxBackwardTile; without a causal mask every row sees every column.
+  /// Returns SoftmaxBackwardTile::diagonal. Without a causal mask every row sees every column.
   [[nodiscard]] std::int64_t diagonal(std::int64_t i, std::int64_t j) const {
     return causal_ ? (i - j) * kAttentionBlock : 2 * kPanel;
   }
@@ -164,7 +167,7 @@ class Backward : public AttentionHead {
 
 }  // namespace
 
-// dbias is summed over the sequences in their order: then one task takes them all.
+// dbias is summed over sequences in order, so one task processes all sequences of its head.
 void run(const Context& c, const AttentionBackward& a) {
   const AttentionSizes s = attention_sizes(c, a.qkv, a.kv_heads);
   DS_ASSERT(!a.dbias || a.bias);

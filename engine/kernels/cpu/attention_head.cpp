@@ -1,4 +1,4 @@
-// Sizes and products of attention, for both directions.
+// Sizes and matrix products that forward and backward attention share.
 #include "engine/kernels/cpu/attention_head.h"
 
 namespace ds::cpu {

@@ -1,5 +1,5 @@
-// What forward and backward attention of one (sequence, head) share: operands of products, masks,
-// dropout.
+// AttentionHead: operands of products, masks and dropout that forward and backward attention of one
+// (sequence, head) share.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,8 @@
 
 namespace ds::cpu {
 
-/// Work in one thread, with its pieces of scratch.
+/// Base class of the forward and backward pass of one head. Runs in one thread, with its own
+/// scratch.
 class AttentionHead {
  public:
   AttentionHead(const Context& c, const AttentionSizes& s, const AttentionPieces& pieces,
@@ -25,11 +26,11 @@ class AttentionHead {
     dropout_ = dropout_key(draw, b);
     first_group_ = static_cast<std::uint64_t>(h * s_.time * s_.blocks());
   }
-  /// Dropout's 64 elements of the first query of block i and the keys of block j.
+  /// Returns the dropout group (64 elements) of the first query of block i and the keys of block j.
   [[nodiscard]] std::uint64_t group(std::int64_t i, std::int64_t j) const {
     return first_group_ + static_cast<std::uint64_t>(i * kAttentionBlock * s_.blocks() + j);
   }
-  /// Dropout's factors of the queries of block i and the keys of block j.
+  /// Returns the dropout factors of the queries of block i and the keys of block j.
   const float* factors(std::int64_t i, std::int64_t j, bool by_column) {
     if (!drops_) return nullptr;
     c_.vector.dropout_tile({.key = &dropout_,
@@ -48,7 +49,7 @@ class AttentionHead {
   struct Inputs {
     const void *q, *k, *v;
   };
-  /// Of query head h and of the head of keys and values that it looks at.
+  /// Returns query head h and the head of keys and values that it uses.
   [[nodiscard]] Inputs inputs(const void* qkv, std::int64_t b, std::int64_t h) const {
     const std::int64_t each = s_.time * s_.depth, g = h / (s_.heads / s_.groups);
     const std::int64_t keys = s_.batch * s_.heads + b * s_.groups + g;
@@ -64,13 +65,12 @@ class AttentionHead {
     keys_ = a.lengths ? static_cast<const std::int32_t*>(a.lengths.data)[b] : s_.time;
     bias_ = a.bias ? static_cast<const float*>(a.bias.data) + h * (2 * s_.time - 1) : nullptr;
   }
-  /// The last block of keys that queries of block i see, and the first block of queries that see
-  /// keys of block j.
+  /// Returns the last block of keys that queries of block i see.
   [[nodiscard]] std::int64_t last_keys(std::int64_t i) const {
     return causal_ ? i : s_.blocks() - 1;
   }
   [[nodiscard]] std::int64_t first_queries(std::int64_t j) const { return causal_ ? j : 0; }
-  /// Keys that some query of block i sees.
+  /// Returns how many keys at least one query of block i sees.
   [[nodiscard]] std::int64_t seen_by(std::int64_t i) const {
     return causal_ ? i * kAttentionBlock + s_.rows_of(i) : s_.time;
   }
@@ -104,7 +104,7 @@ class AttentionHead {
                     std::min(kPanel, s_.depth - d * kPanel), to + d * s_.depth_panel_bytes());
     }
   }
-  /// Rows of block i times panel j: (rows, positions).
+  /// Multiplies the rows of block i by panel j: (rows, positions).
   void by_time(const std::byte* left, std::int64_t i, const std::byte* panels, std::int64_t j,
                float* to) {
     const std::int64_t k = s_.even(s_.depth);
@@ -112,7 +112,8 @@ class AttentionHead {
         .run(left + i * kAttentionBlock * k * s_.pack.element_bytes,
              panels + j * s_.time_panel_bytes(), to, w_.onednn, thread_);
   }
-  /// (count, k) times rows `first` ... of (time, depth); sink(d) takes panel d of it from w_.tile.
+  /// Multiplies (count, k) by rows `first` ... of (time, depth). sink(d) reads panel d of the
+  /// result from w_.tile.
   template <class Sink>
   void by_depth(const std::byte* left, std::int64_t count, std::int64_t k, const std::byte* panels,
                 std::int64_t first, Sink sink) {
@@ -124,7 +125,7 @@ class AttentionHead {
       sink(d);
     }
   }
-  /// Panel d of `count` rows into activations.
+  /// Stores panel d of `count` rows as activations.
   void store_panel(const float* panel, std::int64_t count, std::int64_t d, void* to,
                    std::int64_t stride) {
     act_.store_tile(panel, count, std::min(kPanel, s_.depth - d * kPanel),
@@ -138,18 +139,18 @@ class AttentionHead {
   const ActKernels& act_;
   bool drops_ = false, causal_ = true;
   float scale_ = 1;
-  std::int64_t keys_ = 0;        // that count, of this sequence
-  const float* bias_ = nullptr;  // of this head, by key - query + T - 1
+  std::int64_t keys_ = 0;        // valid keys of this sequence
+  const float* bias_ = nullptr;  // bias of this head, by key - query + T - 1
   DropoutKey dropout_{};
   std::uint64_t first_group_ = 0;
 };
 
-/// Every product that a head will ask for.
+/// Prepares every matrix product that attention needs.
 void prepare_attention(const Context& c, const AttentionSizes& s);
 
 AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::int64_t kv_heads);
 
-/// body(pieces, thread, task) for tasks 0 ... tasks - 1.
+/// Calls body(pieces, thread, task) for tasks 0 ... tasks - 1 on the pool.
 template <class Body>
 void for_attention_tasks(const Context& c, const AttentionSizes& s, bool backward,
                          std::int64_t tasks, Body body) {
@@ -158,7 +159,7 @@ void for_attention_tasks(const Context& c, const AttentionSizes& s, bool backwar
   const AttentionPieces measured(measure, s, backward);
   const std::size_t each = measure.used();
   DS_ASSERT(each * static_cast<std::size_t>(c.pool.size()) <= c.workspace_bytes,
-            "workspace_bytes() was asked for smaller extents");
+            "workspace_bytes() was called with smaller extents");
   c.pool.parallel_for(tasks, [&](std::int64_t task, int thread) {
     Scratch scratch(c.workspace + static_cast<std::size_t>(thread) * each, each);
     const AttentionPieces pieces(scratch, s, backward);

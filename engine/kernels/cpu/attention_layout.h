@@ -1,4 +1,4 @@
-// Sizes and scratch of attention: what each thread needs for one (sequence, head).
+// Sizes of attention and the scratch that each thread needs for one (sequence, head).
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,7 @@
 
 namespace ds::cpu {
 
-inline constexpr std::int64_t kAttentionBlock =
-    kPanel;  // query rows, and key columns, taken at once
+inline constexpr std::int64_t kAttentionBlock = kPanel;  // query rows and key columns of one block
 
 struct AttentionSizes {
   std::int64_t batch, heads, groups, time, depth;  // groups: heads of keys and of values
@@ -27,16 +26,17 @@ struct AttentionSizes {
         pack(c.pack(act)),
         operand(c.operand(act)) {}
 
-  [[nodiscard]] std::int64_t even(std::int64_t k) const {  // bf16 operands go in pairs
+  [[nodiscard]] std::int64_t even(std::int64_t k) const {  // bf16 operands are stored in pairs
     return pack.element_bytes == 2 ? round_up(k, 2) : k;
   }
-  /// Elements of a row of dqkv.
+  /// Returns the elements of a row of dqkv.
   [[nodiscard]] std::int64_t row() const { return (heads + 2 * groups) * depth; }
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kAttentionBlock); }
   [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
     return std::min(kAttentionBlock, time - block * kAttentionBlock);
   }
-  /// (depth, time) as panels of 64 positions; (time, depth) as panels of 64 of depth.
+  /// "by time": (depth, time) as panels of 64 positions. "by depth": (time, depth) as panels of 64
+  /// columns of depth.
   [[nodiscard]] std::int64_t by_time_bytes() const { return blocks() * time_panel_bytes(); }
   [[nodiscard]] std::int64_t time_panel_bytes() const {
     return round_up(even(depth), pack.k_multiple) * kPanel * pack.element_bytes;
@@ -47,13 +47,13 @@ struct AttentionSizes {
   }
   [[nodiscard]] std::int64_t by_depth_bytes() const { return depth_panels() * depth_panel_bytes(); }
   [[nodiscard]] std::int64_t rows_bytes() const { return time * even(depth) * pack.element_bytes; }
-  /// oneDNN takes rows as they are in memory.
+  /// Returns whether oneDNN can read rows from memory without a copy.
   [[nodiscard]] bool direct() const {
     return even(depth) == depth && pack.element_bytes == size_of(type);
   }
 };
 
-/// Scratch of one thread; `backward` takes the rest too.
+/// Scratch of one thread. `backward` also allocates what only the backward pass needs.
 struct AttentionPieces {
   std::byte *onednn, *q_rows, *k_rows, *v_rows, *dout_rows;
   std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
@@ -61,7 +61,7 @@ struct AttentionPieces {
   std::byte *p, *ds;
   float *scores, *dp, *factors, *tile, *delta;
   float *dk, *dv;    // sums over the query heads of a group, (depth panel, T, kPanel)
-  float* bias_back;  // a head's bias, last distance first
+  float* bias_back;  // a head's bias in reversed order (last distance first)
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {

@@ -1,4 +1,4 @@
-// What every operation of the CPU backend works with.
+// Context: thread pool, function tables and scratch that every operation of the CPU backend uses.
 #pragma once
 
 #include "engine/device/cpu/thread_pool.h"
@@ -13,7 +13,7 @@ struct Context {
   ThreadPool& pool;
   const VectorKernels& vector;
   TileProducts& products;
-  bool bf16_products;  // else bf16 operands are converted and multiplied in f32, as f16 always is
+  bool bf16_products;  // false: bf16 operands are converted and multiplied in f32, as f16 always is
   std::byte* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 
@@ -36,7 +36,7 @@ struct Context {
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
-/// Pointer to element `index` of dense memory.
+/// Returns a pointer to element `index` of dense memory.
 inline const void* at(const void* data, DType type, std::int64_t index) {
   return static_cast<const std::byte*>(data) + index * size_of(type);
 }

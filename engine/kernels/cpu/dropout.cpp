@@ -1,4 +1,4 @@
-// Dropout of activations, and the keys of every dropout.
+// Dropout of activations, and the Philox keys of all dropouts.
 #include "engine/kernels/cpu/dropout.h"
 
 #include "engine/kernels/cpu/ops.h"
@@ -14,8 +14,8 @@ constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t
 
 }  // namespace
 
-// Philox has 64 bits of key and 128 of counter: (key, step) under the seed make the key, and
-// (element, sample) are the counter.
+// Philox has 64 bits of key and 128 bits of counter. The Philox key is (key, step) encrypted under
+// the seed; the counter is (element, sample).
 DropoutKey dropout_key(const DropoutDraw& draw, std::int64_t index) {
   DS_ASSERT(draw.rate > 0 && draw.rate <= 1 && draw.samples.dtype == DType::i64);
   const auto words = philox({low(draw.key), high(draw.key), low(draw.step), high(draw.step)},

@@ -1,4 +1,4 @@
-// From what a dropout is drawn by to what the loops need.
+// dropout_key(): converts a DropoutDraw to the numbers that the vector loops use.
 #pragma once
 
 #include "engine/kernels/cpu/vector_kernels.h"
@@ -6,7 +6,7 @@
 
 namespace ds::cpu {
 
-/// The random numbers of sample `index` of the micro-batch.
+/// Returns the random key, threshold and scale of sample `index` of the micro-batch.
 DropoutKey dropout_key(const DropoutDraw& draw, std::int64_t index);
 
 }  // namespace ds::cpu

@@ -80,7 +80,7 @@ void run(const Context& c, const SwiGluBackward& a) {
 
 namespace {
 
-/// Where the heads of one Rotary lie: queries, then keys, then values.
+/// Memory layout of the heads of one Rotary: queries, then keys, then values.
 struct RotaryLayout {
   std::int64_t time, heads, groups, depth, batch;
   bool rows;
@@ -95,7 +95,7 @@ struct RotaryLayout {
     DS_ASSERT(depth % 2 == 0 && a.in.elements() == a.out.elements());
     DS_ASSERT(a.in.elements() == batch * time * (heads + 2 * groups) * depth);
   }
-  /// First element of head h of all heads, 0 <= h < heads + 2 groups.
+  /// Returns the first element of head h, 0 <= h < heads + 2 groups.
   [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t h, std::int64_t t) const {
     if (rows) return ((b * time + t) * (heads + 2 * groups) + h) * depth;
     const std::int64_t part = h < heads ? 0 : h < heads + groups ? heads : heads + groups;
@@ -104,7 +104,7 @@ struct RotaryLayout {
   }
 };
 
-/// theta^(-2i/D) for i < D/2.
+/// Computes theta^(-2i/D) for i < D/2.
 void fill_rates(const Rotary& a, std::int64_t half, float* rates) {
   for (std::int64_t i = 0; i < half; ++i) {
     const double power = static_cast<double>(i) / static_cast<double>(half);
@@ -112,7 +112,7 @@ void fill_rates(const Rotary& a, std::int64_t half, float* rates) {
   }
 }
 
-/// Cosines and sines of one position's angles.
+/// Computes the cosines and sines of the angles of position t.
 void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float* rates,
                  float* cosine, float* sine) {
   for (std::int64_t i = 0; i < half; ++i) {

@@ -1,4 +1,4 @@
-// The LM head: logits, loss and gradient in chunks of rows, so that all logits never exist at once.
+// The LM head: logits, loss and gradient in chunks of rows, so that the full logits never exist.
 #include <algorithm>
 #include <cstring>
 
@@ -37,8 +37,8 @@ class Chunk {
     });
   }
 
-  /// Losses of the rows; with `scale` not zero, logits become gradients in the same pass over
-  /// memory.
+  /// Computes the losses of the rows. If `scale` is not zero, the same pass over memory turns the
+  /// logits into gradients.
   void softmax(float scale) {
     c_.pool.parallel_for(ceil_div(count_, kRowsPerTask), [&](std::int64_t task, int) {
       const std::int64_t begin = task * kRowsPerTask;
@@ -47,7 +47,7 @@ class Chunk {
     });
   }
 
-  /// In row order, so the same bits always.
+  /// Adds the losses in row order, so the result always has the same bits.
   void add_losses(double& loss, std::int64_t& counted) const {
     for (std::int64_t r = 0; r < count_; ++r) {
       if (target(r) < 0) continue;
@@ -133,20 +133,21 @@ class Chunk {
                   static_cast<std::size_t>((width - valid) * size_of(d_.type)));
     }
     if (wanted < 0) return;
-    // (p - 1) * scale, from p in f32: the rounded product above would lose what is left near p = 1.
+    // (p - 1) * scale from p in f32: the rounded product above would lose the difference near
+    // p = 1.
     const float p =
         static_cast<float>(exp_of(static_cast<double>(logit) - static_cast<double>(lse)));
     write(row_of(wanted / kHeadSlice, r, wanted % kHeadSlice), (p - 1.0F) * scale);
   }
 
-  /// e^x through the vector kernel: one row of one logit, whose "gradient" is e^(x - 0) * 1.
+  /// Returns e^x by the vector kernel: a row of one logit, whose "gradient" is e^(x - 0) * 1.
   [[nodiscard]] float exp_of(double x) const {
     float value = static_cast<float>(x);
     c_.vector.f32.logits_gradient(&value, 1, 0.0F, 1.0F);
     return value;
   }
 
-  /// Slices but the last valid one are whole and lie equally far apart.
+  /// All slices but the last valid one are whole and equally far apart.
   void row_statistics(std::int64_t r, float* largest, float* sum) const {
     const std::int64_t whole = a_.valid_vocab / kHeadSlice * kHeadSlice,
                        rest = a_.valid_vocab - whole;
@@ -206,7 +207,7 @@ void run(const Context& c, const HeadLossBackward& a) {
   DS_ASSERT(a.loss_scale != 0.0F);
   for_chunks(c, a.forward, [&](Chunk& chunk) {
     chunk.softmax(a.loss_scale);
-    // Weights first: they read `in`, whose memory `din` may be.
+    // The weight gradient comes first: it reads `in`, and `din` may share that memory.
     chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
     chunk.input_gradient(a.din.data);
   });

@@ -1,4 +1,4 @@
-// Sizes, products and scratch of the LM head: one chunk of rows at a time.
+// Sizes, products and scratch of the LM head, which processes one chunk of rows at a time.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace ds::cpu {
 
-// Logits of a chunk lie as slices of this many columns, each dense (rows, width): the products of
-// the backward pass take a slice as an operand with no copy. Arithmetic: the input gradient is
-// summed slice by slice.
+// A chunk's logits are stored as slices of this many columns, each dense (rows, width), so that the
+// backward products use a slice as an operand without a copy. Arithmetic: the input gradient is
+// summed slice by slice, so this value decides its bits.
 inline constexpr std::int64_t kHeadSlice = 2048;
 
 struct HeadDimensions {

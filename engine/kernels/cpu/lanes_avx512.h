@@ -1,4 +1,4 @@
-// Sixteen lanes of f32 or u32 in one AVX-512 register. Same functions, same bits as lanes_avx2.h.
+// Sixteen lanes of f32 or u32 in one AVX-512 register: same functions and bits as lanes_avx2.h.
 #pragma once
 
 #include <immintrin.h>
@@ -29,10 +29,10 @@ DS_LANES_INLINE F32 operator*(F32 a, F32 b) { return {_mm512_mul_ps(a.v, b.v)}; 
 DS_LANES_INLINE F32 operator/(F32 a, F32 b) { return {_mm512_div_ps(a.v, b.v)}; }
 DS_LANES_INLINE F32 fma(F32 a, F32 b, F32 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 DS_LANES_INLINE F32 sqrt(F32 a) { return {_mm512_sqrt_ps(a.v)}; }
-/// The second operand if either is not a number.
+/// Returns the second operand if either is NaN.
 DS_LANES_INLINE F32 max(F32 a, F32 b) { return {_mm512_max_ps(a.v, b.v)}; }
 DS_LANES_INLINE F32 min(F32 a, F32 b) { return {_mm512_min_ps(a.v, b.v)}; }
-/// a < b ? x : y, lane by lane.
+/// Returns a < b ? x : y per lane.
 DS_LANES_INLINE F32 select_less(F32 a, F32 b, F32 x, F32 y) {
   return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), y.v, x.v)};
 }
@@ -50,7 +50,7 @@ template <unsigned kBits>
 DS_LANES_INLINE U32 shift_right(U32 a) {
   return {_mm512_srli_epi32(a.v, kBits)};
 }
-/// High and low halves of the lanes' 64-bit products.
+/// Computes the high and low halves of the lanes' 64-bit products.
 DS_LANES_INLINE void multiply(U32 a, U32 b, U32& high, U32& low) {
   const __m512i even = _mm512_mul_epu32(a.v, b.v);
   const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32));
@@ -59,7 +59,7 @@ DS_LANES_INLINE void multiply(U32 a, U32 b, U32& high, U32& low) {
 }
 DS_LANES_INLINE U32 bits_of(F32 a) { return {_mm512_castps_si512(a.v)}; }
 DS_LANES_INLINE F32 from_bits(U32 a) { return {_mm512_castsi512_ps(a.v)}; }
-/// Lanes are below 2^31.
+/// Converts lanes below 2^31.
 DS_LANES_INLINE F32 to_f32(U32 a) { return {_mm512_cvtepi32_ps(a.v)}; }
 
 DS_LANES_INLINE F32 load(const float* p) { return {_mm512_loadu_ps(p)}; }
@@ -72,21 +72,22 @@ DS_LANES_INLINE void store(float* p, F32 a, int n) {
 }
 DS_LANES_INLINE U32 load(const std::uint32_t* p) { return {_mm512_loadu_si512(p)}; }
 DS_LANES_INLINE void store(std::uint32_t* p, U32 a) { _mm512_storeu_si512(p, a.v); }
-/// Sixteen 16-bit words, zero-extended.
+/// Loads sixteen 16-bit words, zero-extended.
 DS_LANES_INLINE U32 load_words(const std::uint16_t* p) {
   return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 DS_LANES_INLINE U32 load_words(const std::uint16_t* p, int n) {
   return {_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first_lanes(n), p))};
 }
-/// The low 16 bits of each lane.
+/// Stores the low 16 bits of each lane.
 DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
 }
 DS_LANES_INLINE void store_words(std::uint16_t* p, U32 a, int n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_cvtepi32_epi16(a.v));
 }
-/// Sixteen halves. Rounding is to nearest even whatever MXCSR says; denormals are kept.
+/// Loads sixteen f16 values. All f16 conversions round to nearest even regardless of MXCSR and keep
+/// denormals.
 DS_LANES_INLINE F32 load_halves(const std::uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
@@ -102,7 +103,7 @@ DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a) {
 DS_LANES_INLINE void store_halves(std::uint16_t* p, F32 a, int n) {
   _mm256_mask_storeu_epi16(p, first_lanes(n), halves_of(a));
 }
-/// Stores past the caches, at multiples of 64 bytes; finish_streams() before others may read them.
+/// Stores past the caches at multiples of 64 bytes. Others may read after finish_streams().
 DS_LANES_INLINE void stream(float* p, F32 a) { _mm512_stream_ps(p, a.v); }
 DS_LANES_INLINE void stream_words(std::uint16_t* p, U32 a) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
@@ -111,14 +112,14 @@ DS_LANES_INLINE void stream_halves(std::uint16_t* p, F32 a) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), halves_of(a));
 }
 DS_LANES_INLINE void finish_streams() { _mm_sfence(); }
-/// What store_halves and load_halves would give.
+/// Returns the value that store_halves followed by load_halves gives.
 DS_LANES_INLINE F32 rounded_to_half(F32 a) { return {_mm512_cvtph_ps(halves_of(a))}; }
-/// a is not a number ? x : y.
+/// Returns x where a is NaN, else y.
 DS_LANES_INLINE U32 select_nan(F32 a, U32 x, U32 y) {
   return {_mm512_mask_blend_epi32(_mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q), y.v, x.v)};
 }
 
-/// Lanes i and i + 8, then i and i + 4, + 2, + 1.
+/// Returns the sum of the lanes: i and i + 8, then i and i + 4, + 2, + 1.
 DS_LANES_INLINE float sum(F32 a) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -128,7 +129,7 @@ DS_LANES_INLINE float sum(F32 a) {
 DS_LANES_INLINE float largest(F32 a) { return _mm512_reduce_max_ps(a.v); }
 
 DS_LANES_INLINE F64 zero_f64() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
-/// total + a * a, lane by lane in f64 (the square is exact).
+/// Returns total + a * a per lane in f64 (the square is exact).
 DS_LANES_INLINE F64 add_squares(F64 total, F32 a) {
   const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a.v));
   const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1));
@@ -139,7 +140,7 @@ DS_LANES_INLINE void store(double* p, F64 a) {
   _mm512_storeu_pd(p + 8, a.high);
 }
 
-/// rows[i] lane j <-> rows[j] lane i.
+/// Swaps rows[i] lane j with rows[j] lane i.
 DS_LANES_INLINE void transpose(U32 (&r)[16]) {
   __m512i t[16];
   for (int i = 0; i < 16; i += 2) {
@@ -154,7 +155,7 @@ DS_LANES_INLINE void transpose(U32 (&r)[16]) {
     u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
   }
   for (int i = 0; i < 4;
-       ++i) {  // u[4*q + i]: quads of rows 4q..4q+3, lane group g holds column 4g + i
+       ++i) {  // u[4*q + i] holds quads of rows 4q..4q+3; its lane group g holds column 4g + i
     const __m512i a = _mm512_shuffle_i32x4(u[i], u[4 + i], 0x88);
     const __m512i b = _mm512_shuffle_i32x4(u[i], u[4 + i], 0xDD);
     const __m512i c = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0x88);

@@ -1,4 +1,4 @@
-// Linear layers: forward with its epilogues, input gradient, weight and bias gradient.
+// Linear layers: forward with its epilogues, input gradient, weight and bias gradients.
 #include <cstring>
 
 #include "engine/kernels/cpu/ops.h"
@@ -7,16 +7,16 @@
 namespace ds::cpu {
 namespace {
 
-// Rows (the summed dimension of a weight gradient) taken at once. Arithmetic: never derive it from
-// threads.
+// Rows (the summed dimension of a weight gradient) per product. Arithmetic: this value must never
+// depend on the number of threads.
 constexpr std::int64_t kGradientRows = 2048;
 
-/// What is added to the columns of a tile.
+/// Returns the bias of a tile's columns, or null.
 const void* bias_at(const Linear& a, std::int64_t column) {
   return a.bias ? at(a.bias.data, a.bias.dtype, column) : nullptr;
 }
 
-/// Writes a tile of (rows, (H + 2G) * D) into heads: cut where a head or a sequence ends.
+/// Writes a tile of (rows, (H + 2G) * D) into heads, split where a head or a sequence ends.
 void store_heads(const ActKernels& act, const Tile& tile, const Linear& a) {
   const Shape& shape = a.out.shape;
   const std::int64_t batch = shape[1], time = shape[3], depth = shape[4];
@@ -25,7 +25,8 @@ void store_heads(const ActKernels& act, const Tile& tile, const Linear& a) {
   const std::int64_t groups = grouped ? a.kv_heads : heads;
   for (std::int64_t c = 0; c < tile.columns;) {
     const std::int64_t column = tile.column + c, head = column / depth, d = column % depth;
-    // Heads of queries, of keys and of values each lie together: `first` is their first.
+    // Memory holds all query heads, then all heads of keys, then of values. `first` is the first
+    // head of this kind.
     const std::int64_t first = head < heads ? 0 : head < heads + groups ? heads : heads + groups;
     const std::int64_t together = head < heads ? heads : groups;
     const std::int64_t columns = std::min(tile.columns - c, depth - d);

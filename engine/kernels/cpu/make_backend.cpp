@@ -1,5 +1,5 @@
-// Puts the CPU backend together: picks the instruction set, starts the pool, forwards the seam's
-// calls.
+// Assembles the CPU backend: selects the instruction set, starts the pool, forwards calls of the
+// Kernels interface.
 #include <algorithm>
 
 #include "engine/base/error.h"
@@ -99,8 +99,8 @@ class CpuKernels final : public Kernels {
   }
 
  private:
-  const std::string arithmetic_;  // no number of threads: they do not change bits
-  /// The caller may be any thread, and works as thread 0: it must not start OpenMP threads either.
+  const std::string arithmetic_;  // does not name the number of threads, which changes no bits
+  /// The caller may be any thread and works as thread 0. It must not start OpenMP threads either.
   template <class Op>
   void product(const Op& a) {
     cpu::use_one_onednn_thread();

@@ -1,5 +1,5 @@
-// The yardstick of the progress line: what this machine's matrix units give, now, for products that
-// fit in cache.
+// Measures the CPU's peak rate of matrix products that fit in cache, which the progress line
+// compares with.
 #include <algorithm>
 #include <chrono>
 
@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::int64_t kDepth = 768;
 constexpr int kProductsPerTask = 8;
-constexpr auto kSpan = std::chrono::milliseconds(200);    // at most
-constexpr auto kSettled = std::chrono::milliseconds(40);  // without a better result
+constexpr auto kSpan = std::chrono::milliseconds(200);  // maximum duration
+constexpr auto kSettled =
+    std::chrono::milliseconds(40);  // stops after this long without a better result
 constexpr double kBetter = 1.01;
 
 }  // namespace
@@ -22,7 +23,7 @@ double measure_matrix_peak(const Context& c, DType type) {
   const Operand operand = c.operand(type);
   const std::int64_t bytes = c.pack(type).element_bytes;
   const TileProduct& product = c.products.prepare(operand, kTileRows, kDepth);
-  // Own memory, given back at once: the peak is measured outside of steps.
+  // Memory of its own, freed on return: the peak is measured outside of steps.
   const std::int64_t each =
       (kTileRows + kPanel) * kDepth * bytes + kTileRows * kPanel * 4 + kOneDnnScratchBytes;
   std::vector<std::byte> memory(static_cast<std::size_t>(each * c.pool.size() + 64));

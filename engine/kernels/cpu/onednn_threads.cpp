@@ -1,4 +1,4 @@
-// The only file that speaks to OpenMP.
+// use_one_onednn_thread(): the only file that calls OpenMP.
 #include "engine/kernels/cpu/onednn_threads.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-// The CPU backend's operations, one family a file; make_backend.cpp connects them to the seam.
+// The CPU backend's operations, one family per file. make_backend.cpp connects them to Kernels.
 #pragma once
 
 #include "engine/kernels/cpu/context.h"
@@ -35,7 +35,7 @@ void run(const Context& c, const OptimizerUpdate& a);
 void run(const Context& c, const FillNormal& a);
 void run(const Context& c, const Cast& a);
 
-/// Scratch that the largest operation of each family takes; the workspace is the largest of these.
+/// Return the scratch of each family's largest operation. The workspace is the largest of these.
 std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t attention_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e);
@@ -43,7 +43,7 @@ std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e);
 std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t squared_sum_scratch_bytes(const Kernels::Extents& e);
 
-/// FLOP/s of the best of several plain products of `type` on the whole pool.
+/// Returns the best rate of several plain products of `type` on the whole pool, in FLOP/s.
 double measure_matrix_peak(const Context& c, DType type);
 
 }  // namespace ds::cpu

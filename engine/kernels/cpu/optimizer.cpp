@@ -1,14 +1,14 @@
-// The gradient norm, optimizer updates and initial values.
+// Gradient norm, optimizer updates and initial values.
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/leaf_tree.h"
 
 namespace ds::cpu {
 namespace {
 
-// Aligned subtrees of 64 leaves are the tasks. The tree over them is the tree over all leaves,
-// because every split above them falls on a power of two.
+// A task is an aligned subtree of 64 leaves. The tree over the tasks is the tree over all leaves,
+// because every split above a task falls on a power of two.
 constexpr std::int64_t kLeavesPerTask = 64;
-// Sums kept at once; a longer tensor goes in rounds, again whole subtrees.
+// Task sums stored at once. A longer tensor takes several rounds, each again a whole subtree.
 constexpr std::int64_t kTasksAtOnce = 4096;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kNormalsPerBlock = 64;

@@ -1,4 +1,4 @@
-// Packing and sharing out the tiles of one matrix product.
+// Matrix products of any size: packs operands and distributes tiles over threads.
 #include "engine/kernels/cpu/product.h"
 
 #include <cstring>
@@ -6,17 +6,17 @@
 namespace ds::cpu {
 namespace {
 
-// Packed operands are kept to about what two cores' share of the last-level cache holds.
+// Packed operands use at most about two cores' share of the last-level cache.
 constexpr std::int64_t kPackedBytes = 8 << 20;
 constexpr std::int64_t kPanelsPerTask = 4;
 constexpr std::int64_t kPackRows = 64;
 constexpr std::int64_t kPackDepth = 64;  // a multiple of every k_multiple
 constexpr std::int64_t kPanelsPerPack = 4;
 
-/// Sizes that follow from a product; used for measuring and for running.
+/// Sizes that follow from a product, used both to measure scratch and to run.
 struct Plan {
   bool pack_a;
-  std::int64_t k;  // as oneDNN sees it: bf16 goes in pairs
+  std::int64_t k;  // as oneDNN sees it: bf16 is stored in pairs
   std::int64_t panel_bytes;
   std::int64_t panels, panels_at_once;
   std::int64_t row_bytes, rows_at_once;  // of packed A
@@ -60,7 +60,7 @@ class Run {
       const std::int64_t panels = std::min(plan_.panels_at_once, plan_.panels - panel);
       for (std::int64_t row = 0; row < p_.m; row += rows_at_once) {
         const std::int64_t rows = std::min(rows_at_once, p_.m - row);
-        // A that fits whole stays packed for the next panels.
+        // If all of A fits, it stays packed for the next panels.
         const bool fresh_a = plan_.pack_a && (panel == 0 || rows_at_once < p_.m);
         pack_operands(panel, row == 0 ? panels : 0, row, fresh_a ? rows : 0);
         multiply_tiles(panel, panels, row, rows);
@@ -85,8 +85,8 @@ class Run {
     });
   }
 
-  /// Some neighbouring panels, some rows at a time: each row of memory is then read in one long
-  /// piece, and the hook finds it in the first-level cache.
+  /// Packs several neighboring panels, a few rows at a time. Each row of memory is then read in one
+  /// long piece, and the hook finds it in the first-level cache.
   void pack_panels(std::int64_t panel, std::int64_t panels, std::byte* to) {
     const std::int64_t block = p_.b.transposed ? p_.k : kPackDepth;
     for (std::int64_t k = 0; k < p_.k; k += block) {
@@ -117,7 +117,7 @@ class Run {
       pack_.copy(at(p_.a.data, p_.type, row * p_.a.stride), p_.a.stride, rows, p_.k, to, plan_.k);
     }
     if (plan_.k == p_.k) return;
-    for (std::int64_t r = 0; r < rows; ++r) {  // the pair's second half must not be a stray NaN
+    for (std::int64_t r = 0; r < rows; ++r) {  // the second half of a pair must not be a stray NaN
       std::memset(to + r * plan_.row_bytes + p_.k * pack_.element_bytes, 0,
                   static_cast<std::size_t>((plan_.k - p_.k) * pack_.element_bytes));
     }
@@ -162,7 +162,7 @@ class Run {
 
 ProductScratch::ProductScratch(Scratch& scratch, const Context& context, const Product& largest) {
   const Plan plan(context, largest);
-  // The budget rather than what this product makes of it: a smaller product may fill it better.
+  // Uses the budget, not this product's own size: a smaller product may fill more of the budget.
   const auto packed = [](std::int64_t all, std::int64_t smallest) {
     return std::min(all, std::max(kPackedBytes, smallest));
   };

@@ -46,7 +46,7 @@ void run(const Context& c, const EmbedBackward& a) {
   };
   if (!a.accumulate_wte) clear(dwte, a.dwte.elements());
   if (a.dwpe && !a.accumulate_wpe) clear(dwpe, a.dwpe.elements());
-  // Tasks are columns, so that each element gets its rows in order whatever the threads do.
+  // Tasks are columns, so each element adds its rows in order with any number of threads.
   in_pieces(c, width, kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const void* from = at(a.dout.data, a.dout.dtype, r * width + first);
@@ -141,8 +141,8 @@ void run(const Context& c, const Cast& a) {
 }
 
 std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e) {
-  // Fewer rows may make more blocks (2048 rows: 64, 2049 rows: 63), so the bound is not one shape's
-  // count.
+  // Fewer rows may make more blocks (2048 rows: 64, 2049 rows: 63), so the bound does not use the
+  // block count of one shape.
   const std::int64_t blocks =
       std::min(kNormBlocks, ceil_div(e.micro * e.seq_len, kSmallestNormBlock));
   Scratch scratch;

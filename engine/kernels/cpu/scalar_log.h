@@ -6,7 +6,7 @@
 
 namespace ds::cpu {
 
-/// Positive normal numbers; error below 2 ulp. Infinity and NaN come back as they are.
+/// Returns log(x) of positive normal x, error below 2 ulp; returns infinity and NaN unchanged.
 /// log(x) = e ln 2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)), |s| < 0.1716.
 constexpr double scalar_log(double x) {
   if (!(x < 0x1p1023)) return x;

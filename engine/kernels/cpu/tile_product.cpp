@@ -1,5 +1,5 @@
-// One-thread oneDNN matmuls, through its C interface where steady steps pass: no allocation of
-// ours.
+// Matrix products by oneDNN in one thread. run() uses the C interface, so that steady steps
+// allocate nothing of ours.
 #include "engine/kernels/cpu/tile_product.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -109,7 +109,7 @@ const TileProduct& TileProducts::prepare(Operand operand, std::int64_t m, std::i
 
 const TileProduct& TileProducts::find(Operand operand, std::int64_t m, std::int64_t k) const {
   const auto found = made_.find(Key{operand, m, k});
-  DS_ASSERT(found != made_.end(), "prepare() comes before the parallel loop");
+  DS_ASSERT(found != made_.end(), "prepare() must come before the parallel loop");
   return found->second;
 }
 

@@ -13,12 +13,12 @@ namespace ds::cpu {
 
 enum class Operand : std::uint8_t { f32, bf16 };
 
-/// Bytes of oneDNN's own scratch per thread. A product that wants more is a bug (checked at
+/// Bytes of oneDNN's own scratch per thread. A product that needs more is a bug (checked at
 /// creation).
 inline constexpr std::int64_t kOneDnnScratchBytes = 128 << 10;
 
-/// tile (m, 64) = a (m, k) * panel (k, 64). `a` is dense; the panel's layout is PackKernels's.
-/// Threads: any number at once, each with its own `thread` and scratch.
+/// Computes tile (m, 64) = a (m, k) * panel (k, 64). `a` is dense; PackKernels defines the panel's
+/// layout. Threads: any number at once, each with its own `thread` and scratch.
 class TileProduct {
  public:
   TileProduct(Operand operand, std::int64_t m, std::int64_t k, int threads);
@@ -27,7 +27,7 @@ class TileProduct {
   TileProduct(const TileProduct&) = delete;
 
   void run(const void* a, const void* panel, float* tile, std::byte* scratch, int thread) const;
-  /// oneDNN's name of what runs, as "brg:avx512_core_bf16".
+  /// Returns oneDNN's name of the implementation, such as "brg:avx512_core_bf16".
   [[nodiscard]] const std::string& implementation() const;
 
  private:
@@ -35,16 +35,16 @@ class TileProduct {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Products by shape, each made once.
+/// Cache of products by shape.
 class TileProducts {
  public:
   explicit TileProducts(int threads) : threads_(threads) {}
 
-  /// Makes it if there is none. Not while products run.
+  /// Returns the product, made at the first call. Must not run beside find() or running products.
   const TileProduct& prepare(Operand operand, std::int64_t m, std::int64_t k);
-  /// One that was prepared. Any thread.
+  /// Returns a prepared product. Safe in any thread.
   [[nodiscard]] const TileProduct& find(Operand operand, std::int64_t m, std::int64_t k) const;
-  /// Names of all that were made, for tests.
+  /// Returns the names of all products made, for tests.
   [[nodiscard]] std::vector<std::string> implementations() const;
 
  private:
@@ -59,9 +59,9 @@ class TileProducts {
   std::map<Key, TileProduct> made_;
 };
 
-/// True when oneDNN multiplies bf16 at full rate here; DNNL_MAX_CPU_ISA counts.
+/// Returns whether oneDNN multiplies bf16 at full rate here. DNNL_MAX_CPU_ISA is respected.
 bool has_bf16_products();
-/// True when oneDNN has its block kernels ("brg") here, rather than only "gemm:jit".
+/// Returns whether oneDNN has its block kernels ("brg") here, not only "gemm:jit".
 bool has_block_products();
 
 }  // namespace ds::cpu

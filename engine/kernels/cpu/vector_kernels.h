@@ -1,6 +1,5 @@
-// The inner loops of the CPU backend, as tables of functions: one table per instruction set and
-// type. Every loop works on one tile in one thread; who runs which tile is decided by the callers,
-// from shapes alone.
+// The inner loops of the CPU backend as tables of functions, one table per instruction set and
+// type. A loop processes one tile in one thread. Callers assign tiles to threads from shapes alone.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,15 @@
 
 namespace ds::cpu {
 
-/// Columns of B that oneDNN's products take at once: four registers of sixteen.
+/// Columns of B in one oneDNN product: four registers of sixteen.
 inline constexpr std::int64_t kPanel = 64;
 
-/// What a tile of a product is turned into. `out` and `pre` point at the tile's first element.
+/// Epilogue of a tile of a product. `out` and `pre` point at the tile's first element.
 struct TileOutput {
-  const void* bias = nullptr;  // one value per column, or none
+  const void* bias = nullptr;  // one value per column, or null
   void* out = nullptr;
-  void* pre = nullptr;             // with it, out = gelu(pre)
-  const void* slope_of = nullptr;  // with it, out = tile * gelu'(slope_of)
+  void* pre = nullptr;             // if set, out = gelu(pre)
+  const void* slope_of = nullptr;  // if set, out = tile * gelu'(slope_of)
   std::int64_t stride = 0;
 };
 
@@ -54,7 +53,7 @@ struct RmsNormBackwardRows {
   std::int64_t width;
 };
 
-/// The random numbers of one sample's dropout, as dropout_words() and drop() use them.
+/// Random key of one sample's dropout, for dropout_words() and drop().
 struct DropoutKey {
   std::uint32_t philox[2];
   std::uint64_t sample;
@@ -68,32 +67,33 @@ struct SoftmaxRows {
   std::int64_t valid_step = 1;  // row r sees first_valid + r * valid_step columns, at most `limit`
   std::int64_t limit = INT64_MAX;
   float scale;
-  const float* bias = nullptr;  // added to in * scale: of row 0; row r's starts r before it
+  const float* bias = nullptr;  // row 0's bias, added to in * scale; row r's starts r before it
   void* out;
   float* lse;
-  const DropoutKey* dropout = nullptr;  // of the probabilities, when given
-  std::uint64_t group = 0;              // 64 elements each: where row 0 starts, and row to row
+  const DropoutKey* dropout = nullptr;  // dropout of the probabilities, or null
+  std::uint64_t group =
+      0;  // first group (64 elements) of row 0; row r's is r * groups_per_row later
   std::int64_t groups_per_row = 0;
 };
 
-/// What dropout makes of probabilities: 0 or 1 / (1 - rate), for 64 keys and some queries.
+/// Computes dropout factors of probabilities, 0 or 1 / (1 - rate), for 64 keys and some queries.
 struct DropoutTile {
   const DropoutKey* key;
-  std::uint64_t group;  // of query 0 and these keys; `groups_per_query` further for each query
+  std::uint64_t group;  // of query 0 and these keys; each query adds `groups_per_query`
   std::int64_t groups_per_query, queries;
   bool by_column;  // false: out (queries, kPanel keys); true: out (64 keys, kPanel queries)
-  float* out;      // kPanel rows of kPanel are written over if need be
+  float* out;      // kPanel rows of kPanel, all of which may be overwritten
 };
 
 struct UpdateRange {
   const float* grad;
-  float *master, *m, *v;  // v: only of the two kinds of Adam
+  float *master, *m, *v;  // v: only for the two kinds of Adam
   void* weights;
-  std::uint16_t* low;  // of update_split, which has no master
+  std::uint16_t* low;  // for update_split, which has no master
   std::int64_t n;
 };
 
-/// Loops whose element type is `act`. `tile` is a product: (rows, kPanel) f32.
+/// Loops for elements of type `act`. `tile` is a product: (rows, kPanel) f32.
 struct ActKernels {
   void (*store_tile)(const float* tile, std::int64_t rows, std::int64_t columns,
                      const TileOutput& to);
@@ -106,7 +106,7 @@ struct ActKernels {
   void (*swiglu)(const void* gate, const void* up, void* out, std::int64_t n);
   void (*swiglu_backward)(const void* gate, const void* up, const void* dout, void* dgate,
                           void* dup, std::int64_t n);
-  /// Turns elements i and i + half by the angle whose cosine and sine are given.
+  /// Rotates elements i and i + half by the angle with the given cosine and sine.
   void (*turn)(const void* in, const float* cosine, const float* sine, void* out,
                std::int64_t half);
   void (*gelu)(const void* in, void* out, std::int64_t n);
@@ -117,78 +117,80 @@ struct ActKernels {
   /// total[c] += the sum over rows of in[r * stride + c], in blocks of 64 rows.
   void (*add_column_sums)(const void* in, std::int64_t stride, std::int64_t rows,
                           std::int64_t columns, float* total);
-  /// sum over n of a * b.
+  /// Returns the sum over n of a * b.
   float (*dot)(const void* a, const void* b, std::int64_t n);
-  /// One row of n logits, in slices of `width` that lie `stride` apart: its largest, and the sum of
-  /// e^(logit - largest).
+  /// Computes the largest logit of a row and the sum of e^(logit - largest). The row's n logits are
+  /// stored in slices of `width`, `stride` apart.
   void (*logits_row)(const void* logits, std::int64_t stride, std::int64_t width, std::int64_t n,
                      float* largest, float* sum);
   /// logits = e^(logits - lse) * scale; the caller then corrects the target's element.
   void (*logits_gradient)(void* logits, std::int64_t n, float lse, float scale);
-  /// out = in where kept, times key.scale; elements first ... of one sample, first % 64 == 0.
+  /// out = in * key.scale where kept, else 0, for elements first ... of one sample, first % 64 ==
+  /// 0.
   void (*dropout)(const DropoutKey& key, std::int64_t first, const void* in, void* out,
                   std::int64_t n);
   void (*from_f32)(const float* in, void* out, std::int64_t n);
   void (*to_f32)(const void* in, float* out, std::int64_t n);
-  /// `weights` are of this type, or null.
+  /// `weights` have this type, or are null.
   void (*update)(const UpdateRule& rule, const UpdateRange& range);
 };
 
-/// Backward of the softmax, as tiles of 64 columns. p = e^(s * scale - lse), ds = p * (dp - delta)
-/// * scale; with dropout's factors f: ds = p * (f * dp - delta) * scale, and then p *= f.
+/// Backward of the softmax in tiles of 64 columns: p = e^(s * scale - lse),
+/// ds = p * (dp - delta) * scale. With dropout factors f: ds = p * (f * dp - delta) * scale, and
+/// then p *= f.
 struct SoftmaxBackwardTile {
   const float *scores, *dp;  // (rows, kPanel)
-  const float* factors;      // (rows, kPanel) of a dropout, or null
+  const float* factors;      // (rows, kPanel) dropout factors, or null
   const float *lse, *delta;  // per row, or per column when `by_column`
-  void *p, *ds;              // at the tile's first element; p may be null
-  std::int64_t stride;       // of p and ds
+  void *p, *ds;              // point at the tile's first element; p may be null
+  std::int64_t stride;       // row stride of p and ds
   std::int64_t rows, columns;
   std::int64_t
       diagonal;  // row r sees column c if c <= r + diagonal (by_column: if r <= c + diagonal)
   float scale;
   bool by_column;
-  std::int64_t keys = INT64_MAX;  // of this tile that count: columns, or rows when `by_column`
-  const float* bias = nullptr;    // added to s * scale: of row 0; row r's starts r before it
-  float* dbias = nullptr;         // += p (dp - delta), where bias is; not when `by_column`
+  std::int64_t keys = INT64_MAX;  // valid keys of this tile: columns, or rows when `by_column`
+  const float* bias = nullptr;    // row 0's bias, added to s * scale; row r's starts r before it
+  float* dbias = nullptr;         // += p (dp - delta), if there is a bias; not when `by_column`
 };
 
-/// Rearranging the operands of a product. Operand types: `from` in memory, `to` as oneDNN gets it.
+/// Packing of product operands. `from` has the type in memory, `to` the type that oneDNN reads.
 struct PackKernels {
   std::int64_t element_bytes;  // of `to`
   std::int64_t k_multiple;     // rows of a panel are padded to this with zeros
-  /// B given as rows of k: (k, n <= kPanel) with `stride` -> one panel.
+  /// Packs rows of B: (k, n <= kPanel) with `stride` -> one panel.
   void (*panel)(const void* from, std::int64_t stride, std::int64_t k, std::int64_t n, void* to);
-  /// B given as its transpose: (n <= kPanel, k) with `stride` -> one panel.
+  /// Packs B from its transpose: (n <= kPanel, k) with `stride` -> one panel.
   void (*panel_of_transposed)(const void* from, std::int64_t stride, std::int64_t k, std::int64_t n,
                               void* to);
-  /// A given as its transpose: (k, m) with `stride` -> (m, k) with `to_stride`.
+  /// Packs A from its transpose: (k, m) with `stride` -> (m, k) with `to_stride`.
   void (*transpose)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
                     std::int64_t to_stride);
-  /// A as it is: (m, k) with `stride` -> (m, k) with `to_stride`.
+  /// Copies A: (m, k) with `stride` -> (m, k) with `to_stride`.
   void (*copy)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
                std::int64_t to_stride);
-  /// Scores as panels: row r of panel p at in + p * in_stride + r * kPanel; row r is valid in its
-  /// first columns, as SoftmaxRows says. out (rows, columns) = softmax(in * scale + bias), zeros in
-  /// the rest; lse = log of the denominator (0 of a row without columns). `in` is clobbered.
+  /// out (rows, columns) = softmax(in * scale + bias), zeros in invalid columns; lse = log of the
+  /// denominator (0 for a row without valid columns). Scores are panels: row r of panel p is at
+  /// in + p * in_stride + r * kPanel; SoftmaxRows defines its valid columns. `in` is overwritten.
   void (*attention_softmax)(const SoftmaxRows& a);
-  /// One tile of its gradient.
+  /// Computes one tile of the softmax gradient.
   void (*softmax_backward)(const SoftmaxBackwardTile& a);
 };
 
 struct VectorKernels {
   ActKernels f32, bf16, f16;
   PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16, f16_as_f32;
-  /// The master is in two halves, `weights` (bf16) and `low`.
+  /// Updates a master in two halves, `weights` (bf16) and `low`.
   void (*update_split)(const UpdateRule& rule, const UpdateRange& range);
-  /// Sum of squares of at most 1024 elements; adds to *non_finite.
+  /// Returns the sum of squares of at most 1024 elements; adds non-finite elements to *non_finite.
   double (*square_leaf)(const float* in, std::int64_t n, std::int64_t* non_finite);
-  /// 64 normal numbers: elements 64 * block ... of the logical tensor.
+  /// Draws 64 normal numbers: elements 64 * block ... of the logical tensor.
   void (*normal_block)(std::uint64_t block, std::uint64_t seed, std::uint64_t key, float mean,
                        float deviation, float* out);
   /// out (+)= tile, for gradients. `tile` is (rows, kPanel).
   void (*add_tile)(const float* tile, std::int64_t rows, std::int64_t columns, float* out,
                    std::int64_t stride, bool accumulate);
-  /// out = sum over parts of in[part * n + i], in order; added to what is there when `accumulate`.
+  /// out = the sum over parts of in[part * n + i], in order; `accumulate` adds it to out.
   void (*sum_parts)(const float* in, std::int64_t parts, std::int64_t n, std::int64_t first,
                     std::int64_t count, float* out, bool accumulate);
   void (*dropout_tile)(const DropoutTile& a);

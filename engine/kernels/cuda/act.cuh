@@ -1,4 +1,4 @@
-// Elements of activations on the device: to and from f32, one or several of them in one access.
+// Activations on the device: conversion to and from f32, vector loads and stores, launch sizes.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -11,7 +11,7 @@
 
 namespace ds::cuda {
 
-/// Types of their own, so that loads and stores tell them apart.
+/// Types of their own, so that loads and stores can overload on them.
 struct Bf16 {
   std::uint16_t bits;
 };
@@ -23,7 +23,7 @@ __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(Bf16 x) { return float_from_bf16(x.bits); }
 __device__ inline float to_float(F16 x) { return __half2float(__ushort_as_half(x.bits)); }
 
-/// Rounded as Cast says: bf16 half away from zero, f16 half to even.
+/// Rounds as Cast documents: bf16 half away from zero, f16 half to even.
 template <class T>
 __device__ T from_float(float x);
 template <>
@@ -39,13 +39,13 @@ __device__ inline F16 from_float<F16>(float x) {
   return {__half_as_ushort(__float2half_rn(x))};
 }
 
-/// What a store and a load would give.
+/// Returns the value that a store followed by a load gives.
 template <class T>
 __device__ inline float rounded_as(float x) {
   return to_float(from_float<T>(x));
 }
 
-/// The machine's type of `kBytes` bytes that are moved by one instruction.
+/// The machine type of `kBytes` bytes that one instruction moves.
 template <int kBytes>
 struct WordOf;
 template <>
@@ -65,8 +65,8 @@ struct WordOf<2> {
   using Type = unsigned short;
 };
 
-/// kCount elements beside each other, aligned to all their bytes. Words are put together by hand:
-/// else the compiler takes some accesses of 16 bytes apart.
+/// kCount adjacent elements, aligned to their total size. Words are assembled by hand, because the
+/// compiler splits some 16-byte accesses otherwise.
 template <class T, int kCount>
 struct Pack {
   static constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
@@ -120,13 +120,13 @@ __device__ inline void store(T* p, const float (&x)[kCount]) {
   Pack<T, kCount> pack;
   pack.set(x);
   if constexpr (sizeof(Word) == 16) {
-    __stwb(reinterpret_cast<Word*>(p), pack.word);  // one instruction, whatever the compiler thinks
+    __stwb(reinterpret_cast<Word*>(p), pack.word);  // the intrinsic stays one instruction
   } else {
     *reinterpret_cast<Word*>(p) = pack.word;
   }
 }
 
-/// Sums in f32 at a multiple of 16 bytes, by accesses of 16 where they come in fours.
+/// Stores or adds f32 sums at a 16-byte-aligned address, four per access where kCount allows.
 template <int kCount>
 __device__ inline void store_sums(float* p, const float (&x)[kCount], bool accumulate) {
   constexpr int kStep = kCount < 4 ? kCount : 4;
@@ -140,11 +140,11 @@ __device__ inline void store_sums(float* p, const float (&x)[kCount], bool accum
   }
 }
 
-/// Elements of T in one access of 16 bytes.
+/// Elements of T in one 16-byte access.
 template <class T>
 inline constexpr int kPackOf = 16 / static_cast<int>(sizeof(T));
 
-/// body(Type<T>{}) with the type of `act`.
+/// with_act() calls body(Type<T>{}) with the element type of `act`.
 template <class T>
 struct Type {
   using Element = T;
@@ -162,13 +162,13 @@ cudaError_t with_act(Act act, Body body) {
   return cudaErrorInvalidValue;
 }
 
-/// Whether all pointers (null ones too) lie at multiples of 16 bytes.
+/// Returns whether all pointers (also null ones) are multiples of 16 bytes.
 template <class... Pointers>
 bool all_aligned(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-/// Blocks for `items` of which one block takes `each` at a time: at most `waves` full ones a
+/// Returns the number of blocks for `items`, `each` per block at a time: at most `waves` blocks per
 /// multiprocessor.
 inline unsigned grid_of(std::int64_t items, std::int64_t each, int multiprocessors, int waves) {
   const std::int64_t wanted = (items + each - 1) / each;

@@ -1,4 +1,4 @@
-// Types of activations, without what .cu files do not compile (engine/tensor/tensor.h).
+// Act: types of activations for .cu files, which cannot compile engine/tensor/tensor.h.
 #pragma once
 
 #include <cstdint>

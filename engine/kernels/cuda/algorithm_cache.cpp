@@ -1,4 +1,4 @@
-// The cache's text: a line of what it is, the identity, a line for each product, a checksum.
+// Text format of the algorithm cache: a version line, the identity, a line per product, a checksum.
 #include "engine/kernels/cuda/algorithm_cache.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ constexpr std::string_view kFirstLine = "dslaunch matrix products, version 1\n";
 constexpr std::string_view kChecksum = "checksum ";
 constexpr std::size_t kChecksumLine = 9 + 16 + 1;
 
-/// FNV-1a: finds a file that was cut or edited; nobody is kept out.
+/// FNV-1a. Detects a truncated or edited file; offers no protection against forgery.
 std::uint64_t checksum(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::uint64_t checksum(std::string_view text) {
   return hash;
 }
 
-/// The text up to the next `end`, which is taken away with it.
+/// Returns the text up to the next `end` and removes both from `text`.
 std::optional<std::string_view> cut(std::string_view& text, char end) {
   const std::size_t at = text.find(end);
   if (at == std::string_view::npos) return std::nullopt;
@@ -78,23 +78,24 @@ std::string AlgorithmCache::text() const {
 }
 
 std::string AlgorithmCache::take(std::string_view text) {
-  if (!text.starts_with(kFirstLine)) return "it is of another version, or no such file";
-  if (text.size() < kFirstLine.size() + kChecksumLine) return "it is cut off";
+  if (!text.starts_with(kFirstLine)) return "not a file of chosen algorithms of this version";
+  if (text.size() < kFirstLine.size() + kChecksumLine) return "the file is truncated";
   const std::string_view body = text.substr(0, text.size() - kChecksumLine);
   if (text.substr(body.size()) != fmt::format("{}{:016x}\n", kChecksum, checksum(body))) {
-    return "its checksum does not fit: it is damaged";
+    return "the file is damaged: its checksum does not match";
   }
   std::string_view lines = body.substr(kFirstLine.size());
   const auto identity = cut(lines, '\n');
   if (!identity || *identity != identity_) {
-    return fmt::format("it is of \"{}\", and this is \"{}\"", identity.value_or(""), identity_);
+    return fmt::format("the file was made for \"{}\", but this machine is \"{}\"",
+                       identity.value_or(""), identity_);
   }
   std::map<ProductKey, Algorithm> taken;
   while (!lines.empty()) {
     ProductKey key;
     Algorithm algorithm;
     const auto line = cut(lines, '\n');
-    if (!line || !read_line(*line, key, algorithm)) return "a line of it cannot be read";
+    if (!line || !read_line(*line, key, algorithm)) return "a line cannot be read";
     taken[key] = algorithm;
   }
   algorithms_.merge(taken);

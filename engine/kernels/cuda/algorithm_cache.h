@@ -1,5 +1,5 @@
-// Which of the library's algorithms each product uses: found once, kept, and pinned in a file, so
-// that later runs neither ask again nor choose another one. Pure but for load and save.
+// AlgorithmCache: the library algorithm chosen for each product, kept in a file so that later runs
+// neither ask again nor choose another one. Pure except for load and save.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace ds::cuda {
 
-/// The library's own description, which only the library reads.
+/// The library's own opaque description of an algorithm.
 struct Algorithm {
   std::array<std::uint64_t, 8> words{};
   std::uint64_t workspace_bytes = 0;
@@ -21,10 +21,10 @@ struct Algorithm {
 
 class AlgorithmCache {
  public:
-  /// `identity` names all that the keys leave out: device, its size, the library's version.
+  /// `identity` names everything that the keys omit: device, its size, the library's version.
   explicit AlgorithmCache(std::string identity) : identity_(std::move(identity)) {}
 
-  /// Null where none is known. The answer stays good until the cache goes.
+  /// Returns null if none is known. The pointer is valid for the cache's lifetime.
   [[nodiscard]] const Algorithm* find(const ProductKey& key) const;
   /// Order: a later choice for the same key replaces the earlier one.
   const Algorithm& put(const ProductKey& key, const Algorithm& algorithm);
@@ -32,15 +32,17 @@ class AlgorithmCache {
   [[nodiscard]] std::size_t size() const { return algorithms_.size(); }
 
   [[nodiscard]] std::string text() const;
-  /// Takes what text() made. Returns why it was not taken (damaged, of another device, of another
-  /// version), or nothing; then all of it was taken.
+  /// Adds the algorithms of a text() result. Returns why the text was rejected (damaged, of another
+  /// device or version), or an empty string; it then added all of them.
   [[nodiscard]] std::string take(std::string_view text);
 
-  /// The file of this identity under `folder`.
+  /// Returns the file of this identity in `folder`.
   [[nodiscard]] std::string path(const std::string& folder) const;
-  /// A file that is not there is no reason. Returns a reason as take() does, with the file's name.
+  /// Reads the file. Returns a reason as take() does, preceded by the file's name; a missing file
+  /// is not an error.
   [[nodiscard]] std::string load(const std::string& folder);
-  /// Whole or not at all, also beside other processes. Returns why it could not, or nothing.
+  /// Writes the file atomically, also beside other processes. Returns why it failed, or an empty
+  /// string.
   [[nodiscard]] std::string save(const std::string& folder) const;
 
  private:

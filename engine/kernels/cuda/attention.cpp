@@ -1,4 +1,4 @@
-// Attention on CUDA: checks shapes, picks the implementation, and launches it.
+// Attention on CUDA: checks shapes, chooses cuDNN or our own kernels, and launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostHeadSize = 256, kMostGrid = 65535;
 
-/// What attention keeps between calls.
+/// State that attention keeps between calls: cuDNN, its graphs, what was used and refused.
 class AttentionPart final : public Part {
  public:
   explicit AttentionPart(const DeviceFacts& facts)
@@ -40,8 +40,8 @@ class AttentionPart final : public Part {
     return sdpa_ ? fmt::format("cuDNN {}", support_.cudnn_version) : "own attention";
   }
 
-  /// cuDNN when it is to make the problem, its memory is aligned as cuDNN wants, and its scratch
-  /// fits; else null.
+  /// Returns cuDNN if it is chosen for the problem, its memory is aligned as cuDNN requires, and
+  /// its scratch fits; else null.
   Sdpa* choose(const AttentionProblem& p, SdpaPass pass, bool aligned, std::size_t scratch_bytes) {
     AttentionChoice choice = choose_attention(p, support_, wish_);
     if (choice.cudnn && !aligned) choice = {.cudnn = false, .reason = "unaligned memory"};
@@ -51,16 +51,16 @@ class AttentionPart final : public Part {
   }
 
  private:
-  /// Builds the graph: only then it is known whether cuDNN has an engine, and its scratch.
+  /// Builds the graph, which alone shows whether cuDNN has an engine and how much scratch it needs.
   AttentionChoice confirm(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
-    // cuDNN takes long to find that it has no engine: it is asked once.
+    // cuDNN takes long to find that it has no engine, so it is asked once.
     if (unbuilt_.contains({pass, p})) return {.cudnn = false, .reason = "cuDNN refused"};
     std::string reason;
     try {
       const auto wanted = static_cast<std::size_t>(sdpa_->workspace_bytes(pass, p));
       if (wanted <= scratch_bytes) return {.cudnn = true, .reason = {}};
-      reason =
-          fmt::format("cuDNN wants {} bytes of scratch, and {} are there", wanted, scratch_bytes);
+      reason = fmt::format("cuDNN needs {} bytes of scratch, but {} are reserved", wanted,
+                           scratch_bytes);
     } catch (const Error& error) {
       reason = error.what();
       if (wish_ == AttentionWish::automatic) unbuilt_.insert({pass, p});
@@ -71,7 +71,8 @@ class AttentionPart final : public Part {
     }
     const bool first = refused_.insert(reason).second;
     if (first) {
-      fmt::print(stderr, "warning: attention by the own kernels, which are slower: {}\n", reason);
+      fmt::print(stderr, "warning: attention uses the built-in kernels, which are slower: {}\n",
+                 reason);
     }
     return {.cudnn = false, .reason = "cuDNN refused"};
   }
@@ -90,7 +91,7 @@ bool aligned(const Pointers*... data) {
   return ((reinterpret_cast<std::uintptr_t>(data) % 16 == 0) && ...);
 }
 
-/// The same of both passes, but for out.
+/// Returns the arguments of both passes, without `out`.
 template <class Op>
 AttentionArgs args_of(const Op& a, const AttentionProblem& p) {
   DS_ASSERT(p.head_size <= kMostHeadSize && p.batch <= kMostGrid && 2 * p.heads <= kMostGrid);
@@ -122,7 +123,7 @@ AttentionArgs args_of(const Op& a, const AttentionProblem& p) {
   return args;
 }
 
-/// Scratch of one call of cuDNN: the counts of queries, then its own.
+/// Scratch of one cuDNN call: the counts of queries, then cuDNN's own.
 struct SdpaScratch {
   std::int32_t* all = nullptr;
   std::byte* rest = nullptr;
@@ -149,7 +150,7 @@ void run_sdpa(Sdpa& sdpa, SdpaPass pass, const AttentionProblem& p, SdpaMemory m
   sdpa.run(pass, p, memory, scratch.rest, stream);
 }
 
-/// Scratch of the own backward pass.
+/// Scratch of our own backward pass.
 struct OwnScratch {
   float *delta, *bias_parts;
   OwnScratch(Scratch& scratch, const AttentionProblem& p, bool bias) {
@@ -185,7 +186,7 @@ void run(Context& c, const Attention& a, cudaStream_t stream) {
 void run(Context& c, const AttentionBackward& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
   const SdpaScratch scratch(c, p);
-  // The ops say that out and lse are only read.
+  // The op declares out and lse as read-only.
   void* const out = const_cast<void*>(a.out.data);
   auto* const lse = static_cast<float*>(const_cast<void*>(a.lse.data));
   const bool all_aligned = aligned(a.qkv.data, a.out.data, a.dout.data, a.dqkv.data);
@@ -235,7 +236,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   const OwnScratch pieces(own, p, true);
   std::size_t most = own.used();
   if (!sdpa_is_built()) return most;
-  // Reserved where cuDNN may come to be chosen: which one the target has is not known here.
+  // Reserves cuDNN's scratch wherever cuDNN may be chosen: the target's cuDNN is not known here.
   const AttentionWish wish = attention_wish(std::getenv("DSLAUNCH_CUDA_ATTENTION"));
   const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};
   if (choose_attention(p, any, wish).cudnn) {

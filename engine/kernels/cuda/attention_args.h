@@ -1,4 +1,4 @@
-// What the attention kernels are launched with: plain pointers and sizes, checked by attention.cpp.
+// Arguments of the attention kernels: plain pointers and sizes, checked by attention.cpp.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -36,25 +36,25 @@ struct AttentionBackwardArgs {
   float *delta = nullptr, *dbias = nullptr, *dbias_parts = nullptr;
 };
 
-/// Query rows that one block of the backward kernel of queries works on.
+/// Returns the query rows per block of the backward kernel of queries.
 constexpr std::int32_t attention_bias_rows(Act element, std::int32_t head_size) {
   return element == Act::f32 && head_size > 128 ? 32 : 64;
 }
-/// Floats of scratch that dbias takes: a row of sums by distance for every block of queries.
+/// Returns the floats of scratch for dbias: a row of sums by distance per block of queries.
 constexpr std::int64_t attention_bias_parts(Act element, std::int64_t batch, std::int64_t heads,
                                             std::int64_t seq_len, std::int32_t head_size) {
   const std::int64_t rows = attention_bias_rows(element, head_size);
   return batch * heads * ((seq_len + rows - 1) / rows) * (seq_len + rows);
 }
 
-/// counts[i] = value, i < n.
+/// Sets counts[i] = value for i < n.
 cudaError_t launch_attention_counts(std::int32_t* counts, std::int32_t n, std::int32_t value,
                                     cudaStream_t stream);
-/// Order: each returns when it has launched. Errors: what the runtime said.
+/// Order: each function returns after the launch. Errors: the runtime's code.
 cudaError_t launch_attention(Act element, const AttentionArgs& a, cudaStream_t stream);
 cudaError_t launch_attention_delta(Act element, const AttentionBackwardArgs& a,
                                    cudaStream_t stream);
-/// dk and dv, then dq and dbias; delta must be there.
+/// Computes dk and dv; the second function computes dq and dbias. Both read delta.
 cudaError_t launch_attention_backward_keys(Act element, const AttentionBackwardArgs& a,
                                            cudaStream_t stream);
 cudaError_t launch_attention_backward_queries(Act element, const AttentionBackwardArgs& a,

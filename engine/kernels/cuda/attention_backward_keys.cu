@@ -1,5 +1,5 @@
-// Attention, backward: dk and dv. One block for a tile of keys of a head of keys; it goes over the
-// query heads of its group in order, so the sums have one order and need no atomics.
+// Attention backward: dk and dv. One block computes a tile of keys of one head of keys. It loops
+// over the query heads of the group in order, so the sums have one order and need no atomics.
 // Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2, its outer loop.
 #include <dynamic_shared.cuh>
 
@@ -10,7 +10,7 @@
 namespace ds::cuda {
 namespace {
 
-/// A block makes kOut columns of dk and dv, which is what fits in registers.
+/// A block computes kOut columns of dk and dv, as many as fit in registers.
 template <class Format, int kD>
 struct BackwardKeys {
   using Element = typename Format::Element;
@@ -89,7 +89,7 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
     if (a.samples != nullptr) draw_kept(kept, head, q0, kQueries, k0);
     __syncthreads();
 
-    // Transposed: rows are keys, columns queries. p and dp, then ds.
+    // Transposed tiles: rows are keys, columns queries. First p and dp, then ds.
     const Element *q_rows = q_tile(step), *dout_rows = q_rows + Sizes::kTile;
     float p[kTiles][4], ds[kTiles][4];
     clear(p);

@@ -1,5 +1,5 @@
-// Attention, backward: dq, and the bias's gradient. One block for a tile of queries of a head.
-// Sums by distance go to scratch, a row for each block, and are added in the order of blocks.
+// Attention backward: dq and the bias gradient. One block computes a tile of queries of one head.
+// Sums by distance go to scratch, one row per block, and are added in the order of blocks.
 #include <dynamic_shared.cuh>
 
 #include "engine/device/cuda/launch.cuh"
@@ -14,7 +14,7 @@ struct BackwardQueries {
   using Element = typename Format::Element;
   static constexpr int kWarps = kIsF32<Format> && kD == 256 ? 2 : 4;
   static constexpr int kRows = 16 * kWarps;                            // queries
-  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of dq of a block
+  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of dq per block
   static constexpr int kParts = kD / kOut;
   static constexpr int kKeys = kIsF32<Format> || kD == 256 ? 16 : 64;
   static constexpr int kStages = kIsF32<Format> || kD == 256 ? 1 : 2;
@@ -25,11 +25,11 @@ struct BackwardQueries {
   static constexpr std::size_t kDsBytes = sizeof(float) * kRows * kDsStride;  // for dbias
 };
 
-/// Adds a tile of ds by distance: part[i] is of the distance i - (queries before the tile) - kRows
+/// Adds a tile of ds by distance. part[i] belongs to distance i - (queries before the tile) - kRows
 /// + 1 between key and query.
 template <int kRows, int kKeys>
 __device__ void add_by_distance(float* part, const float* ds, int k0) {
-  const int i = static_cast<int>(threadIdx.x);  // at least kRows + kKeys - 1 threads or a loop
+  const int i = static_cast<int>(threadIdx.x);  // the block may have fewer threads than lines
   for (int line = i; line < kRows + kKeys - 1; line += static_cast<int>(blockDim.x)) {
     float sum = 0;
     for (int row = max(0, kRows - 1 - line); row < min(kRows, kRows + kKeys - 1 - line); ++row) {
@@ -47,7 +47,7 @@ __global__ __launch_bounds__(
   using Element = typename Format::Element;
   constexpr int kKeys = Sizes::kKeys, kRows = Sizes::kRows, kTiles = kKeys / 8;
   const AttentionArgs& a = args.forward;
-  const auto q_block = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the longest first
+  const auto q_block = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // longest first
   const int q0 = q_block * kRows;
   const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z),
                                    static_cast<int>(blockIdx.y) / Sizes::kParts);
@@ -142,7 +142,7 @@ __global__ __launch_bounds__(
   }
 }
 
-/// dbias[h][x]: sums over sequences and blocks of queries, in this order.
+/// Computes dbias[h][x]: sums over sequences and then blocks of queries, in this order.
 __global__ void attention_bias_kernel(AttentionBackwardArgs args, int rows) {
   const AttentionArgs& a = args.forward;
   const int h = static_cast<int>(blockIdx.y), blocks = (a.seq_len + rows - 1) / rows;
@@ -159,7 +159,7 @@ __global__ void attention_bias_kernel(AttentionBackwardArgs args, int rows) {
   args.dbias[std::int64_t{h} * (2 * a.seq_len - 1) + x] = sum;
 }
 
-/// delta = sums of dout * out over a head's row: one warp a row.
+/// Computes delta = the sum of dout * out over a row of a head, one warp per row.
 template <class Format>
 __global__ __launch_bounds__(128) void attention_delta_kernel(AttentionBackwardArgs args) {
   const AttentionArgs& a = args.forward;

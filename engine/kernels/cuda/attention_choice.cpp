@@ -1,4 +1,4 @@
-// The rules by which an implementation of attention is chosen.
+// Rules that choose cuDNN or our own kernels for an attention.
 #include "engine/kernels/cuda/attention_choice.h"
 
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 namespace ds::cuda {
 namespace {
 
-// 9.10.0 and 9.10.1 have wrong results (cudnn-frontend refuses them). Up to 9.15.0 a T that 128
-// does not divide needs copies from the host in every call. Before 9.25 a sequence whose length is
-// 0 gives NaN (NVIDIA/cudnn-frontend issue 943). Blackwell's deterministic backward pass is
-// of 9.18.
+// cuDNN 9.10.0 and 9.10.1 give wrong results (cudnn-frontend refuses them). Up to 9.15.0, a T that
+// is not a multiple of 128 needs copies from the host in every call. Before 9.25, a sequence of
+// length 0 gives NaN (NVIDIA/cudnn-frontend issue 943). The deterministic backward pass for
+// Blackwell exists from 9.18 on.
 constexpr int kLeastCudnn = 91002, kCudnnOfAnyLength = 91501, kCudnnOfBlackwell = 91800,
               kCudnnOfLengths = 92500;
 
@@ -27,7 +27,7 @@ std::string version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// Why cuDNN cannot make it, or nothing.
+/// Returns why cuDNN cannot compute the problem, or an empty string.
 std::string obstacle(const AttentionProblem& p, const SdpaSupport& s) {
   if (s.cudnn_version == 0) return s.missing.empty() ? "no cuDNN" : s.missing;
   if (p.act == DType::f32) return "f32";
@@ -43,14 +43,14 @@ std::string obstacle(const AttentionProblem& p, const SdpaSupport& s) {
   if (s.compute_major == 10 && p.heads != p.kv_heads) {  // pytorch/pytorch issue 193893
     return "grouped heads on compute capability 10";
   }
-  // Keys beside the last whole tile, if no mask hides them, can make dq NaN where all scores of a
+  // If no mask hides the keys beyond the last whole tile, they can make dq NaN when all scores of a
   // query are far below zero (pytorch/pytorch issue 196678).
   if (!p.causal && !p.lengths && p.seq_len % 128 != 0) {
     return fmt::format("{} positions without a mask", p.seq_len);
   }
   const int least = least_cudnn(p, s.compute_major);
   if (s.cudnn_version < least) {
-    return fmt::format("cuDNN {}, and {} is needed", version_text(s.cudnn_version),
+    return fmt::format("cuDNN {}, but {} is needed", version_text(s.cudnn_version),
                        version_text(least));
   }
   if (sdpa_workspace_bytes(p) > kMostSdpaWorkspaceBytes) return "too much scratch for cuDNN";
@@ -111,7 +111,7 @@ AttentionWish attention_wish(const char* text) {
   if (word == "own") return AttentionWish::own;
   if (word == "cudnn") return AttentionWish::cudnn;
   throw Error(ErrorKind::config, fmt::format("DSLAUNCH_CUDA_ATTENTION is '{}'", word),
-              "it is one of auto, own, cudnn");
+              "use auto, own or cudnn");
 }
 
 AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& support,

@@ -1,4 +1,4 @@
-// Attention, forward: one block for a tile of queries of a head, one pass over the keys they see.
+// Attention forward: one block computes a tile of queries of one head in one pass over their keys.
 // Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 1.
 #include <dynamic_shared.cuh>
 
@@ -14,21 +14,21 @@ struct Forward {
   using Element = typename Format::Element;
   static constexpr int kWarps = kIsF32<Format> && kD == 256 ? 2 : 4;
   static constexpr int kRows = 16 * kWarps;
-  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of out of a block
+  static constexpr int kOut = kIsF32<Format> && kD == 256 ? 128 : kD;  // columns of out per block
   static constexpr int kParts = kD / kOut;
   static constexpr int kKeys = kIsF32<Format> ? (kD == 256 ? 16 : 32) : (kD == 256 ? 32 : 64);
   static constexpr int kStages = kIsF32<Format> ? 1 : 2;
   static constexpr int kTile = kKeys * kD;              // elements
-  static constexpr int kBlocksEach = kD == 64 ? 3 : 1;  // of a multiprocessor, by registers
+  static constexpr int kBlocksEach = kD == 64 ? 3 : 1;  // per multiprocessor, by registers
   static constexpr std::size_t kSharedBytes =
       static_cast<std::size_t>(kRows * kD + 2 * kStages * kTile) * sizeof(Element) + kRows * 16;
 };
 
-/// The running softmax of the two rows that a lane holds.
+/// Running softmax of the two rows that a lane holds.
 struct RunningRows {
   float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 
-  /// x becomes exp2(x - largest); returns in `old` what the sums so far are scaled by.
+  /// Replaces x by exp2(x - largest). Returns in `old` the factor for the sums so far.
   template <int kTiles>
   __device__ void exponentials(float (&x)[kTiles][4], float (&old)[2]) {
 #pragma unroll
@@ -54,7 +54,7 @@ struct RunningRows {
       }
     }
   }
-  /// Sums over the four lanes of a row.
+  /// Adds the sums of the four lanes of a row.
   __device__ void finish() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -70,7 +70,7 @@ __global__ __launch_bounds__(
     Forward<Format, kD>::kBlocksEach) void attention_forward_kernel(AttentionArgs a) {
   using Sizes = Forward<Format, kD>;
   constexpr int kKeys = Sizes::kKeys, kRows = Sizes::kRows, kTiles = kKeys / 8;
-  const int q0 = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kRows;  // the longest first
+  const int q0 = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kRows;  // longest first
   const AttentionHead<Format> head(a, static_cast<int>(blockIdx.z),
                                    static_cast<int>(blockIdx.y) / Sizes::kParts);
   const int column = static_cast<int>(blockIdx.y) % Sizes::kParts * Sizes::kOut;
@@ -152,7 +152,7 @@ __global__ __launch_bounds__(
     auto* row = const_cast<typename Format::Element*>(target.data) + q * target.stride;
     store_row<Format>(row, out, half, column, a.head_size, inverse, a.head_size % 2 == 0);
     if (c == 0 && column == 0) {
-      const bool seen = rows.sum[half] > 0;  // a query without keys: 0
+      const bool seen = rows.sum[half] > 0;  // a query without keys gives 0
       a.lse[head.statistics() + q] =
           seen ? fmaf(kLn2, rows.largest[half], logf(rows.sum[half])) : 0.0F;
     }

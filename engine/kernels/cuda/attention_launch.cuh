@@ -1,4 +1,4 @@
-// Picks the instance of an attention kernel: element type and the padded size of a head.
+// Selects the instance of an attention kernel by element type and padded head size.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,7 @@
 
 namespace ds::cuda {
 
-/// launch(Format{}).
+/// Calls launch(Format{}).
 template <class Launch>
 cudaError_t with_format(Act element, const Launch& launch) {
   switch (element) {
@@ -22,7 +22,7 @@ cudaError_t with_format(Act element, const Launch& launch) {
   return cudaErrorInvalidValue;
 }
 
-/// launch(Format{}, integral_constant<int, kD>{}), kD >= head_size.
+/// Calls launch(Format{}, integral_constant<int, kD>{}) with kD >= head_size.
 template <class Launch>
 cudaError_t with_format_and_depth(Act element, std::int32_t head_size, const Launch& launch) {
   return with_format(element, [&](auto format) {

@@ -1,4 +1,4 @@
-// From raw products to scores: which keys a query sees, the bias by distance, and dropout's draw.
+// Turns raw products into scores: visible keys, bias by distance, dropout.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,12 +13,12 @@ namespace ds::cuda {
 
 inline constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
 
-/// One (sequence, head) of queries and the keys and values that it looks at.
+/// One (sequence, head) of queries with the keys and values that it uses.
 template <class Format>
 struct AttentionHead {
   using Element = typename Format::Element;
   using Source = Rows<const Element>;
-  int b, h, limit;  // keys from `limit` on do not count
+  int b, h, limit;  // keys from `limit` on are masked
   std::int64_t width, first_row;
   const AttentionArgs* a;
 
@@ -42,23 +42,23 @@ struct AttentionHead {
   [[nodiscard]] __device__ Source values() const {
     return part(a->qkv, a->heads + a->kv_heads + group());
   }
-  /// out's and dout's rows of the head.
+  /// Returns the rows of out or dout of the head.
   [[nodiscard]] __device__ Source outputs(const void* out) const {
     const std::int64_t stride = std::int64_t{a->heads} * a->head_size;
     return {static_cast<const Element*>(out) + first_row * stride + std::int64_t{h} * a->head_size,
             stride};
   }
-  [[nodiscard]] __device__ std::int64_t statistics() const {  // place in lse and delta
+  [[nodiscard]] __device__ std::int64_t statistics() const {  // offset in lse and delta
     return (std::int64_t{b} * a->heads + h) * a->seq_len;
   }
   [[nodiscard]] __device__ bool sees(int q, int k) const {
     return k < limit && q < a->seq_len && (!a->causal || k <= q);
   }
-  /// Whether all of a tile's queries see all of its keys.
+  /// Returns whether all queries of a tile see all of its keys.
   [[nodiscard]] __device__ bool sees_all(int q, int queries, int k, int keys) const {
     return k + keys <= limit && q + queries <= a->seq_len && (!a->causal || k + keys - 1 <= q);
   }
-  /// The score in units of log2(e) ^ -1, so that exp2 gives the exponential.
+  /// Returns the score times log2(e), so that exp2 gives the exponential.
   [[nodiscard]] __device__ float score(float product, int q, int k, bool visible) const {
     float x = product * (a->scale * kLog2E);
     if (a->bias != nullptr && visible) {
@@ -68,8 +68,8 @@ struct AttentionHead {
   }
 };
 
-/// Dropout's bits of a tile of queries and the 64 keys around key k: byte [query][k % 16] has bit
-/// k / 16 % 4 set when the probability is kept.
+/// Draws dropout for a tile of queries and the 64 keys around key k. Bit k / 16 % 4 of byte
+/// [query][k % 16] is set if the probability is kept.
 template <class Format>
 __device__ void draw_kept(std::uint8_t* kept, const AttentionHead<Format>& head, int first_query,
                           int queries, int first_key) {
@@ -91,7 +91,7 @@ __device__ void draw_kept(std::uint8_t* kept, const AttentionHead<Format>& head,
   }
 }
 
-/// Dropout's factor of one probability of the tile.
+/// Returns the dropout factor of one probability of the tile.
 [[nodiscard]] inline __device__ float kept_factor(const std::uint8_t* kept, int query, int key,
                                                   float scale) {
   return (kept[query * 16 + key % 16] >> (key / 16 % 4) & 1) != 0 ? scale : 0.0F;

@@ -1,8 +1,8 @@
-// Tiles of attention in shared memory, and the two products that are made of them, for each
-// element type: by tensor cores for 16 bits, by plain fma for f32.
+// Tiles of attention in shared memory and their two matrix products, for each element type: 16 bits
+// by tensor cores, f32 by plain fma.
 //
-// Every product leaves its result where mma.m16n8k16 does: of a warp's 16 rows, lane 4 * g + c
-// holds in acc[j][r] row g + 8 * (r / 2) and column 8 * j + 2 * c + r % 2.
+// Every product leaves its result in the layout of mma.m16n8k16: of a warp's 16 rows, lane
+// 4 * g + c holds in acc[j][r] row g + 8 * (r / 2) and column 8 * j + 2 * c + r % 2.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct F32Format {
 template <class Format>
 inline constexpr bool kIsF32 = sizeof(typename Format::Element) == 4;
 
-/// Rows of kD elements in shared memory, in pieces of 16 bytes whose places are turned by the row,
-/// so that eight rows of one piece lie in different banks.
+/// Rows of kD elements in shared memory. Their 16-byte pieces are rotated by the row number, so
+/// that eight rows of one piece are in different banks.
 template <class Format, int kD>
 struct Tile {
   using Element = typename Format::Element;
@@ -64,14 +64,14 @@ struct Tile {
   }
 };
 
-/// A head's rows in memory: element (t, d) at data[t * stride + d].
+/// A head's rows in global memory: element (t, d) is at data[t * stride + d].
 template <class Element>
 struct Rows {
   Element* data;
   std::int64_t stride;
 };
 
-/// Starts to copy kRows rows from `first` on into a tile. Rows from `rows` on and columns from
+/// Starts copying kRows rows from `first` on into a tile. Rows from `rows` on and columns from
 /// `depth` on become zeros.
 template <class Format, int kD, int kRows>
 __device__ void load_tile(typename Format::Element* tile,
@@ -189,7 +189,7 @@ __device__ void multiply_registers(float (&acc)[kTiles][4], const float (&p)[kIn
   }
 }
 
-/// Stores the elements of one row that lane c of four holds, times `factor`.
+/// Stores the elements of one row that lane c of four holds, multiplied by `factor`.
 template <class Format, int kTiles>
 __device__ void store_row(typename Format::Element* row, const float (&acc)[kTiles][4], int half,
                           int column, int depth, float factor, bool pairs) {

@@ -1,4 +1,4 @@
-// cuBLASLt's functions, found at run time.
+// CublasLt: the table of cuBLASLt's functions, loaded at run time.
 #pragma once
 
 #include <cublasLt.h>
@@ -25,7 +25,7 @@ struct CublasLt {
   decltype(&cublasLtMatmul) Matmul = nullptr;
 };
 
-/// Opened at the first call. Errors: Error{config}: not found, or too old.
+/// Opens the library at the first call. Errors: Error{config}: not found, or too old.
 const CublasLt& cublas_lt();
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Connects the kernels seam to the CUDA backend's operations.
+// CudaKernels: connects the Kernels interface to the CUDA backend's operations.
 #include "engine/kernels/cuda/cuda_kernels.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int attribute(cudaDeviceAttr which, int device) {
 
 DeviceFacts current_device() {
   DeviceFacts facts;
-  check(cudaGetDevice(&facts.device), "asking for the current device");
+  check(cudaGetDevice(&facts.device), "getting the current device");
   facts.multiprocessors = attribute(cudaDevAttrMultiProcessorCount, facts.device);
   facts.compute_major = attribute(cudaDevAttrComputeCapabilityMajor, facts.device);
   facts.compute_minor = attribute(cudaDevAttrComputeCapabilityMinor, facts.device);
@@ -34,7 +34,7 @@ class CudaKernels final : public Kernels {
     context_.products = make_products(context_);
     context_.attention = make_attention(context_);
     check(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking),
-          "making a stream for measurements");
+          "creating a stream for measurements");
   }
   CudaKernels(const CudaKernels&) = delete;
   CudaKernels& operator=(const CudaKernels&) = delete;
@@ -84,7 +84,7 @@ class CudaKernels final : public Kernels {
 
   [[nodiscard]] HeadsLayout heads_layout() const override { return HeadsLayout::by_row; }
   [[nodiscard]] std::string arithmetic() const override {
-    // The driver and the size of memory decide no bits; libraries choose by the multiprocessors.
+    // The driver and the memory size decide no bits; libraries choose by the multiprocessor count.
     return fmt::format("CUDA {}.{} with {} multiprocessors, {}, {}", context_.facts.compute_major,
                        context_.facts.compute_minor, context_.facts.multiprocessors,
                        context_.products->arithmetic(), context_.attention->arithmetic());

@@ -1,4 +1,4 @@
-// The kernels seam on one CUDA device.
+// Creates the Kernels of one CUDA device.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace ds::cuda {
 
-/// Of the calling thread's current device. `cache_dir` is where chosen algorithms are kept; empty:
-/// nowhere. `fused_epilogues`: as in AcceleratorOptions. Errors: Error{config}: a library is
-/// missing.
+/// Returns kernels for the calling thread's current device. `cache_dir` stores chosen algorithms;
+/// empty: nothing is stored. `fused_epilogues`: as in AcceleratorOptions. Errors: Error{config}: a
+/// library is missing.
 std::unique_ptr<Kernels> make_cuda_kernels(const std::string& cache_dir, bool fused_epilogues);
 
-/// As Kernels::workspace_bytes(); needs no device.
+/// Same as Kernels::workspace_bytes(), but needs no device.
 std::size_t workspace_bytes(const Kernels::Extents& extents);
 
 }  // namespace ds::cuda

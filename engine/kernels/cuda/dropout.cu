@@ -1,4 +1,4 @@
-// Dropout of activations: the CPU's bits (engine/kernels/cpu/dropout.cpp).
+// Dropout of activations, with the bits of the CPU (engine/kernels/cpu/dropout.cpp).
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/dropout.cuh"
@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Elements first + 16 * j + i of a sample, j < 4, i < kCount: what kCount counters say.
+/// Processes elements first + 16 * j + i of a sample, j < 4, i < kCount, which kCount counters
+/// decide.
 template <class T, int kCount>
 __device__ void drop_strip(const DropoutNumbers& d, std::uint64_t sample, std::int64_t first,
                            const T* in, T* out) {
@@ -28,8 +29,8 @@ __device__ void drop_strip(const DropoutNumbers& d, std::uint64_t sample, std::i
   for (int j = 0; j < 4; ++j) store<kCount>(out + first + 16 * j, x[j]);
 }
 
-/// blockIdx.y: the sample. A thread takes a strip of a group of 64 elements: kCount columns of its
-/// 4 rows of 16. `out` may be `in`.
+/// blockIdx.y: the sample. A thread processes a strip of a group of 64 elements: kCount columns of
+/// its 4 rows of 16. `out` may be `in`.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
     dropout_kernel(DropoutNumbers d, const std::int64_t* samples, std::int64_t each, const T* in,
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
       drop_strip<T, kCount>(d, sample, first, in, out);
       continue;
     }
-    for (int i = 0; i < kCount; ++i) {  // the sample's last group
+    for (int i = 0; i < kCount; ++i) {  // the sample's last group may be short
       const auto words = dropout_words(
           d.key0, d.key1, sample, static_cast<std::uint64_t>(group / 4 + s % kStrips * kCount + i));
       for (int j = 0; j < 4; ++j) {

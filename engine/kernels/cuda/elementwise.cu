@@ -1,4 +1,4 @@
-// out[i] = f(a[i], b[i]): sums, GELU and its gradient, casts.
+// Elementwise kernels out[i] = f(a[i], b[i]): sums, GELU and its gradient, casts.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/gelu.cuh"
@@ -8,8 +8,8 @@ namespace ds::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWaves = 8;   // blocks of a multiprocessor: all of its threads
-constexpr int kAtOnce = 2;  // accesses of a thread in flight for each operand
+constexpr int kWaves = 8;   // blocks per multiprocessor: all of its threads
+constexpr int kAtOnce = 2;  // accesses in flight per thread and operand
 
 struct Sum {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -24,8 +24,8 @@ struct Same {
   __device__ float operator()(float a, float) const { return a; }
 };
 
-/// The first `packs` * kCount elements by wide accesses, the rest one by one. `out` may be an
-/// operand's memory: what an element needs is read before it is written.
+/// Processes the first `packs` * kCount elements by wide accesses, the rest one by one. `out` may
+/// be an operand's memory: an element's operands are read before it is written.
 template <class In, class Out, bool kTwo, class F>
 __global__ void __launch_bounds__(kThreads)
     map_kernel(const In* a, const In* b, Out* out, std::int64_t n, std::int64_t packs, F f) {

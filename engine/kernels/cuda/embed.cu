@@ -1,4 +1,4 @@
-// Embedding: rows of tokens and positions, added.
+// Embedding: adds the rows of tokens and positions.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/launchers.h"
@@ -7,9 +7,9 @@ namespace ds::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kRows = 32;  // of a block: their tokens, often in the host's memory, are one access
+constexpr int kRows = 32;  // per block: one access reads their tokens, often in host memory
 
-/// A warp takes every kWarps-th row of the block.
+/// A warp processes every kWarps-th row of the block.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
     embed_kernel(const std::int32_t* __restrict__ tokens, const T* __restrict__ wte,

@@ -1,5 +1,5 @@
-// Gradients of embeddings without atomics: rows sorted by token, and each token's rows summed in
-// one fixed order.
+// Gradients of embeddings without atomics: rows are sorted by token, and each token's rows are
+// summed in one fixed order.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/token_sort.cuh"
@@ -15,8 +15,8 @@ struct TokenSums {
   std::int64_t rows, width;
 };
 
-/// Adds up to 32 rows, order[first] ..., to `sums`, as many as have the token `key`; gives how
-/// many. All lanes call together.
+/// Adds to `sums` those of the rows order[first] ... order[first + 31] whose token is `key`, and
+/// returns their number. All lanes must call together.
 template <class T, int kCount>
 __device__ int add_rows(const TokenSums& a, const T* dout, std::int64_t first, std::uint32_t key,
                         std::int64_t column, float (&sums)[kCount]) {
@@ -44,8 +44,9 @@ __device__ void add_to_table(const TokenSums& a, std::uint32_t key, std::int64_t
   store_sums<kCount>(a.dwte + key * a.width + column, sums, true);
 }
 
-/// blockIdx.x: eight places of the sorted rows, one a warp; blockIdx.y: columns. The warp at a
-/// token's first place adds its rows; of more than 32 rows the whole block takes turns of 32.
+/// blockIdx.x: eight positions of the sorted rows, one per warp; blockIdx.y: columns. The warp at a
+/// token's first position adds its rows. If there are more than 32, all warps of the block take
+/// turns of 32.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads) sum_tokens_kernel(TokenSums a, const T* dout) {
   __shared__ int goes_on[kWarps];
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) sum_tokens_kernel(TokenSums a, const
   }
 }
 
-/// dwpe[t] (+)= the sum over sequences of dout's rows t, in their order.
+/// Computes dwpe[t] (+)= the sum of dout's rows t over the sequences, in their order.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
     sum_positions_kernel(const T* __restrict__ dout, float* __restrict__ dwpe,

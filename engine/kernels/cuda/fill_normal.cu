@@ -1,4 +1,4 @@
-// Normal numbers by Philox: the CPU's bits.
+// Normal numbers by Philox, with the bits of the CPU.
 #include <bit>
 
 #include "engine/device/cuda/launch.cuh"
@@ -46,7 +46,7 @@ struct OneLane {
 
 constexpr int kThreads = 256;
 
-/// A thread makes elements 4 * counter ... + 3 of the logical tensor, which one counter gives.
+/// A thread makes elements 4 * counter ... 4 * counter + 3 of the logical tensor from one counter.
 __global__ void __launch_bounds__(kThreads) fill_normal_kernel(NormalNumbersFill a) {
   const std::int64_t end = a.first_element + a.n;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;

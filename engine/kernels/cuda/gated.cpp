@@ -1,4 +1,4 @@
-// SwiGLU, rotary embedding and T5's relative position bias: what their kernels' launchers need.
+// SwiGLU, rotary embedding and T5's relative position bias: prepares and launches their kernels.
 #include <cmath>
 
 #include "engine/device/cuda/check.h"
@@ -9,7 +9,7 @@
 namespace ds::cuda {
 namespace {
 
-/// relative_bucket() as the first distance of each bucket of one direction.
+/// Returns the first distance of each bucket of one direction, by relative_bucket().
 BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_distance,
                        bool bidirectional) {
   BucketStarts starts{};
@@ -19,7 +19,7 @@ BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_di
   starts.time = time;
   starts.rows = rows;
   starts.bidirectional = bidirectional;
-  std::int64_t next = 0;  // the first bucket that no distance has reached yet
+  std::int64_t next = 0;  // the first bucket whose start is not known yet
   for (std::int64_t far = 0; next < count && far <= std::max(max_distance, count); ++far) {
     const std::int64_t bucket = relative_bucket(-far, rows, max_distance, bidirectional);
     for (; next <= bucket; ++next) starts.start[next] = static_cast<std::int32_t>(far);

@@ -1,14 +1,14 @@
-// GELU with tanh and its slope, and SiLU, by the arithmetic that the CPU has.
+// GELU with tanh, its slope, and SiLU, with the CPU's formulas.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace ds::cuda {
 
-/// 1 / (1 + e^-x); 0 and 1 at the ends.
+/// Returns 1 / (1 + e^-x); 0 and 1 at the ends.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0F, 1.0F + expf(-x)); }
 
-/// x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2 sigmoid(2u) - 1.
+/// Returns x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2 sigmoid(2u) - 1.
 __device__ inline float gelu(float x) {
   return x * sigmoid(x * fmaf(x * x, 0.0713548163F, 1.59576912F));
 }

@@ -1,4 +1,4 @@
-// The LM head: logits, loss and gradient in chunks of rows, so that all logits never exist at once.
+// The LM head: logits, loss and gradient in chunks of rows, so that the full logits never exist.
 #include <algorithm>
 
 #include "engine/device/cuda/check.h"
@@ -9,7 +9,7 @@
 namespace ds::cuda {
 namespace {
 
-/// Rows of logits lie so that every load is whole and aligned, for any vocabulary.
+/// Pads rows of logits so that every load is whole and aligned for any vocabulary.
 constexpr std::int64_t kRowMultiple = 64;
 
 struct HeadDimensions {
@@ -55,14 +55,14 @@ class Head {
  public:
   Head(Context& c, const HeadLoss& a, cudaStream_t stream)
       : c_(c), a_(a), d_(a), scratch_(c.scratch()), s_(scratch_, d_), stream_(stream) {
-    // Read by every row's block, so brought from the host's memory at once.
+    // Every row's block reads the targets, so one copy fetches them from host memory.
     check(cudaMemcpyAsync(s_.targets, a.targets.data,
                           static_cast<std::size_t>(d_.rows) * sizeof(std::int32_t),
                           cudaMemcpyDefault, stream),
           "copying the head's targets");
   }
 
-  /// after(first row, rows) finds the chunk's gradients where its logits were.
+  /// Calls after(first row, rows) for each chunk, whose gradients then replace its logits.
   template <class After>
   void for_chunks(bool gradient, float scale, After after) {
     for (std::int64_t first = 0; first < d_.rows; first += d_.chunk) {
@@ -149,7 +149,7 @@ void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
   DS_ASSERT(a.loss_scale != 0.0F);
   Head head(c, a.forward, stream);
   head.for_chunks(true, a.loss_scale, [&](std::int64_t first, std::int64_t rows) {
-    // Weights first: they read `in`, whose memory `din` may be.
+    // The weight gradient comes first: it reads `in`, and `din` may share that memory.
     head.weight_gradient(first, rows, a.dweight.data, a.accumulate);
     head.input_gradient(first, rows, a.din.data);
   });

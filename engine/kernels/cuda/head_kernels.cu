@@ -10,12 +10,12 @@ namespace ds::cuda {
 namespace {
 
 constexpr int kMaxThreads = 512, kWarp = 32;
-constexpr int kInFlight = 4;  // loads of a thread under way at once
+constexpr int kInFlight = 4;  // outstanding loads per thread
 constexpr int kSumThreads = 1024;
 constexpr float kLog2E = 1.44269504088896340736F;
 
-/// e^(x - top). Of 16-bit logits by the device's own power of two, whose error their rounding
-/// hides.
+/// Returns e^(x - top). For 16-bit logits it uses the device's own power of two, whose error their
+/// rounding hides.
 template <class T>
 __device__ float exp_below(float x, float top) {
   if constexpr (sizeof(T) == 4) {
@@ -25,14 +25,14 @@ __device__ float exp_below(float x, float top) {
   }
 }
 
-/// The largest of some numbers and the sum of e^(number - largest).
+/// The largest of several numbers and the sum of e^(number - largest).
 struct Softmax {
   float top, sum;
 };
 
 __device__ inline Softmax joined(Softmax a, Softmax b) {
   const float top = fmaxf(a.top, b.top);
-  // Equal also where both are empty: -inf - -inf is not a number.
+  // Handles equal tops separately, also -inf where both are empty: -inf - -inf is NaN.
   const float left = a.top == top ? a.sum : a.sum * expf(a.top - top);
   const float right = b.top == top ? b.sum : b.sum * expf(b.top - top);
   return {top, left + right};
@@ -54,10 +54,10 @@ using Words = Pack<T, kPackOf<T>>;
 template <class T>
 struct Row {
   Words<T>* data;
-  Words<T>* staged;  // the first of them, on chip; the rest is read again
+  Words<T>* staged;  // the first words, in shared memory; the rest is read again
   int staged_vectors;
-  int vectors;  // that hold valid columns
-  int rest;     // valid columns of the last of them; 0: all
+  int vectors;  // words that hold valid columns
+  int rest;     // valid columns of the last word; 0: all
 
   __device__ void valid_part(int v, const Words<T>& words, float (&x)[kPackOf<T>]) const {
     words.get(x);
@@ -123,7 +123,7 @@ __device__ void write_gradient(const Row<T>& row, float lse, int wanted, float s
   }
 }
 
-/// Every thread joins what the warps found, in the same order.
+/// Every thread combines the warps' results in the same order.
 __device__ inline Softmax joined_over_block(Softmax mine) {
   __shared__ float tops[kMaxThreads / kWarp], sums[kMaxThreads / kWarp];
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -193,17 +193,17 @@ __global__ void sum_losses(const double* losses, const std::int32_t* targets, st
   *count = counts[0];
 }
 
-/// About four vectors a thread at least, and a power of two, by the row's length alone.
+/// Returns a power of two with at least about four vectors per thread, from the row length alone.
 int threads_for(std::int64_t vectors) {
   int threads = kWarp;
   while (threads < kMaxThreads && threads * 4 < vectors) threads *= 2;
   return threads;
 }
 
-/// What a block may hold on chip so that a multiprocessor has two of them: one loads while the
-/// other computes.
+/// Returns the shared memory of a block such that a multiprocessor holds two blocks: one loads
+/// while the other computes.
 std::int64_t shared_for_two(std::int64_t max_shared_bytes) {
-  constexpr std::int64_t kReserved = 1 << 10;  // of each block, by the system
+  constexpr std::int64_t kReserved = 1 << 10;  // the system's share of each block
   constexpr std::int64_t kOwn = 2 * sizeof(float) * kMaxThreads / kWarp;
   const std::int64_t bytes = (max_shared_bytes + kReserved) / 2 - kReserved - kOwn;
   return bytes > 0 ? bytes : 0;

@@ -1,5 +1,5 @@
-// Launchers of the kernels that memory's speed limits: plain pointers and sizes, compiled by nvcc;
-// what fits what is checked by the callers (rows.cpp, update.cpp).
+// Launchers of the memory-bound kernels: plain pointers and sizes, compiled by nvcc. Callers
+// (rows.cpp, update.cpp) check that they fit.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,17 +10,17 @@
 
 namespace ds::cuda {
 
-/// What every launcher needs. `multiprocessors` sizes grids and changes no bit of a result.
+/// Arguments of every launcher. `multiprocessors` sizes grids and changes no bit of a result.
 struct Launch {
   cudaStream_t stream = nullptr;
   int multiprocessors = 1;
 };
 
 enum class Map : std::uint8_t { add, gelu, gelu_backward };
-/// out[i] = f(a[i], b[i]); gelu takes a alone, gelu_backward a = pre and b = dout.
+/// Computes out[i] = f(a[i], b[i]). gelu uses a alone; gelu_backward uses a = pre and b = dout.
 cudaError_t launch_map(const Launch& l, Map map, Act act, const void* a, const void* b, void* out,
                        std::int64_t n);
-/// One of the types is f32, the other is not.
+/// Exactly one of the types is f32.
 cudaError_t launch_cast(const Launch& l, Act from, Act to, const void* in, void* out,
                         std::int64_t n);
 /// in (rows, 2F), out (rows, F).
@@ -29,7 +29,7 @@ cudaError_t launch_swiglu(const Launch& l, Act act, const void* in, void* out, s
 cudaError_t launch_swiglu_backward(const Launch& l, Act act, const void* in, const void* dout,
                                    void* din, std::int64_t rows, std::int64_t ffn);
 
-/// The numbers of a dropout that are the same for all elements.
+/// Numbers of a dropout that are the same for all elements.
 struct DropoutNumbers {
   std::uint32_t key0 = 0, key1 = 0;
   float threshold = 0;  // rate * 2^24
@@ -40,9 +40,9 @@ cudaError_t launch_dropout(const Launch& l, Act act, const DropoutNumbers& numbe
                            std::int64_t elements_a_sample, const void* in, void* out);
 
 struct NormForward {
-  const void *in, *delta, *weight, *bias;  // delta may be null; bias is null of RMS norm
+  const void *in, *delta, *weight, *bias;  // delta may be null; bias is null for RMS norm
   void *sum, *out;
-  float *mean, *rstd;  // mean is null of RMS norm
+  float *mean, *rstd;  // mean is null for RMS norm
   std::int64_t rows, width;
   float eps;
 };
@@ -50,16 +50,16 @@ cudaError_t launch_norm(const Launch& l, Act act, const NormForward& a);
 
 struct NormBackward {
   const void *dout, *in, *weight, *dresidual;  // dresidual may be null
-  const float *mean, *rstd;                    // mean is null of RMS norm
+  const float *mean, *rstd;                    // mean is null for RMS norm
   void* din;
-  float *dweight_parts, *dbias_parts;  // (blocks, width); dbias: null of RMS norm
+  float *dweight_parts, *dbias_parts;  // (blocks, width); dbias is null for RMS norm
   float *dweight, *dbias;
   std::int64_t rows, width, block_rows, blocks;
   bool accumulate;
 };
 cudaError_t launch_norm_backward(const Launch& l, Act act, const NormBackward& a);
-/// For rows too wide for the registers of a block; launch_norm() and launch_norm_backward() come
-/// here by themselves. The latter then still adds the blocks' sums.
+/// Norms of rows too wide for a block's registers; launch_norm() and launch_norm_backward() call
+/// them where needed. launch_norm_backward() then still adds the blocks' sums.
 cudaError_t launch_norm_wide(const Launch& l, Act act, const NormForward& a);
 cudaError_t launch_norm_backward_wide(const Launch& l, Act act, const NormBackward& a);
 
@@ -67,7 +67,7 @@ cudaError_t launch_embed(const Launch& l, Act act, const std::int32_t* tokens, c
                          const void* wpe, void* out, std::int64_t rows, std::int64_t time,
                          std::int64_t width);
 
-/// Scratch of sorting: each of `rows` elements.
+/// Scratch of the sort, each array of `rows` elements.
 struct TokenSort {
   std::uint32_t *keys, *keys_more;
   std::uint32_t *order, *order_more;
@@ -83,7 +83,7 @@ struct EmbedGradient {
 cudaError_t launch_embed_backward(const Launch& l, Act act, const EmbedGradient& a);
 
 inline constexpr int kMostRotaryPairs = 256;
-/// Angles of position t: t * frequency[i].
+/// The angles of position t are t * frequency[i].
 struct RotaryNumbers {
   float frequency[kMostRotaryPairs];
   std::int64_t seq_len, rows;
@@ -94,14 +94,15 @@ cudaError_t launch_rotary(const Launch& l, Act act, const RotaryNumbers& numbers
                           void* out);
 
 inline constexpr int kMostBuckets = 256;
-/// Bucket i of one direction holds the distances start[i] ... start[i + 1] - 1, the last all above.
+/// Bucket i of one direction holds distances start[i] ... start[i + 1] - 1; the last also all
+/// above.
 struct BucketStarts {
   std::int32_t start[kMostBuckets];
   int count;
   std::int64_t time, rows;  // rows of the table: buckets of all directions
   bool bidirectional;
 };
-/// out (heads, 2 * time - 1) and dout alike; table and dtable (rows, heads).
+/// out and dout are (heads, 2 * time - 1); table and dtable are (rows, heads).
 cudaError_t launch_relative_bias(const Launch& l, Act act, const BucketStarts& starts,
                                  const void* table, std::int64_t heads, float* out);
 cudaError_t launch_relative_bias_backward(const Launch& l, const BucketStarts& starts,
@@ -121,7 +122,7 @@ cudaError_t launch_squared_sum(const Launch& l, const float* in, std::int64_t n,
                                const SquaredSumScratch& scratch, double* sum,
                                std::int64_t* non_finite);
 
-/// Elements first_element ... of the logical tensor.
+/// Fills `out` with elements first_element ... of the logical tensor.
 struct NormalNumbersFill {
   float* out;
   std::int64_t n, first_element;

@@ -1,4 +1,4 @@
-// Sums of squares of leaves of 1024 elements, and the tree over them: the CPU's bits
+// Sums of squares of leaves of 1024 elements and the tree over them, with the bits of the CPU
 // (engine/kernels/cpu/simd/sums.h, engine/kernels/leaf_tree.h).
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/launchers.h"
@@ -8,7 +8,7 @@
 namespace ds::cuda {
 namespace {
 
-constexpr int kLanes = 16;  // sums of a leaf: lane i takes elements i, i + 16, ...
+constexpr int kLanes = 16;  // sums of a leaf: lane i adds elements i, i + 16, ...
 constexpr int kSteps = static_cast<int>(kLeafElements) / kLanes;
 constexpr int kLeafThreads = 256, kLeavesAtOnce = kLeafThreads / kLanes;
 
@@ -17,7 +17,8 @@ struct Leaf {
   int non_finite;
 };
 
-/// All sixteen lanes of a leaf call together with their warp; every lane gets the leaf's sum.
+/// All sixteen lanes of a leaf must call together with their warp. Every lane returns the leaf's
+/// sum.
 __device__ Leaf square_leaf(const float* in, std::int64_t count, int lane) {
   double total = 0;
   int bad = 0;
@@ -33,7 +34,7 @@ __device__ Leaf square_leaf(const float* in, std::int64_t count, int lane) {
   }
 #pragma unroll
   for (int half = kLanes / 2; half >= 1; half /= 2) {
-    // Both lanes of a pair add the same two numbers, and the sum of two does not know their order.
+    // Both lanes of a pair add the same two numbers, and addition of two numbers is commutative.
     total += __shfl_xor_sync(kAllLanes, total, half);
     bad += __shfl_xor_sync(kAllLanes, bad, half);
   }
@@ -45,8 +46,8 @@ __device__ std::int64_t elements_left(std::int64_t n, std::int64_t leaf) {
   return left < 0 ? 0 : left < kLeafElements ? left : kLeafElements;
 }
 
-/// Sixteen leaves at a time; their results are written side by side, since they may lie in the
-/// host's memory.
+/// Processes sixteen leaves at a time. Their results are written side by side, because they may be
+/// in host memory.
 __global__ void __launch_bounds__(kLeafThreads)
     leaf_squares_kernel(const float* in, std::int64_t n, std::int64_t leaves, double* sums,
                         std::int64_t* non_finite) {
@@ -73,7 +74,8 @@ __global__ void __launch_bounds__(kLeafThreads)
   }
 }
 
-/// The tree of leaf_tree.h over `count` sums in shared memory: neighbours, then pairs of them ...
+/// Computes the tree of leaf_tree.h over `count` sums in shared memory: neighbors first, then pairs
+/// of them, and so on.
 template <int kThreads>
 __device__ void tree_sum(double* sums, std::int64_t* bad, int count) {
   for (int distance = 1; distance < count; distance *= 2) {
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(kTaskThreads)
   }
 }
 
-/// One block: the tree over what lies in memory, in place.
+/// Computes the tree over values in global memory, in place, by one block.
 __global__ void __launch_bounds__(kTaskThreads)
     tree_kernel(double* sums, std::int64_t* bad, int count, double* sum, std::int64_t* non_finite) {
   tree_sum<kTaskThreads>(sums, bad, count);

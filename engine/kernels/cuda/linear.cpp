@@ -1,4 +1,4 @@
-// Linear layers: forward with its epilogues, input gradient, weight and bias gradient.
+// Linear layers: forward with its epilogues, input gradient, weight and bias gradients.
 #include <algorithm>
 
 #include "engine/device/cuda/check.h"
@@ -9,17 +9,17 @@
 namespace ds::cuda {
 namespace {
 
-constexpr std::int64_t kAuxMultiple = 8;  // of the library: rows of its auxiliary matrix
+constexpr std::int64_t kAuxMultiple = 8;  // the library's multiple for rows of its auxiliary matrix
 
-/// Of bf16 only: the library's tanh is as good as that type, and no better is promised.
+/// Only for bf16: the library's tanh is as accurate as that type, and no better is documented.
 bool may_fuse_slope(const LinearBackwardInput& a, std::int64_t k) {
   return a.pre && a.din.dtype == DType::bf16 && k % kAuxMultiple == 0;
 }
 
 bool is_16_bits(DType type) { return type == DType::bf16 || type == DType::f16; }
 
-/// GELU inside the product, of its sums before they are rounded to `pre`. False, and nothing was
-/// done, where that was not chosen, or the library has no algorithm.
+/// Computes GELU inside the product, from its sums before they are rounded to `pre`. Returns false
+/// and does nothing if fusing was not chosen or the library has no algorithm.
 bool run_fused_gelu(Context& c, Product product, const Linear& a, std::byte* workspace,
                     cudaStream_t stream) {
   auto& products = static_cast<Products&>(*c.products);
@@ -30,9 +30,9 @@ bool run_fused_gelu(Context& c, Product product, const Linear& a, std::byte* wor
   return products.run(product, workspace, stream);
 }
 
-/// The bias gradient beside the weight's, by the same product. False as above. The library
-/// overwrites its sums, and chooses an algorithm also by where they lie: it gets `scratch` wherever
-/// dbias is kept or lies unevenly, so that one shape has one algorithm.
+/// Computes the bias gradient inside the weight gradient's product. Returns false as above. The
+/// library overwrites its sums and also chooses an algorithm by their address. It therefore gets
+/// `scratch` if dbias accumulates or is unaligned, so that one shape has one algorithm.
 bool run_fused_sums(Context& c, Product product, const LinearBackwardWeight& a, float* scratch,
                     std::byte* workspace, cudaStream_t stream) {
   constexpr std::int64_t kEven = 16;
@@ -45,7 +45,7 @@ bool run_fused_sums(Context& c, Product product, const LinearBackwardWeight& a, 
   if (!direct) {
     check(launch_take_sums(scratch, product.n, static_cast<float*>(a.dbias.data), a.accumulate,
                            stream),
-          "taking a bias gradient");
+          "storing a bias gradient");
   }
   return true;
 }
@@ -72,8 +72,8 @@ void run(Context& c, const Linear& a, cudaStream_t stream) {
                         .extra = a.bias.data};
   if (gelu && run_fused_gelu(c, product, a, workspace, stream)) return;
   multiply(c, product, workspace, stream);
-  // Not in the library's epilogue, unless that was chosen: it takes GELU of what `pre` was before
-  // it was rounded, and a recomputed GELU, which has only `pre`, must give these bits.
+  // Outside of the library's epilogue, unless fusing was chosen: the epilogue takes GELU of the
+  // unrounded `pre`, and a recomputed GELU, which has only the rounded `pre`, must give these bits.
   if (gelu) run(c, Gelu{.in = a.pre, .out = a.out}, stream);
 }
 
@@ -119,8 +119,8 @@ void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
   if (run_fused_sums(c, product, a, partials, workspace, stream)) return;
   multiply(c, product, workspace, stream);
   if (!a.dbias) return;
-  // By a kernel of our own, unless the library's was chosen: that overwrites, takes part in a
-  // product's choice of algorithm, and promises no order.
+  // Uses our own kernel unless fusing was chosen: the library's sums overwrite, affect the choice
+  // of the product's algorithm, and promise no order.
   check(launch_column_sums(act_of(a.dout.dtype), a.dout.data, rows, n, partials,
                            static_cast<float*>(a.dbias.data), a.accumulate, stream),
         "summing a bias gradient");
@@ -133,7 +133,7 @@ std::size_t linear_scratch_bytes(const Kernels::Extents& e) {
                                  : e.heads > 0   ? e.width / e.heads
                                                  : 0;
   const std::int64_t kv_heads = e.kv_heads > 0 ? e.kv_heads : e.heads;
-  // Widths of results: queries, keys and values; gates and ups of a SwiGLU.
+  // Widest results: queries, keys and values, or gates and ups of a SwiGLU.
   const std::int64_t widest =
       std::max({3 * e.width, (e.heads + 2 * kv_heads) * head_size, 2 * e.ffn});
   Scratch scratch;

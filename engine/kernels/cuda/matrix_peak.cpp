@@ -1,4 +1,4 @@
-// The best rate of a plain matrix product on this device, for the plan and for fractions of peak.
+// Measures the best rate of a plain matrix product, for the plan and for fractions of peak.
 #include <algorithm>
 
 #include "engine/device/cuda/check.h"
@@ -10,14 +10,15 @@ namespace ds::cuda {
 namespace {
 
 constexpr std::int64_t kLargest = 8192, kSmallest = 256;
-constexpr float kEnoughMs = 0.8F;  // of one product: what launching takes no longer matters
+constexpr float kEnoughMs = 0.8F;  // of one product: launch overhead no longer matters
 constexpr int kRounds = 5;
 constexpr float kRoundMs = 30;
 
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::int64_t bytes) {
-    check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "memory for a measurement");
+    check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)),
+          "allocating memory for a measurement");
   }
   ~DeviceMemory() { cudaFree(data_); }
   DeviceMemory(const DeviceMemory&) = delete;
@@ -28,21 +29,21 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Of two operands, a result in f32, and scratch.
+/// Returns the memory of two operands, an f32 result, and scratch.
 std::size_t bytes_for(std::int64_t size, DType type) {
   return static_cast<std::size_t>(size * size * (2 * size_of(type) + size_of(DType::f32)) +
                                   kProductWorkspace);
 }
 
-/// A job's plan may leave less than the measurement would like.
+/// Returns whether `bytes` are free: a job's plan may leave less than the measurement needs.
 bool fits(std::size_t bytes) {
   std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  check(cudaMemGetInfo(&free, &total), "getting the GPU's free memory");
   return bytes <= free;
 }
 
-/// Normal numbers: of zeros a device multiplies faster than any training could, since it draws less
-/// power.
+/// Fills with normal numbers. On zeros a device multiplies faster than any training could, because
+/// it draws less power.
 void fill(Context& c, void* to, DType type, void* f32, std::int64_t n, std::uint64_t key,
           cudaStream_t stream) {
   const bool direct = type == DType::f32;
@@ -59,7 +60,7 @@ double measure_matrix_peak(Context& c, DType type, cudaStream_t stream) {
   if (!fits(bytes_for(kSmallest, type))) return 0;
   for (std::int64_t size = kSmallest; size <= kLargest; size *= 2) {
     const std::int64_t n = size * size;
-    // The result's memory holds the f32 numbers that the operands are made from.
+    // The result's memory first holds the f32 numbers that the operands are converted from.
     const DeviceMemory a(n * size_of(type)), b(n * size_of(type)), out(n * size_of(DType::f32)),
         workspace(kProductWorkspace);
     fill(c, a.get(), type, out.get(), n, 1, stream);

@@ -1,4 +1,4 @@
-// Gradients of layer norm and RMS norm. A block takes a block of rows one after another and keeps
+// Gradients of layer norm and RMS norm. A block processes several rows one after another and keeps
 // its sums of the weights' gradients in registers; a second kernel adds the blocks' sums in order.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMostThreads = 512;
 
-/// What a thread reads of one row.
+/// The part of one row that a thread reads.
 template <class T, int kCount, int kPacks>
 struct RowPart {
   Pack<T, kCount> dout[kPacks], in[kPacks], residual[kPacks];
@@ -33,7 +33,8 @@ struct RowPart {
   }
 };
 
-/// Sums of two numbers over the block, in the order of warps. `shared`: two numbers a warp.
+/// Replaces two numbers by their sums over the block, in warp order. `shared`: two numbers per
+/// warp.
 __device__ void block_sums(float& x, float& y, float (*shared)[2]) {
   x = warp_sum(x);
   y = warp_sum(y);
@@ -52,7 +53,7 @@ __device__ void block_sums(float& x, float& y, float (*shared)[2]) {
   }
 }
 
-/// The sums that a row's gradient needs; adds the row to the weights' gradients.
+/// Computes the sums for a row's gradient and adds the row to the weights' gradients.
 template <class T, int kCount, int kPacks>
 __device__ void add_row(const RowPart<T, kCount, kPacks>& row, const NormBackward& a, int first,
                         int step, float (&dweight)[kPacks][kCount], float (&dbias)[kPacks][kCount],
@@ -98,8 +99,8 @@ __device__ void write_row(const RowPart<T, kCount, kPacks>& row, const NormBackw
   }
 }
 
-/// blockIdx.x: a block of rows. The next row is read while one is worked on. `din` may be
-/// `dresidual`: rows ahead of what is written are read.
+/// blockIdx.x: a block of rows. The next row is loaded while the current one is processed. `din`
+/// may be `dresidual`: only rows beyond the written one are read ahead.
 template <class T, int kCount, int kPacks>
 __global__ void __launch_bounds__(kMostThreads) norm_backward_kernel(NormBackward a) {
   __shared__ float shared[2][kMostThreads / 32][2];
@@ -159,8 +160,8 @@ cudaError_t backward(const Launch& l, const NormBackward& a) {
                 l.stream, a);
 }
 
-/// Eight elements of a row in a thread, or sixteen where a block has too few threads for that;
-/// more would not fit the registers, and sixteen of f32 do not either.
+/// A thread holds eight elements of a row, or sixteen where a block has too few threads for eight.
+/// More do not fit in registers, nor do sixteen of f32.
 template <class T>
 cudaError_t backward_of_width(const Launch& l, Act act, const NormBackward& a) {
   constexpr int kWide = kPackOf<T>;

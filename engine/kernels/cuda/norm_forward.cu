@@ -7,11 +7,11 @@
 namespace ds::cuda {
 namespace {
 
-constexpr int kHeld = 16;           // elements of a row in one thread
+constexpr int kHeld = 16;           // elements of a row per thread
 constexpr int kMostThreads = 1024;  // so the widest row has 16384 elements
 
-/// Sum over the warps of a row, in their order. `shared`: one number a warp of the block, used
-/// once.
+/// Returns the sum over the warps of a row, in their order. `shared`: one number per warp of the
+/// block, used once.
 __device__ float row_sum(float x, int warps, float* shared) {
   x = warp_sum(x);
   if (warps == 1) return x;
@@ -23,8 +23,8 @@ __device__ float row_sum(float x, int warps, float* shared) {
   return x;
 }
 
-/// This thread's part of a row, with the residual added: all of it is on its way before any of it
-/// is used. Gives the part's sum.
+/// Reads this thread's part of a row and adds the residual. All loads are issued before any value
+/// is used. Returns the part's sum.
 template <class T, int kCount, int kPacks>
 __device__ float read_row(const NormForward& a, std::int64_t at, int first, int step, int end,
                           float (&x)[kPacks][kCount]) {
@@ -55,7 +55,7 @@ __device__ float read_row(const NormForward& a, std::int64_t at, int first, int 
   return total;
 }
 
-/// A row is shared by `warps` warps; a block has as many rows as fit its threads.
+/// `warps` warps share a row; a block has as many rows as fit its threads.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kMostThreads) norm_kernel(NormForward a, int warps) {
   constexpr int kPacks = kHeld / kCount;

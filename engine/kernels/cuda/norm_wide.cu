@@ -1,4 +1,4 @@
-// Norms of rows that do not fit the registers of a block: each row is read again from the caches.
+// Norms of rows that do not fit in a block's registers: each row is read again from the caches.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/launchers.h"
@@ -9,10 +9,10 @@ namespace {
 
 constexpr int kThreads = 512, kWarps = kThreads / 32;
 
-/// Sum over the block, in the order of warps.
+/// Returns the sum over the block, in warp order.
 __device__ float block_sum(float x, float* shared) {
   x = warp_sum(x);
-  __syncthreads();  // what was there before has been read
+  __syncthreads();  // previous contents have been read
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
   __syncthreads();
   x = shared[0];
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads) wide_kernel(NormForward a) {
   a.rstd[row] = rstd;
 }
 
-/// blockIdx.x: a row, of which the gradient of the input is made.
+/// blockIdx.x: a row. Computes the gradient of the input.
 template <class T>
 __global__ void __launch_bounds__(kThreads) wide_backward_kernel(NormBackward a) {
   __shared__ float shared[kWarps];
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads) wide_backward_kernel(NormBackward a)
   }
 }
 
-/// blockIdx.x: columns, blockIdx.y: a block of rows, whose sums of the weights' gradients are made.
+/// blockIdx.x: columns, blockIdx.y: a block of rows. Computes its sums of the weights' gradients.
 template <class T>
 __global__ void __launch_bounds__(kThreads) wide_parts_kernel(NormBackward a) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;

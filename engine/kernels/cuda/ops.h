@@ -1,12 +1,12 @@
-// The CUDA backend's operations, one family a file; cuda_kernels.cpp connects them to the seam.
+// The CUDA backend's operations, one family per file. cuda_kernels.cpp connects them to Kernels.
 #pragma once
 
 #include "engine/kernels/cuda/context.h"
 
 namespace ds::cuda {
 
-/// Order: each returns when it has launched on `stream`. Errors: Error{system}: a launch or a
-/// library refused.
+/// Order: each returns after launching on `stream`. Errors: Error{system}: a launch or a library
+/// failed.
 void run(Context& c, const Embed& a, cudaStream_t stream);
 void run(Context& c, const EmbedBackward& a, cudaStream_t stream);
 void run(Context& c, const LayerNorm& a, cudaStream_t stream);
@@ -36,13 +36,13 @@ void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream);
 void run(Context& c, const FillNormal& a, cudaStream_t stream);
 void run(Context& c, const Cast& a, cudaStream_t stream);
 
-/// What these families keep; called once, with all of `c` before `workspace` set. Errors:
-/// Error{config}: a library is missing.
+/// Create the state that these families keep. Called once, after all of `c` before `workspace` is
+/// set. Errors: Error{config}: a library is missing.
 std::unique_ptr<Part> make_products(const Context& c);
 std::unique_ptr<Part> make_attention(const Context& c);
 
-/// Scratch that the largest operation of each family takes; the workspace is the largest of these.
-/// Arithmetic alone: they work where there is no device.
+/// Return the scratch of each family's largest operation. The workspace is the largest of these.
+/// They only compute and need no device.
 std::size_t linear_scratch_bytes(const Kernels::Extents& e);
 std::size_t head_scratch_bytes(const Kernels::Extents& e);
 std::size_t attention_scratch_bytes(const Kernels::Extents& e);
@@ -50,7 +50,7 @@ std::size_t embed_scratch_bytes(const Kernels::Extents& e);
 std::size_t norm_scratch_bytes(const Kernels::Extents& e);
 std::size_t squared_sum_scratch_bytes(const Kernels::Extents& e);
 
-/// FLOP/s of the best of several plain products of `type`; waits for the device.
+/// Returns the best rate of several plain products of `type`, in FLOP/s. Waits for the device.
 double measure_matrix_peak(Context& c, DType type, cudaStream_t stream);
 
 }  // namespace ds::cuda

@@ -11,7 +11,7 @@ constexpr int kRowsOfBlock = 256;
 constexpr int kTile = 16;
 constexpr int kThreads = 256;
 
-/// One block: 32 lanes of W columns each, 8 rows at once, down 256 rows.
+/// One block: 32 lanes of W columns each, 8 rows at a time, over 256 rows.
 template <class T, int W>
 __global__ void column_partials(const T* in, std::int64_t rows, std::int64_t columns,
                                 float* partials) {
@@ -36,7 +36,7 @@ __global__ void column_partials(const T* in, std::int64_t rows, std::int64_t col
 #pragma unroll
   for (int i = 0; i < W; ++i) sums[threadIdx.y][i * kLanes + threadIdx.x] = sum[i];
   __syncthreads();
-  // Thread (x, y) finishes the columns of lane x whose number within the lane is y, y + 8, ...
+  // Thread (x, y) finishes columns y, y + 8, ... of lane x.
   for (int i = static_cast<int>(threadIdx.y); i < W; i += kRowLanes) {
     float total = 0;
 #pragma unroll
@@ -45,7 +45,7 @@ __global__ void column_partials(const T* in, std::int64_t rows, std::int64_t col
   }
 }
 
-/// One block: 32 columns; 8 threads each take every 8th partial of a column, in order.
+/// One block: 32 columns. Each of 8 threads adds every 8th partial sum of a column, in order.
 __global__ void column_totals(const float* partials, std::int64_t blocks, std::int64_t columns,
                               float* out, bool accumulate) {
   __shared__ float sums[kRowLanes][kLanes];

@@ -1,5 +1,5 @@
-// Launchers of what stands beside the library's matrix products: column sums, and slow ways for
-// shapes that the library refuses.
+// Launchers beside the library's matrix products: column sums, and slow kernels for shapes that the
+// library refuses.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,13 +10,13 @@
 
 namespace ds::cuda {
 
-/// Partial sums that column sums need, in f32.
+/// Returns the number of f32 partial sums that column sums need.
 constexpr std::int64_t column_sum_partials(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kRowsOfBlock = 256;
   return (rows + kRowsOfBlock - 1) / kRowsOfBlock * columns;
 }
 
-/// sums (+)= the sums over the rows of in (rows, columns), by blocks of rows, then over the blocks.
+/// sums (+)= the sums over the rows of in (rows, columns), within blocks of rows, then over blocks.
 cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::int64_t columns,
                                float* partials, float* sums, bool accumulate, cudaStream_t stream);
 
@@ -28,7 +28,7 @@ cudaError_t launch_take_sums(const float* added, std::int64_t columns, float* su
 cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,
                             std::int64_t columns, cudaStream_t stream);
 
-/// A product of any strides: element (i, j) of an operand lies at i * row + j * column.
+/// A product with any strides: element (i, j) of an operand is at i * row + j * column.
 struct PlainProduct {
   struct Operand {
     const void* data;
@@ -40,7 +40,7 @@ struct PlainProduct {
   bool accumulate;
 };
 
-/// `out` is f32, or of `type`.
+/// `out` is f32 or has the type `act`.
 cudaError_t launch_plain_product(Act act, bool out_f32, const PlainProduct& p, cudaStream_t stream);
 
 }  // namespace ds::cuda

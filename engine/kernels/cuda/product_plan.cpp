@@ -1,4 +1,4 @@
-// cuBLASLt's descriptors, its heuristic and its launch.
+// ProductPlan: cuBLASLt's descriptors, its heuristic and its launch.
 #include "engine/kernels/cuda/product_plan.h"
 
 #include <cstring>
@@ -10,8 +10,8 @@ void check_library(const CublasLt& lt, cublasStatus_t status, const std::string&
   if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, what);
 }
 
-// Partial sums in f32 in the workspace, added in a step of their own, in one order. In place, the
-// parts would be rounded to the result's type, and in the order in which they arrive.
+// Partial sums are in f32 in the workspace and added by a separate step in one order. In place, the
+// parts would be rounded to the result's type and added in the order of arrival.
 constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t type_of(DType type) {
@@ -23,7 +23,7 @@ cudaDataType_t type_of(DType type) {
     case DType::f16:
       return CUDA_R_16F;
     default:
-      DS_ASSERT(false, "products are of f32, bf16 or f16");
+      DS_ASSERT(false, "products support f32, bf16 and f16");
   }
   return CUDA_R_32F;
 }
@@ -41,21 +41,21 @@ cublasLtEpilogue_t epilogue_of(ProductEpilogue epilogue) {
     case ProductEpilogue::bias_gelu:
       return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     case ProductEpilogue::column_sums:
-      // Our b (k, n) is the library's A (n, k): its sums along k, one a row of the library's
+      // Our b (k, n) is the library's A (n, k). Its sums along k, one per row of the library's
       // D (n, m), are the sums of our b's columns.
       return CUBLASLT_EPILOGUE_BGRADA;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// The library's vector, which it reads or writes.
+/// Returns the library's bias vector, which it reads or writes.
 const void* bias_of(const Product& p) {
   return p.epilogue == ProductEpilogue::bias || p.epilogue == ProductEpilogue::bias_gelu ? p.extra
          : p.epilogue == ProductEpilogue::column_sums                                    ? p.second
                                                                                          : nullptr;
 }
 
-/// The library's auxiliary matrix: GELU's argument, read or written.
+/// Returns the library's auxiliary matrix: GELU's argument, read or written.
 const void* aux_of(const Product& p) {
   return p.epilogue == ProductEpilogue::gelu_slope ? p.extra
          : p.epilogue == ProductEpilogue::gelu || p.epilogue == ProductEpilogue::bias_gelu
@@ -63,7 +63,7 @@ const void* aux_of(const Product& p) {
              : nullptr;
 }
 
-/// As the library counts: the first extent is the one whose elements lie beside each other.
+/// Creates a layout with the library's order of extents: elements are adjacent along the first.
 cublasLtMatrixLayout_t layout(const CublasLt& lt, DType type, std::int64_t beside,
                               std::int64_t apart, std::int64_t distance, const std::string& what) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -96,11 +96,11 @@ Algorithm packed(const cublasLtMatmulHeuristicResult_t& result) {
 
 std::uint32_t alignment(std::int64_t bytes) { return static_cast<std::uint32_t>(bytes); }
 
-/// Given back when it goes out of sight, also when a call throws.
+/// Owns the library's preference and frees it, also when a call throws.
 class Preference {
  public:
   explicit Preference(const CublasLt& lt) : lt_(lt) {
-    check_library(lt, lt.MatmulPreferenceCreate(&preference_), "asking for algorithms");
+    check_library(lt, lt.MatmulPreferenceCreate(&preference_), "getting algorithms");
   }
   ~Preference() { lt_.MatmulPreferenceDestroy(preference_); }
   Preference(const Preference&) = delete;
@@ -109,7 +109,7 @@ class Preference {
   void set(cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
     check_library(lt_,
                   lt_.MatmulPreferenceSetAttribute(preference_, attribute, &value, sizeof value),
-                  "asking for algorithms");
+                  "getting algorithms");
   }
   [[nodiscard]] cublasLtMatmulPreference_t get() const { return preference_; }
 
@@ -131,8 +131,8 @@ void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string&
   throw Error(ErrorKind::system,
               fmt::format("cuBLASLt: {}: {} ({})", what, lt.GetStatusString(status),
                           lt.GetStatusName(status)),
-              failed ? "a kernel failed, maybe an earlier one; with CUDA_LAUNCH_BLOCKING=1 the op "
-                       "is named, and dmesg shows the Xid"
+              failed ? "a kernel failed, maybe an earlier one; set CUDA_LAUNCH_BLOCKING=1 to see "
+                       "which op; dmesg shows the Xid"
                      : "");
 }
 
@@ -194,7 +194,7 @@ std::vector<Algorithm> ProductPlan::candidates(const Product& p, std::int64_t wo
   const cublasStatus_t status =
       lt.MatmulAlgoGetHeuristic(library_.handle, operation_, a_, b_, out_, out_, preference.get(),
                                 most, results.data(), &found);
-  // Not for this type, shape or epilogue: the caller has another way.
+  // Not supported for this type, shape or epilogue: the caller has a fallback.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
   check_library(lt, status, describe(p));
   std::vector<Algorithm> algorithms;

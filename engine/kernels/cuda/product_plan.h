@@ -1,9 +1,9 @@
-// One matrix product in the library's terms: descriptors made once a shape, and the choice of its
-// algorithm.
+// ProductPlan: one matrix product in the library's terms, with descriptors made once per shape, and
+// the choice of its algorithm.
 //
-// cuBLASLt counts by columns: row-major memory is its transpose there, and (A B)^T = B^T A^T, so
-// the library gets our b as its A, our a as its B, and both transposes as they are. (Its own
-// row-major order would do the same, and shuts out its fast kernels.)
+// cuBLASLt is column-major: it sees row-major memory as the transpose, and (A B)^T = B^T A^T. The
+// library therefore gets our b as its A, our a as its B, and both transpose flags unchanged. (Its
+// own row-major order would do the same, but excludes its fast kernels.)
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct ProductLibrary {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Throws Error{system} naming the product and the library's reason.
+/// Throws Error{system} that names the product and the library's reason.
 [[noreturn]] void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string& what);
 
 class ProductPlan {
@@ -31,17 +31,17 @@ class ProductPlan {
   ProductPlan(const ProductPlan&) = delete;
   ProductPlan& operator=(const ProductPlan&) = delete;
 
-  /// The library's own order of preference, at most `most`; empty where it has none for this
-  /// product.
+  /// Returns at most `most` algorithms in the library's order of preference; empty if it has none
+  /// for this product.
   [[nodiscard]] std::vector<Algorithm> candidates(const Product& product,
                                                   std::int64_t workspace_bytes, int most);
-  /// Whether the library still takes it on this device.
+  /// Returns whether the library still supports the algorithm on this device.
   [[nodiscard]] bool accepts(const Product& product, const Algorithm& algorithm);
-  /// Launches; the caller looks at the answer.
+  /// Launches. The caller checks the status.
   [[nodiscard]] cublasStatus_t launch(const Product& product, const Algorithm& algorithm,
                                       void* workspace, std::int64_t workspace_bytes,
                                       cudaStream_t stream);
-  /// "cublasLt 66, tile 20, stages 35, split 1".
+  /// Returns a name such as "cublasLt 66, tile 20, stages 35, split 1".
   [[nodiscard]] std::string name_of(const Algorithm& algorithm) const;
 
  private:

@@ -1,4 +1,4 @@
-// Choosing an algorithm once a shape, and launching.
+// Products: chooses an algorithm once per shape, and launches.
 #include "engine/kernels/cuda/products.h"
 
 #include <algorithm>
@@ -16,14 +16,15 @@ namespace {
 
 constexpr int kCandidates = 8;
 
-/// A cache of algorithms is worth a line, never a job.
+/// A problem with the cache causes a warning, never an error.
 void warn(const std::string& reason) {
   if (!reason.empty()) {
-    std::fprintf(stderr, "matrix products: no file of chosen algorithms: %s\n", reason.c_str());
+    std::fprintf(stderr, "matrix products: cannot use the file of chosen algorithms: %s\n",
+                 reason.c_str());
   }
 }
 
-/// Refused for what the product is, so that another algorithm may do.
+/// Returns whether the status depends on the product, so that another algorithm may work.
 bool may_try_another(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
          status == CUBLAS_STATUS_ARCH_MISMATCH;
@@ -48,14 +49,14 @@ void run_plain(const Product& p, cudaStream_t stream) {
         "a plain matrix product");
 }
 
-/// A sum that is added to what is there must not be made twice, nor recorded for a graph.
+/// An accumulating sum must not run twice, and trial runs must not be captured in a graph.
 bool may_run_again(const Product& p, cudaStream_t stream) {
   cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &capturing), "asking whether a graph is recorded");
+  check(cudaStreamIsCapturing(stream, &capturing), "checking whether a graph is being recorded");
   return !p.accumulate && capturing == cudaStreamCaptureStatusNone;
 }
 
-/// Those that launch, fastest first.
+/// Returns the candidates that launch, fastest first.
 std::vector<Algorithm> by_time(ProductPlan& plan, const Product& p,
                                const std::vector<Algorithm>& candidates, std::byte* workspace,
                                cudaStream_t stream) {
@@ -88,7 +89,7 @@ Products::Products(const CublasLt& lt, Choice choice)
       cache_(fmt::format("{}, cublasLt {}", choice_.device, lt.GetVersion())) {
   library_.lt = &lt;
   const cublasStatus_t status = lt.Create(&library_.handle);
-  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, "making a handle");
+  if (status != CUBLAS_STATUS_SUCCESS) raise_library(lt, status, "creating a handle");
   if (!choice_.cache_dir.empty()) warn(cache_.load(choice_.cache_dir));
 }
 
@@ -138,7 +139,7 @@ void Products::choose(Known& made, const ProductKey& key, const Product& p, std:
     if (choice_.by_time && may_run_again(p, stream)) {
       candidates = by_time(*made.plan, p, candidates, workspace, stream);
     }
-    // The first that launches: an algorithm may still refuse what its description allowed.
+    // Takes the first that launches: an algorithm may still refuse what its description allowed.
     for (const Algorithm& candidate : candidates) {
       const cublasStatus_t status =
           made.plan->launch(p, candidate, workspace, kProductWorkspace, stream);

@@ -1,5 +1,5 @@
-// All matrix products of the CUDA backend: the plans of the shapes seen so far and the algorithms
-// chosen for them.
+// Products: all matrix products of the CUDA backend, with the plans of the shapes seen so far and
+// the algorithms chosen for them.
 #pragma once
 
 #include <map>
@@ -12,20 +12,21 @@
 
 namespace ds::cuda {
 
-/// The library's scratch, part of every family's that multiplies. What NVIDIA names for Hopper and
-/// later; and the same for all, since the plan is made where there is no device.
+/// The library's scratch, part of the scratch of every family that multiplies. NVIDIA recommends
+/// this size for Hopper and later. It is the same everywhere, because plans are made without a
+/// device.
 inline constexpr std::int64_t kProductWorkspace = 32 << 20;
 
 class Products final : public Part {
  public:
   struct Choice {
     std::string device;     // name and size, for the cache's identity
-    std::string cache_dir;  // empty: nothing is kept
-    /// Whether the device's clock chooses among the library's best, where a product may run several
-    /// times. What it chose is kept in the cache; without one, the next start may choose other
+    std::string cache_dir;  // empty: nothing is stored
+    /// Whether measured time chooses among the library's best algorithms, where a product may run
+    /// several times. The cache keeps the choice; without a cache, the next start may choose other
     /// bits.
     bool by_time = false;
-    /// Whether GELU and bias gradients are made inside the library's products.
+    /// Whether GELU and bias gradients are computed inside the library's products.
     bool fused_epilogues = false;
   };
   Products(const CublasLt& lt, Choice choice);
@@ -33,8 +34,9 @@ class Products final : public Part {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// False, and nothing was launched, when the library has no algorithm for the epilogue; without
-  /// one there is always a way. Depends on the shape alone, never on values or on what ran before.
+  /// Returns false and launches nothing if the library has no algorithm for the epilogue; a product
+  /// without epilogue always runs. The result depends on the shape alone, never on values or on
+  /// earlier products.
   [[nodiscard]] bool run(const Product& product, std::byte* workspace, cudaStream_t stream);
 
   [[nodiscard]] bool fuses() const { return choice_.fused_epilogues; }
@@ -61,8 +63,8 @@ class Products final : public Part {
   std::vector<std::string> names_;
 };
 
-/// A product by any way there is: what the library has no epilogue for is done by kernels of our
-/// own after it.
+/// Computes a product in any case: epilogues that the library lacks are done by our own kernels
+/// after it.
 void multiply(Context& c, const Product& product, std::byte* workspace, cudaStream_t stream);
 
 }  // namespace ds::cuda

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
-/// The bucket of distance index d: the last one that starts at or below it.
+/// Returns the bucket of distance index d: the last one that starts at or below it.
 __device__ int bucket_of(const BucketStarts& b, std::int64_t d) {
   const std::int64_t distance = d - (b.time - 1);
   std::int64_t far = distance;

@@ -1,4 +1,4 @@
-// Rotary position embedding of queries and keys in rows.
+// Rotary position embedding of queries and keys that are stored in rows.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/launchers.h"
@@ -8,8 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// blockIdx.x: a row. Its angles' cosines and sines are made once, for all heads; `out` may be
-/// `in`.
+/// blockIdx.x: a row. Its cosines and sines are computed once for all heads. `out` may be `in`.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads) rotary_kernel(RotaryNumbers n, const T* in, T* out) {
   __shared__ float cosine[kMostRotaryPairs], sine[kMostRotaryPairs];
@@ -24,7 +23,7 @@ __global__ void __launch_bounds__(kThreads) rotary_kernel(RotaryNumbers n, const
   __syncthreads();
   const int turned = n.turned_heads * n.head_size, copied = n.copied_heads * n.head_size;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (turned + copied);
-  const int packs = half / kCount;  // of one half of a head
+  const int packs = half / kCount;  // per half of a head
   for (int item = tid; item < n.turned_heads * packs; item += kThreads) {
     const int i = item % packs * kCount;
     const std::int64_t at = row + item / packs * n.head_size + i;

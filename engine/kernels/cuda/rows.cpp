@@ -1,4 +1,4 @@
-// Embedding, norms, activations, sums, casts and dropout: what their kernels' launchers need.
+// Embedding, norms, activations, sums, casts and dropout: prepares and launches their kernels.
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/launchers.h"
 #include "engine/kernels/cuda/ops.h"
@@ -7,10 +7,11 @@
 namespace ds::cuda {
 namespace {
 
-// Norms' weight gradients are summed in blocks of rows, and the blocks in order. Arithmetic.
+// Weight gradients of norms are summed within blocks of rows, then over the blocks in order. Both
+// constants decide bits.
 constexpr std::int64_t kNormBlocks = 1024;
 constexpr std::int64_t kSmallestNormBlock = 16;
-// Of the second axis of a grid.
+// Limit of a grid's second axis.
 constexpr std::int64_t kMostOfGrid = 65535;
 
 std::int64_t norm_block_rows(std::int64_t rows) {
@@ -178,7 +179,7 @@ void run(Context& c, const Dropout& a, cudaStream_t stream) {
   DS_ASSERT(a.draw.samples.dtype == DType::i64 && a.draw.rate > 0 && a.draw.rate <= 1);
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  // As cpu::dropout_key().
+  // Same key as cpu::dropout_key().
   const auto words =
       philox({low(a.draw.key), high(a.draw.key), low(a.draw.step), high(a.draw.step)},
              {low(a.draw.seed), high(a.draw.seed)});
@@ -199,7 +200,7 @@ std::size_t embed_scratch_bytes(const Kernels::Extents& e) {
 }
 
 std::size_t norm_scratch_bytes(const Kernels::Extents& e) {
-  // Fewer rows may make more blocks, so the bound is not one shape's count.
+  // Fewer rows may make more blocks, so the bound does not use the block count of one shape.
   const std::int64_t blocks =
       std::min(kNormBlocks, ceil_div(e.micro * e.seq_len, kSmallestNormBlock));
   Scratch scratch;

@@ -1,4 +1,4 @@
-// cuDNN's fused attention: graphs by shape, built at the first use and kept.
+// Sdpa: cuDNN's fused attention, with graphs by shape that are built at first use and kept.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,8 +10,9 @@
 
 namespace ds::cuda {
 
-/// Memory of one call; those of the other pass may be null. Shapes: as AttentionArgs. `lengths`
-/// (B) counts keys; `all` (B) holds T, the count of queries (both: only of problems with lengths).
+/// Memory of one call; members of the other pass may be null. Shapes: as AttentionArgs. `lengths`
+/// (B) counts keys; `all` (B) holds T, the count of queries. Both are only for problems with
+/// lengths.
 struct SdpaMemory {
   const void* qkv = nullptr;
   void* out = nullptr;
@@ -27,22 +28,22 @@ class Sdpa {
  public:
   virtual ~Sdpa() = default;
   [[nodiscard]] virtual int version() const = 0;  // as cudnnGetVersion() counts
-  /// Scratch that the pass takes. Builds its graph at the first call. Errors: Error{system} with
-  /// cuDNN's reason: it has no implementation of the problem.
+  /// Returns the scratch of the pass. Builds its graph at the first call. Errors: Error{system}
+  /// with cuDNN's reason if it has no implementation of the problem.
   virtual std::int64_t workspace_bytes(SdpaPass pass, const AttentionProblem& p) = 0;
-  /// cuDNN's name of what runs.
+  /// Returns cuDNN's name of the implementation.
   virtual std::string name(SdpaPass pass, const AttentionProblem& p) = 0;
-  /// Order: launched on `stream` when it returns. Errors: Error{system}.
+  /// Order: returns after launching on `stream`. Errors: Error{system}.
   virtual void run(SdpaPass pass, const AttentionProblem& p, const SdpaMemory& memory,
                    void* workspace, cudaStream_t stream) = 0;
 };
 
-/// Whether this build holds it.
+/// Returns whether this build contains cuDNN's attention.
 bool sdpa_is_built();
 
-/// Graphs for the current device, of compute capability 90 and the like; or, where there is none,
-/// for the device that cuDNN's JSON describes. Errors: Error{config}: cuDNN is missing, too old, or
-/// this build is without it.
+/// Creates graphs for the current device, with a compute capability such as 90; or, without a
+/// device, for the device that cuDNN's JSON describes. Errors: Error{config}: cuDNN is missing or
+/// too old, or this build lacks it.
 std::unique_ptr<Sdpa> make_sdpa(int compute_capability, const std::string& device_json = {});
 
 }  // namespace ds::cuda

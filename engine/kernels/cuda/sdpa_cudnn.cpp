@@ -1,4 +1,4 @@
-// cuDNN's fused attention through cudnn-frontend: the only file that includes its headers.
+// Implements Sdpa through cudnn-frontend: the only file that includes its headers.
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "engine/kernels/cuda/sdpa.h"
 
 namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;  // the frontend finds cuDNN's functions in it
+void* cudnn_dlhandle = nullptr;  // the frontend looks up cuDNN's functions here
 }  // namespace cudnn_frontend
 
 namespace ds::cuda {
@@ -21,7 +21,7 @@ namespace {
 namespace fe = cudnn_frontend;
 using GraphTensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-/// Names of a graph's memory.
+/// Identifiers of a graph's tensors.
 enum Uid : std::int64_t {
   kQ = 1,
   kK,
@@ -50,7 +50,7 @@ void check_cudnn(cudnnStatus_t status, const char* what) {
   }
 }
 
-/// One pass's graph under construction. All tensors are (B, heads, T, D) views into rows.
+/// Builds the graph of one pass. All tensors are (B, heads, T, D) views into rows.
 class GraphBuilder {
  public:
   GraphBuilder(fe::graph::Graph& graph, const AttentionProblem& p)
@@ -138,7 +138,7 @@ class GraphBuilder {
     output->set_output(true);
     shape(*output, uid, heads, width);
   }
-  /// cuDNN's statistics are natural logarithms of the softmax denominators: our lse.
+  /// cuDNN's statistics are the natural logarithms of the softmax denominators: our lse.
   void place_statistics(fe::graph::Tensor_attributes& tensor) const {
     tensor.set_uid(kLse)
         .set_dim({p_.batch, p_.heads, p_.seq_len, 1})

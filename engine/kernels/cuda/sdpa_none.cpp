@@ -1,4 +1,4 @@
-// Stands in for sdpa_cudnn.cpp where the headers of cuDNN's frontend were not found.
+// Replaces sdpa_cudnn.cpp in builds without the headers of cuDNN's frontend.
 #include "engine/base/error.h"
 #include "engine/kernels/cuda/sdpa.h"
 
@@ -8,7 +8,7 @@ bool sdpa_is_built() { return false; }
 
 std::unique_ptr<Sdpa> make_sdpa(int, const std::string&) {
   throw Error(ErrorKind::config, "built without cuDNN's frontend",
-              "scripts/install_packages.sh build fetches its headers; then build again");
+              "run scripts/install_packages.sh build, which fetches its headers, then build again");
 }
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Time of work on a stream, by the device's own clock.
+// Stopwatch: measures time of work on a stream by the device's clock.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,8 +10,8 @@ namespace ds::cuda {
 class Stopwatch {
  public:
   Stopwatch() {
-    check(cudaEventCreate(&begin_), "an event for a measurement");
-    check(cudaEventCreate(&end_), "an event for a measurement");
+    check(cudaEventCreate(&begin_), "creating an event for a measurement");
+    check(cudaEventCreate(&end_), "creating an event for a measurement");
   }
   ~Stopwatch() {
     cudaEventDestroy(begin_);
@@ -20,7 +20,7 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  /// Of what `body` launches on `stream`; waits for it.
+  /// Returns the duration of what `body` launches on `stream`; waits for it.
   template <class Body>
   float milliseconds(cudaStream_t stream, Body body) {
     check(cudaEventRecord(begin_, stream), "timing");

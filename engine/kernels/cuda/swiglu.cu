@@ -1,4 +1,4 @@
-// SwiGLU: out = silu(gate) * up, rows of gates and then ups, and its gradient.
+// SwiGLU, out = silu(gate) * up, for rows of gates and then ups, and its gradient.
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/gelu.cuh"
@@ -8,7 +8,7 @@ namespace ds::cuda {
 namespace {
 
 constexpr int kMostThreads = 256;
-constexpr std::int64_t kMostRowsOfGrid = 65535;  // of a grid's second axis
+constexpr std::int64_t kMostRowsOfGrid = 65535;  // limit of a grid's second axis
 
 /// blockIdx.x: columns; blockIdx.y: rows, in strides.
 template <class T, int kCount>

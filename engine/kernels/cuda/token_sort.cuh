@@ -1,4 +1,4 @@
-// Rows sorted by their token, rows of one token in their order: a stable radix sort by one block.
+// Stable radix sort of rows by token, by one block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace ds::cuda {
 inline constexpr int kSortThreads = 1024, kSortWarps = kSortThreads / 32;
 inline constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
 
-/// Lanes with this lane's digit; 0 for lanes that are not `active`.
+/// Returns the mask of lanes with this lane's digit; 0 for lanes that are not `active`.
 __device__ inline unsigned lanes_alike(unsigned digit, bool active) {
   unsigned alike = __ballot_sync(kAllLanes, active);
   if (!active) alike = 0;
@@ -27,20 +27,20 @@ __device__ inline unsigned lanes_alike(unsigned digit, bool active) {
 }
 
 struct SortShared {
-  std::uint32_t place[kSortWarps][kDigits];  // counts, then where each warp's next row goes
+  std::uint32_t place[kSortWarps][kDigits];  // counts, then positions of the warps' next rows
   std::uint32_t warp_total[kSortWarps];
 };
 
-/// Counts become first places: digits in order, and of one digit the warps in order.
+/// Turns counts into first positions: digits in order, and within a digit the warps in order.
 __device__ inline void places_of_counts(SortShared& s) {
-  constexpr int kEach = kSortWarps * kDigits / kSortThreads;  // warps of one thread
+  constexpr int kEach = kSortWarps * kDigits / kSortThreads;  // warps per thread
   constexpr int kThreadsOfDigit = kSortWarps / kEach;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int digit = static_cast<int>(threadIdx.x) / kThreadsOfDigit;
   const int first = static_cast<int>(threadIdx.x) % kThreadsOfDigit * kEach;
   std::uint32_t mine = 0;
   for (int i = 0; i < kEach; ++i) mine += s.place[first + i][digit];
-  std::uint32_t through = mine;  // this thread's and all before it in the warp
+  std::uint32_t through = mine;  // sum of this thread and all before it in the warp
   for (int distance = 1; distance < 32; distance *= 2) {
     const std::uint32_t before = __shfl_up_sync(kAllLanes, through, distance);
     if (lane >= distance) through += before;
@@ -57,12 +57,12 @@ __device__ inline void places_of_counts(SortShared& s) {
   __syncthreads();
 }
 
-/// One pass by the digit at `shift`; keys and order of the first pass are tokens and row numbers.
+/// Sorts by the digit at `shift`. Keys and order of the first pass are tokens and row numbers.
 __device__ inline void sort_pass(SortShared& s, const std::uint32_t* keys,
                                  const std::uint32_t* order, int rows, int shift,
                                  std::uint32_t* keys_out, std::uint32_t* order_out) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int each = (rows + kSortThreads - 1) / kSortThreads * 32;  // rows of a warp
+  const int each = (rows + kSortThreads - 1) / kSortThreads * 32;  // rows per warp
   const int begin = warp * each, end = begin + each < rows ? begin + each : rows;
   for (int d = lane; d < kDigits; d += 32) s.place[warp][d] = 0;
   __syncwarp();
@@ -96,8 +96,8 @@ __device__ inline void sort_pass(SortShared& s, const std::uint32_t* keys,
   __syncthreads();
 }
 
-/// `passes` digits from the lowest; the result is in keys and order after an odd number of passes,
-/// else in keys_more and order_more.
+/// Sorts by `passes` digits, lowest first. The result is in keys and order after an odd number of
+/// passes, else in keys_more and order_more.
 __global__ void __launch_bounds__(kSortThreads)
     sort_tokens_kernel(const std::int32_t* tokens, int rows, int passes, TokenSort sort) {
   __shared__ SortShared shared;

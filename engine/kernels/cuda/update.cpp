@@ -1,4 +1,4 @@
-// The gradient norm, optimizer updates and initial values: what their kernels' launchers need.
+// Gradient norm, optimizer updates and initial values: prepares and launches their kernels.
 #include "engine/kernels/cuda/update.h"
 
 #include "engine/device/cuda/check.h"

@@ -1,5 +1,5 @@
 // Optimizer updates in one pass: unscale, clip, update, cast. The arithmetic is in engine/optim, so
-// the bits are the CPU's.
+// the bits equal the CPU's.
 #include <bit>
 
 #include "engine/device/cuda/launch.cuh"
@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 256, kWaves = 8;
 constexpr int kCount = 4;
 
-/// Each operation is correctly rounded on its own: --fmad=false, and nvcc's division and root are.
+/// Each operation is correctly rounded on its own: by --fmad=false and nvcc's division and root.
 struct DeviceMath {
   __host__ __device__ static float broadcast(float x) { return x; }
   __host__ __device__ static float fma(float a, float b, float c) { return fmaf(a, b, c); }
@@ -55,7 +55,7 @@ struct Lion {
   }
 };
 
-/// The lower half of a master's bits.
+/// Access to the lower half of a master's bits.
 struct LowHalf {
   std::uint16_t bits;
 };
@@ -110,7 +110,7 @@ __device__ void update_at(const UpdateArrays& a, std::int64_t i, const Rule& rul
   write_master<kSplit, kN>(a, i, w);
 }
 
-/// The first `packs` * kCount elements by wide accesses, the rest one by one.
+/// Processes the first `packs` * kCount elements by wide accesses, the rest one by one.
 template <bool kSplit, class Rule>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(UpdateArrays a, std::int64_t packs, Rule rule) {

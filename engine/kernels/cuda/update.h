@@ -1,4 +1,4 @@
-// Launchers of the optimizers' updates: plain pointers and coefficients.
+// Launchers of the optimizer updates: plain pointers and coefficients.
 #pragma once
 
 #include "engine/kernels/cuda/launchers.h"
@@ -11,9 +11,9 @@ namespace ds::cuda {
 
 struct UpdateArrays {
   const float* grad;
-  float *master, *m, *v;  // master: null when in two halves; v: only of the two kinds of Adam
+  float *master, *m, *v;  // master: null if in two halves; v: only for the two kinds of Adam
   void* weights;          // of type `act`, made from the master; may be null
-  std::uint16_t* low;     // of a master in two halves, whose upper ones are `weights`
+  std::uint16_t* low;     // lower half of a master in two halves; `weights` is the upper one
   std::int64_t n;
   Act act;
 };

@@ -1,4 +1,4 @@
-// Sums over the lanes of a warp, in one fixed order.
+// Sums over the lanes of a warp in one fixed order.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@ namespace ds::cuda {
 
 inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
-/// The same bits in every lane: lanes i and i ^ 16, then 8, 4, 2, 1.
+/// Returns the same bits in every lane: adds lanes i and i ^ 16, then 8, 4, 2, 1.
 __device__ inline float warp_sum(float x) {
 #pragma unroll
   for (int distance = 16; distance >= 1; distance /= 2) {

@@ -1,4 +1,4 @@
-// Socket, exit and deadlines of one program.
+// Handles the socket, the exit and the deadlines of one program.
 #include "launcher/transport/exec/exec_link.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Socket = asio::local::stream_protocol::socket;
 
-constexpr auto kEndsWithin = 5s;  // a program whose output has ended ends itself
+constexpr auto kEndsWithin = 5s;  // a program must exit this soon after the end of its output
 constexpr std::size_t kReadAtOnce = 64 * 1024;
 
 }  // namespace
@@ -62,10 +62,10 @@ void ExecLink::too_late() {
 }
 
 void ExecLink::wait_for_bytes() {
-  if (ended_ || paused_ || !socket_.is_open() || std::exchange(waiting_, true)) return;
+  if (ended_ || !socket_.is_open() || std::exchange(waiting_, true)) return;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
     self->waiting_ = false;
-    if (!error && !self->ended_ && !self->paused_) self->read();
+    if (!error && !self->ended_) self->read();
   });
 }
 
@@ -90,7 +90,7 @@ void ExecLink::read() {
 
 void ExecLink::on_exit(const ExitStatus& status) {
   status_ = status;
-  // Before that its end was not read: what it wrote last is still in the socket.
+  // The end was not read before, so the last bytes are still in the socket.
   if (eof_ && !ended_) finish();
 }
 
@@ -113,7 +113,7 @@ void ExecLink::write() {
                        if (error || self->queue_.empty()) {
                          self->queue_.clear();
                          self->unsent_ = 0;
-                         return;  // reading sees the end too
+                         return;  // the reader sees the end as well
                        }
                        self->unsent_ -= count;
                        self->sent_ += count;
@@ -124,11 +124,6 @@ void ExecLink::write() {
                        if (!self->queue_.empty()) return self->write();
                        if (self->closing_) self->shut_down();
                      });
-}
-
-void ExecLink::pause(bool pause) {
-  paused_ = pause;
-  wait_for_bytes();
 }
 
 void ExecLink::close() {

@@ -1,4 +1,4 @@
-// One program of an exec transport and the bytes that it carries.
+// Runs one program of an exec transport, and moves bytes between it and the channel.
 #pragma once
 
 #include <asio/local/stream_protocol.hpp>
@@ -29,14 +29,13 @@ class ExecLink : public std::enable_shared_from_this<ExecLink> {
   ExecLink& operator=(const ExecLink&) = delete;
   ~ExecLink() = default;
 
-  /// Starts the program; its first byte is due within `start_limit`. `on_settled` is called once:
-  /// the program has answered, or will not.
+  /// Starts the program; its first byte is due within `start_limit`. `on_settled` is called once,
+  /// when the program has answered or failed.
   void start(const std::vector<std::string>& argv, std::chrono::milliseconds start_limit,
              std::function<void()> on_settled);
   void refuse(const std::string& why) { end(ChannelEnd::Kind::unreachable, stage::kConfig, why); }
   void send(Bytes bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
-  void pause(bool pause);
   void close();
   void abandon();
 
@@ -67,7 +66,6 @@ class ExecLink : public std::enable_shared_from_this<ExecLink> {
   std::optional<ExitStatus> status_;
   bool answered_ = false;
   bool waiting_ = false;
-  bool paused_ = false;
   bool closing_ = false;
   bool eof_ = false;
   bool ended_ = false;

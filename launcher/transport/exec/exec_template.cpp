@@ -1,4 +1,4 @@
-// Cuts and fills the words of an exec transport.
+// Splits the command line of an exec transport into words, and fills in its tokens.
 #include "launcher/transport/exec/exec_template.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ constexpr const char* kForm =
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/// Takes the first word off `rest`, which does not begin with a blank.
+/// Removes the first word from `rest`, which does not begin with a blank, and returns it.
 std::string take_word(std::string_view& rest) {
   std::string word;
   char quote = 0;

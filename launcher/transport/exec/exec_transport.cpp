@@ -1,4 +1,4 @@
-// A window of starting programs.
+// Starts the programs of an exec transport, a limited number at once.
 #include "launcher/transport/exec/exec_transport.h"
 
 #include <pwd.h>
@@ -18,7 +18,7 @@ std::string user_name() {
   return entry == nullptr ? std::to_string(::getuid()) : entry->pw_name;
 }
 
-/// What the channels share.
+/// State that all channels of the transport share.
 class Starter : public std::enable_shared_from_this<Starter> {
  public:
   Starter(asio::io_context& io, ExecOptions options)
@@ -38,13 +38,13 @@ class Starter : public std::enable_shared_from_this<Starter> {
   }
 
  private:
-  /// True if the program is under way.
+  /// Returns true if the program was started.
   bool start(const Host& host, ExecLink& link) {
     std::vector<std::string> argv;
     try {
       argv = fill_exec_template(options_.words, host, user_, options_.remote_command);
     } catch (const Error& error) {
-      // The message names the host, as the channel will.
+      // The message names the host, as messages of the channel do.
       link.refuse(std::string(error.what()).substr(host.name.size() + 2));
       return false;
     }
@@ -66,7 +66,6 @@ class ExecChannel final : public Channel {
   ExecChannel& operator=(const ExecChannel&) = delete;
   void send(Bytes bytes) override { link_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return link_->unsent(); }
-  void pause_reading(bool pause) override { link_->pause(pause); }
   void close() override { link_->close(); }
 
  private:

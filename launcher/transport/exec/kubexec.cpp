@@ -1,4 +1,4 @@
-// Finds the one line with kubectl, and what stands in its words for the pod and the command.
+// Finds the line of kubexec.sh that runs kubectl, and replaces its variables by tokens.
 #include "launcher/transport/exec/kubexec.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::vector<std::string> words_of(std::string_view line) {
   }
 }
 
-/// A word of the script as a word of a template; nothing where a shell would be needed.
+/// Returns a word of the script as a word of a template; nothing if only a shell could expand it.
 std::optional<std::string> template_word(std::string word) {
   if (word.size() >= 2 && word.front() == '"' && word.back() == '"')
     word = word.substr(1, word.size() - 2);
@@ -43,7 +43,7 @@ std::optional<std::vector<std::string>> kubectl_words(const std::vector<std::str
     auto word = template_word(shell_word);
     if (!word) return std::nullopt;
     words.push_back(std::move(*word));
-    if (words.size() == 2) words.emplace_back("-i");  // behind `exec`
+    if (words.size() == 2) words.emplace_back("-i");  // after `exec`
   }
   const bool complete = std::ranges::count(words, "{host}") == 1 &&
                         std::ranges::count(words, "--") == 1 && words.back() == "{command}";

@@ -1,4 +1,4 @@
-// The kubexec.sh of et-operator (and of mpi-operator's first versions) as words of an exec
+// Translates the kubexec.sh of et-operator, and of early mpi-operators, into words of an exec
 // transport. Pure.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace ds::launcher {
 
-/// Whether a path names such a script: its last part is kubexec.sh.
+/// Whether the last part of a path is kubexec.sh.
 bool is_kubexec(std::string_view path);
 
-/// The script runs `kubectl exec ${POD_NAME} ... -- /bin/sh -c "$*"`: without -i, so that nothing
-/// reaches the command's standard input, which is the channel to an agent. This is its kubectl with
-/// -i, as words for fill_exec_template. Nothing if the script has another form, or has -i: then it
-/// is run as it is.
+/// Returns the kubectl command of the script with -i added, as words for fill_exec_template. The
+/// script runs `kubectl exec ${POD_NAME} ... -- /bin/sh -c "$*"` without -i, so nothing reaches the
+/// command's standard input, which is the channel to an agent. Returns nothing if the script has
+/// another form or has -i already; it is run unchanged then.
 std::optional<std::vector<std::string>> kubexec_words(std::string_view script);
 
 }  // namespace ds::launcher

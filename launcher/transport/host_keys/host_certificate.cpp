@@ -1,4 +1,4 @@
-// Field by field, then the questions in the order in which ssh asks them.
+// Reads the fields of a certificate, and checks them in the order in which ssh does.
 #include "launcher/transport/host_keys/host_certificate.h"
 
 #include <fmt/format.h>
@@ -7,7 +7,6 @@
 #include <ctime>
 
 #include "engine/base/text_error.h"
-#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 #include "launcher/transport/ssh_config/ssh_config.h"
 
@@ -19,7 +18,7 @@ constexpr std::uint64_t kHostType = 2;
 constexpr std::size_t kMaxPrincipals = 256;  // as ssh
 constexpr std::size_t kShownBytes = 60;
 
-/// Fields of the public key behind the nonce; 0: not known here.
+/// Returns how many fields a public key of this type has; 0 for an unknown type.
 int key_fields(std::string_view type) {
   if (type == "ssh-ed25519") return 1;
   if (type == "ssh-rsa" || type.starts_with("ecdsa-sha2-nistp")) return 2;

@@ -1,4 +1,4 @@
-// OpenSSH certificates: their fields, and whether one stands for a host. Pure.
+// Parses OpenSSH certificates and checks whether one is valid for a host. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ds::launcher {
 
-/// As PROTOCOL.certkeys of OpenSSH lays it out.
+/// The fields of a certificate (PROTOCOL.certkeys of OpenSSH).
 struct HostCertificate {
   HostKey key;  // the certified key, as it would be without the certificate
   std::uint64_t serial = 0;
@@ -29,19 +29,20 @@ struct HostCertificate {
 /// `ssh-ed25519-cert-v01@openssh.com` and its like.
 bool is_certificate_type(std::string_view type);
 
-/// Of a host or a user. Nothing for other types than ed25519, ecdsa and rsa, and for bytes that are
-/// no certificate.
+/// Parses a certificate of a host or a user. Returns nothing for other types than ed25519, ecdsa
+/// and rsa, and for bytes that are not a certificate.
 std::optional<HostCertificate> parse_host_certificate(const HostKey& shown);
 
-/// Empty if it is valid at `now`, seconds since 1970.
+/// Returns why it is not valid at `now`, seconds since 1970; empty if it is.
 std::string validity_problem(const HostCertificate& certificate, std::uint64_t now);
 
-/// Why the certificate does not stand for the host `name` (without a port) at `now`, seconds since
-/// 1970; empty if it does. Whether its authority is trusted is not asked here.
+/// Returns why the certificate is not valid for the host `name` (without a port) at `now`, seconds
+/// since 1970; empty if it is. Does not check whether its authority is trusted.
 std::string certificate_problem(const HostCertificate& certificate, std::string_view name,
                                 std::uint64_t now);
 
-/// Whether `key` has made the signature, in ssh's form, of `text`. ed25519, ecdsa, rsa with SHA-2.
+/// Whether `signature`, in ssh's form, is one of `text` by `key`: ed25519, ecdsa, or rsa with
+/// SHA-2.
 bool ssh_signature_holds(const HostKey& key, std::string_view text, std::string_view signature);
 
 }  // namespace ds::launcher

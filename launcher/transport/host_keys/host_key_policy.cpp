@@ -1,4 +1,4 @@
-// Texts and rules for known, unknown and changed host keys.
+// Rules and messages for known, unknown and changed host keys.
 #include "launcher/transport/host_keys/host_key_policy.h"
 
 #include <fmt/format.h>
@@ -35,11 +35,8 @@ int host_key_port(const SshSettings& settings) {
   return settings.host_key_alias.empty() ? settings.port : 22;
 }
 
-std::string no_certificate_text(const std::vector<TextPlace>& places, bool supported) {
-  return fmt::format("{} names an authority for it, but {}", places_text(places),
-                     supported ? "it shows no certificate"
-                               : "this dslaunch has a shared libssh, which takes no certificates: "
-                                 "use --transport exec:'ssh {host}', or add the host's key");
+std::string no_certificate_text(const std::vector<TextPlace>& places) {
+  return places_text(places) + " names an authority for it, but it shows no certificate";
 }
 
 HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
@@ -55,8 +52,8 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
     case HostKeyVerdict::Kind::changed:
       return {false, false,
               fmt::format("HOST KEY CHANGED: it shows {}, but {} holds another; somebody may be "
-                          "listening in, or the "
-                          "host was set up anew: ask its keeper, then remove the old key with "
+                          "intercepting the connection, or the host was reinstalled; contact "
+                          "its administrator, then remove the old key with "
                           "`ssh-keygen -R '{}'`",
                           shown, places_text(verdict.places),
                           known_hosts_name(host_key_name(s), host_key_port(s)))};
@@ -77,14 +74,20 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
               fmt::format("host key {} is unknown{}; {}", shown, note, how_to_add(s))};
     case HostKeyChecking::accept_new:
       return {
-          true, true,
-          fmt::format("{}: new host key {} added to known_hosts (StrictHostKeyChecking accept-new)",
-                      s.alias, shown)};
+          true,
+          true,
+          "",
+          {fmt::format("new host key {} added to known_hosts (StrictHostKeyChecking accept-new)",
+                       shown),
+           "new host keys added to known_hosts (StrictHostKeyChecking accept-new)"}};
     case HostKeyChecking::accept_any:
       return {
-          true, false,
-          fmt::format("{}: host key {} is unknown and taken unchecked (StrictHostKeyChecking no)",
-                      s.alias, shown)};
+          true,
+          false,
+          "",
+          {fmt::format("unknown host key {} accepted without a check (StrictHostKeyChecking no)",
+                       shown),
+           "unknown host keys accepted without a check (StrictHostKeyChecking no)"}};
   }
   DS_ASSERT(false, "all kinds of checking are handled");
 }

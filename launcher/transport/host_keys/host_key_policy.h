@@ -1,9 +1,10 @@
-// What to do about a host's key, and what to tell people. Pure.
+// Decides whether a host's key is accepted, and what to say about it. Pure.
 #pragma once
 
 #include <string>
 
 #include "launcher/transport/host_keys/known_hosts.h"
+#include "launcher/transport/host_warnings.h"
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
@@ -11,21 +12,22 @@ namespace ds::launcher {
 struct HostKeyDecision {
   bool accept = false;
   bool remember = false;  // append the key to the user's known_hosts
-  std::string text;  // why it is refused, or a warning that goes with the acceptance; may be empty
+  std::string text{};     // why it is refused; empty if it is accepted
+  HostWarning warning{};  // goes with the acceptance; its texts may be empty
 };
 
-/// Errors:  none; a refusal is a value. `text` is one line that names host, fingerprint and the way
-/// out.
+/// Decides by the verdict of known_hosts and StrictHostKeyChecking. A refusal's `text` is one line
+/// with the fingerprint and what to do next.
 HostKeyDecision judge_host_key(const SshSettings& settings, const HostKey& key,
                                const HostKeyVerdict& verdict);
 
-/// For a host with authorities in known_hosts (at `places`) that has shown a plain key.
-/// `supported`: certificates could have been asked for.
-std::string no_certificate_text(const std::vector<TextPlace>& places, bool supported);
+/// Returns the note for a host that known_hosts names authorities for (at `places`) and that has
+/// shown a key without a certificate.
+std::string no_certificate_text(const std::vector<TextPlace>& places);
 
-/// The name a host's keys are filed under: HostKeyAlias, else the name dialled.
+/// Returns the name of the host in known_hosts: HostKeyAlias, else the name dialed.
 const std::string& host_key_name(const SshSettings& settings);
-/// The port that goes with it: an alias stands for the host whatever its port, as for ssh.
+/// Returns the port that goes with it: with an alias always 22, as in ssh.
 int host_key_port(const SshSettings& settings);
 
 }  // namespace ds::launcher

@@ -1,5 +1,5 @@
-// Parses known_hosts lines and looks hosts up: plain names by hash table, patterns and hashed names
-// by scan.
+// Parses known_hosts and looks hosts up: plain names in a hash table, patterns and hashed names by
+// a scan.
 #include "launcher/transport/host_keys/known_hosts.h"
 
 #include <fmt/format.h>
@@ -8,10 +8,8 @@
 #include <cctype>
 
 #include "engine/base/text_error.h"
-#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
-#include "launcher/transport/ssh_config/ssh_algorithms.h"
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
@@ -81,8 +79,8 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
   index_names(names, entries_.size() - 1, place);
 }
 
-/// The key that is meant, in one spelling: a revoked certificate stands for its key. Empty if it is
-/// none, or not of the type it says.
+/// Returns the revoked key; for a certificate, the key in it. Nothing if the text is not a key, or
+/// not of the type it says.
 std::optional<HostKey> KnownHosts::revoked_key(const HostKey& shown) {
   const auto bytes = base64_decode(shown.base64);
   if (!bytes || WireReader(*bytes).string() != shown.type) return std::nullopt;
@@ -105,7 +103,7 @@ void KnownHosts::add_revoked(const std::optional<std::string>& text, const std::
     const std::string_view type = take_word(line);
     if (!type.empty() && type.front() != '#') {
       const auto key = revoked_key({std::string(type), std::string(take_word(line))});
-      if (!key) {  // Whoever wrote it meant some key.
+      if (!key) {  // The line was meant to revoke some key, so none is accepted.
         all_revoked_ = place;
         return;
       }
@@ -166,7 +164,7 @@ HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& ke
     if (entry.mark == Mark::authority) continue;
     if (entry.mark == Mark::revoked) {
       if (entry.key == key) return {HostKeyVerdict::Kind::revoked, {entry.place}, {}};
-      continue;  // another key of the host is revoked; that says nothing of this one
+      continue;  // revokes another key of the host
     }
     if (entry.key == key)
       matching.places.push_back(entry.place);
@@ -218,45 +216,54 @@ namespace {
 
 constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
 
-/// Certificates among `all` first; behind them what else libssh must find in the list.
-std::string with_certificates(const std::vector<std::string>& all, std::string plain) {
-  std::string certificates;
-  for (const std::string& algorithm : all) {
-    if (!algorithm.ends_with(kCertificateSuffix)) continue;
-    certificates += (certificates.empty() ? "" : ",") + algorithm;
-    const std::string key = algorithm.substr(0, algorithm.size() - kCertificateSuffix.size());
-    const std::vector<std::string> there = split_patterns(plain);
-    if (std::ranges::find(there, key) == there.end()) plain += (plain.empty() ? "" : ",") + key;
-  }
-  return certificates + (certificates.empty() || plain.empty() ? "" : ",") + plain;
+/// An RSA key can sign in two ways; the old way, ssh-rsa (SHA-1), is offered only on request.
+const std::vector<std::string>& plain_algorithms() {
+  static const std::vector<std::string> all = {"ssh-ed25519",         "ecdsa-sha2-nistp256",
+                                               "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
+                                               "rsa-sha2-512",        "rsa-sha2-256"};
+  return all;
+}
+
+std::string_view key_type(std::string_view algorithm) {
+  return algorithm.starts_with("rsa-sha2-") ? "ssh-rsa" : algorithm;
+}
+
+std::string joined(const std::vector<std::string>& names, std::string_view suffix = {}) {
+  std::string list;
+  for (const std::string& name : names)
+    list.append(list.empty() ? "" : ",").append(name).append(suffix);
+  return list;
+}
+
+/// The default as HostKeyAlgorithms changes it, either the certificates in it or the others.
+std::vector<std::string> changed_algorithms(const std::string& wanted, bool certificates) {
+  const std::string both =
+      joined(plain_algorithms(), kCertificateSuffix) + "," + joined(plain_algorithms());
+  std::vector<std::string> list = split_patterns(change_algorithms(both, wanted));
+  std::erase_if(list, [&](const std::string& name) {
+    return name.ends_with(kCertificateSuffix) != certificates;
+  });
+  return list;
 }
 
 }  // namespace
 
 std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted, bool certificates) {
-  // An RSA key can sign in two ways; the old ssh-rsa way (SHA-1) is only offered on request.
-  const auto is_known = [&](const std::string& algorithm) {
-    const std::string type = algorithm.starts_with("rsa-sha2-") ? "ssh-rsa" : algorithm;
-    return std::ranges::find(known_types, type) != known_types.end();
-  };
-  const std::string plain =
-      "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
-      "rsa-sha2-256";
-  std::string both;
-  for (const std::string& algorithm : split_patterns(plain))
-    both += algorithm + std::string(kCertificateSuffix) + ",";
-  const std::vector<std::string> all =
-      split_patterns(change_algorithms((certificates ? both : "") + plain, wanted));
-  std::string list;
-  const auto add = [&](bool known) {  // in this order: the cheapest of the known types first
+                                const std::string& wanted, std::string_view certified) {
+  std::vector<std::string> list;
+  for (const std::string& algorithm : plain_algorithms())
+    if (key_type(algorithm) == certified) list.push_back(algorithm);
+  const std::vector<std::string> all = changed_algorithms(wanted, false);
+  for (const bool known : {true, false})  // in the order of `all`: the cheapest known type first
     for (const std::string& algorithm : all)
-      if (is_known(algorithm) == known && !algorithm.ends_with(kCertificateSuffix))
-        list += (list.empty() ? "" : ",") + algorithm;
-  };
-  add(true);
-  add(false);
-  return certificates ? with_certificates(all, std::move(list)) : list;
+      if ((std::ranges::find(known_types, key_type(algorithm)) != known_types.end()) == known &&
+          std::ranges::find(list, algorithm) == list.end())
+        list.push_back(algorithm);
+  return joined(list);
+}
+
+std::string certificate_algorithms(const std::string& wanted) {
+  return joined(changed_algorithms(wanted, true));
 }
 
 bool takes_plain_key(const std::string& wanted, const std::string& type) {

@@ -1,5 +1,4 @@
-// known_hosts text -> an index that answers, for one host and key, whether the key is the right
-// one. Pure.
+// Index of known_hosts files: tells whether a key is the right one for a host. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@
 
 namespace ds::launcher {
 
-/// A public key as known_hosts and sshd spell it.
+/// A public key in the form of known_hosts.
 struct HostKey {
   std::string type;    // ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa
   std::string base64;  // the blob
   friend bool operator==(const HostKey&, const HostKey&) = default;
 };
 
-/// `SHA256:...` as ssh prints it; empty if the base64 is broken.
+/// Returns `SHA256:...` as ssh prints it; empty if the base64 is broken.
 std::string fingerprint(const HostKey& key);
 
-/// What known_hosts says of a key that a host has shown.
+/// Result of looking up a key that a host has shown.
 struct HostKeyVerdict {
   enum class Kind {
     match,
@@ -34,14 +33,15 @@ struct HostKeyVerdict {
   };
   Kind kind = Kind::unknown;
   std::vector<TextPlace> places;
-  // What stands in the way of trusting the host by its certificate, where known_hosts names an
-  // authority for it; empty if it does not.
+  // Why the host is not trusted by its certificate, although known_hosts names an authority for it;
+  // empty if there is no authority.
   std::string certificate_problem{};
 };
 
 struct HostCertificate;
 
-/// Name of a host in known_hosts: `host`, or `[host]:port` for a port other than 22; lower case.
+/// Returns the name of a host in known_hosts: `host`, or `[host]:port` for a port other than 22;
+/// lower case.
 std::string known_hosts_name(std::string_view host, int port);
 
 /// All known_hosts files of one run, parsed once.
@@ -49,25 +49,25 @@ std::string known_hosts_name(std::string_view host, int port);
 class KnownHosts {
  public:
   void add(std::string_view text, const std::string& file_name);
-  /// A RevokedHostKeys file: a key a line. Without text (it cannot be read) or when it is in a form
-  /// that is not understood (a KRL), no key is taken any more, as with ssh.
+  /// Adds a RevokedHostKeys file with one key a line. If it cannot be read (no text) or has another
+  /// form (a KRL), no key is accepted any more, as with ssh.
   void add_revoked(const std::optional<std::string>& text, const std::string& file_name);
 
-  /// `host` is the name dialled (or HostKeyAlias), without brackets. A key known for the plain name
-  /// counts for other ports too if nothing is known for `[host]:port`, as ssh has it.
+  /// Looks a key up. `host` is the name dialed (or HostKeyAlias), without brackets. A key of the
+  /// plain name counts for other ports too if `[host]:port` is not known, as in ssh.
   [[nodiscard]] HostKeyVerdict check(std::string_view host, int port, const HostKey& key) const;
 
-  /// The same for a host that has shown a certificate, at `now` in seconds since 1970: match if an
-  /// authority of its name has signed it and it stands for the host; revoked; else what check()
-  /// says of the key in it, with the problem.
+  /// Looks a certificate up, at `now` in seconds since 1970. Returns match if an authority of the
+  /// host's name has signed it and it is valid for the host, or revoked. Else it returns check() of
+  /// the key in it, with the problem.
   [[nodiscard]] HostKeyVerdict check_certificate(std::string_view host, int port,
                                                  const HostCertificate& certificate,
                                                  std::uint64_t now) const;
 
-  /// The lines with an authority for certificates of the host.
+  /// Returns the lines that name an authority for certificates of the host.
   [[nodiscard]] std::vector<TextPlace> authorities(std::string_view host, int port) const;
 
-  /// Key types known for the host, so that the server is asked for one of them first.
+  /// Returns the key types known for the host. The server is asked for one of them first.
   [[nodiscard]] std::vector<std::string> types(std::string_view host, int port) const;
 
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -96,7 +96,7 @@ class KnownHosts {
   [[nodiscard]] std::vector<std::size_t> find_entries(const std::string& name) const;
   [[nodiscard]] HostKeyVerdict check_name(const std::string& name, const HostKey& key) const;
   [[nodiscard]] std::vector<const Entry*> authority_entries(std::string_view host, int port) const;
-  /// The line that revokes the key for the host, or for all.
+  /// Returns the line that revokes the key, for this host or for all.
   [[nodiscard]] std::optional<TextPlace> revocation(std::string_view host, int port,
                                                     const HostKey& key) const;
 
@@ -105,24 +105,29 @@ class KnownHosts {
   std::vector<PatternEntry> patterns_;
   std::vector<HashedEntry> hashed_;
   std::vector<std::string> notes_;
-  // Answers so far: a host is looked up twice, and hashed lines make a look-up dear.
+  // Cached lookups: each host is looked up twice, and hashed lines make a lookup slow.
   mutable std::unordered_map<std::string, std::vector<std::size_t>> found_;
-  std::unordered_map<std::string, TextPlace> revoked_;  // base64 of keys, of whatever host
+  std::unordered_map<std::string, TextPlace> revoked_;  // by the base64 of the key, for all hosts
   std::optional<TextPlace> all_revoked_;
 };
 
-/// HMAC-SHA1 of `name` under `salt`, as hashed known_hosts lines hold it. 20 bytes.
+/// Returns the HMAC-SHA1 of `name` under `salt`, as in hashed lines: 20 bytes.
 std::string hash_host_name(std::string_view salt, std::string_view name);
 
-/// A line to append for a new key; with a `salt` (20 random bytes) the name is hashed.
+/// Returns the line to append for a new key. With a `salt` (20 random bytes) the name is hashed.
 std::string known_hosts_line(std::string_view host, int port, const HostKey& key,
                              std::string_view salt = {});
 
-/// The host key algorithms to offer to a server, the known key types first; a comma list.
-/// `wanted` is HostKeyAlgorithms of ssh_config. With `certificates` those come first of all; the
-/// plain algorithm of each is in the list too, because libssh compares signatures with it.
+/// Returns the host key algorithms to offer to a server, a comma list without certificates: known
+/// key types first. `wanted` is HostKeyAlgorithms of ssh_config. `certified` is the type of a key
+/// that the host has a certificate for: it stands before all others, whatever `wanted` says of keys
+/// without a certificate. Empty: the host has none.
 std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted = {}, bool certificates = false);
+                                const std::string& wanted = {}, std::string_view certified = {});
+
+/// Returns the algorithms of host certificates to ask for, a comma list; empty if HostKeyAlgorithms
+/// leaves all of them out.
+std::string certificate_algorithms(const std::string& wanted);
 
 /// Whether HostKeyAlgorithms, as `wanted` changes its default, lets a host show a key of this type
 /// without a certificate.

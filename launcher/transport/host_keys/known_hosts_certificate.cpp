@@ -1,4 +1,4 @@
-// Certificates of hosts: which authorities known_hosts trusts for a name, and what is revoked.
+// Looks certificates of hosts up: authorities that known_hosts trusts for a name, and revocations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +31,7 @@ std::vector<TextPlace> KnownHosts::authorities(std::string_view host, int port) 
 
 std::optional<TextPlace> KnownHosts::revocation(std::string_view host, int port,
                                                 const HostKey& key) const {
-  // Authorities are taken from both names of the host, so what is revoked is too, whatever other
-  // keys stand under one of them.
+  // Authorities count from both names of the host (with and without port), so revocations do, too.
   for (const int at : {port, 22}) {
     const HostKeyVerdict verdict = check(host, at, key);
     if (verdict.kind == HostKeyVerdict::Kind::revoked) return verdict.places.front();

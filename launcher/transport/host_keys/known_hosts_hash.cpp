@@ -1,5 +1,4 @@
-// The cryptographic small change of known_hosts: base64, HMAC-SHA1 of names, SHA-256 fingerprints.
-// OpenSSL.
+// Base64, HMAC-SHA1 of host names and SHA-256 fingerprints, by OpenSSL.
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
@@ -8,8 +7,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/freed.h"
-#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/known_hosts.h"
+#include "launcher/transport/host_keys/wire_reader.h"
 
 namespace ds::launcher {
 
@@ -44,8 +43,8 @@ std::optional<std::string> base64_decode(std::string_view text) {
 
 namespace {
 
-/// SHA-1 with one context for the whole run: HMAC() would allocate, and look its algorithm up, for
-/// each of thousands of hashed lines.
+/// Computes SHA-1 with one context for the whole run. HMAC() would allocate memory and look its
+/// algorithm up for each of thousands of hashed lines.
 class Sha1 {
  public:
   using Digest = std::array<unsigned char, SHA_DIGEST_LENGTH>;

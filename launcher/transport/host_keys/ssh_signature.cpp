@@ -1,4 +1,4 @@
-// Verifies signatures of ssh keys. OpenSSL.
+// Verifies signatures of ssh keys, by OpenSSL.
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "engine/base/freed.h"
-#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 
@@ -66,7 +65,7 @@ PublicKey curve_key(const char* group, std::string_view point) {
   return key_from("EC", builder.get());
 }
 
-/// r and s of ssh in the form of OpenSSL; empty if they are none.
+/// Converts ssh's r and s into OpenSSL's form; empty if they are not numbers.
 std::string curve_signature(std::string_view blob) {
   WireReader reader(blob);
   Number r = number_of(reader.string());
@@ -110,7 +109,7 @@ bool rsa_verified(WireReader& key, std::string_view algorithm, std::string_view 
   const std::string_view modulus = key.string();
   const EVP_MD* digest = algorithm == "rsa-sha2-512"   ? EVP_sha512()
                          : algorithm == "rsa-sha2-256" ? EVP_sha256()
-                                                       : nullptr;  // SHA-1 is no proof any more
+                                                       : nullptr;  // SHA-1 proves nothing any more
   if (digest == nullptr || !key.done()) return false;
   const PublicKey parsed = rsa_key(exponent, modulus);
   if (!parsed) return false;

@@ -1,13 +1,14 @@
-// Reads the integers and strings of ssh's binary forms. Pure.
+// Encodings of ssh's binary forms: integers and strings with a length, base64. Pure.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace ds::launcher {
 
-/// Beyond the end everything is zero or empty, and ok() is false from then on.
+/// Reads bytes in order. Beyond their end it returns zero or empty values, and ok() is false.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -37,12 +38,16 @@ class WireReader {
   bool ok_ = true;
 };
 
-/// A string with its length before it.
+/// Returns a string with its length before it.
 inline std::string wire_string(std::string_view text) {
   const auto size = static_cast<std::uint32_t>(text.size());
   std::string out;
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift);
   return out.append(text);
 }
+
+std::string base64_encode(std::string_view bytes);
+/// Returns the bytes; nothing if the text is not base64.
+std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace ds::launcher

@@ -1,13 +1,19 @@
-// From a logged-in session to a running command.
+// Opens the channel of a logged-in session and starts its command.
 #include "launcher/transport/libssh/command.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/error.h"
 
 namespace ds::launcher::libssh {
+
+namespace {
+constexpr int kMostRefusals = 60;
+constexpr std::chrono::milliseconds kRefusalPause{50};
+}  // namespace
 
 void CommandSession::begin() {
   stage_ = Stage::channel;
@@ -24,51 +30,61 @@ void CommandSession::begin() {
 }
 
 bool CommandSession::proceed() {
+  if (stage_ == Stage::waiting) {
+    ssh_event_dopoll(poll_, 0);  // else the loop wakes for the same bytes again
+    return false;
+  }
   if (stage_ == Stage::channel && !open_channel()) return false;
   if (stage_ == Stage::exec && !exec()) return false;
   return stage_ == Stage::running && run();
 }
 
 bool CommandSession::open_channel() {
-  int rc = ssh_channel_open_session(channel_);
-  if (rc == SSH_AGAIN && ask_early())
-    rc = ssh_channel_open_session(channel_);  // that may have read
+  const int rc = ssh_channel_open_session(channel_);
   if (rc == SSH_AGAIN && !dropped()) return false;
-  if (rc != SSH_OK && !has_run()) {
-    fail(ChannelEnd::Kind::unreachable, stage::kStart, no_channel_text());
+  if (rc != SSH_OK) {
+    if (!open_again()) fail(ChannelEnd::Kind::unreachable, stage::kStart, no_channel_text());
     return false;
   }
   stage_ = Stage::exec;
   return true;
 }
 
-/// The command goes along with the request for its channel: a round trip and a packet less. It has
-/// to name the channel by the server's number, which the server tells only then; OpenSSH counts
-/// from 0, and libssh writes 0 until it knows. True if it was sent now.
-bool CommandSession::ask_early() {
-  if (std::exchange(first_asked_, true) || ssh_get_openssh_version(session_) == 0) return false;
-  exec_rc_ = ssh_channel_request_exec(channel_, command_.line.c_str());
+/// sshd counts the channel of the command before until it has cleared up behind it: with
+/// MaxSessions 1 it refuses the next one for a moment. False if the refusal stands.
+bool CommandSession::open_again() {
+  if (!further_ || dropped() || ++refusals_ > kMostRefusals) return false;
+  let_go();
+  stage_ = Stage::waiting;
+  pause_.expires_after(kRefusalPause);
+  pause_.async_wait([weak = weak_from_this(), this](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || session_ == nullptr || ended()) return;
+    begin();
+    post_wake();
+  });
   return true;
 }
 
 std::string CommandSession::no_channel_text() const {
   const std::string why = error_text();
   if (why == kHungUp) return "the server hung up when it was asked to run a command";
-  // sshd hangs up over an early command for a channel that it did not open: its reason is gone.
-  const bool reason_gone = why.find("unknown channel") != std::string::npos;
-  return fmt::format("the server refused a channel{}: its MaxSessions, or a limit of the account?",
-                     reason_gone ? "" : " (" + why + ")");
+  // "Channel opening failure: channel 43 error (1) open failed": the end is the server's.
+  const std::size_t code = why.find(" error (");
+  const std::size_t end = why.find(") ", std::min(code, why.size()));
+  return fmt::format(
+      "the server refused a channel: {}; check MaxSessions in its sshd_config and the account's "
+      "limits",
+      end == std::string::npos ? why : why.substr(end + 2));
 }
 
-/// A short command that was asked for early may be over, with its channel, before libssh has told
-/// that the channel was there.
+/// Whether the command has run: a short one may end before libssh reports that it was started.
 bool CommandSession::has_run() const {
   return channel_closed_ || exit_status_ || !inbox_.empty() || !noise_.empty();
 }
 
 bool CommandSession::exec() {
-  const int rc =
-      exec_rc_ == SSH_OK ? SSH_OK : ssh_channel_request_exec(channel_, command_.line.c_str());
+  const int rc = ssh_channel_request_exec(channel_, command_.line.c_str());
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
@@ -83,9 +99,12 @@ bool CommandSession::exec() {
 
 void CommandSession::deliver() {
   if (opened_ && !std::exchange(told_open_, true) && !dismissed()) events_.on_open();
+  if (!replaced_.empty() && !dismissed()) events_.on_replaced(std::exchange(replaced_, {}));
+  if (!other_build_.empty() && !dismissed())
+    events_.on_other_build(std::exchange(other_build_, {}));
   if (copy_wanted_ && !std::exchange(told_copy_wanted_, true) && !dismissed())
     events_.on_copy_wanted();
-  if (copy_ && answered_ && !std::exchange(told_copied_, true) && !dismissed()) events_.on_copied();
+  if (answered_ && !std::exchange(told_answered_, true) && !dismissed()) events_.on_answered();
   if (!inbox_.empty() && !dismissed()) {
     const Bytes bytes = std::move(inbox_);
     inbox_.clear();
@@ -95,6 +114,7 @@ void CommandSession::deliver() {
 }
 
 void CommandSession::let_go() {
+  pause_.cancel();
   if (channel_ == nullptr) return;
   ssh_remove_channel_callbacks(channel_, &callbacks_);
   ssh_channel_free(std::exchange(channel_, nullptr));

@@ -1,4 +1,4 @@
-// A session with one channel that runs one command.
+// Session that runs commands, one channel at a time.
 #pragma once
 
 #include <deque>
@@ -15,19 +15,19 @@ class CommandSession final : public Session {
                  SshLinkEvents events)
       : Session(io, keyring, std::move(login), std::move(events.login)),
         command_(std::move(command)),
-        events_(std::move(events)) {}
+        events_(std::move(events)),
+        pause_(io) {}
   CommandSession(const CommandSession&) = delete;
   CommandSession& operator=(const CommandSession&) = delete;
   ~CommandSession() override { release(); }
 
   void send(Bytes bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
-  void pause(bool pause);
   void copy_now();
   void close();
 
  private:
-  enum class Stage { none, channel, exec, running };
+  enum class Stage { none, channel, waiting, exec, running };
 
   void begin() override;
   bool proceed() override;
@@ -35,15 +35,19 @@ class CommandSession final : public Session {
   void deliver_end(const SshLinkEnd& end) override { events_.on_end(end); }
   void let_go() override;
   bool open_channel();
-  bool ask_early();
   [[nodiscard]] std::string no_channel_text() const;
   [[nodiscard]] bool has_run() const;
   bool exec();
   bool run();
   void flush();
-  void drain();
   void finish();
-  bool run_copy();
+  [[nodiscard]] bool missing_answer() const;
+  bool run_copy(const std::string& found);
+  [[nodiscard]] std::string found_program() const;
+  [[nodiscard]] std::string unfit_program() const;
+  void judge_build();
+  void expect_answer();
+  bool open_again();
   void run_instead(std::string line);
   void send_copy();
   void hear(std::string_view text);
@@ -60,22 +64,26 @@ class CommandSession final : public Session {
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_{};
   Stage stage_ = Stage::none;
-  bool first_asked_ = false;  // for the session's first channel
-  int exec_rc_ = SSH_AGAIN;   // of a command that was asked for before the channel was there
-  bool paused_ = false;
-  bool opened_ = false;  // on_open is due or done
+  bool opened_ = false;  // on_open is due or was called
   bool told_open_ = false;
   bool eof_wanted_ = false;
   bool eof_sent_ = false;
   bool channel_closed_ = false;
-  bool answered_ = false;              // the command has written its answer to its standard output
-  std::shared_ptr<const Bytes> copy_;  // of the program, for the command that asks for it
+  bool answered_ = false;              // the command has written its answer
+  std::shared_ptr<const Bytes> copy_;  // the program, for a node that asks for it
   std::size_t copied_ = 0;
   bool copy_wanted_ = false;
   bool told_copy_wanted_ = false;
   bool may_copy_ = false;
-  bool told_copied_ = false;
-  std::string heard_;  // before that: the last of what came there
+  std::string replaced_;     // what on_replaced is due to name
+  std::string other_build_;  // what on_other_build is due to name
+  std::string unfit_;        // why the command that answered is to be replaced
+  int refusals_ = 0;         // of a channel for a further command
+  bool answer_awaited_ = false;
+  bool further_ = false;      // the command is not the session's first
+  asio::steady_timer pause_;  // before a channel is asked for again; an answer is overdue
+  bool told_answered_ = false;
+  std::string heard_;  // the last bytes of standard output before the answer
   std::optional<int> exit_status_;
   std::string exit_signal_;
   std::deque<Bytes> queue_;

@@ -1,29 +1,37 @@
-// Bytes of the running command in both directions, and how its end is judged.
+// Moves bytes of the running command, and decides what follows its end: success, another command, a
+// failure.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "launcher/transport/libssh/command.h"
+#include "launcher/transport/remote_command.h"
+#include "launcher/wire/build_line.h"
 
 namespace ds::launcher::libssh {
 
 namespace {
 constexpr std::size_t kHeardKept = 4096;
-constexpr std::size_t kPacket = 32768;  // what OpenSSH takes in one
-constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll; others get their turn after 256 KiB
+constexpr std::size_t kShownId = 12;    // digits of a build id
+constexpr std::size_t kPacket = 32768;  // the largest that OpenSSH accepts
+constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll, so other sessions run after 256 KiB
 }  // namespace
 
-/// Handles what has arrived. Only ssh_event_dopoll reads on after end-of-file: calls that read the
-/// channel would stop there and lose the exit status behind it.
+/// Handles what has arrived. Only ssh_event_dopoll reads on after end-of-file. Calls that read the
+/// channel stop there and lose the exit status, which comes after it.
 bool CommandSession::run() {
   int polls = 0;
   int rc = SSH_OK;
-  while (rc == SSH_OK && polls++ < kPollsPerWake && !channel_closed_ && !dropped()) {
+  while (rc == SSH_OK && polls++ < kPollsPerWake && !channel_closed_ && !dropped() &&
+         unfit_.empty()) {
     flush();
     rc = ssh_event_dopoll(poll_, 0);
   }
   flush();
+  if (!unfit_.empty() && run_copy(std::exchange(unfit_, {}))) return false;
   if (channel_closed_ || dropped()) finish();
   return rc == SSH_OK && polls > kPollsPerWake;
 }
@@ -34,7 +42,7 @@ void CommandSession::flush() {
     const Bytes& bytes = queue_.front();
     const int count = ssh_channel_write(channel_, bytes.data() + queue_offset_,
                                         static_cast<std::uint32_t>(bytes.size() - queue_offset_));
-    if (count <= 0) return;  // no window, a key exchange under way, or a loss that run() notices
+    if (count <= 0) return;  // no window, a key exchange, or a broken connection that run() notices
     queue_offset_ += static_cast<std::size_t>(count);
     unsent_ -= static_cast<std::size_t>(count);
     if (queue_offset_ < bytes.size()) continue;
@@ -45,7 +53,7 @@ void CommandSession::flush() {
     eof_sent_ = ssh_channel_send_eof(channel_) != SSH_AGAIN;
 }
 
-/// Nothing goes behind the program before it answers: whatever reads it there may read ahead.
+/// Sends only the program until it answers, because the reader there may read ahead.
 void CommandSession::send_copy() {
   while (may_copy_ && copied_ < copy_->size() && !channel_closed_) {
     const std::size_t size = std::min(copy_->size() - copied_, kPacket);
@@ -56,64 +64,109 @@ void CommandSession::send_copy() {
   }
 }
 
-/// Takes what libssh kept in the channel's buffers while reading was paused.
-void CommandSession::drain() {
-  std::byte buffer[16384];
-  for (const int is_stderr : {0, 1}) {
-    int count = 0;
-    while ((count = ssh_channel_read_nonblocking(channel_, buffer, sizeof buffer, is_stderr)) > 0)
-      on_data(session_, channel_, buffer, static_cast<std::uint32_t>(count), is_stderr, this);
-  }
-}
-
 void CommandSession::finish() {
-  if (paused_) return;  // bytes may wait in the channel; pause(false) comes back here
-  drain();
   if (!channel_closed_ && !exit_status_) {
     fail(ChannelEnd::Kind::lost, stage::kRunning, "the ssh connection broke: " + error_text());
+  } else if (missing_answer() && !command_.fallback.empty()) {
+    run_instead(std::exchange(command_.fallback, {}));
+  } else if (missing_answer() && run_copy(unfit_program())) {
+    // The copy's end is judged when it comes.
   } else if (!exit_signal_.empty()) {
     fail(ChannelEnd::Kind::lost, stage::kRunning,
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
-  } else if (exit_status_.value_or(0) != 0 && !answered_ && !command_.fallback.empty()) {
-    run_instead(std::exchange(command_.fallback, {}));
-  } else if (exit_status_ == 127 && !answered_ && run_copy()) {
-    // Its end is judged when it comes.
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
              (exit_status_.value_or(0) != 0 && !answered_)) {
-    // What it said went to on_noise; the command itself is ours and would only hide it.
+    // Its standard error went to on_noise. The command is not shown: it is always the same.
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
          fmt::format("no agent could be started there: the remote command ended with status {}",
                      *exit_status_));
   } else if (!answered_ && !command_.answer.empty() && !eof_wanted_) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
-         "no agent could be started there: something else ran in its place (a forced command of "
-         "the site that leaves $SSH_ORIGINAL_COMMAND out, or a start-up file of the login shell "
-         "that ends it?)");
+         "no agent could be started there: another program ran instead (possibly a forced command "
+         "without $SSH_ORIGINAL_COMMAND, or a start-up file of the login shell that exits)");
   } else {
     fail(ChannelEnd::Kind::closed, "", "");
   }
 }
 
-/// There is no dslaunch on the node. False if it shall not get one, or has been tried.
-bool CommandSession::run_copy() {
+/// Whether the command ended without starting an agent. A closed standard input excuses one that
+/// ended well.
+bool CommandSession::missing_answer() const {
+  if (answered_) return false;
+  return exit_status_.value_or(0) != 0 || !exit_signal_.empty() ||
+         (!command_.answer.empty() && !eof_wanted_);
+}
+
+/// Describes the program on the node that ended without an answer; empty if none was found.
+std::string CommandSession::unfit_program() const {
+  const std::string path = found_program();
+  if (path.empty()) return {};
+  const std::string end = exit_signal_.empty()
+                              ? fmt::format("exit status {}", exit_status_.value_or(0))
+                              : "killed by SIG" + exit_signal_;
+  return fmt::format("{} there is not a working dslaunch ({})", path, end);
+}
+
+/// Returns the path after kFoundMark in the output of the command; empty if there is none.
+std::string CommandSession::found_program() const {
+  const std::size_t begin = heard_.rfind(kFoundMark);
+  if (begin == std::string::npos) return {};
+  const std::size_t from = begin + kFoundMark.size();
+  return printable_text(heard_.substr(from, heard_.find('\n', from) - from), 200);
+}
+
+/// Called when the command has answered. Has it replaced if it is another build of dslaunch.
+void CommandSession::judge_build() {
+  const std::optional<std::string> id = build_id_in(heard_);
+  if (command_.build.empty() || copy_ || id == command_.build) return;
+  std::string path = found_program();
+  std::string text = fmt::format(
+      "{} there is {}, this one is build {}", path.empty() ? "dslaunch" : path,
+      id ? "build " + id->substr(0, kShownId) : "an older one that does not name its build",
+      command_.build.substr(0, kShownId));
+  (command_.copy ? unfit_ : other_build_) = std::move(text);
+}
+
+/// Limits the time until the answer: another program of that name may wait for input forever.
+void CommandSession::expect_answer() {
+  answer_awaited_ = true;
+  pause_.expires_after(login_.limits.command);
+  pause_.async_wait([weak = weak_from_this(), this](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || session_ == nullptr || ended() || answered_ || !command_.copy) return;
+    unfit_ = fmt::format("{} there did not answer within {} s", found_program(),
+                         std::chrono::duration<double>(login_.limits.command).count());
+    post_wake();
+  });
+}
+
+/// Runs a copy of this program instead of `found`, which may be empty. False if there is none, or
+/// one has been tried.
+bool CommandSession::run_copy(const std::string& found) {
   if (!command_.copy) return false;
   const std::optional<AgentCopy> copy = std::exchange(command_.copy, {})();
-  if (!copy) return false;
+  if (!copy) {
+    if (answered_) other_build_ = found;
+    return false;
+  }
+  replaced_ = found;
   copy_ = copy->bytes;
   run_instead(copy->command);
   return true;
 }
 
-/// A command has ended without an answer: the next one gets a channel of its own. What was sent to
-/// the first is gone; before an agent's answer that is nothing but heartbeats.
+/// Runs another command on a new channel. Bytes that were sent to the first one are lost; before an
+/// agent's answer those are only heartbeats.
 void CommandSession::run_instead(std::string line) {
   let_go();
   command_.line = std::move(line);
-  exec_rc_ = SSH_AGAIN;
+  further_ = true;
   exit_status_.reset();
+  exit_signal_.clear();
   channel_closed_ = false;
+  if (std::exchange(answered_, false)) inbox_.clear();  // of an agent that is replaced
   eof_sent_ = false;
-  noise_.clear();  // the shell's words about the first one
+  noise_.clear();  // the shell's messages about the first one
   heard_.clear();
   begin();
   post_wake();
@@ -122,6 +175,12 @@ void CommandSession::run_instead(std::string line) {
 void CommandSession::hear(std::string_view text) {
   heard_.append(text);
   answered_ = heard_.find(command_.answer) != std::string::npos;
+  if (answered_) {
+    judge_build();
+    pause_.cancel();
+  } else if (command_.copy && !answer_awaited_ && !found_program().empty()) {
+    expect_answer();
+  }
   copy_wanted_ = copy_wanted_ || (copy_ && heard_.find(kCopyWish) != std::string::npos);
   if (answered_) heard_ = {};
   if (heard_.size() > kHeardKept) heard_.erase(0, heard_.size() - kHeardKept);
@@ -130,20 +189,12 @@ void CommandSession::hear(std::string_view text) {
 void CommandSession::send(Bytes bytes) {
   if (bytes.empty() || session_ == nullptr) return;
   unsent_ += bytes.size();
-  // Small messages of one turn travel as one packet.
+  // Small messages of one turn of the event loop are sent as one packet.
   if (!queue_.empty() && queue_.back().size() + bytes.size() <= kPacket) {
     queue_.back().insert(queue_.back().end(), bytes.begin(), bytes.end());
   } else {
     queue_.push_back(std::move(bytes));
   }
-  post_wake();
-}
-
-void CommandSession::pause(bool pause) {
-  paused_ = pause;
-  if (pause || session_ == nullptr || stage_ != Stage::running || ended()) return;
-  const SocketTurn turn(socket_);
-  drain();
   post_wake();
 }
 
@@ -163,8 +214,6 @@ int CommandSession::on_data(ssh_session, ssh_channel, void* data, std::uint32_t 
   if (is_stderr != 0) {
     self->noise_.append(static_cast<const char*>(data), count);
   } else {
-    if (self->paused_)
-      return 0;  // stays in the channel's buffer; the window closes and pushes back
     const auto* bytes = static_cast<const std::byte*>(data);
     self->inbox_.insert(self->inbox_.end(), bytes, bytes + count);
     if (!self->answered_) self->hear({reinterpret_cast<const char*>(bytes), count});

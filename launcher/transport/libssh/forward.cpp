@@ -1,4 +1,4 @@
-// Bytes between a jump host's channel and the target's session.
+// Moves bytes between a jump host's channel and the target's session.
 #include "launcher/transport/libssh/forward.h"
 
 #include <fcntl.h>
@@ -62,12 +62,12 @@ Forward::Next Forward::opened(ssh_session session) {
   return Next::wait;
 }
 
-/// "Channel opening failure: channel N error (CODE) TEXT". libssh keeps one text for all channels:
-/// one with another number is not ours.
+/// Parses "Channel opening failure: channel N error (CODE) TEXT". libssh keeps one text for all
+/// channels, so a text with another number belongs to another channel.
 Forward::Next Forward::refused(const std::string& error) {
   const std::string begin = fmt::format("channel {} error (", number_);
   const std::size_t at = error.find(begin);
-  answer_.problem = "the jump host did not let us through to it";
+  answer_.problem = "the jump host refused the channel";
   if (at == std::string::npos) return Next::over;
   const std::string rest = error.substr(at + begin.size());
   const std::size_t end = rest.find(") ");
@@ -79,7 +79,7 @@ Forward::Next Forward::refused(const std::string& error) {
   return Next::over;
 }
 
-/// What the target's session has written goes to the jump host.
+/// Sends what the target's session has written to the jump host.
 Forward::Next Forward::to_channel() {
   Chunk chunk;
   for (int reads = 0; reads < kReadsPerTurn; ++reads) {
@@ -96,13 +96,14 @@ Forward::Next Forward::to_channel() {
         ssh_channel_write(channel_, up_.data(), static_cast<std::uint32_t>(up_.size()));
     if (taken < 0) return Next::over;
     up_.erase(0, static_cast<std::size_t>(taken));
-    if (!up_.empty()) return Next::attend;  // no window: looked at whenever the jump host says
+    if (!up_.empty())
+      return Next::attend;  // no window: tried again with every packet of the jump host
   }
   arm_read();
   return Next::wait;
 }
 
-/// What libssh kept while the socket was full.
+/// Writes what libssh kept while the socket was full.
 void Forward::to_socket() {
   socket_full_ = false;
   down_.erase(0, write_socket(down_.data(), down_.size()));
@@ -127,7 +128,7 @@ std::size_t Forward::write_socket(const char* data, std::size_t size) {
       socket_full_ = true;
       break;
     } else if (errno != EINTR) {
-      return size;  // nobody reads any more: to_channel() sees the end
+      return size;  // the reader has gone: to_channel() sees the end
     }
   }
   return done;
@@ -161,7 +162,7 @@ void Forward::let_go() {
 
 int Forward::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int, void* user) {
   auto* self = static_cast<Forward*>(user);
-  // What is not taken stays in the channel's buffer; its window closes and pushes back.
+  // Bytes that are not taken stay in the channel's buffer, whose window closes.
   if (self->socket_full_ || !self->down_.empty()) return 0;
   const std::size_t taken = self->write_socket(static_cast<const char*>(data), count);
   if (self->socket_full_) self->arm_write();

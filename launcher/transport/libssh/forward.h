@@ -1,5 +1,5 @@
-// One way through a jump host: a direct-tcpip channel behind one end of a socket pair, whose other
-// end is the target session's socket.
+// One direct-tcpip channel through a jump host, connected to one end of a socket pair. The other
+// end is the socket of the target's session.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace ds::launcher::libssh {
 
 class Forward : public std::enable_shared_from_this<Forward> {
  public:
-  /// `attend` asks for a call of proceed() soon, from outside of libssh's callbacks.
+  /// `attend` requests a call of proceed() soon, outside of libssh's callbacks.
   Forward(asio::io_context& io, std::string host, int port, std::function<void(Forwarded)> done,
           std::function<void(std::shared_ptr<Forward>)> attend)
       : host_(std::move(host)),
@@ -25,12 +25,12 @@ class Forward : public std::enable_shared_from_this<Forward> {
   ~Forward() = default;
 
   enum class Next { wait, attend, over };
-  /// Opens the channel, or moves what waits on either side. `last_number` counts the channels of
+  /// Opens the channel, or moves bytes in both directions. `last_number` counts the channels of
   /// the session as libssh does in its messages.
   Next proceed(ssh_session session, unsigned int& last_number);
   [[nodiscard]] bool has_answer() const { return answer_ready_ && done_; }
   void give_answer() { std::exchange(done_, nullptr)(std::move(answer_)); }
-  /// Frees the channel; nothing is moved or told after that.
+  /// Frees the channel; no event comes after that.
   void let_go();
 
  private:

@@ -1,5 +1,6 @@
-// Stands in for Kerberos in a static libssh: Debian has no static libgssapi, and dslaunch never asks for that method.
-// Linked only where libssh is static (cmake/FindLibSSH.cmake). Every call fails with GSS_S_FAILURE.
+// Stands in for Kerberos in a static libssh: Debian has no static libgssapi, and dslaunch never
+// asks for that method. Linked only where libssh is static (cmake/FindLibSSH.cmake). Every call
+// fails with GSS_S_FAILURE.
 namespace {
 constexpr unsigned int kFailure = 13U << 16;
 }

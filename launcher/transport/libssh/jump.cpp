@@ -1,4 +1,4 @@
-// Drives the channels of a jump host's session.
+// Runs the channels of a jump host's session.
 #include "launcher/transport/libssh/jump.h"
 
 namespace ds::launcher::libssh {

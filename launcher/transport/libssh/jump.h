@@ -1,4 +1,4 @@
-// A session with a jump host: many ways through it at once.
+// Session with a jump host that carries many channels at once.
 #pragma once
 
 #include <functional>
@@ -34,9 +34,9 @@ class JumpSession final : public Session {
 
   SshJumpEvents events_;
   std::set<std::shared_ptr<Forward>> forwards_;
-  std::set<std::shared_ptr<Forward>> attend_;      // to be looked at in the next turn
-  std::vector<std::shared_ptr<Forward>> answers_;  // whose request is answered
-  unsigned int last_number_ = 42;                  // libssh counts on from here
+  std::set<std::shared_ptr<Forward>> attend_;      // for the next turn of the event loop
+  std::vector<std::shared_ptr<Forward>> answers_;  // with an answer to deliver
+  unsigned int last_number_ = 42;                  // libssh starts counting here
   bool told_up_ = true;
 };
 

@@ -1,4 +1,4 @@
-// Reads private key files, once each.
+// Reads private key files and certificates, each once.
 #include "launcher/transport/libssh/keyring.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,8 @@ int no_passphrase(const char*, char*, std::size_t, int, int, void* asked) {
   return -1;
 }
 
-/// As Kubernetes lays a Secret down: `id_rsa -> ..data/id_rsa`, `..data -> ..2026_11_22_...`.
+/// Whether the file belongs to a Secret mounted by Kubernetes: `id_rsa -> ..data/id_rsa`, `..data
+/// -> ..2026_11_22_...`.
 bool lies_in_secret(const std::filesystem::path& path) {
   std::error_code failed;
   const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
@@ -58,7 +59,7 @@ Keyring::Entry unusable(std::string problem) {
 Keyring::Entry read_key(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    if (errno == EACCES) return unusable("its folder may not be entered by this user");
+    if (errno == EACCES) return unusable("this user may not enter its folder");
     return {{SshKeyring::State::missing, {}, {}}, {}};
   }
   const KeyReader reader{::getuid(), std::getenv("KUBERNETES_SERVICE_HOST") != nullptr};
@@ -73,7 +74,7 @@ Keyring::Entry read_key(const std::string& path) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::string problem = key_cipher_problem(key_cipher(text));
   ssh_key shown = nullptr;
-  // OpenSSH's own form has the public half outside of what is encrypted.
+  // OpenSSH's own form stores the public half unencrypted.
   if (ssh_pki_import_pubkey_file((path + ".pub").c_str(), &shown) != SSH_OK &&
       ssh_pki_import_pubkey_file(path.c_str(), &shown) != SSH_OK)
     return {{SshKeyring::State::encrypted, {}, problem}, {}};
@@ -87,7 +88,7 @@ Keyring::Entry read_certificate(const Keyring::Entry& plain, const std::string& 
   HostKey shown;
   file >> shown.type >> shown.base64;
   const auto certificate = parse_host_certificate(shown);
-  if (!certificate || certificate->for_host) return unusable("it is no certificate of a user");
+  if (!certificate || certificate->for_host) return unusable("it is not a user certificate");
   if (certificate->key.base64 != plain.status.public_base64)
     return {{SshKeyring::State::other_key, {}, {}}, {}};
   ssh_key parsed = nullptr;
@@ -96,7 +97,7 @@ Keyring::Entry read_certificate(const Keyring::Entry& plain, const std::string& 
   const Key owner(parsed);
   Key both(ssh_key_dup(plain.key.get()));
   if (!both || ssh_pki_copy_cert_to_privkey(parsed, both.get()) != SSH_OK)
-    return unusable("libssh cannot join it to its key");
+    return unusable("libssh cannot combine it with its key");
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
   return {{SshKeyring::State::ready, shown.base64, validity_problem(*certificate, now)},
           std::move(both)};

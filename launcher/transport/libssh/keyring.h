@@ -1,4 +1,4 @@
-// Private keys as libssh holds them. Only sources of this folder include libssh, and no one else
+// Private keys in libssh's form. Only this folder includes libssh, and only this folder includes
 // this header.
 #pragma once
 
@@ -17,8 +17,7 @@ struct KeyFree {
 };
 using Key = std::unique_ptr<ssh_key_struct, KeyFree>;
 
-/// The public half in base64, as known_hosts and authorized_keys spell it; empty if libssh cannot
-/// say.
+/// Returns the public half in base64, as in known_hosts and authorized_keys; empty if libssh fails.
 std::string public_base64(ssh_key key);
 
 class Keyring final : public SshKeyring {
@@ -34,9 +33,9 @@ class Keyring final : public SshKeyring {
     return certified(key, path).status;
   }
 
-  /// Reads and parses the file at the first call only.
+  /// Returns the key of a file, which is read at the first call.
   const Entry& entry(const std::string& path);
-  /// The key that goes with a certificate, once it is ready itself.
+  /// Returns the key combined with a certificate; the plain entry while the key is not ready.
   const Entry& certified(const std::string& key, const std::string& certificate);
 
  private:

@@ -1,4 +1,4 @@
-// What the rest of the transport sees of libssh: makers of keyrings and links.
+// Implements ssh_link.h: creates keyrings, links and jumps.
 #include "launcher/transport/libssh/command.h"
 #include "launcher/transport/libssh/jump.h"
 #include "launcher/transport/libssh/keyring.h"
@@ -22,7 +22,6 @@ class Link final : public SshLink {
   Link& operator=(const Link&) = delete;
   void send(Bytes bytes) override { session_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return session_->unsent(); }
-  void pause_reading(bool pause) override { session_->pause(pause); }
   void copy_now() override { session_->copy_now(); }
   void close() override { session_->close(); }
 
@@ -50,7 +49,7 @@ class Jump final : public SshJump {
 }  // namespace
 
 std::unique_ptr<SshKeyring> make_ssh_keyring() {
-  ssh_init();  // a static libssh is not set up by being loaded; counted, so once more does no harm
+  ssh_init();  // a static libssh is not initialized on loading; calls are counted
   return std::make_unique<Keyring>();
 }
 

@@ -1,11 +1,10 @@
-// One libssh session, non-blocking, driven by the io_context: handshake, host key, authentication.
-// What it is used for then is the derived class's.
+// One libssh session, non-blocking, driven by the io_context, up to the login: key exchange, host
+// key, authentication. Derived classes use it afterwards.
 #pragma once
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
-#include <array>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <memory>
@@ -13,7 +12,6 @@
 #include <string>
 
 #include "launcher/transport/libssh/keyring.h"
-#include "launcher/transport/libssh/socket_turn.h"
 #include "launcher/transport/ssh/ssh_link.h"
 
 namespace ds::launcher::libssh {
@@ -23,12 +21,12 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  virtual ~Session() = default;  // a derived class calls release() in its own
+  virtual ~Session() = default;  // derived classes call release() in theirs
 
   void start();
   /// No event comes after this; the socket is closed.
   void dismiss() {
-    dismissed_ = true;  // the events stay: one of them may be the caller
+    dismissed_ = true;  // the events stay, because one of them may be the caller
     release();
   }
 
@@ -41,24 +39,23 @@ class Session : public std::enable_shared_from_this<Session> {
         login_(std::move(login)),
         login_events_(std::move(events)),
         wait_(io),
-        timer_(io),
-        patience_(io) {}
+        timer_(io) {}
 
-  /// Once, when logged in: ssh_event_dopoll(poll_) works from here on.
+  /// Called once, after the login: ssh_event_dopoll(poll_) works from then on.
   virtual void begin() = 0;
-  /// Whenever something may have happened after that. True if it should be called again soon, so
-  /// that others get their turn before.
+  /// Called whenever something may have happened after that. Returns true to be called again soon,
+  /// after other sessions.
   virtual bool proceed() = 0;
-  /// Hands events to the owner, from outside of libssh's callbacks.
+  /// Calls the owner's events, outside of libssh's callbacks.
   virtual void deliver() = 0;
   virtual void deliver_end(const SshLinkEnd& end) = 0;
-  /// Frees channels, before the session is.
+  /// Frees channels, before the session is freed.
   virtual void let_go() = 0;
 
   void post_wake();
   void release();
   void fail(ChannelEnd::Kind kind, std::string stage, std::string reason, bool transient = false);
-  /// Ends the session with a failure if `stage` is still under way at that time; empty: no limit.
+  /// Ends the session with a failure if `stage` takes longer than `limit`; 0: no limit.
   void limit_stage(const char* stage, std::chrono::milliseconds limit);
   [[nodiscard]] bool ended() const { return state_ == State::ended; }
   [[nodiscard]] bool up() const { return state_ == State::up; }
@@ -71,18 +68,15 @@ class Session : public std::enable_shared_from_this<Session> {
   SshLogin login_;
   ssh_session session_ = nullptr;
   ssh_event poll_ = nullptr;
-  SessionSocket socket_;
 
  private:
   enum class State { handshake, auth, up, ended };
 
   bool set_options();
-  void let_server_begin();
   void acknowledge_at_once() const;
   void wake();
   void hand_over();
   void arm();
-  void read();
   bool advance();
   bool handshake();
   bool check_host_key();
@@ -90,15 +84,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void logged_in();
   int try_identity(const SshIdentity& identity);
   void expect_life();
+  [[nodiscard]] std::string banner_text() const;
   [[nodiscard]] std::string refusal_text();
 
   SshLoginEvents login_events_;
-  asio::posix::stream_descriptor wait_;  // only waits; libssh owns the descriptor
+  asio::posix::stream_descriptor wait_;  // only to wait; libssh owns the descriptor
   asio::steady_timer timer_;
-  asio::steady_timer patience_;
-  std::array<char, 1280> arrived_{};  // the longest of a login's answers
   State state_ = State::handshake;
-  std::string shown_key_;  // the host's, as it came; only with a static libssh
   std::size_t identity_ = 0;
   int missed_ = 0;  // intervals of ServerAliveInterval without a byte
   bool agent_attached_ = false;

@@ -1,30 +1,30 @@
-// The stages of a session up to being logged in: each is called until it is through.
+// Stages of a session up to the login: each is called again until it is finished.
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "engine/base/error.h"
-#include "launcher/transport/host_keys/base64.h"
-#include "launcher/transport/host_keys/host_certificate.h"
-#include "launcher/transport/host_keys/wire_reader.h"
-#include "launcher/transport/libssh/early_login.h"
-#include "launcher/transport/libssh/host_certificates.h"
+#include "engine/base/text_error.h"
 #include "launcher/transport/libssh/session.h"
-#include "launcher/transport/ssh_config/ssh_algorithms.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher::libssh {
 
 namespace {
 
-// P-256 first: sshd takes it from OpenSSL, in assembly; its own curve25519 costs a server a tenth
-// more CPU for the whole of a session's start.
+constexpr std::size_t kMostSaid = 300;
+
+// P-256 first: sshd computes it by OpenSSL, in assembly. Its own curve25519 costs the server a
+// tenth more CPU for the whole start of a session.
 constexpr const char* kKexAlgorithms =
     "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp384,ecdh-"
     "sha2-nistp521,"
     "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group14-sha256";
-// AES-GCM first: with AES instructions it is libssh's fastest, and needs no separate MAC.
+// AES-GCM first: it is libssh's fastest cipher with AES instructions, and needs no separate MAC.
 constexpr const char* kCiphers =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-"
     "ctr,aes256-ctr";
-// libssh's own defaults; set only where the user changes them.
+// libssh's own defaults; set only if the user changes them.
 constexpr const char* kMacs =
     "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 constexpr const char* kPublicKeys =
@@ -43,13 +43,12 @@ bool Session::set_options() {
   const auto set = [&](ssh_options_e option, const void* value) {
     good = ssh_options_set(session_, option, value) == SSH_OK && good;
   };
-  // We have read the files ourselves. Neither name nor files are used by libssh: the socket is
-  // connected and the key is verified by us, from an index. Left to libssh, known_hosts would be
-  // scanned twice a session, and the home folder looked up.
+  // libssh uses neither the name nor its files: the socket is connected, and we verify the host key
+  // from an index. libssh would scan known_hosts twice a session and look the home folder up.
   set(SSH_OPTIONS_PROCESS_CONFIG, &no_config);
   set(SSH_OPTIONS_HOST, "host");
   set(SSH_OPTIONS_SSH_DIR, "/dev/null");
-  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null/none");  // cannot be opened: nothing to read and close
+  set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null/none");  // cannot be opened
   set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null/none");
   set(SSH_OPTIONS_PORT, &port);
   set(SSH_OPTIONS_USER, login_.user.c_str());
@@ -72,21 +71,20 @@ bool Session::set_options() {
   return good;
 }
 
-/// True once it is through.
+/// Returns true once it is finished.
 bool Session::handshake() {
-  (void)login_.socket.release();  // libssh's now: it closes it when it breaks, or in ssh_free
-  const int rc = [this] {
-    const HostKeyCapture capture(shown_key_);
-    return ssh_connect(session_);
-  }();
+  (void)login_.socket.release();  // libssh owns it now, and closes it
+  const int rc = ssh_connect(session_);
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK) {
     const std::string text = error_text();
-    // A server that has too many logins under way hangs up before or during the key exchange.
+    // A server with too many logins under way hangs up before or during the key exchange.
     const bool fault =
         text.find("kex error") != std::string::npos || text.find("rotocol") != std::string::npos;
-    fail(ChannelEnd::Kind::unreachable, stage::kKeyExchange, "key exchange failed: " + text,
-         !fault);
+    const bool hung_up = text.find("onnection reset") != std::string::npos ||
+                         text.find("disconnected") != std::string::npos;
+    fail(ChannelEnd::Kind::unreachable, stage::kKeyExchange,
+         hung_up ? "the server hung up" : "key exchange failed: " + text, !fault);
     return false;
   }
   if (!check_host_key()) return false;
@@ -96,12 +94,6 @@ bool Session::handshake() {
 }
 
 bool Session::check_host_key() {
-  WireReader shown(shown_key_);
-  if (const std::string type(shown.string()); is_certificate_type(type)) {
-    const auto refusal = login_events_.check_host_key({type, base64_encode(shown_key_)});
-    if (refusal) fail(ChannelEnd::Kind::unreachable, stage::kHostKey, *refusal);
-    return !refusal;
-  }
   ssh_key raw = nullptr;
   if (ssh_get_server_publickey(session_, &raw) != SSH_OK) {
     fail(ChannelEnd::Kind::unreachable, stage::kHostKey,
@@ -122,21 +114,17 @@ int Session::try_identity(const SshIdentity& identity) {
                                       ? keyring_.entry(identity.path)
                                       : keyring_.certified(identity.path, identity.certificate);
     if (!entry.key) return SSH_AUTH_DENIED;
-    // How an RSA key signs depends on what the server takes.
-    const ssh_keytypes_e type = ssh_key_type(entry.key.get());
-    const EarlyLogin early(type != SSH_KEYTYPE_RSA && type != SSH_KEYTYPE_RSA_CERT01);
     return ssh_userauth_publickey(session_, nullptr, entry.key.get());
   }
   if (!std::exchange(agent_attached_, true)) {
-    // libssh waits for the agent without a deadline, so it talks to a relay of ours that always
-    // answers.
+    // libssh waits for the agent without a deadline, so it gets a relay that always answers.
     const int fd = identity.socket();
     if (fd < 0 || ssh_set_agent_socket(session_, fd) != SSH_OK) return SSH_AUTH_DENIED;
   }
   return ssh_userauth_agent(session_, nullptr);
 }
 
-/// True once logged in.
+/// Returns true once logged in.
 bool Session::authenticate() {
   while (identity_ < login_.identities.size()) {
     const SshIdentity& identity = login_.identities[identity_];
@@ -146,7 +134,7 @@ bool Session::authenticate() {
       logged_in();
       return true;
     }
-    if (dropped()) break;  // too many keys: the server hangs up
+    if (dropped()) break;  // the server hangs up after too many keys
     if (rc == SSH_AUTH_AGAIN) return false;
     if (rc == SSH_AUTH_PARTIAL) {
       fail(ChannelEnd::Kind::unreachable, stage::kLogin,
@@ -162,6 +150,22 @@ bool Session::authenticate() {
   return false;
 }
 
+/// Returns the last message that the server sent for people (RFC 4252, 5.4), in one line: the
+/// reason of pam_nologin and its like, or the site's notice.
+std::string Session::banner_text() const {
+  char* const banner = ssh_get_issue_banner(session_);
+  if (banner == nullptr) return {};
+  std::string line;
+  for (const char* at = banner; *at != '\0'; ++at) {
+    const bool blank = std::isspace(static_cast<unsigned char>(*at)) != 0;
+    if (!blank) line += *at;
+    if (blank && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  ssh_string_free_char(banner);
+  while (line.ends_with(' ')) line.pop_back();
+  return printable_text(line, kMostSaid);
+}
+
 std::string Session::refusal_text() {
   std::string tried;
   for (std::size_t i = 0; i < login_.identities.size() && i <= identity_; ++i)
@@ -170,8 +174,12 @@ std::string Session::refusal_text() {
                                    : fmt::format("authentication refused for user {}; tried: {}",
                                                  login_.user, tried);
   if (dropped()) {
-    text += "; the server hung up (" + error_text() +
-            "): name the right key by IdentityFile and set IdentitiesOnly yes";
+    const std::string why = error_text();
+    const std::string said = banner_text();
+    text += "; the server hung up" + (why == kHungUp ? "" : " (" + why + ")");
+    if (!said.empty()) text += fmt::format("; it says: \"{}\"", said);
+    if (why.find("Too many authentication failures") != std::string::npos)
+      text += "; name the right key by IdentityFile and set IdentitiesOnly yes";
   } else if (!login_.identities.empty()) {
     const int methods = ssh_userauth_list(session_, nullptr);
     std::string names;

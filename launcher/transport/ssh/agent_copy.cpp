@@ -1,4 +1,4 @@
-// One command for /bin/sh, and /proc/self/exe.
+// Builds the shell command that receives the program, and reads /proc/self/exe.
 #include "launcher/transport/ssh/agent_copy.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kNameBytes = 16;
 
-/// The first bytes of SHA-256, in hexadecimal digits; empty on trouble.
+/// Returns the first bytes of SHA-256 in hexadecimal digits; empty if OpenSSL fails.
 std::string name_of(const Bytes& bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
@@ -30,17 +30,19 @@ std::string name_of(const Bytes& bytes) {
 }  // namespace
 
 std::string copy_agent_command(std::string_view name, std::size_t size, std::string_view machine) {
-  // Under a name of its own until it is whole: other launchers may be about to run it. What the
-  // connection cut short is too small.
+  // The file has a temporary name until it is complete, because other launchers may be about to run
+  // it. A copy that a broken connection cut short is too small.
   return fmt::format(
       "/bin/sh -c 'd=${{XDG_CACHE_HOME:-$HOME/.cache}}/dslaunch/{0}; q=$d/dslaunch; "
       "[ -x \"$q\" ] && exec \"$q\" agent; m=$(uname -m); "
-      "[ \"$m\" = {2} ] || {{ echo \"dslaunch is not on this node, and this one is for {2}, not "
+      "[ \"$m\" = {2} ] || {{ echo \"dslaunch is not on this node; the program to copy is for {2}, "
+      "not "
       "$m\" >&2; exit 127; }}; "
       "umask 077; n=$d/new.$$; e=$(mkdir -p \"$d\" 2>&1 && : 2>&1 > \"$n\") && echo {3} && "
       "e=$(head -c {1} 2>&1 > \"$n\") && [ $(wc -c < \"$n\") -eq {1} ] && chmod 700 \"$n\" && "
       "mv -f \"$n\" \"$q\" && exec \"$q\" agent; "
-      "rm -f \"$n\"; echo \"dslaunch could not be copied to $d: ${{e:-not all of it came}}\" >&2; "
+      "rm -f \"$n\"; echo \"dslaunch could not be copied to $d: ${{e:-the copy is incomplete}}\" "
+      ">&2; "
       "exit 127'",
       name, size, machine, kCopyWish);
 }

@@ -1,4 +1,4 @@
-// This program on its way to nodes that have none.
+// Copies this program to nodes that lack it: the shell command there, and the bytes.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace ds::launcher {
 
-/// What a node's shell prints when it waits for the program.
+/// Printed by the node's shell when it waits for the program.
 inline constexpr std::string_view kCopyWish = "dslaunch-copy-wanted";
 
 struct AgentCopy {
@@ -18,13 +18,13 @@ struct AgentCopy {
   std::shared_ptr<const Bytes> bytes;  // for its standard input, once it has said kCopyWish
 };
 
-/// A line that every login shell understands. It runs the copy below ~/.cache/dslaunch (or
-/// $XDG_CACHE_HOME/dslaunch) if there is one of that name; else it says kCopyWish, keeps `size`
-/// bytes of its standard input there and runs them. It exits 127 with the reason where that cannot
-/// be, and where `uname -m` is not `machine`. Pure.
+/// Returns a command that every login shell understands. It runs the copy called `name` below
+/// ~/.cache/dslaunch (or $XDG_CACHE_HOME/dslaunch). If there is none, it prints kCopyWish, stores
+/// `size` bytes of its standard input there and runs them. If that fails, or `uname -m` is not
+/// `machine`, it prints the reason and exits with 127. Pure.
 std::string copy_agent_command(std::string_view name, std::size_t size, std::string_view machine);
 
-/// The program of this process; nothing if it cannot be read.
+/// Reads the program of this process; returns nothing if it cannot be read.
 std::optional<AgentCopy> copy_of_this_program();
 
 }  // namespace ds::launcher

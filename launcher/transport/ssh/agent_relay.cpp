@@ -1,5 +1,4 @@
-// The agent protocol (draft-ietf-sshm-ssh-agent), client side with deadlines, server side for
-// libssh.
+// The ssh-agent protocol (draft-ietf-sshm-ssh-agent): a client with deadlines, a server for libssh.
 #include "launcher/transport/ssh/agent_relay.h"
 
 #include <fcntl.h>
@@ -77,7 +76,8 @@ bool read_exactly(int fd, char* out, std::size_t count, const Deadline& deadline
   return true;
 }
 
-/// One message without its length, or nothing at the end, on trouble and when time is up.
+/// Reads one message without its length; returns nothing at the end, on an error and at the
+/// deadline.
 std::optional<std::string> read_message(int fd, const Deadline& deadline) {
   char head[4];
   if (!read_exactly(fd, head, sizeof head, deadline)) return std::nullopt;
@@ -132,7 +132,7 @@ std::vector<AgentKey> parse_identities(const std::string& body) {
 
 }  // namespace
 
-/// The thread, its clients and the connection to the real agent.
+/// Owns the thread, its clients and the connection to the real agent.
 class AgentRelay::Server {
  public:
   Server(UniqueFd agent, std::chrono::milliseconds limit)
@@ -191,7 +191,7 @@ class AgentRelay::Server {
     }
   }
 
-  /// False when the client is gone.
+  /// Returns false when the client has gone.
   bool answer(const Client& client) {
     const Deadline deadline = Deadline::after(limit_);
     const auto request = read_message(client.fd.get(), deadline);
@@ -205,7 +205,7 @@ class AgentRelay::Server {
       if (signature)
         reply = *signature;
       else
-        agent_.reset();  // it hangs or is gone, and a late answer would be taken for the next one
+        agent_.reset();  // it hangs or has gone; a late answer would be read as the next one
     }
     return write_message(client.fd.get(), reply, deadline);
   }
@@ -226,7 +226,7 @@ AgentRelay::AgentRelay(const std::string& socket_path, std::chrono::milliseconds
   const bool sent = write_message(agent.get(), std::string(1, kRequestIdentities), deadline);
   const auto reply = sent ? read_message(agent.get(), deadline) : std::nullopt;
   if (!reply) {
-    problem_ = "the agent at " + socket_path + " does not answer";
+    problem_ = "the agent at " + socket_path + " did not answer";
     return;
   }
   keys_ = parse_identities(*reply);

@@ -1,4 +1,4 @@
-// Stands between libssh and the ssh-agent: one cached list of keys, a deadline on every answer.
+// Relay between libssh and the ssh-agent: caches the list of keys, gives every answer a deadline.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,13 @@ struct AgentKey {
   std::string comment;
 };
 
-/// libssh talks to an agent with blocking reads that have no deadline; an agent that hangs would
-/// hang all hosts. So it gets one end of a socket pair, and a thread here answers: the list from
-/// memory, signatures from the real agent, and "failure" once that has not answered within the
-/// limit.
+/// libssh reads from an agent without a deadline, so an agent that hangs would hang all hosts.
+/// libssh gets one end of a socket pair instead, and a thread of this class answers: the list from
+/// memory, signatures from the real agent, and "failure" once the agent has exceeded the limit.
 class AgentRelay {
  public:
-  /// Connects and reads the list of keys, at most for `limit`; trouble leaves no keys and a text in
-  /// problem().
+  /// Connects and reads the list of keys, for `limit` at most. After an error there are no keys,
+  /// and problem() says why.
   AgentRelay(const std::string& socket_path, std::chrono::milliseconds limit);
   ~AgentRelay();
   AgentRelay(const AgentRelay&) = delete;
@@ -29,8 +28,8 @@ class AgentRelay {
   [[nodiscard]] const std::vector<AgentKey>& keys() const { return keys_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
-  /// A descriptor that offers exactly `keys`, in this order; the caller closes it. -1 if the system
-  /// refuses.
+  /// Returns a descriptor that offers exactly `keys`, in this order; the caller closes it. Returns
+  /// -1 if the system refuses.
   int open_session(const std::vector<AgentKey>& keys);
 
  private:

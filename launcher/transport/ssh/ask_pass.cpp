@@ -1,4 +1,4 @@
-// The terminal with echo off, or SSH_ASKPASS.
+// Reads a pass phrase from the terminal with echo off, or from the program of SSH_ASKPASS.
 #include "launcher/transport/ssh/ask_pass.h"
 
 #include <fcntl.h>
@@ -32,13 +32,13 @@ UniqueFd open_terminal() {
   return tty && ::tcgetpgrp(tty.get()) == ::getpgrp() ? std::move(tty) : UniqueFd();
 }
 
-/// No echo, and signals noted instead of taken, for as long as it lives.
+/// While it lives, the terminal does not echo, and signals are recorded instead of delivered.
 class QuietTerminal {
  public:
   explicit QuietTerminal(int fd) : fd_(fd) {
     caught = 0;
     struct sigaction note {};
-    note.sa_handler = note_signal;  // without SA_RESTART: read() shall end
+    note.sa_handler = note_signal;  // without SA_RESTART, so that read() ends
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       ::sigaction(kSignals[i], nullptr, &old_[i]);
       if (old_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &note, nullptr);
@@ -65,7 +65,7 @@ class QuietTerminal {
   std::array<struct sigaction, kSignals.size()> old_{};
 };
 
-/// A line; nothing at the end of the input and when a signal came.
+/// Reads a line; returns nothing at the end of the input and after a signal.
 std::optional<std::string> read_line(int fd) {
   std::string line;
   char letter = 0;

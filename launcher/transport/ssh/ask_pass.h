@@ -1,5 +1,4 @@
-// Asks the person at this machine for a pass phrase: at the terminal, or by the program of
-// SSH_ASKPASS.
+// Asks the user for a pass phrase: at the terminal, or by the program of SSH_ASKPASS.
 #pragma once
 
 #include <functional>
@@ -10,18 +9,18 @@ namespace ds::launcher {
 
 enum class AskWay { none, terminal, program };
 
-/// As ssh chooses by SSH_ASKPASS, SSH_ASKPASS_REQUIRE (never, prefer, force), DISPLAY and
-/// WAYLAND_DISPLAY. Pure. `terminal`: there is one, and we are in its foreground.
+/// Chooses as ssh does, by SSH_ASKPASS, SSH_ASKPASS_REQUIRE (never, prefer, force), DISPLAY and
+/// WAYLAND_DISPLAY. `terminal`: there is one, and we are in its foreground. Pure.
 AskWay choose_ask_way(
     const std::function<std::optional<std::string>(const std::string&)>& environment,
     bool terminal);
 
-/// The way for this process as it is now.
+/// Returns the way that this process can ask now.
 AskWay ask_way();
 
-/// What the person has typed, without the end of the line; nothing if there is no answer. Waits two
-/// minutes for a program, and for a terminal as long as it takes; a signal that ends us there does
-/// so after the terminal is as it was. What is typed is not shown.
+/// Asks, and returns what was typed, without the end of the line; nothing if there is no answer.
+/// Waits two minutes for a program, and without a limit at a terminal. A signal that ends us takes
+/// effect after the terminal is restored. The typed text is not shown.
 std::optional<std::string> ask_pass_phrase(const std::string& prompt);
 
 }  // namespace ds::launcher

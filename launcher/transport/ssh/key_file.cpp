@@ -1,9 +1,11 @@
-// The rule for modes of private keys, and its texts.
+// Modes of private keys, ciphers of encrypted ones, and lines of authorized_keys.
 #include "launcher/transport/ssh/key_file.h"
 
 #include <fmt/format.h>
 
-#include "launcher/transport/host_keys/base64.h"
+#include <algorithm>
+#include <vector>
+
 #include "launcher/transport/host_keys/wire_reader.h"
 
 namespace ds::launcher {
@@ -11,6 +13,22 @@ namespace ds::launcher {
 namespace {
 constexpr unsigned kOthersWrite = 022;
 constexpr unsigned kOthersAnything = 077;
+
+/// Splits a line into words. Blanks within quotes, as in command="a b", belong to a word.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  std::size_t begin = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i <= line.size(); ++i) {
+    const bool blank = i == line.size() || line[i] == ' ' || line[i] == '\t' || line[i] == '\r';
+    if (i < line.size() && line[i] == '"' && (i == 0 || line[i - 1] != '\\')) quoted = !quoted;
+    if (!blank || (quoted && i < line.size())) continue;
+    if (i > begin) words.push_back(line.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string key_file_problem(const KeyFile& file, const KeyReader& reader) {
@@ -49,6 +67,26 @@ std::string key_cipher_problem(std::string_view cipher) {
       "is encrypted by {}, which only an agent opens: `ssh-add` it, or encrypt it anew by "
       "`ssh-keygen -p -Z aes256-ctr -f` and its name",
       cipher);
+}
+
+bool authorizes(std::string_view text, std::string_view public_base64) {
+  if (public_base64.empty()) return false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::vector<std::string_view> words = words_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty() || words.front().starts_with('#')) continue;
+    if (words.front().find("cert-authority") != std::string_view::npos) continue;
+    if (std::ranges::find(words, public_base64) != words.end()) return true;
+  }
+  return false;
+}
+
+std::string key_type_of(std::string_view public_base64) {
+  const auto blob = base64_decode(public_base64);
+  if (!blob) return {};
+  WireReader reader(*blob);
+  return std::string(reader.string());
 }
 
 }  // namespace ds::launcher

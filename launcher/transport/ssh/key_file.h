@@ -1,5 +1,5 @@
-// Whether a private key's file may be used: its owner, its mode, how it came there, and how it is
-// encrypted. Pure.
+// Rules for key files: owner and mode of a private key, its encryption, lines of authorized_keys.
+// Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ds::launcher {
 
-/// What is known of the file before it is read.
+/// Facts about the file before it is read.
 struct KeyFile {
   unsigned owner = 0;
   unsigned mode = 0;            // permission bits
@@ -20,18 +20,26 @@ struct KeyReader {
   bool in_pod = false;
 };
 
-/// Why the key is not used; empty if it may be. As ssh: a file of one's own that others may read is
-/// refused, one of another owner is not asked about. Not as ssh: in a mounted Secret the group and
-/// others may read, because its mode is the cluster's (defaultMode, fsGroup) and cannot be changed
-/// from inside, and whoever is in the pod has the pod's identity. Others may never write.
+/// Returns why the key is not used; empty if it may be. As in ssh, a file of the user that others
+/// can read is refused, and files of other owners are not checked. Unlike ssh, the group and others
+/// may read a mounted Secret: the cluster chose its mode (defaultMode, fsGroup), it cannot be
+/// changed from inside, and everybody in the pod has the pod's identity. Others may never write.
 std::string key_file_problem(const KeyFile& file, const KeyReader& reader);
 
-/// The cipher of a private key in OpenSSH's own form (its PROTOCOL.key), "none" of one that is not
-/// encrypted; empty for all other texts.
+/// Returns the cipher of a private key in OpenSSH's own form (its PROTOCOL.key); "none" if the key
+/// is not encrypted; empty for all other texts.
 std::string key_cipher(std::string_view text);
 
-/// Why a key with that cipher cannot be opened, whatever the pass phrase; empty if it can. libssh
-/// 0.10 ends in a null pointer over those that encrypt by packet.
+/// Returns why a key with that cipher cannot be decrypted with any pass phrase; empty if it can.
+/// libssh 0.10 dereferences a null pointer with ciphers that encrypt by packet.
 std::string key_cipher_problem(std::string_view cipher);
+
+/// Whether a line of an authorized_keys file lets the key log in. A line with `cert-authority`
+/// holds the key of an authority, which does not log in itself.
+bool authorizes(std::string_view authorized_keys, std::string_view public_base64);
+
+/// Returns the type that a public key's blob begins with, such as ecdsa-sha2-nistp521; empty if it
+/// is broken.
+std::string key_type_of(std::string_view public_base64);
 
 }  // namespace ds::launcher

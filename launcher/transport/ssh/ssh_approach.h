@@ -1,5 +1,5 @@
-// Attempts to log in at one host: a socket for each, another try when the server drops one at
-// random.
+// Attempts to log in at one host: opens a socket for each, and tries again when the server drops a
+// connection at random.
 #pragma once
 
 #include <asio/steady_timer.hpp>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/base/deadline.h"
+#include "launcher/transport/ssh/certificate_connection.h"
 #include "launcher/transport/ssh/ssh_way.h"
 
 namespace ds::launcher {
@@ -18,7 +19,7 @@ class SshApproach {
  public:
   struct Events {
     std::function<void(Reached)> on_socket;     // log in on this one
-    std::function<void(ChannelEnd)> on_failed;  // there will be no further socket
+    std::function<void(ChannelEnd)> on_failed;  // no further socket comes
   };
   SshApproach(SshExchange& exchange, const SshSettings& settings,
               std::span<const SshSettings> jumps, Events events);
@@ -27,11 +28,14 @@ class SshApproach {
   ~SshApproach() = default;
 
   void start();
-  /// The connection over the last socket has ended: tries again if that is worth it.
+  /// To be called when the connection over the last socket has ended. Tries again if the end is
+  /// transient.
   void ended(SshLinkEnd end);
 
  private:
   void attempt();
+  void reached(Reached reached);
+  void fetched(FetchedCertificate fetched);
 
   SshExchange& exchange_;
   const SshSettings& settings_;
@@ -41,7 +45,10 @@ class SshApproach {
   Clock::time_point begin_;
   int attempts_ = 0;
   std::unique_ptr<SshWay> way_;
-  std::shared_ptr<int> life_ = std::make_shared<int>();  // what a late event asks for
+  std::unique_ptr<CertificateConnection> certificate_connection_;
+  std::optional<std::optional<HostKey>> certificate_;  // the host's answer, once it was asked
+  std::shared_ptr<int> life_ =
+      std::make_shared<int>();  // expires with this object: late events check it
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Starts an approach, logs in on its sockets, and hands the running command to the channel's owner.
+// Starts an approach, logs in on its sockets, and connects the command with the channel's owner.
 #include "launcher/transport/ssh/ssh_dial.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 namespace ds::launcher {
 
 void SshDial::enqueue() {
+  ++exchange_->starting;
   exchange_->logins->enqueue([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->cancelled_) return false;
@@ -39,7 +40,7 @@ void SshDial::start() {
 void SshDial::log_in(Reached reached) {
   peer_address_ = std::move(reached.address);
   SshLinkEvents events;
-  events.login = exchange_->login_events(route_.target);
+  events.login = exchange_->login_events(route_.target, reached);
   events.on_open = [this] { opened(); };
   events.on_bytes = [this](std::span<const std::byte> bytes) {
     const auto keep = shared_from_this();  // the owner may destroy the channel
@@ -50,17 +51,22 @@ void SshDial::log_in(Reached reached) {
     if (events_.on_noise) events_.on_noise(text);
   };
   events.on_end = [this](SshLinkEnd end) {
-    leave_copies();  // another attempt would wait for a turn of its own
+    leave_copies();  // another attempt queues again
     approach_->ended(std::move(end));
   };
+  events.on_replaced = [this](const std::string& found) { replaced(found); };
+  events.on_other_build = [this](const std::string& found) { other_build(found); };
   events.on_copy_wanted = [this] { wait_for_copy(); };
-  events.on_copied = [this] { leave_copies(); };
+  events.on_answered = [this] {
+    leave_copies();
+    settle();
+  };
   const SshOptions& options = exchange_->options;
-  link_ = make_ssh_link(exchange_->io, *exchange_->keyring,
-                        exchange_->login(route_.target, std::move(reached.socket)),
-                        {options.remote_command, options.fallback_command, options.answer,
-                         [this] { return exchange_->agent_copy(); }},
-                        std::move(events));
+  link_ =
+      make_ssh_link(exchange_->io, *exchange_->keyring, exchange_->login(route_.target, reached),
+                    {options.remote_command, options.fallback_command, options.answer,
+                     options.build, [this] { return exchange_->agent_copy(); }},
+                    std::move(events));
 }
 
 void SshDial::opened() {
@@ -68,12 +74,25 @@ void SshDial::opened() {
   opened_ = true;
   for (Bytes& bytes : queue_) link_->send(std::move(bytes));
   queue_.clear();
-  if (paused_) link_->pause_reading(true);
   if (closing_) link_->close();
 }
 
+void SshDial::replaced(const std::string& found) {
+  replaced_ = true;
+  const std::string text =
+      found + "; this program is used from ~/.cache/dslaunch there (disable with --push never)";
+  exchange_->warn_about(host_.name, {text, text});
+}
+
+void SshDial::other_build(const std::string& found) {
+  const std::string text = found + "; it is used all the same";
+  exchange_->warn_about(host_.name, {text, text});
+}
+
 void SshDial::wait_for_copy() {
-  exchange_->tell_of_copy(host_.name);
+  constexpr const char* kText =
+      "no dslaunch there; copying this program to ~/.cache/dslaunch (disable with --push never)";
+  if (!replaced_) exchange_->warn_about(host_.name, {kText, kText});
   exchange_->copies->enqueue([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->cancelled_ || self->ended_) return false;
@@ -93,11 +112,6 @@ void SshDial::send(Bytes bytes) {
   queue_.push_back(std::move(bytes));
 }
 
-void SshDial::pause(bool pause) {
-  paused_ = pause;
-  if (opened_) link_->pause_reading(pause);
-}
-
 void SshDial::close() {
   closing_ = true;
   if (opened_) link_->close();
@@ -109,6 +123,7 @@ void SshDial::cancel() {
   approach_.reset();
   leave_window();
   leave_copies();
+  settle();
 }
 
 void SshDial::failed(ChannelEnd end) {
@@ -127,6 +142,7 @@ std::string SshDial::shown_name() const {
 void SshDial::end(ChannelEnd end) {
   leave_window();
   leave_copies();
+  settle();
   if (std::exchange(ended_, true) || cancelled_) return;
   const auto keep = shared_from_this();
   events_.on_end(std::move(end));
@@ -134,6 +150,11 @@ void SshDial::end(ChannelEnd end) {
 
 void SshDial::leave_window() {
   if (std::exchange(in_window_, false)) exchange_->logins->done();
+}
+
+void SshDial::settle() {
+  if (!std::exchange(starting_, false)) return;
+  if (--exchange_->starting == 0) exchange_->print_warnings();
 }
 
 }  // namespace ds::launcher

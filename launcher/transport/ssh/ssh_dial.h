@@ -1,4 +1,4 @@
-// One host's way from its name to a running remote command.
+// Dials one host: from its name to a running remote command.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace ds::launcher {
 
-/// `cancel` silences it and closes its connection.
+/// cancel() silences the events and closes the connection.
 class SshDial : public std::enable_shared_from_this<SshDial> {
  public:
   SshDial(std::shared_ptr<SshExchange> exchange, Host host, ChannelEvents events)
@@ -19,12 +19,11 @@ class SshDial : public std::enable_shared_from_this<SshDial> {
   SshDial& operator=(const SshDial&) = delete;
   ~SshDial() = default;
 
-  /// Waits for its turn in the window.
+  /// Starts the dial when there is room in the window.
   void enqueue();
   void cancel();
   void send(Bytes bytes);
   [[nodiscard]] std::size_t unsent() const { return opened_ ? link_->unsent() : unsent_; }
-  void pause(bool pause);
   void close();
   [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
 
@@ -35,8 +34,11 @@ class SshDial : public std::enable_shared_from_this<SshDial> {
   void failed(ChannelEnd end);
   void end(ChannelEnd end);
   void leave_window();
+  void replaced(const std::string& found);
+  void other_build(const std::string& found);
   void wait_for_copy();
   void leave_copies();
+  void settle();
   [[nodiscard]] std::string shown_name() const;
 
   std::shared_ptr<SshExchange> exchange_;
@@ -44,16 +46,17 @@ class SshDial : public std::enable_shared_from_this<SshDial> {
   ChannelEvents events_;
   SshRoute route_;
   std::unique_ptr<SshApproach> approach_;
-  std::unique_ptr<SshLink> link_;  // before the approach: its socket's way lives there
+  std::unique_ptr<SshLink> link_;  // its socket belongs to the approach
   std::string peer_address_;
-  std::deque<Bytes> queue_;  // sent before the command runs
+  std::deque<Bytes> queue_;  // to be sent when the command runs
   std::size_t unsent_ = 0;
   bool in_window_ = false;
   bool copying_ = false;
+  bool starting_ = true;  // neither answered nor ended
+  bool replaced_ = false;
   bool opened_ = false;
   bool cancelled_ = false;
   bool ended_ = false;
-  bool paused_ = false;
   bool closing_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Shared state of an ssh transport, each piece made when a host first needs it.
+// Shared state of an ssh transport; each part is created when a host first needs it.
 #include "launcher/transport/ssh/ssh_exchange.h"
 
 #include <fmt/format.h>
@@ -11,18 +11,19 @@
 #include "engine/base/error.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/host_key_policy.h"
-#include "launcher/transport/host_keys/shared_key.h"
+#include "launcher/transport/ssh/key_file.h"
 #include "launcher/transport/ssh/ssh_files.h"
 #include "launcher/transport/ssh/ssh_identities.h"
 #include "launcher/transport/ssh/ssh_jump_host.h"
-#include "launcher/transport/ssh_config/ssh_algorithms.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
 
 namespace {
 
-// Some 12 MB each: enough to fill a line, few enough that each makes progress.
+// 12 MB each: enough to fill a network link, few enough that each makes progress.
 constexpr int kCopiesAtOnce = 16;
+constexpr std::chrono::milliseconds kWarningsWait{500};
 
 }  // namespace
 
@@ -34,9 +35,10 @@ SshExchange::SshExchange(asio::io_context& context, SshOptions given)
       logins(std::make_shared<Turns>(context, options.window)),
       copies(std::make_shared<Turns>(context, kCopiesAtOnce)),
       local_(local_user()),
-      config_(read_ssh_config(options.config_file, local_)) {}
+      config_(read_ssh_config(options.config_file, local_)),
+      warning_timer_(context) {}
 
-SshExchange::~SshExchange() = default;
+SshExchange::~SshExchange() { print_warnings(); }
 
 SshRoute SshExchange::route(const Host& host) const {
   SshRoute route = plan_route(config_, host, local_);
@@ -50,7 +52,13 @@ SshRoute SshExchange::route(const Host& host) const {
   return route;
 }
 
-SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
+std::string SshExchange::certificates_to_ask_for(const SshSettings& settings) {
+  const KnownHosts& known = known_files(settings).index;
+  if (known.authorities(host_key_name(settings), host_key_port(settings)).empty()) return {};
+  return certificate_algorithms(settings.algorithms.host_keys);
+}
+
+SshLogin SshExchange::login(const SshSettings& settings, Reached& reached) {
   SshIdentityPlan plan;
   if (settings.public_keys)
     plan = plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_,
@@ -60,41 +68,41 @@ SshLogin SshExchange::login(const SshSettings& settings, UniqueFd socket) {
   const KnownHosts& known = known_files(settings).index;
   for (const std::string& note : settings.notes) warn(note);
   SshLogin login;
-  login.socket = std::move(socket);
+  login.socket = std::move(reached.socket);
   login.user = settings.user;
   login.port = settings.port;
   const std::string& name = host_key_name(settings);
   std::vector<std::string> types = known.types(name, host_key_port(settings));
   if (types.empty())
     for (const std::string& key : shared_keys(settings)) types.push_back(key_type_of(key));
-  login.host_key_algorithms = offered_host_keys(
-      types, settings.algorithms.host_keys,
-      ssh_takes_certificates() && !known.authorities(name, host_key_port(settings)).empty());
+  const auto certificate = reached.certificate ? parse_host_certificate(*reached.certificate)
+                                               : std::optional<HostCertificate>();
+  login.host_key_algorithms = offered_host_keys(types, settings.algorithms.host_keys,
+                                                certificate ? certificate->key.type : "");
   login.algorithms = settings.algorithms;
   login.identities = std::move(plan.identities);
   login.identities_note = std::move(plan.note);
   login.limits = options.limits;
-  // Many at once are slow to greet when they are one machine.
-  login.patience += std::chrono::milliseconds(10 * std::min(logins->under_way(), 100));
   login.alive_interval = settings.server_alive_interval;
   login.alive_count_max = settings.server_alive_count_max;
   return login;
 }
 
-/// Most hosts are known by keys of the same types.
+/// Cached, because most hosts are known by keys of the same types.
 const std::string& SshExchange::offered_host_keys(const std::vector<std::string>& types,
-                                                  const std::string& wanted, bool certificates) {
-  std::string question = certificates ? "with certificates " : "";
-  for (const std::string& type : types) question += type + ',';
+                                                  const std::string& wanted,
+                                                  std::string_view certified) {
+  std::string question(certified);
+  for (const std::string& type : types) question += ',' + type;
   const auto [it, fresh] = offered_host_keys_.try_emplace(question + ' ' + wanted);
-  if (fresh) it->second = host_key_algorithms(types, wanted, certificates);
+  if (fresh) it->second = host_key_algorithms(types, wanted, certified);
   return it->second;
 }
 
-SshLoginEvents SshExchange::login_events(const SshSettings& settings) {
+SshLoginEvents SshExchange::login_events(const SshSettings& settings, const Reached& reached) {
   SshLoginEvents events;
-  events.check_host_key = [this, &settings](const HostKey& key) {
-    return check_host_key(settings, key);
+  events.check_host_key = [this, &settings, certificate = reached.certificate](const HostKey& key) {
+    return check_host_key(settings, key, certificate);
   };
   events.on_identity = [this](const std::string& label) { last_good_identity_ = label; };
   return events;
@@ -115,12 +123,29 @@ const std::optional<AgentCopy>& SshExchange::agent_copy() {
   return agent_copy_;
 }
 
-void SshExchange::tell_of_copy(const std::string& host) {
-  if (std::exchange(told_of_copy_, true)) return;
-  warn(
-      fmt::format("{} has no dslaunch: this one is copied to ~/.cache/dslaunch there, as to every "
-                  "such node (--push never: not)",
-                  host));
+void SshExchange::warn_about(const std::string& host, HostWarning warning) {
+  if (!options.warn) return;
+  const bool first = warnings_.empty();
+  warnings_.add(host, std::move(warning));
+  if (!first || warnings_.empty()) return;
+  warning_timer_.expires_after(kWarningsWait);
+  warning_timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self) self->print_warnings();
+  });
+}
+
+void SshExchange::print_warnings() {
+  warning_timer_.cancel();
+  for (const std::string& line : warnings_.take()) options.warn(line);
+}
+
+std::string SshExchange::user_of(const Host& host) const {
+  try {
+    return route(host).target.user;
+  } catch (const Error&) {
+    return {};  // the reason is shown when the host is dialed
+  }
 }
 
 SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
@@ -136,7 +161,8 @@ SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
       const auto text = read_text_file(path);
       if (!text) continue;
       files.index.add(*text, path);
-      if (&path == &settings.known_hosts_files.front()) files.own_size = text->size();
+      const bool written = list == &settings.known_hosts_files && path == list->front();
+      if (written) files.own_size = text->size();
     }
   }
   for (const std::string& path : settings.revoked_host_keys)
@@ -152,23 +178,23 @@ AgentRelay* SshExchange::agent(const std::string& socket_path) {
 }
 
 std::optional<std::string> SshExchange::check_host_key(const SshSettings& settings,
-                                                       const HostKey& shown) {
+                                                       const HostKey& key,
+                                                       const std::optional<HostKey>& shown) {
   KnownFiles& files = known_files(settings);
   const std::string& name = host_key_name(settings);
-  HostKey key = shown;
+  const auto certificate =
+      shown ? parse_host_certificate(*shown) : std::optional<HostCertificate>();
   HostKeyVerdict verdict;
-  if (is_certificate_type(shown.type)) {
-    const auto certificate = parse_host_certificate(shown);
-    if (!certificate) return "its host certificate cannot be read";
-    key = certificate->key;
+  if (certificate && certificate->key == key) {
     verdict = files.index.check_certificate(name, host_key_port(settings), *certificate,
                                             static_cast<std::uint64_t>(std::time(nullptr)));
-  } else if (!takes_plain_key(settings.algorithms.host_keys, shown.type)) {
-    return fmt::format("it shows a plain {} key, which HostKeyAlgorithms leaves out", shown.type);
+  } else if (!takes_plain_key(settings.algorithms.host_keys, key.type)) {
+    return fmt::format("it shows a plain {} key, which HostKeyAlgorithms leaves out", key.type);
   } else {
     verdict = files.index.check(name, host_key_port(settings), key);
     if (const auto places = files.index.authorities(name, host_key_port(settings)); !places.empty())
-      verdict.certificate_problem = no_certificate_text(places, ssh_takes_certificates());
+      verdict.certificate_problem = certificate ? "its certificate is for another key of the host"
+                                                : no_certificate_text(places);
   }
   if (verdict.kind == HostKeyVerdict::Kind::unknown && is_shared_key(settings, key))
     return std::nullopt;
@@ -177,11 +203,11 @@ std::optional<std::string> SshExchange::check_host_key(const SshSettings& settin
   if (decision.remember) {
     if (auto refusal = remember(settings, key, files)) return refusal;
   }
-  if (!decision.text.empty()) warn(decision.text);
+  if (!decision.warning.one.empty()) warn_about(settings.alias, decision.warning);
   return std::nullopt;
 }
 
-/// A key that could not be read may be the one that would have made the host known.
+/// Names the keys that could not be read: one of them may be the key that the pods of a job share.
 std::string SshExchange::unused_keys_text(const SshSettings& settings,
                                           const HostKeyVerdict& verdict) {
   std::string text;
@@ -210,20 +236,22 @@ std::vector<std::string> SshExchange::shared_keys(const SshSettings& settings) {
   return keys;
 }
 
-/// Writes a new key down. Another program may have done so since we read the file: then its lines
-/// are read first, and the key is judged again.
+/// Appends a new key to known_hosts. If another program has added lines since we read the file,
+/// those are read first and the key is checked again.
 std::optional<std::string> SshExchange::remember(const SshSettings& settings, const HostKey& key,
                                                  KnownFiles& files) {
   if (settings.known_hosts_files.empty())
-    return "its new host key cannot be written down: UserKnownHostsFile is none";
+    return "its new host key cannot be saved: UserKnownHostsFile is none";
   const std::string& path = settings.known_hosts_files.front();
   const std::string& name = host_key_name(settings);
   NewHostKey line{name, host_key_port(settings), key, settings.hash_known_hosts};
   for (int tries = 0; tries < 3; ++tries) {
     const AppendedKey done = append_host_key(path, line, files.own_size);
-    if (!done.problem.empty()) {  // as ssh; ~/.ssh of a pod is a read-only Secret
+    if (!done.problem
+             .empty()) {  // accepted, as ssh does: ~/.ssh of a pod may be a read-only Secret
       files.index.add(known_hosts_line(name, line.port, key), path);
-      warn("new host keys hold for this run only, they cannot be written down: " + done.problem);
+      warn("new host keys are accepted for this run only, because known_hosts cannot be written: " +
+           done.problem);
       return std::nullopt;
     }
     files.index.add(done.read, path);
@@ -234,7 +262,7 @@ std::optional<std::string> SshExchange::remember(const SshSettings& settings, co
     if (!again.accept) return again.text;
     if (!again.remember) return std::nullopt;
   }
-  return "its new host key cannot be written down: " + path + " changes all the time";
+  return "its new host key cannot be saved: other programs keep changing " + path;
 }
 
 std::chrono::milliseconds SshExchange::connect_limit(const SshSettings& settings) const {

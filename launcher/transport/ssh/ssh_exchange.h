@@ -1,6 +1,7 @@
-// What all connections of an ssh transport share: settings, host keys, keys, agents, the window.
+// State that all connections of an ssh transport share: settings, host keys, keys, agents, limits.
 #pragma once
 
+#include <asio/steady_timer.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "launcher/transport/host_warnings.h"
 #include "launcher/transport/resolver.h"
 #include "launcher/transport/ssh/agent_relay.h"
 #include "launcher/transport/ssh/ssh_transport.h"
@@ -18,6 +20,16 @@ namespace ds::launcher {
 
 class JumpHost;
 
+/// How far an approach to a host got.
+struct Reached {
+  UniqueFd socket;      // empty if there is none
+  std::string address;  // of the other end, if this machine knows it
+  std::string stage;    // without a socket: how far it got, and why not further
+  std::string problem;
+  bool transient = false;
+  std::optional<HostKey> certificate{};  // the host's, if it was asked for one and has one
+};
+
 /// Threads: the io_context's.
 class SshExchange : public std::enable_shared_from_this<SshExchange> {
  public:
@@ -26,29 +38,38 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   SshExchange& operator=(const SshExchange&) = delete;
   ~SshExchange();
 
-  /// The way to a host, with the settings of every hop.
+  /// Returns the route to a host, with the settings of every hop.
   /// Errors:  Error{config}.
   [[nodiscard]] SshRoute route(const Host& host) const;
 
-  /// Does what takes time before the event loop runs: the commands of Match exec, and the question
-  /// for the pass phrases of the keys that the hosts will need, once for each key.
+  /// Runs the commands of Match exec, and asks for the pass phrases of keys that the hosts need,
+  /// once for each key. Called before the event loop runs.
   void prepare(std::span<const Host> hosts);
 
-  /// All that a login over `socket` needs, but its command.
-  SshLogin login(const SshSettings& settings, UniqueFd socket);
-  /// `settings` must live as long as the events.
-  SshLoginEvents login_events(const SshSettings& settings);
+  /// Returns the algorithms of host certificates to ask a host for before the login; empty if
+  /// known_hosts does not name an authority for it.
+  std::string certificates_to_ask_for(const SshSettings& settings);
 
-  /// The program for nodes that have none, read once; nothing if they shall get none.
+  /// Returns everything that a login over the socket of `reached` needs, except its command.
+  SshLogin login(const SshSettings& settings, Reached& reached);
+  /// Returns the events of that login. `settings` must live as long as they do.
+  SshLoginEvents login_events(const SshSettings& settings, const Reached& reached);
+
+  /// Returns this program, for nodes that lack it; nothing if copying is disabled. Read once.
   const std::optional<AgentCopy>& agent_copy();
-  /// Says once a run that nodes get it.
-  void tell_of_copy(const std::string& host);
+  /// Returns the user that commands run as on the host, after ssh_config; empty if its settings
+  /// cannot be read.
+  [[nodiscard]] std::string user_of(const Host& host) const;
 
-  /// The shared connections to the last of the jump hosts.
+  /// Returns the shared connections to the last of the jump hosts.
   JumpHost& jump_host(std::span<const SshSettings> jumps);
 
-  /// Says it once a run.
+  /// Prints a warning, once a run.
   void warn(const std::string& text);
+  /// Prints a warning about a host, together with the same ones of other hosts: when no host is
+  /// starting any more, and after half a second at the latest.
+  void warn_about(const std::string& host, HostWarning warning);
+  void print_warnings();
 
   [[nodiscard]] std::chrono::milliseconds connect_limit(const SshSettings& settings) const;
   std::chrono::milliseconds jitter(int attempt);
@@ -57,22 +78,26 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   const SshOptions options;
   Resolver resolver;
   const std::unique_ptr<SshKeyring> keyring;
-  const std::shared_ptr<Turns> logins;  // from a host's start to its running command
-  const std::shared_ptr<Turns> copies;  // of the program, each from its first byte to its answer
+  const std::shared_ptr<Turns>
+      logins;  // hosts between the start of the dial and the running command
+  const std::shared_ptr<Turns>
+      copies;        // copies of the program between the first byte and the answer
+  int starting = 0;  // hosts that have neither answered nor ended
 
  private:
-  /// The index of a set of files, and the size of the one that new keys are written to.
+  /// Index of a set of files, and the size of the file that new keys are appended to.
   struct KnownFiles {
     KnownHosts index;
     std::size_t own_size = 0;
   };
   KnownFiles& known_files(const SshSettings& settings);
   const std::string& offered_host_keys(const std::vector<std::string>& types,
-                                       const std::string& wanted, bool certificates);
+                                       const std::string& wanted, std::string_view certified);
   AgentRelay* agent(const std::string& socket_path);
-  std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& shown);
-  /// The public halves of keys that log in here as well as there: whoever shows one of them as its
-  /// host key has the secret that all pods of a job share, and so is one of them.
+  std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& key,
+                                            const std::optional<HostKey>& certificate);
+  /// Returns the public halves of keys that log in here as well as there. A host that shows one of
+  /// them as its host key has the secret that all pods of a job share, so it is one of them.
   std::vector<std::string> shared_keys(const SshSettings& settings);
   std::string unused_keys_text(const SshSettings& settings, const HostKeyVerdict& verdict);
   bool is_shared_key(const SshSettings& settings, const HostKey& shown);
@@ -86,12 +111,13 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   std::map<std::string, KnownFiles> known_files_;  // by the names of the files
   std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
   std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
-  std::map<std::string, std::string> offered_host_keys_;         // by all that they depend on
+  std::map<std::string, std::string> offered_host_keys_;         // by all inputs
   std::map<std::string, std::string> authorized_;  // texts of authorized_keys, by path
   std::set<std::string> warned_;
+  HostWarnings warnings_;
+  asio::steady_timer warning_timer_;
   std::optional<AgentCopy> agent_copy_;
   bool asked_for_copy_ = false;
-  bool told_of_copy_ = false;
   std::set<std::string> asked_;  // keys whose pass phrase was asked for
   std::string last_good_identity_;
   std::minstd_rand random_{std::random_device{}()};

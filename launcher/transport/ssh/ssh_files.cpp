@@ -1,4 +1,4 @@
-// Effects on ssh's files; what they mean is decided elsewhere.
+// Reads and appends to ssh's files, and finds the local user. Contains no rules.
 #include "launcher/transport/ssh/ssh_files.h"
 
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include <sstream>
 
 #include "engine/base/error.h"
+#include "engine/base/own_host_name.h"
 #include "engine/base/text_error.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/transport/host_keys/host_key_policy.h"
@@ -37,14 +38,14 @@ std::optional<std::string> read_text_file(const std::string& path) {
   if (!file) return std::nullopt;
   std::ostringstream text;
   if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  // A part of a file is none: what it leaves out might be a revoked key.
+  // A file that was read in part counts as unreadable: the rest may hold a revoked key.
   if (file.bad() || text.fail() || std::filesystem::is_directory(path)) return std::nullopt;
   return std::move(text).str();
 }
 
 namespace {
 
-/// Whether a command of `Match exec` ends with 0, each run once.
+/// Returns a function that runs a command of `Match exec`, once each, and tells whether it exits 0.
 std::function<bool(const std::string&)> match_exec() {
   return [known = std::make_shared<std::map<std::string, std::optional<bool>>>()](
              const std::string& command) {
@@ -74,7 +75,7 @@ LocalUser local_user() {
     const char* value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   };
-  // As ssh: the password file decides, not HOME; a user without an entry has only HOME and USER.
+  // As in ssh, the password file wins over HOME. Users without an entry have only HOME and USER.
   if (const passwd* entry = ::getpwuid(::getuid())) {
     local.name = entry->pw_name;
     local.home = entry->pw_dir;
@@ -82,8 +83,7 @@ LocalUser local_user() {
     local.name = local.environment("USER").value_or("");
     local.home = local.environment("HOME").value_or("/");
   }
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) == 0) local.host_name = name.data();
+  local.host_name = own_host_name();
   return local;
 }
 
@@ -122,7 +122,7 @@ SshConfig read_ssh_config(const std::string& config_file, const LocalUser& local
 
 namespace {
 
-/// What the file holds behind `from`; nothing if it cannot be read.
+/// Returns the bytes of the file from `from` on; nothing if it cannot be read.
 std::optional<std::string> read_from(int fd, std::size_t from) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -159,7 +159,7 @@ AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
   if (slash != std::string::npos && slash > 0) (void)::mkdir(path.substr(0, slash).c_str(), 0700);
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return failed();
-  // Held for a moment by whoever else adds a key; ends with the descriptor.
+  // Other programs that add a key hold the lock for a moment. It ends with the descriptor.
   while (::flock(file.get(), LOCK_EX) != 0)
     if (errno != EINTR) return failed();
   const auto grown = read_from(file.get(), known_size);
@@ -168,7 +168,7 @@ AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
   const std::string text =
       (ends_in_mid_line(file.get(), known_size) ? "\n" : "") +
       known_hosts_line(line.name, line.port, line.key, line.hashed ? random_salt() : "");
-  // One write of a whole line to a file opened for appending: readers never see half of it.
+  // One write to a file opened for appending: readers never see half a line.
   if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return failed();
   return {true, text, {}};

@@ -1,4 +1,4 @@
-// The files of ~/.ssh and /etc/ssh: read once, known_hosts appended to.
+// Reads the files of ~/.ssh and /etc/ssh, and appends to known_hosts.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace ds::launcher {
 
-/// The whole file, or nothing if it cannot be opened.
+/// Reads a whole file; returns nothing if it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);
 
-/// Name, home folder and environment of the user at this machine.
+/// Returns name, home folder and environment of the local user.
 LocalUser local_user();
 
 /// Reads the config files named by `config_file` (empty: the user's and the system's).
@@ -28,12 +28,12 @@ struct NewHostKey {
 };
 struct AppendedKey {
   bool written = false;
-  std::string read;     // what the file holds beyond the size known, with the new line if written
-  std::string problem;  // the file cannot be written
+  std::string read;     // the bytes of the file beyond the known size, with the new line if written
+  std::string problem;  // why the file cannot be written
 };
 
-/// Appends a line under a lock, in one write, making folder and file if need be. A file that has
-/// grown beyond `known_size` since it was read is read on instead, and nothing is written.
+/// Appends a line under a lock, in one write; creates folder and file if they do not exist. If the
+/// file has grown beyond `known_size`, the new part is read instead and nothing is written.
 AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
                             std::size_t known_size);
 

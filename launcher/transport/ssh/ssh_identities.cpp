@@ -1,4 +1,4 @@
-// The order of keys; each is named once, also if it is both in a file and in the agent.
+// Orders the keys to try. A key that is in a file and in the agent is tried once.
 #include "launcher/transport/ssh/ssh_identities.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "launcher/transport/host_keys/base64.h"
+#include "launcher/transport/host_keys/wire_reader.h"
 
 namespace ds::launcher {
 
@@ -16,7 +16,7 @@ void add_note(std::string& note, const std::string& text) {
   note += (note.empty() ? "" : "; ") + text;
 }
 
-/// The agent's keys as one identity, without those that a file already gives.
+/// Adds the agent's keys as one identity, without those that are in a file.
 void add_agent(SshIdentityPlan& plan, AgentRelay& agent, const std::set<std::string>& from_files,
                const std::set<std::string>* allowed) {
   std::vector<AgentKey> keys;
@@ -38,8 +38,8 @@ void add_agent(SshIdentityPlan& plan, AgentRelay& agent, const std::set<std::str
 
 using State = SshKeyring::State;
 
-/// The certificates of a key, each in front of the key alone: IDENTITY-cert.pub as ssh-keygen names
-/// it, and those of CertificateFile.
+/// Adds a key, after each of its certificates: IDENTITY-cert.pub, as ssh-keygen names it, and those
+/// of CertificateFile.
 void add_with_certificates(SshIdentityPlan& plan, const SshSettings& settings, SshKeyring& keyring,
                            const std::string& key) {
   std::vector<std::string> paths = settings.certificate_files;
@@ -54,7 +54,7 @@ void add_with_certificates(SshIdentityPlan& plan, const SshSettings& settings, S
   plan.identities.push_back({SshIdentity::Kind::file, key, {}, key, {}});
 }
 
-/// Certificates that somebody has named and that go with no key.
+/// Notes the certificates of CertificateFile that belong to none of the keys.
 void note_certificates(SshIdentityPlan& plan, const SshSettings& settings, SshKeyring& keyring) {
   for (const std::string& path : settings.certificate_files) {
     std::string problem = " is not used: its key is in no file that can be used";
@@ -110,7 +110,7 @@ SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring
   if (!settings.identities_configured && plan.identities.size() > files)
     std::rotate(plan.identities.begin(), plan.identities.end() - 1, plan.identities.end());
   for (const std::string& path : locked) {
-    // The agent may have it, under its public half.
+    // The agent may hold it; the public halves are compared.
     const SshKeyring::Status& status = keyring.load(path);
     if (agent != nullptr && holds_key(*agent, status.public_base64)) continue;
     if (!status.problem.empty()) {

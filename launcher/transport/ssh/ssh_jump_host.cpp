@@ -1,4 +1,4 @@
-// Deals targets out to the connections of a jump host.
+// Distributes targets over the connections of a jump host.
 #include "launcher/transport/ssh/ssh_jump_host.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMostLines = 64;
-constexpr auto kIdle = 500ms;  // a connection that nobody uses is closed then
+constexpr auto kIdle = 500ms;  // an unused connection is closed then
 
 }  // namespace
 
@@ -23,7 +23,7 @@ struct JumpHost::Line {
   std::unique_ptr<SshApproach> approach;
   std::unique_ptr<SshJump> jump;
   State state = State::opening;
-  std::vector<std::shared_ptr<JumpRequest>> asked;  // and not answered
+  std::vector<std::shared_ptr<JumpRequest>> asked;  // requests without an answer yet
 };
 
 JumpHost::JumpHost(SshExchange& exchange, std::span<const SshSettings> jumps)
@@ -67,16 +67,15 @@ void JumpHost::open_line() {
           .on_socket =
               [this, &line](Reached reached) {
                 SshJumpEvents events;
-                events.login = exchange_.login_events(settings());
+                events.login = exchange_.login_events(settings(), reached);
                 events.on_up = [this, &line] { line_up(line); };
                 events.on_end = [this, &line](const SshLinkEnd& end) {
-                  // Once it was up there is nothing to try again on it.
+                  // A connection that was up is not retried; its targets dial again.
                   if (line.state == Line::State::up) return line_failed(line, end.end);
                   line.approach->ended(end);
                 };
                 line.jump = make_ssh_jump(exchange_.io, *exchange_.keyring,
-                                          exchange_.login(settings(), std::move(reached.socket)),
-                                          std::move(events));
+                                          exchange_.login(settings(), reached), std::move(events));
               },
           .on_failed = [this, &line](const ChannelEnd& end) { line_failed(line, end); }});
   line.approach->start();
@@ -93,7 +92,7 @@ void JumpHost::line_failed(Line& line, const ChannelEnd& end) {
   reached.problem = fmt::format("jump host {}: {}", settings().alias, end.reason);
   std::vector<std::shared_ptr<JumpRequest>> failed = std::move(line.asked);
   const bool was_up = std::exchange(line.state, Line::State::over) == Line::State::up;
-  // The object stays until we are out of its events.
+  // The object must live until its event returns.
   asio::post(exchange_.io, [this, &line, life = std::weak_ptr(life_)] {
     if (!life.expired())
       std::erase_if(lines_, [&line](const auto& other) { return other.get() == &line; });

@@ -1,5 +1,5 @@
-// The connections to one jump host, shared by all targets behind it: one, and further ones when the
-// server lets no more through a connection.
+// Connections to one jump host, shared by all targets behind it. Another one is opened when the
+// server allows no further channel on the first.
 #pragma once
 
 #include <asio/steady_timer.hpp>
@@ -16,11 +16,11 @@
 
 namespace ds::launcher {
 
-/// A wish for a socket to host:port. Without `done` nobody waits for it any more.
+/// A request for a socket to host:port. An empty `done` means that it was canceled.
 struct JumpRequest {
   std::string host;
   int port = 22;
-  std::chrono::milliseconds limit{};  // for the jump host to connect to it
+  std::chrono::milliseconds limit{};  // of the jump host's connect
   std::function<void(Reached)> done;
   std::unique_ptr<asio::steady_timer> timer;
 };
@@ -52,7 +52,7 @@ class JumpHost {
   std::vector<SshSettings> jumps_;
   std::deque<std::shared_ptr<JumpRequest>> waiting_;
   std::list<std::unique_ptr<Line>> lines_;
-  std::size_t room_;  // ways that fit through one connection, as far as is known
+  std::size_t room_;  // channels that fit through one connection, as far as is known
   asio::steady_timer idle_timer_;
   std::shared_ptr<int> life_ = std::make_shared<int>();
 };

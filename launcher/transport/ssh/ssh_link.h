@@ -1,5 +1,5 @@
-// ssh connections over connected sockets: host key, authentication, then one command, or ways
-// through a jump host. No libssh type leaves its source.
+// Interface to libssh: a login over a connected socket, then one command, or channels through a
+// jump host. No type of libssh appears in it.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -21,29 +21,24 @@ namespace ds::launcher {
 /// Private key files, each read once and shared by all connections.
 class SshKeyring {
  public:
-  // other_key: a certificate of another key
+  // other_key: the certificate belongs to another key
   enum class State { ready, missing, encrypted, unusable, other_key };
   struct Status {
     State state = State::missing;
-    std::string
-        public_base64;    // of a ready key; of an encrypted one if its .pub file lies beside it
+    std::string public_base64;  // of a ready key; of an encrypted one if its .pub file exists
     std::string problem;  // of an unusable one, or an encrypted one that no pass phrase opens; of a
                           // certificate out of date, which is ready
   };
   virtual ~SshKeyring() = default;
   virtual const Status& load(const std::string& path) = 0;
-  /// Decrypts a key that is encrypted; false if the pass phrase is wrong.
+  /// Decrypts a key. Returns false if the pass phrase is wrong.
   virtual bool unlock(const std::string& path, const std::string& pass_phrase) = 0;
-  /// A certificate for a key; the key is ready only together with it.
+  /// Loads a certificate for a key.
   virtual const Status& load_certificate(const std::string& key, const std::string& path) = 0;
 };
 std::unique_ptr<SshKeyring> make_ssh_keyring();
 
-/// Whether servers can be asked for host certificates; SshLoginEvents::check_host_key then gets
-/// them.
-bool ssh_takes_certificates();
-
-/// One thing to try at authentication.
+/// One key, or all keys of an agent, to try at the login.
 struct SshIdentity {
   enum class Kind { file, agent };
   Kind kind = Kind::file;
@@ -54,7 +49,7 @@ struct SshIdentity {
   std::string certificate;  // file: shown with the key; empty: none
 };
 
-/// How long each stage may take.
+/// Time limits of the stages.
 struct SshStageLimits {
   std::chrono::milliseconds handshake{15000};  // banner, key exchange, host key
   std::chrono::milliseconds auth{20000};
@@ -68,38 +63,43 @@ struct SshLogin {
   std::string host_key_algorithms;
   SshAlgorithms algorithms;  // as ssh_config spells them, without host_keys
   std::vector<SshIdentity> identities;
-  std::string identities_note;  // what could not be tried and why; ends the text of a refusal
+  std::string identities_note;  // which keys could not be tried, and why; appended to a refusal
   SshStageLimits limits;
-  std::chrono::milliseconds patience{100};  // with a near server that has not greeted
-  std::chrono::seconds alive_interval{0};   // ServerAliveInterval
+  std::chrono::seconds alive_interval{0};  // ServerAliveInterval
   int alive_count_max = 3;
 };
 
 struct SshLoginEvents {
-  /// Why the key is refused, or nothing. Called from inside the handshake.
+  /// Returns why the key is refused, or nothing. Called from inside the key exchange.
   std::function<std::optional<std::string>(const HostKey&)> check_host_key;
   std::function<void(const std::string& label)> on_identity;  // this one was accepted
 };
 
-/// How a connection ended. The reason names no host: the caller puts it in front.
+/// How a connection ended. The caller adds the host to the reason.
 struct SshLinkEnd {
   ChannelEnd end;
   bool transient =
-      false;  // the server dropped the connection before it was fairly tried: worth another attempt
+      false;  // the server dropped the connection before the login was tried: worth another attempt
 };
 
 struct SshCommand {
   std::string line;
   std::string fallback;  // see SshOptions
   std::string answer;
-  std::function<std::optional<AgentCopy>()> copy{};  // asked once both have failed; may be empty
+  std::string build{};  // own_build_id(); empty: any build may answer
+  std::function<std::optional<AgentCopy>()>
+      copy{};  // called if neither starts this build; may be empty
 };
 
 struct SshLinkEvents {
   SshLoginEvents login;
-  std::function<void()> on_open;         // the command runs
+  std::function<void()> on_open;  // the command runs
+  /// A copy of this program is run instead of what was found there.
+  std::function<void(const std::string& found)> on_replaced;
+  /// Another build of dslaunch answered, and there is no copy to run instead.
+  std::function<void(const std::string& found)> on_other_build;
   std::function<void()> on_copy_wanted;  // the node waits for the program: copy_now()
-  std::function<void()> on_copied;       // it runs it
+  std::function<void()> on_answered;     // the command has written its answer
   std::function<void(std::span<const std::byte>)> on_bytes;
   std::function<void(std::string_view)> on_noise;
   std::function<void(SshLinkEnd)> on_end;
@@ -112,7 +112,6 @@ class SshLink {
   virtual ~SshLink() = default;
   virtual void send(Bytes bytes) = 0;
   [[nodiscard]] virtual std::size_t unsent() const = 0;
-  virtual void pause_reading(bool pause) = 0;
   virtual void copy_now() = 0;
   virtual void close() = 0;
 };
@@ -125,10 +124,10 @@ struct SshJumpEvents {
   std::function<void(SshLinkEnd)> on_end;  // last; no `done` of a forward comes after it
 };
 
-/// What became of a request for a way through a jump host.
+/// Answer to a request for a channel through a jump host.
 struct Forwarded {
-  UniqueFd socket;       // empty if there is none
-  bool no_room = false;  // the server has too many on this connection: try another
+  UniqueFd socket;       // empty if the request failed
+  bool no_room = false;  // the server allows no more channels on this connection
   std::string problem;
 };
 
@@ -136,9 +135,9 @@ struct Forwarded {
 class SshJump {
  public:
   virtual ~SshJump() = default;
-  /// Has the jump host connect to host:port. `done` comes once, unless on_end does.
+  /// Makes the jump host connect to host:port. `done` comes once, unless on_end comes before.
   virtual void forward(const std::string& host, int port, std::function<void(Forwarded)> done) = 0;
-  /// Ways that are open or being opened.
+  /// Returns the number of channels that are open or being opened.
   [[nodiscard]] virtual std::size_t forwards() const = 0;
 };
 std::unique_ptr<SshJump> make_ssh_jump(asio::io_context& io, SshKeyring& keyring, SshLogin login,

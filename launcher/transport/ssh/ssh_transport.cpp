@@ -1,4 +1,4 @@
-// The seam's two classes over the dials.
+// Implements Transport and Channel by dials.
 #include "launcher/transport/ssh/ssh_transport.h"
 
 #include "launcher/transport/ssh/ssh_dial.h"
@@ -15,7 +15,6 @@ class SshChannel final : public Channel {
   SshChannel& operator=(const SshChannel&) = delete;
   void send(Bytes bytes) override { dial_->send(std::move(bytes)); }
   [[nodiscard]] std::size_t unsent() const override { return dial_->unsent(); }
-  void pause_reading(bool pause) override { dial_->pause(pause); }
   [[nodiscard]] std::string peer_address() const override { return dial_->peer_address(); }
   void close() override { dial_->close(); }
 
@@ -29,6 +28,10 @@ class SshTransport final : public Transport {
       : exchange_(std::make_shared<SshExchange>(io, std::move(options))) {}
 
   void prepare(std::span<const Host> hosts) override { exchange_->prepare(hosts); }
+
+  [[nodiscard]] std::string user_of(const Host& host) const override {
+    return exchange_->user_of(host);
+  }
 
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override {
     auto dial = std::make_shared<SshDial>(exchange_, host, std::move(events));

@@ -1,5 +1,4 @@
-// Before the event loop runs: commands of the config, and pass phrases of the keys worth the
-// question.
+// Runs the commands of Match exec and asks for pass phrases, before the event loop runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,13 +24,13 @@ void SshExchange::prepare(std::span<const Host> hosts) {
       for (const SshSettings& jump : way.jumps) unlock_keys_of(jump);
       unlock_keys_of(way.target);
     } catch (const Error&) {
-      continue;  // the reason is told when the host is dialled
+      continue;  // the reason is shown when the host is dialed
     }
   }
 }
 
-/// Keys that somebody has named are asked for unless the agent has them; those that lie at the
-/// usual places only if there is no other key at all.
+/// Asks for pass phrases of configured keys unless the agent holds them, and of default keys only
+/// if there is no other key.
 void SshExchange::unlock_keys_of(const SshSettings& settings) {
   if (!options.ask || !settings.public_keys || settings.batch_mode) return;
   std::vector<std::string> locked;

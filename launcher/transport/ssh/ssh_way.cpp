@@ -1,4 +1,4 @@
-// The three kinds of ways.
+// Connects to a host directly, by a ProxyCommand, or through a jump host.
 #include "launcher/transport/ssh/ssh_way.h"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kBetweenAttempts = 1s;  // ConnectionAttempts, as ssh
 
-/// Looks the name up and connects. Where the address was found before the job and does not answer
-/// any more (a pod that was replaced), the name is looked up anew.
+/// Looks the name up and connects. If an address that was found before the job does not answer any
+/// more (a pod was replaced), the name is looked up again.
 class StraightWay final : public SshWay {
  public:
   StraightWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
@@ -38,11 +38,11 @@ class StraightWay final : public SshWay {
   void attempt() {
     const auto limit = exchange_.connect_limit(settings_);
     deadline_ = Clock::now() + limit;
-    timer_.expires_after(limit);  // for a look-up that hangs; connecting keeps its own time
+    timer_.expires_after(limit);  // for a lookup that hangs; connecting has its own limit
     timer_.async_wait([this, life = std::weak_ptr(life_), limit](const asio::error_code& error) {
       if (error || life.expired()) return;
-      life_ = std::make_shared<int>();  // the answer comes too late now
-      fail(stage::kLookUp, fmt::format("looking up {} did not finish within {} s", name_,
+      life_ = std::make_shared<int>();  // a late answer is ignored
+      fail(stage::kLookUp, fmt::format("the lookup of {} did not finish within {} s", name_,
                                        std::chrono::duration<double>(limit).count()));
     });
     exchange_.resolver.resolve(name_, settings_.port,
@@ -156,11 +156,11 @@ class CommandWay final : public SshWay {
   }
 
  private:
-  /// The end of its socket can be seen before its own.
+  /// The end of the program's socket can be seen before its exit.
   void settle() const {
     if (process_ && !ended_) process_->settle();
   }
-  /// Keeps the last line.
+  /// Keeps the last line of standard error.
   void said(std::string_view text) {
     constexpr std::size_t kMost = 300;
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
@@ -178,7 +178,7 @@ class CommandWay final : public SshWay {
   std::shared_ptr<int> life_ = std::make_shared<int>();
 };
 
-/// Asks the last jump host.
+/// Requests a channel from the last jump host.
 class JumpWay final : public SshWay {
  public:
   JumpWay(SshExchange& exchange, const SshSettings& settings, std::span<const SshSettings> jumps,
@@ -188,7 +188,7 @@ class JumpWay final : public SshWay {
     request_->port = settings.port;
     request_->limit = exchange.connect_limit(settings);
     request_->done = std::move(done);
-    // Never from inside the call: the jump host may answer at once.
+    // Posted, because the jump host may answer at once.
     asio::post(exchange.io, [&host = exchange.jump_host(jumps), weak = std::weak_ptr(request_)] {
       if (auto request = weak.lock()) host.ask(std::move(request));
     });

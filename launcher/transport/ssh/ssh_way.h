@@ -1,4 +1,4 @@
-// Ways to get a socket to a host: straight, by a ProxyCommand, or through jump hosts.
+// Gets a socket to a host: directly, by a ProxyCommand, or through jump hosts.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,18 @@
 
 namespace ds::launcher {
 
-struct Reached {
-  UniqueFd socket;      // empty if there is none
-  std::string address;  // of the other end, if this machine knows it
-  std::string stage;    // without a socket: how far it got, and why not further
-  std::string problem;
-  bool transient = false;
-};
-
-/// Destroying it gives up, and ends what carries the socket's bytes: it lives as long as the socket
-/// is in use.
+/// An attempt, and whatever carries the bytes of its socket: it must live as long as the socket is
+/// in use. Destroying it gives up.
 class SshWay {
  public:
   virtual ~SshWay() = default;
-  /// What went wrong on the way itself, for the reason of a login that failed; often empty.
+  /// Returns an error of the way itself, to be added to the reason of a failed login; often empty.
   [[nodiscard]] virtual std::string trouble() const { return {}; }
-  /// True if another attempt would end the same way.
+  /// Whether another attempt would fail in the same way.
   [[nodiscard]] virtual bool hopeless() const { return false; }
 };
 
-/// Looks for a socket to the host of `settings`, behind `jumps`. Both must outlive the way.
+/// Opens a socket to the host of `settings`, behind `jumps`. Both must outlive the way.
 /// `done` comes once, never from inside the call, and may destroy the way.
 std::unique_ptr<SshWay> find_way(SshExchange& exchange, const SshSettings& settings,
                                  std::span<const SshSettings> jumps,

@@ -1,4 +1,4 @@
-// The directives chosen for one host -> its settings.
+// Turns the directives that hold for one host into its settings.
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 
 #include "launcher/transport/ssh_config/ssh_config_choose.h"
 #include "launcher/transport/ssh_config/ssh_config_parse.h"
-#include "launcher/transport/ssh_config/ssh_config_values.h"
 
 namespace ds::launcher {
 
@@ -66,7 +65,7 @@ class SettingsReader {
     return static_cast<int>(*value);
   }
 
-  /// Nothing for "none" and 0.
+  /// Returns nothing for "none" and 0.
   [[nodiscard]] std::optional<std::chrono::seconds> time(std::string_view keyword) const {
     const Directive* directive = chosen_.find(keyword);
     if (directive == nullptr || ssh_lower(directive->values.front()) == "none") return std::nullopt;
@@ -77,7 +76,7 @@ class SettingsReader {
     return *seconds == 0 ? std::nullopt : std::optional(std::chrono::seconds(*seconds));
   }
 
-  /// A path with ~ and the tokens of file names.
+  /// Returns a path with ~ and tokens replaced.
   [[nodiscard]] std::string expand_path(std::string path, const Directive& directive) const {
     if (path == "~" || path.starts_with("~/")) path = local_.home + path.substr(1);
     if (is_plain_text(path)) return path;
@@ -106,7 +105,7 @@ class SettingsReader {
     return out;
   }
 
-  /// The files of all lines of the keyword, each once.
+  /// Returns the files of all lines of the keyword, each once.
   [[nodiscard]] std::vector<std::string> path_lines(std::string_view keyword) const {
     std::vector<std::string> out;
     for (const Directive* directive : chosen_.all(keyword)) {
@@ -121,7 +120,7 @@ class SettingsReader {
     const Directive* directive = chosen_.find("stricthostkeychecking");
     if (directive == nullptr) return HostKeyChecking::strict;
     const std::string value = ssh_lower(directive->values.front());
-    // `ask` cannot ask here: many hosts at once and no terminal of their own. It counts as yes.
+    // `ask` means yes: many hosts are dialed at once, and none has a terminal of its own.
     if (value == "yes" || value == "true" || value == "ask") return HostKeyChecking::strict;
     if (value == "accept-new") return HostKeyChecking::accept_new;
     if (value == "no" || value == "off" || value == "false") return HostKeyChecking::accept_any;
@@ -162,7 +161,7 @@ class SettingsReader {
     return expand_path(value, *directive);
   }
 
-  /// The older spelling counts too: OpenSSH renamed it in 8.5.
+  /// Reads the older keyword as well: OpenSSH renamed it in 8.5.
   [[nodiscard]] std::string accepted_public_keys() const {
     const std::string now = text("pubkeyacceptedalgorithms");
     return now.empty() ? text("pubkeyacceptedkeytypes") : now;

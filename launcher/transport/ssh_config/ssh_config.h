@@ -1,5 +1,5 @@
-// ~/.ssh/config text -> the settings for one host. Pure: files, environment and user come in as
-// functions and values.
+// Settings of ~/.ssh/config for one host. Pure: files, environment and user are passed as functions
+// and values.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace ds::launcher {
 
-/// How strictly an unknown host key is taken; a changed key is refused in every case.
+/// How an unknown host key is treated. A changed key is always refused.
 enum class HostKeyChecking { strict, accept_new, accept_any };
 
-/// What the person at this machine is called, and where his files lie.
+/// The local user: name, home folder, environment.
 struct LocalUser {
   std::string name;
   std::string home;
@@ -29,8 +29,7 @@ struct LocalUser {
 
 enum class AddressFamily { any, inet, inet6 };
 
-/// Lists of algorithms as the file spells them: a list, or `+`, `-`, `^` and changes to the
-/// default.
+/// Lists of algorithms as in the file: a list, or `+`, `-`, `^` and changes to the default.
 struct SshAlgorithms {
   std::string kex;
   std::string ciphers;
@@ -39,11 +38,11 @@ struct SshAlgorithms {
   std::string public_keys;  // signatures at authentication
 };
 
-/// Everything the transport needs to know to reach one host.
+/// All settings that the transport needs to reach one host.
 struct SshSettings {
   std::string alias;      // as typed
-  std::string host_name;  // whose keys are asked for
-  std::string address;    // what is looked up and dialled: the hostfile's addr=, or host_name
+  std::string host_name;  // whose host keys are checked
+  std::string address;    // what is looked up and dialed: the hostfile's addr=, or host_name
   std::string found_by;   // the name of an address found before: Host::found_by
   int port = 22;
   std::string user;
@@ -52,7 +51,7 @@ struct SshSettings {
   bool identities_only = false;
   std::vector<std::string> certificate_files;
   bool public_keys = true;                     // PubkeyAuthentication
-  bool batch_mode = false;                     // nobody is asked for a passphrase
+  bool batch_mode = false;                     // no pass phrase is asked for
   std::string identity_agent;                  // socket path; empty: none
   std::vector<std::string> known_hosts_files;  // the user's own; accept-new writes to the first
   std::vector<std::string> global_known_hosts_files;  // the system's
@@ -70,19 +69,19 @@ struct SshSettings {
   int server_alive_count_max = 3;
   SshAlgorithms algorithms;
   std::vector<Host> jumps;         // ProxyJump, the nearest to this machine first
-  std::string proxy_command;       // for a shell, ready to be run; never together with jumps
-  std::vector<std::string> notes;  // what of the file could not be honoured, one line each
+  std::string proxy_command;       // the complete shell command; never together with jumps
+  std::vector<std::string> notes;  // directives that are not supported, one line each
 };
 
-/// The settings of a file and what it includes, ready to be asked for many hosts.
+/// The parsed files; returns the settings of any number of hosts.
 /// Promise: the first value found wins, as in ssh; IdentityFile and CertificateFile lines add up;
 ///          `Match final` has the file read a second time, with the HostName found; criteria that
 ///          are not supported never match and leave a note; unknown keywords are ignored.
 class SshConfig {
  public:
-  /// Text of the file at a path, or nothing if there is none.
+  /// Returns the text of a file; nothing if it does not exist.
   using Reader = std::function<std::optional<std::string>(const std::string& path)>;
-  /// The paths an Include pattern stands for, sorted; the pattern is absolute.
+  /// Returns the paths that match an absolute Include pattern, sorted.
   using Glob = std::function<std::vector<std::string>(const std::string& pattern)>;
   struct Sources {
     Reader read;
@@ -91,14 +90,14 @@ class SshConfig {
     std::string home;
   };
 
-  /// Adds a file behind those added before it, so that its values only fill gaps.
+  /// Adds a file. Values of files that were added before win.
   /// Errors:  Error{config}, message `file:line: what`.
   void add(std::string_view text, const std::string& file_name, const Sources& sources);
 
   /// Errors:  Error{config} with `file:line` when a value or token makes no sense.
   [[nodiscard]] SshSettings resolve(const Host& host, const LocalUser& local) const;
 
-  /// Whether asking may run commands: Match exec.
+  /// Whether resolving a host may run commands (Match exec).
   [[nodiscard]] bool runs_commands() const;
 
   struct Directive {
@@ -123,11 +122,17 @@ class SshConfig {
   std::vector<Block> blocks_;
 };
 
-/// True if `name` matches the glob `pattern` of ssh: `*` and `?`, letters in any case.
+/// Whether `name` matches the glob `pattern` of ssh: `*` and `?`, letters in any case.
 bool ssh_pattern_matches(std::string_view pattern, std::string_view name);
-/// True if one pattern of the list matches and no pattern with a leading `!` does.
+/// Whether one pattern of the list matches and no pattern with a leading `!` does.
 bool ssh_pattern_list_matches(const std::vector<std::string>& patterns, std::string_view name);
-/// Cuts a comma list such as `node*,!node7`.
+/// Splits a comma list such as `node*,!node7`.
 std::vector<std::string> split_patterns(std::string_view list);
+
+/// Returns a comma list of algorithms as a value of ssh_config changes it. `known` is the default.
+/// `wanted` is empty (the default), a list in its place, or `+list` (behind it), `^list` (before
+/// it),
+/// `-list` (without these; patterns allowed).
+std::string change_algorithms(std::string_view known, std::string_view wanted);
 
 }  // namespace ds::launcher

@@ -12,7 +12,7 @@ namespace ds::launcher {
 
 namespace {
 
-/// ProxyJump and ProxyCommand stand for each other: the first of both counts.
+/// ProxyJump and ProxyCommand exclude each other: the first of the two counts.
 std::string_view slot_of(std::string_view keyword) {
   return keyword == "proxyjump" || keyword == "proxycommand" ? "proxy" : keyword;
 }
@@ -62,7 +62,7 @@ bool ChosenDirectives::match_holds(const Condition& condition) {
     } else if (criterion != "all") {
       if (++i == condition.words.size())
         config_error(condition.place, "Match " + criterion + " without a value");
-      if (!holds && criterion == "exec") continue;  // run only where all before it holds
+      if (!holds && criterion == "exec") continue;  // run only if all criteria before it hold
       fits = criterion_holds(condition, criterion, condition.words[i]);
     }
     if (!fits) {

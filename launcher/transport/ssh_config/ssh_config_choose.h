@@ -1,5 +1,5 @@
-// Which directives of ssh_config count for one host, and the text of their values. Pure; shared by
-// the sources of ssh_config.
+// Chooses the directives of ssh_config that hold for one host, and expands and parses their values.
+// Pure; shared by the sources of ssh_config.
 #pragma once
 
 #include <map>
@@ -15,37 +15,37 @@ namespace ds::launcher {
 
 using SshTokens = std::map<char, std::string>;
 
-/// Whether it stands for itself, as most do: then no tokens need be gathered for it.
+/// Whether the value has no token and no variable, as most values.
 bool is_plain_text(std::string_view text);
 /// Replaces %x by `tokens` and ${NAME} by the environment; %% is a percent sign.
 /// Errors:  Error{config} for a token that is not in `tokens` and a variable that is not set.
 std::string expand_ssh_text(const std::string& text, const TextPlace& place,
                             const SshTokens& tokens, const LocalUser& local);
 
-/// Replaces %x alone: in a shell's command, ${NAME} is the shell's.
-/// Errors:  Error{config}; also for a token whose value a shell would not take as one plain word.
+/// Replaces only %x: in a shell command, the shell expands ${NAME}.
+/// Errors:  Error{config}; also for a token whose value is more than one plain word of a shell.
 std::string expand_ssh_command(const std::string& command, const TextPlace& place,
                                const SshTokens& tokens);
 
-/// A time as ssh writes it: `90`, `1m30s`, `2h`; nothing if it is none. Seconds.
+/// Parses a time such as `90`, `1m30s`, `2h` into seconds; returns nothing if it is not a time.
 std::optional<long> ssh_seconds(std::string_view text);
 std::optional<long> ssh_number(std::string_view text);
 std::string ssh_lower(std::string_view text);
 
-/// The first value of each keyword over all blocks that hold for the host.
+/// The first value of each keyword in all blocks that hold for the host.
 class ChosenDirectives {
  public:
   using Directive = SshConfig::Directive;
   ChosenDirectives(const std::vector<SshConfig::Block>& blocks, const Host& host,
                    const LocalUser& local);
 
-  /// Null if there is none. Errors:  Error{config} for one without a value.
+  /// Returns null if the keyword is not set. Errors:  Error{config} if it has no value.
   [[nodiscard]] const Directive* find(std::string_view keyword) const;
-  /// Of a keyword whose lines add up.
+  /// Returns all values of a keyword whose lines add up.
   [[nodiscard]] const std::vector<const Directive*>& all(std::string_view keyword) const;
   [[nodiscard]] std::string user() const;
   [[nodiscard]] std::string host_name() const;
-  /// Criteria of Match that are not known.
+  /// Returns the criteria of Match that are not supported.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
 
  private:
@@ -53,7 +53,7 @@ class ChosenDirectives {
   void read(const std::vector<SshConfig::Block>& blocks);
   bool holds(const SshConfig::Block& block);
   bool match_holds(const Condition& condition);
-  /// Nothing if the criterion is not known.
+  /// Returns nothing if the criterion is not supported.
   [[nodiscard]] std::optional<bool> criterion_holds(const Condition& condition,
                                                     const std::string& criterion,
                                                     const std::string& value) const;
@@ -64,10 +64,17 @@ class ChosenDirectives {
   const LocalUser& local_;
   bool final_pass_ = false;
   bool final_wanted_ = false;
-  std::string subject_;  // what Host lines look at: the name typed, in the final pass HostName
+  std::string subject_;  // what Host lines match: the name typed, or HostName in the final pass
   std::map<std::string, const Directive*, std::less<>> first_;
   std::map<std::string, std::vector<const Directive*>, std::less<>> lists_;
   std::set<std::string> notes_;
 };
+
+/// Parses ProxyJump: `[user@]host[:port]` or `ssh://[user@]host[:port]`, separated by commas.
+/// Errors:  Error{config}.
+std::vector<Host> parse_jump_hosts(std::string_view text, const TextPlace& place);
+
+/// Returns a line for each directive that is set for the host, matters, and is not supported.
+std::vector<std::string> ignored_directives(const ChosenDirectives& chosen);
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Tokens, variables, numbers and times in the values of ssh_config.
+// Expands tokens and variables, and parses numbers and times in values of ssh_config.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -20,7 +20,7 @@ const std::string& token_value(char token, const TextPlace& place, const SshToke
   return found->second;
 }
 
-/// What a shell could take for more than one plain word, or a program for an option.
+/// Whether a shell could read more than one plain word, or a program an option.
 bool is_plain_word(const std::string& value) {
   return !value.starts_with('-') && value.find_first_of(" \t\n'\"`$\\;&<>|(){}*?!#") == value.npos;
 }

@@ -55,7 +55,7 @@ std::string next_word(std::string_view& rest, const TextPlace& place) {
   return word;
 }
 
-/// Commands for a shell: quotes and # in them are the shell's.
+/// Keywords whose value is a shell command: quotes and # are left to the shell.
 bool takes_the_rest(std::string_view keyword) {
   return keyword == "proxycommand" || keyword == "remotecommand" || keyword == "localcommand" ||
          keyword == "knownhostscommand";
@@ -139,7 +139,7 @@ class FileReader {
       }
     }
     blocks_.push_back(
-        {conditions, {}});  // what follows the Include belongs to the including block again
+        {conditions, {}});  // lines after the Include belong to the including block again
   }
 
   const SshConfig::Sources& sources_;

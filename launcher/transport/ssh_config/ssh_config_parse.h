@@ -1,4 +1,4 @@
-// One line of an ssh_config file -> keyword and words. Pure; shared by the parser and its tests.
+// Splits a line of ssh_config into keyword and words. Pure; shared by the parser and its tests.
 #pragma once
 
 #include <string>

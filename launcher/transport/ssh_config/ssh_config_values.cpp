@@ -1,10 +1,9 @@
-// ProxyJump's list of hosts, and the list of directives that dslaunch has to leave out.
-#include "launcher/transport/ssh_config/ssh_config_values.h"
-
+// Parses ProxyJump, and lists the directives that dslaunch does not support.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "launcher/transport/ssh_config/ssh_config_choose.h"
 #include "launcher/transport/ssh_config/ssh_config_parse.h"
 
 namespace ds::launcher {
@@ -47,7 +46,7 @@ Host parse_jump_host(std::string_view text, const TextPlace& place) {
 
 struct Ignored {
   std::string_view keyword;
-  std::vector<std::string_view> harmless;  // values with which nothing is lost
+  std::vector<std::string_view> harmless;  // values that change nothing for dslaunch
   std::string_view why;
 };
 

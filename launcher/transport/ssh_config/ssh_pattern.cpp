@@ -1,6 +1,11 @@
-// Host patterns of ssh_config and known_hosts: wildcards, lists, negation.
+// Host patterns of ssh_config and known_hosts (wildcards, lists, negation), and changes to lists of
+// algorithms.
+#include <algorithm>
 #include <cctype>
+#include <string>
+#include <vector>
 
+#include "engine/base/split.h"
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
@@ -45,13 +50,31 @@ bool ssh_pattern_list_matches(const std::vector<std::string>& patterns, std::str
 
 std::vector<std::string> split_patterns(std::string_view list) {
   std::vector<std::string> patterns;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (comma != 0) patterns.emplace_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
+  for (const std::string_view pattern : split(list, ','))
+    if (!pattern.empty()) patterns.emplace_back(pattern);
   return patterns;
+}
+
+std::string change_algorithms(std::string_view known, std::string_view wanted) {
+  if (wanted.empty()) return std::string(known);
+  const char how = wanted.front();
+  if (how != '+' && how != '-' && how != '^') return std::string(wanted);
+  const std::vector<std::string> base = split_patterns(known);
+  const std::vector<std::string> change = split_patterns(wanted.substr(1));
+  std::string out;
+  std::vector<std::string> done;
+  const auto add = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (std::ranges::find(done, name) != done.end()) continue;
+      if (how == '-' && ssh_pattern_list_matches(change, name)) continue;
+      done.push_back(name);
+      out += (out.empty() ? "" : ",") + name;
+    }
+  };
+  if (how == '^') add(change);
+  add(base);
+  if (how == '+') add(change);
+  return out;
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Follows ProxyJump through the configuration.
+// Resolves ProxyJump through the configuration.
 #include "launcher/transport/ssh_config/ssh_route.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ bool same_place(const SshSettings& a, const SshSettings& b) {
 SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& local) {
   SshRoute route;
   route.target = config.resolve(host, local);
-  std::vector<Host> ahead = route.target.jumps;  // of the first hop known so far
+  std::vector<Host> ahead = route.target.jumps;  // jump hosts of the first hop found so far
   SshSettings* first = &route.target;
   while (!ahead.empty()) {
     std::vector<SshSettings> hops;
@@ -29,7 +29,8 @@ SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& 
       first->jumps.clear();
       break;
     }
-    // Only the first of them goes its own way; the others are reached through the one before.
+    // Only the first one may have jump hosts of its own; the others are reached through their
+    // predecessor.
     for (std::size_t i = 1; i < hops.size(); ++i) {
       hops[i].jumps.clear();
       hops[i].proxy_command.clear();

@@ -1,4 +1,4 @@
-// The way to a host: the jump hosts in front of it, each with its own settings. Pure.
+// Route to a host: its jump hosts, each with its own settings. Pure.
 #pragma once
 
 #include <span>
@@ -10,17 +10,18 @@
 namespace ds::launcher {
 
 struct SshRoute {
-  std::vector<SshSettings> jumps;  // the one that this machine connects to first; often empty
+  std::vector<SshSettings> jumps;  // in the order of connecting; often empty
   SshSettings target;
 };
 
-/// The target's ProxyJump in order; the first of its hosts may have a ProxyJump or ProxyCommand of
+/// Resolves the target's ProxyJump. The first of its hosts may have a ProxyJump or ProxyCommand of
 /// its own, as with ssh. A host that names itself as its jump (`Host *`, `ProxyJump gate`) is
 /// reached directly.
-/// Errors:  Error{config}, also for jumps that go in a circle.
+/// Errors:  Error{config}, also for a cycle of jump hosts.
 SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& local);
 
-/// Equal for jump hosts that can share a connection: user, address, port and the way there.
+/// Returns a key that is equal for jump hosts that can share a connection: user, address, port and
+/// the route to it.
 std::string route_key(std::span<const SshSettings> jumps);
 
 }  // namespace ds::launcher

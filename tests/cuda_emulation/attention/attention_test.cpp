@@ -1,6 +1,6 @@
-// The own attention kernels, forward and backward, on the emulation, against the double-precision
-// reference: odd lengths, sizes of heads, groups, masks, bias, dropout; and the same bits for every
-// order of threads.
+// Tests our own attention kernels, forward and backward, on the emulation against the
+// double-precision reference: odd lengths, head sizes, groups, masks, bias, dropout; and equal bits
+// for every order of threads.
 #include "reference/attention.h"
 
 #include <cuda_emulation.h>
@@ -19,7 +19,7 @@
 
 namespace ds::cuda {
 
-// The objects under test are linked without engine/device/cuda.
+// Replaces error handling of engine/device/cuda, which is not linked.
 void raise(cudaError_t status, std::string_view what) {
   throw Error(ErrorKind::system, fmt::format("{}: {}", what, static_cast<int>(status)));
 }
@@ -29,7 +29,7 @@ namespace {
 using reference::Index;
 using reference::Values;
 
-/// Device memory of one type, which the emulation's host may touch.
+/// Device memory of one type, which the emulation's host may access.
 class Memory {
  public:
   Memory(DType type, std::size_t count) : type_(type), count_(count) {
@@ -61,7 +61,7 @@ class Memory {
     return out;
   }
   [[nodiscard]] std::string bits() const { return {static_cast<const char*>(data_), bytes()}; }
-  [[nodiscard]] bool guarded() const {  // nothing is written behind the end
+  [[nodiscard]] bool guarded() const {  // nothing was written beyond the end
     const auto* end = static_cast<const unsigned char*>(data_) + bytes();
     for (int i = 0; i < 64; ++i) {
       if (end[i] != 0xFF) return false;
@@ -95,7 +95,7 @@ struct Case {
   bool causal = true, lengths = false, bias = false, dropout = false;
 };
 
-/// As conformance's table, of one type.
+/// Same as conformance's table, for one type.
 double tolerance(DType act) {
   return act == DType::f32 ? 2e-5 : act == DType::bf16 ? 6e-3 : 6e-3 / 8;
 }
@@ -127,7 +127,7 @@ class Subject {
         dqkv_(act, u(c.batch * c.time) * shape_.row()),
         bias_(DType::f32, random_values(u(c.heads * (2 * c.time - 1)), 3)),
         dbias_(DType::f32, u(c.heads * (2 * c.time - 1))) {
-    for (std::int64_t b = 0; b < c.batch; ++b) {  // one without keys, one whole
+    for (std::int64_t b = 0; b < c.batch; ++b) {  // one sequence without keys, one complete
       lengths_.push_back(static_cast<std::int32_t>(b == 1 ? 0 : b == 2 ? c.time : c.time / 2 + 1));
       samples_.push_back(0x500000003 + 7 * b);
     }
@@ -248,7 +248,7 @@ TEST_CASE("attention on CUDA: every length around a tile's edge, in every type")
   }
 }
 
-TEST_CASE("attention on CUDA: sizes of heads, with those that 16 bytes do not divide") {
+TEST_CASE("attention on CUDA: head sizes, also not multiples of 16 bytes") {
   for (const DType act : kTypes) {
     for (const std::int64_t depth : {5, 8, 64, 72, 128, 136}) {
       check_case({1, 2, 1, 65, depth}, act);

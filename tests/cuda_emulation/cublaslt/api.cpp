@@ -1,4 +1,4 @@
-// The fake cuBLASLt's functions: libcublasLt.so.13 for machines without a GPU.
+// Functions of the fake cuBLASLt: libcublasLt.so.13 for machines without a GPU.
 #include <cublasLt.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ struct cublasLtContext {
 namespace fake_cublaslt {
 namespace {
 
-/// The public names point to opaque words; ours are behind them.
+/// The public handles point to opaque words; these functions return our structures behind them.
 Operation& of(cublasLtMatmulDesc_t desc) { return *reinterpret_cast<Operation*>(desc); }
 Layout& of(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<Layout*>(layout); }
 Preference& of(cublasLtMatmulPreference_t p) { return *reinterpret_cast<Preference*>(p); }
@@ -35,7 +35,7 @@ cublasStatus_t give(T from, void* value, std::size_t bytes, std::size_t* written
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Long sums are cut in two, with the parts in the workspace.
+/// Splits long sums in two, with the parts in the workspace.
 Choice fast_choice(const Problem& p, const Preference& preference) {
   constexpr std::int64_t kLong = 256;
   Choice choice{.id = Choice::fast, .parts = 1, .workspace = 0, .fingerprint = fingerprint(p)};
@@ -104,13 +104,13 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
     case CUBLAS_STATUS_EXECUTION_FAILED:
       return "CUBLAS_STATUS_EXECUTION_FAILED";
     default:
-      return "CUBLAS_STATUS of another number";
+      return "unknown CUBLAS_STATUS";
   }
 }
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
   return status == CUBLAS_STATUS_EXECUTION_FAILED ? "the GPU program failed to execute"
-                                                  : "the requested functionality is refused";
+                                                  : "the requested functionality is not supported";
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
@@ -207,7 +207,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/,
   *found = 0;
   if (most <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (const cublasStatus_t status = check(problem); status != CUBLAS_STATUS_SUCCESS) return status;
-  // The other schemes add parts in the order in which they arrive, or in fewer bits.
+  // The other schemes add parts in order of arrival, or in fewer bits.
   if ((of(preference).reductions & ~CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0) std::abort();
   for (const Choice& choice : choices_for(problem, of(preference))) {
     if (*found < most) results[(*found)++] = result_of(choice);

@@ -1,4 +1,4 @@
-// Products of columns, in f32, with the sums in the order that the algorithm stands for.
+// Arithmetic of the fake cuBLASLt: f32 products by columns, summed in the algorithm's order.
 #include "compute.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ float read(cudaDataType_t type, const void* data, std::int64_t at) {
   return static_cast<float>(value);
 }
 
-/// To nearest, half to even, as the library rounds.
+/// Stores a value rounded to nearest even, as the library does.
 void write(cudaDataType_t type, void* data, std::int64_t at, float value) {
   if (type == CUDA_R_32F) {
     static_cast<float*>(data)[at] = value;
@@ -44,7 +44,7 @@ void write(cudaDataType_t type, void* data, std::int64_t at, float value) {
   static_cast<std::uint16_t*>(data)[at] = bits;
 }
 
-/// op(matrix) as f32: `first` runs fastest.
+/// Returns op(matrix) as f32, column-major (`first` runs fastest).
 std::vector<float> plain(const Layout& l, const void* data, bool transposed) {
   const std::int64_t rows = transposed ? l.columns : l.rows,
                      columns = transposed ? l.rows : l.columns;
@@ -68,7 +68,7 @@ double gelu_slope(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * cube * x * x);
 }
 
-/// sums (m) = column j of op(a) op(b): depth by depth, from the front or from the back.
+/// Computes sums (m) = column j of op(a) op(b), summed over the depth forwards or backwards.
 void add_column(const float* a, const float* b, std::int64_t m, std::int64_t from, std::int64_t to,
                 bool backwards, float* sums) {
   for (std::int64_t step = 0; step < to - from; ++step) {
@@ -87,7 +87,7 @@ void store_column(const Launch& l, std::int64_t j, const std::vector<float>& sum
     if (l.beta != 0.0F) value += l.beta * read(p.c.type, l.c, i + j * p.c.ld);
     if (p.operation.adds_bias()) value += read(p.d.type, p.operation.bias, i);
     if (p.operation.writes_gelu()) {
-      // The argument is rounded for the auxiliary matrix alone.
+      // Only the auxiliary matrix gets the rounded argument.
       write(p.d.type, const_cast<void*>(p.operation.aux), i + j * p.operation.aux_ld, value);
       value = static_cast<float>(gelu(static_cast<double>(value)));
     } else if (p.operation.epilogue == CUBLASLT_EPILOGUE_DGELU) {
@@ -98,7 +98,7 @@ void store_column(const Launch& l, std::int64_t j, const std::vector<float>& sum
   }
 }
 
-/// The vector = the sums of op(A)'s rows, overwritten; in the order in which the product sums.
+/// Overwrites the vector with the sums of op(A)'s rows, in the order in which the product sums.
 void store_sums(const Launch& l, const std::vector<float>& a) {
   const std::int64_t m = l.problem.d.rows, k = l.problem.depth();
   const std::vector<float> ones(static_cast<std::size_t>(k), 1.0F);
@@ -135,7 +135,7 @@ cudaError_t compute(const Launch& l) {
   if (!l.reachable) return cudaErrorIllegalAddress;
   const Problem& p = l.problem;
   const std::int64_t m = p.d.rows, k = p.depth();
-  // Whatever else lies there is lost, as it would be.
+  // Destroys previous contents of the workspace, as the real library may.
   if (l.choice.workspace > 0) std::memset(l.workspace, 0xFF, l.choice.workspace);
   const std::vector<float> a = plain(p.a, l.a, p.operation.transpose_a != CUBLAS_OP_N);
   const std::vector<float> b = plain(p.b, l.b, p.operation.transpose_b != CUBLAS_OP_N);

@@ -1,11 +1,11 @@
-// The fake cuBLASLt's arithmetic.
+// compute(): arithmetic of the fake cuBLASLt.
 #pragma once
 
 #include "problem.h"
 
 namespace fake_cublaslt {
 
-/// A launch with everything that it needs, since descriptors may change before it runs.
+/// A launch with copies of everything it needs, since descriptors may change before it runs.
 struct Launch {
   Problem problem;
   Choice choice;
@@ -15,10 +15,10 @@ struct Launch {
   bool reachable = true;
 };
 
-/// Whether all memory that it reads or writes is the device's, or registered.
+/// Returns whether all memory that it accesses is device memory or registered.
 bool all_reachable(const Launch& launch);
 
-/// cudaErrorIllegalAddress when it was not reachable.
+/// Runs the launch; returns cudaErrorIllegalAddress if memory was not reachable.
 cudaError_t compute(const Launch& launch);
 
 }  // namespace fake_cublaslt

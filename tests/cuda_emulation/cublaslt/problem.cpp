@@ -1,4 +1,4 @@
-// The rules of cuBLASLt, from its documentation: "cublasLtMatmul",
+// Rules of cuBLASLt, from its documentation of "cublasLtMatmul" and
 // "cublasLtMatmulDescAttributes_t".
 #include "problem.h"
 
@@ -57,8 +57,8 @@ cublasStatus_t check(const Problem& p) {
   if (p.operation.compute != CUBLAS_COMPUTE_32F || p.operation.scale != CUDA_R_32F) {
     return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "computes in f32 with f32 factors only");
   }
-  if (!types_fit(p)) return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "types do not go together");
-  if (!shapes_fit(p)) return refuse(CUBLAS_STATUS_INVALID_VALUE, "extents do not fit");
+  if (!types_fit(p)) return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "unsupported combination of types");
+  if (!shapes_fit(p)) return refuse(CUBLAS_STATUS_INVALID_VALUE, "extents do not match");
   for (const Layout* l : {&p.a, &p.b, &p.c, &p.d}) {
     if (l->rows <= 0 || l->columns <= 0) {
       return refuse(CUBLAS_STATUS_INVALID_VALUE, "an empty matrix");
@@ -71,10 +71,10 @@ cublasStatus_t check(const Problem& p) {
                     "the auxiliary matrix's columns are too short, or not a multiple of 8");
     }
     if (p.d.type != p.a.type) {
-      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "a slope or GELU of a result of another type");
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "GELU or its slope with a result of another type");
     }
     if (p.operation.writes_gelu() && p.d.type == CUDA_R_32F) {
-      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "GELU's argument kept in 32 bits");
+      return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "GELU's argument stored in 32 bits");
     }
   } else if (p.operation.sums_a()) {
     if (p.a.type == CUDA_R_32F) {
@@ -85,7 +85,7 @@ cublasStatus_t check(const Problem& p) {
     }
   } else if (p.operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT &&
              p.operation.epilogue != CUBLASLT_EPILOGUE_BIAS) {
-    return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "an epilogue that this fake has not");
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "an epilogue that this fake does not support");
   }
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// What a call of the fake cuBLASLt asks for, and what the library's documentation demands of it.
+// A request to the fake cuBLASLt, and what the library's documentation demands of it.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,14 +13,14 @@ struct Operation {
   const void* bias = nullptr;
   const void* aux = nullptr;
   std::int64_t aux_ld = 0;
-  std::int32_t bias_type = -1;  // as D
+  std::int32_t bias_type = -1;  // -1: the type of D
   [[nodiscard]] bool adds_bias() const;
   [[nodiscard]] bool writes_gelu() const;  // and its argument to the auxiliary matrix
   [[nodiscard]] bool has_aux() const;
   [[nodiscard]] bool sums_a() const;
 };
 
-/// Column-major: element (i, j) lies at i + j * ld.
+/// Column-major: element (i, j) is at i + j * ld.
 struct Layout {
   cudaDataType_t type = CUDA_R_32F;
   std::int64_t rows = 0, columns = 0, ld = 0;
@@ -40,8 +40,8 @@ struct Problem {
   }
 };
 
-/// The fake's algorithms. The fast one needs everything at multiples of 16 bytes, and scratch for
-/// long sums; the slow one takes anything, and sums from the other end: results tell which one
+/// Algorithms of the fake. The fast one needs everything at multiples of 16 bytes and scratch for
+/// long sums. The slow one accepts anything and sums from the other end, so results show which one
 /// ran.
 struct Choice {
   enum Id : std::int32_t { fast = 66, slow = 13, broken = 99 };
@@ -53,21 +53,21 @@ struct Choice {
 
 std::int64_t size_of(cudaDataType_t type);
 
-/// Success, or what the library says to such a problem; the reason goes to stderr when
+/// Returns success or the library's status for such a problem. The reason goes to stderr if
 /// DS_EMULATION_CUBLASLT_SAY is set.
 cublasStatus_t check(const Problem& problem);
-/// Whether bias and auxiliary matrix lie as their epilogue needs them.
+/// Returns whether bias and auxiliary matrix are aligned and sized as their epilogue needs.
 bool epilogue_fits(const Operation& operation);
 bool may_be_fast(const Problem& problem, const Preference& preference);
 std::uint64_t fingerprint(const Problem& problem);
 
 cublasLtMatmulAlgo_t packed(const Choice& choice);
-/// False: not made by this library.
+/// Returns false if the algorithm was not made by this library.
 bool unpack(const cublasLtMatmulAlgo_t& algo, Choice& choice);
 
-/// What DS_EMULATION_CUBLASLT asks for: "" plain, "none" no algorithm at all, "no-epilogue" none
-/// with an epilogue, "broken-first" the best algorithm refuses when it is launched, "fail" every
-/// launch fails.
+/// Returns whether DS_EMULATION_CUBLASLT is `behaviour`: "" normal, "none" no algorithm at all,
+/// "no-epilogue" none with an epilogue, "broken-first" the best algorithm fails to launch, "fail"
+/// every launch fails.
 bool asked_for(const char* behaviour);
 
 }  // namespace fake_cublaslt

@@ -1,9 +1,9 @@
-// libnccl.so.2 of the emulation: ranks are threads or processes of one machine; operations wait in
-// the fake runtime's streams until their peers' parts are there.
+// libnccl.so.2 of the emulation. Ranks are threads or processes of one machine; operations wait in
+// the fake runtime's streams until their peers' parts arrive.
 //
-// It insists on what NCCL leaves undefined: an ended communicator ends the program, a call while
-// another is in progress is refused, and nothing reaches the stream before the caller has looked
-// often enough. DS_FAKE_NCCL asks for trouble (Trouble below).
+// It checks what NCCL leaves undefined: use of a destroyed communicator ends the program, a call
+// while another is in progress is refused, and nothing reaches the stream until the caller has
+// polled often enough. DS_FAKE_NCCL injects faults (Trouble below).
 #include <nccl.h>
 #include <unistd.h>
 
@@ -23,9 +23,9 @@
 namespace fake_nccl {
 namespace {
 
-/// DS_FAKE_NCCL, comma separated: error=RANK:OP (an asynchronous error when the operation is
-/// issued; counted from 1), stop=RANK:OP (that rank's part never happens), refuse=RANK:OP (the call
-/// fails), silent=RANK (its start never ends), looks=N (until a call is through; 2).
+/// DS_FAKE_NCCL, comma separated: error=RANK:OP (an asynchronous error when operation OP, counted
+/// from 1, is issued), stop=RANK:OP (that rank's part never happens), refuse=RANK:OP (the call
+/// fails), silent=RANK (its start never ends), looks=N (polls until a call completes; default 2).
 struct Trouble {
   std::uint64_t error = 0, stop = 0, refuse = 0;
   bool silent = false;
@@ -89,7 +89,7 @@ thread_local Group group;
 ncclComm& known(ncclComm_t comm) {
   const std::lock_guard lock(registry_mutex);
   if (registry.contains(comm)) return *comm;
-  std::fprintf(stderr, "fake NCCL: a call with a communicator that has ended\n");
+  std::fprintf(stderr, "fake NCCL: a call with a destroyed communicator\n");
   std::abort();
 }
 
@@ -132,7 +132,7 @@ ncclResult_t add_messages(ncclComm_t handle, cudaStream_t stream, std::vector<Me
   ncclComm& comm = known(handle);
   ncclResult_t result = ncclSuccess;
   if (is_in_progress(comm)) {
-    result = complain(ncclInvalidArgument, "fake: the call before is still in progress");
+    result = complain(ncclInvalidArgument, "fake: the previous call is still in progress");
   } else if (comm.error != ncclSuccess) {
     result = comm.error;
   } else if (comm.operations + 1 == comm.trouble.refuse) {
@@ -141,7 +141,7 @@ ncclResult_t add_messages(ncclComm_t handle, cudaStream_t stream, std::vector<Me
   for (const Message& message : messages) {
     const void* const memory = message.outgoing ? message.from : message.to;
     if (message.head.bytes > 0 && !emulation::reachable(memory, message.head.bytes))
-      result = complain(ncclInvalidArgument, "fake: memory that is not the device's");
+      result = complain(ncclInvalidArgument, "fake: not device memory");
   }
   if (result != ncclSuccess) {
     if (group.depth > 0) group.worst = result;
@@ -206,7 +206,7 @@ const char* ncclGetLastError(ncclComm_t) { return last_error; }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::string name = Wire::make_name();
   if (name.empty() || name.size() >= sizeof id->internal)
-    return complain(ncclSystemError, "fake: no file in TMPDIR");
+    return complain(ncclSystemError, "fake: cannot create a file in TMPDIR");
   std::memset(id, 0, sizeof *id);
   std::memcpy(id->internal, name.data(), name.size());
   return ncclSuccess;
@@ -215,13 +215,13 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* result, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (ranks < 1 || ranks > kMaxRanks || rank < 0 || rank >= ranks || config->blocking != 0)
-    return complain(ncclInvalidArgument, "fake: ranks, or a blocking communicator");
+    return complain(ncclInvalidArgument, "fake: invalid ranks, or a blocking communicator");
   auto comm = std::make_unique<ncclComm>();
   comm->rank = rank;
   comm->ranks = ranks;
   comm->trouble = trouble_of(rank);
   comm->line->wire = Wire::join(id.internal, rank, ranks);
-  if (!comm->line->wire) return complain(ncclSystemError, "fake: the meeting is not there");
+  if (!comm->line->wire) return complain(ncclSystemError, "fake: cannot open the shared file");
   *result = comm.release();
   const std::lock_guard lock(registry_mutex);
   registry.insert(*result);
@@ -276,7 +276,8 @@ ncclResult_t ncclGroupStart() {
 }
 
 ncclResult_t ncclGroupEnd() {
-  if (group.depth == 0) return complain(ncclInvalidUsage, "fake: no group was started");
+  if (group.depth == 0)
+    return complain(ncclInvalidUsage, "fake: ncclGroupEnd without ncclGroupStart");
   return --group.depth > 0 ? ncclSuccess : end_of_group();
 }
 
@@ -286,7 +287,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDa
   auto* const all = static_cast<std::byte*>(to);
   const int rank = known(comm).rank;
   if (from != all + static_cast<std::size_t>(rank) * count)
-    return complain(ncclInvalidArgument, "fake: all_gather in place only");
+    return complain(ncclInvalidArgument, "fake: all_gather is supported only in place");
   for (int peer = 0; peer < comm->ranks; ++peer) {
     if (peer == rank) continue;
     messages.push_back(outgoing(peer, Kind::all_gather, 0, from, count));

@@ -1,4 +1,4 @@
-// Messages of one pair and direction move in the order of the calls.
+// Operation: messages of one pair and direction move in the order of the calls.
 #include "cuda_emulation/fake_nccl/operation.h"
 
 namespace fake_nccl {

@@ -1,5 +1,5 @@
-// One operation of a fake communicator: messages to and from peers that move piece by piece
-// whenever the fake runtime gets to its stream.
+// Operation: one operation of a fake communicator. Its messages to and from peers move piece by
+// piece whenever the fake runtime attempts its stream.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace fake_nccl {
 
 enum class Kind : std::uint32_t { all_gather = 1, broadcast, point_to_point };
 
-/// What a message begins with. Members that do something else find another one, and wait for ever,
-/// as NCCL's kernels would.
+/// Header of a message. If members issue different operations, headers differ and the members wait
+/// forever, as NCCL's kernels would.
 struct Head {
   Kind kind{};
   std::uint32_t root = 0;
@@ -31,15 +31,15 @@ struct Message {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::size_t head_moved = 0, moved = 0;
-  Head seen{};  // of an incoming one
+  Head seen{};  // of an incoming message
   [[nodiscard]] bool done() const { return head_moved == sizeof(Head) && moved == head.bytes; }
 };
 
-/// The ends of a communicator that its operations need; they keep it while they are queued.
+/// The parts of a communicator that its operations need; queued operations keep it alive.
 struct Line {
   std::unique_ptr<Wire> wire;
   std::mutex mutex;
-  std::uint64_t issued = 0, next = 1;  // operations of one communicator run one after the other
+  std::uint64_t issued = 0, next = 1;  // operations of one communicator run one after another
   bool aborted = false;
 };
 
@@ -49,14 +49,14 @@ class Operation {
       : line_(std::move(line)), messages_(std::move(messages)), never_(never) {
     number_ = ++line_->issued;
   }
-  /// Whether it is done; it goes on by what the wire takes.
+  /// Moves what the wire takes. Returns whether the operation is complete.
   bool attempt();
 
  private:
   void move(Message& message);
   const std::shared_ptr<Line> line_;
   std::vector<Message> messages_;
-  const bool never_;  // this rank's part does not happen
+  const bool never_;  // this rank's part never happens
   std::uint64_t number_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The mapped file: zeros are an empty meeting, so nobody has to be first.
+// Wire: the mapped file. All zeros is a valid empty state, so no rank has to initialize it.
 #include "cuda_emulation/fake_nccl/wire.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// What the ranks of one fake communicator share: a file, mapped by all of them, threads and
-// processes alike, with a ring of bytes for each pair and direction.
+// Wire: the file that all ranks of one fake communicator map, in threads and processes alike, with
+// a ring of bytes for each pair and direction.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@ struct Ring {
 
 class Wire {
  public:
-  /// In TMPDIR; the name is what the others need. Empty: it cannot be made.
+  /// Returns the name of a new file in TMPDIR for the other ranks. Empty: creation failed.
   static std::string make_name();
-  /// Null: it cannot be opened. The last rank that comes removes the name.
+  /// Returns null if the file cannot be opened. The last rank to join removes the name.
   static std::unique_ptr<Wire> join(const std::string& name, int rank, int ranks);
   ~Wire();
   Wire(const Wire&) = delete;
 
   [[nodiscard]] bool all_came() const;
-  /// As many bytes as fit, or are there.
+  /// Write or read as many bytes as fit or are available; return their number.
   std::size_t push(int to, const std::byte* data, std::size_t bytes);
   std::size_t pull(int from, std::byte* data, std::size_t bytes);
 

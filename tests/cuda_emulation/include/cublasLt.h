@@ -1,4 +1,4 @@
-// cuBLASLt as far as the backend uses it: NVIDIA's names and numbers (version 13).
+// The part of cuBLASLt that the backend uses, with NVIDIA's names and numbers (version 13).
 #pragma once
 
 #include <cstddef>

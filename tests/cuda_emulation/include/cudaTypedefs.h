@@ -1,4 +1,4 @@
-// Types of the driver's functions, for lookups.
+// Types of driver functions that are looked up at run time.
 #pragma once
 
 #include "cuda.h"

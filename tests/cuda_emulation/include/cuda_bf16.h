@@ -1,4 +1,4 @@
-// bfloat16 of CUDA: conversions, and arithmetic that rounds after every operation.
+// CUDA's bfloat16: conversions, and arithmetic that rounds after every operation.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace emulation {
 inline float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
-/// Rounds to nearest, ties to even; NaNs become the canonical one, as on the device.
+/// Rounds to nearest even; NaNs become the canonical one, as on the device.
 inline std::uint16_t float_to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return 0x7FFF;

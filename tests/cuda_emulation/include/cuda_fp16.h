@@ -1,4 +1,4 @@
-// IEEE half of CUDA: conversions, and arithmetic that rounds after every operation.
+// CUDA's IEEE half: conversions, and arithmetic that rounds after every operation.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ inline float half_to_float(std::uint16_t bits) {
   const float small = static_cast<float>(rest) * 0x1p-24F;
   return sign != 0 ? -small : small;
 }
-/// Rounds to nearest, ties to even; NaNs become the canonical one, as on the device.
+/// Rounds to nearest even; NaNs become the canonical one, as on the device.
 inline std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);

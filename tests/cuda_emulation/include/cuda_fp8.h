@@ -1,2 +1,2 @@
-// Included by NCCL's header; the backend has no fp8.
+// Empty header: NCCL's header includes it, but the backend does not use fp8.
 #pragma once

@@ -1,4 +1,4 @@
-// CUDA's language and runtime for g++: kernels become plain functions, their threads fibers
+// CUDA's language and runtime for g++: kernels become plain functions whose threads are fibers
 // (tests/cuda_emulation).
 #pragma once
 

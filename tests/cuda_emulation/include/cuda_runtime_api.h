@@ -1,4 +1,4 @@
-// CUDA's runtime API as far as the backend uses it, with the numbers of CUDA 13
+// The part of CUDA's runtime API that the backend uses, with the numbers of CUDA 13
 // (tests/cuda_emulation).
 #pragma once
 
@@ -95,7 +95,7 @@ inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1,
                           cudaEventDisableTiming = 2, cudaEventInterprocess = 4,
                           cudaEventRecordDefault = 0, cudaEventWaitDefault = 0;
 inline constexpr unsigned cudaInitDeviceFlagsAreValid = 1;
-inline constexpr unsigned cudaEnableDefault = 0;  // of cudaGetDriverEntryPoint
+inline constexpr unsigned cudaEnableDefault = 0;  // for cudaGetDriverEntryPoint
 inline constexpr unsigned cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1,
                           cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4,
                           cudaDeviceMapHost = 8;

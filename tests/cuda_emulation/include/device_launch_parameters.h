@@ -1,3 +1,3 @@
-// threadIdx and its kin.
+// threadIdx, blockIdx, blockDim and gridDim.
 #pragma once
 #include "emulation/block.h"

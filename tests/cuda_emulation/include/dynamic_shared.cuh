@@ -1,5 +1,4 @@
-// Shared memory whose size the launch decides: stands in for
-// engine/device/cuda/ptx/dynamic_shared.cuh.
+// Shared memory whose size the launch sets: replaces engine/device/cuda/ptx/dynamic_shared.cuh.
 #pragma once
 
 #include "emulation/block.h"

@@ -1,4 +1,4 @@
-// CUDA's names of element types, as far as the backend uses them, with CUDA's numbers.
+// CUDA's element types that the backend uses, with CUDA's numbers.
 #pragma once
 
 enum cudaDataType_t {

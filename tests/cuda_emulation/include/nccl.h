@@ -1,4 +1,4 @@
-// NCCL's API as far as the backend uses it, with the layout of 2.28 (tests/cuda_emulation).
+// The part of NCCL's API that the backend uses, with the layout of 2.28 (tests/cuda_emulation).
 #pragma once
 
 #include <climits>

@@ -1,6 +1,6 @@
-// Tensor-core products and asynchronous copies on the CPU: stands in for
-// engine/device/cuda/ptx/tensor_core.cuh, which says what lies where. Products are summed in double
-// and rounded once: the device's own order is not documented.
+// Tensor-core products and asynchronous copies on the CPU. Replaces
+// engine/device/cuda/ptx/tensor_core.cuh, which documents the layouts. Products are summed in
+// double and rounded once, because the device's own order is not documented.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,7 +26,7 @@ float element(std::uint32_t word, unsigned half) {
   }
 }
 
-/// In the runtime, for the widest vectors of the machine; the bits do not depend on them.
+/// Defined in the runtime for the machine's widest vectors; the bits do not depend on them.
 void multiply_16x8x16(const double (&a)[16][16], const double (&b)[16][8], double (&sums)[16][8]);
 
 struct Product {

@@ -1,4 +1,4 @@
-// make_float4 and its family.
+// make_float4() and similar functions.
 #pragma once
 
 #include "vector_types.h"

@@ -1,5 +1,5 @@
-// Runs ops of the CUDA backend under emulation, without the rest of the plugin: tensors are copied
-// to the emulated device, whose memory has guards, and back.
+// CudaBench: runs ops of the CUDA backend under emulation without the rest of the plugin. Tensors
+// are copied to the emulated device, whose memory has guards, and back.
 #pragma once
 
 #include <cuda_emulation.h>
@@ -16,8 +16,8 @@ namespace ds::conformance {
 
 struct CudaOptions {
   int multiprocessors = 3;
-  std::uint64_t seed = 1;  // of every order that the emulation is free to choose
-  std::int64_t shift = 0;  // elements by which each tensor is off 16 bytes
+  std::uint64_t seed = 1;  // seed of every order that the emulation chooses
+  std::int64_t shift = 0;  // elements by which each tensor is shifted from 16 bytes
 };
 
 class CudaBench {
@@ -43,7 +43,7 @@ class CudaBench {
     CHECK(cudaStreamDestroy(stream_) == cudaSuccess);
   }
 
-  /// For what an op needs beside the workspace.
+  /// Returns the context, for what an op needs beside the workspace.
   cuda::Context& context() { return context_; }
 
   template <class Op>
@@ -67,7 +67,7 @@ class CudaBench {
 
  private:
   struct Piece {
-    void* host = nullptr;  // of results
+    void* host = nullptr;  // for results
     std::byte *memory = nullptr, *data = nullptr;
     std::size_t bytes = 0;
     bool result = false;

@@ -1,6 +1,6 @@
-// Norms, embeddings, activations, rotary embedding and relative bias of the CUDA backend against
-// the CPU's, for widths of one warp, several, many, and odd ones; the same bits however work is
-// ordered.
+// Tests norms, embeddings, activations, rotary embedding and relative bias of the CUDA backend
+// against the CPU's, for widths of one warp, several, many, and odd ones; and equal bits for every
+// order of work.
 #include "conformance/harness.h"
 #include "cuda_bench.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 Options cpu() { return {.threads = 2}; }
 
-/// The same bits are asked for all of these; a shift changes how rows are read, and so sums.
+/// Unshifted ways must give equal bits. A shift changes how rows are read, and so their sums.
 constexpr CudaOptions kWays[] = {{.multiprocessors = 3, .seed = 1, .shift = 0},
                                  {.multiprocessors = 1, .seed = 7, .shift = 0},
                                  {.multiprocessors = 8, .seed = 99, .shift = 0},
@@ -23,7 +23,7 @@ Kernels::Extents extents_of(const Grid& g, DType act) {
   return {.micro = 1, .seq_len = g.rows, .width = g.width, .ffn = g.width, .act = act};
 }
 
-/// Moved, because a copy of a Buffer lies at another place of its memory.
+/// Moves the buffers, because a copy of a Buffer has its data at another offset.
 template <class... Buffers>
 std::vector<Buffer> buffers(Buffers... all) {
   std::vector<Buffer> list;
@@ -32,8 +32,8 @@ std::vector<Buffer> buffers(Buffers... all) {
   return list;
 }
 
-/// Runs `op_of(outs)` on the CPU and on the emulated device in every way; results must be close,
-/// and of all aligned ways the same bits. `make` gives fresh results.
+/// Runs `op_of(outs)` on the CPU and in every way on the emulated device. Results must be close,
+/// and all aligned ways must have the same bits. `make` creates new results.
 template <class Make, class OpOf>
 void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) {
   Bench bench(cpu(), extents);
@@ -54,8 +54,9 @@ void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) 
   }
 }
 
-// One thread's elements; a warp's; several warps' with some over; more rows than one block takes;
-// widths for which a block has too few threads for eight elements each, or for a row; odd ones.
+// Elements of one thread; of a warp; of several warps and some more; more rows than one block
+// processes; widths for which a block has too few threads for eight elements each, or for a row;
+// odd ones.
 constexpr Grid kGrids[] = {{5, 8},     {33, 96},   {70, 7},    {3, 768},  {9, 1600},
                            {37, 1000}, {2, 4104},  {2, 8192},  {3, 8211}, {1100, 24},
                            {1, 16384}, {17000, 4}, {2, 16389}, {3, 5001}};
@@ -103,7 +104,7 @@ TEST_CASE("norms: forward with and without a residual") {
 TEST_CASE("norms: gradients, in place of the residual's and beside it, accumulated or not") {
   for (const DType act : kActTypes) {
     for (const Grid& g : kGrids) {
-      if (act != DType::bf16 && (g.rows > 1000 || g.width > 8192)) continue;  // for time
+      if (act != DType::bf16 && (g.rows > 1000 || g.width > 8192)) continue;  // saves time
       CAPTURE(g.width);
       Bench bench(cpu(), extents_of(g, act));
       const Shape shape{g.rows, g.width};
@@ -152,8 +153,8 @@ TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens f
   struct Case {
     std::int64_t batch, time, vocab, width, distinct;
   };
-  // A token of more rows than a warp takes at a time, and than a block; keys of one to three
-  // digits.
+  // Includes tokens with more rows than a warp processes at a time and than a block does, and keys
+  // of one to three digits.
   for (const Case& e :
        {Case{4, 6, 11, 70, 5}, Case{3, 500, 300, 264, 3}, Case{2, 333, 70000, 40, 90},
         Case{1, 1, 2, 8, 1}, Case{2, 1030, 128256, 16, 2000}}) {

@@ -1,5 +1,5 @@
-// What the CUDA backend must do with exactly the CPU's bits: dropout, casts, normal numbers, sums
-// of squares and optimizer updates, from aligned and from odd places.
+// Tests that the CUDA backend has exactly the CPU's bits for dropout, casts, normal numbers, sums
+// of squares and optimizer updates, at aligned and unaligned addresses.
 #include <bit>
 #include <limits>
 
@@ -15,7 +15,7 @@ constexpr CudaOptions kWays[] = {{.multiprocessors = 3, .seed = 1, .shift = 0},
                                  {.multiprocessors = 1, .seed = 7, .shift = 1},
                                  {.multiprocessors = 8, .seed = 99, .shift = 4}};
 
-/// Random bits: denormals, infinities and NaN among them.
+/// Returns random bits that include denormals, infinities and NaN.
 Buffer random_bits(std::int64_t n, std::uint64_t seed) {
   Buffer buffer(DType::f32, {n});
   auto* bits = reinterpret_cast<std::uint32_t*>(buffer.data());
@@ -29,7 +29,7 @@ Buffer random_bits(std::int64_t n, std::uint64_t seed) {
   return buffer;
 }
 
-/// NaN has many bit patterns; which one an operation gives is no promise.
+/// Returns the bits with NaN replaced: operations may return any of its many bit patterns.
 std::string bits_without_nan(Buffer& buffer) {
   const DType type = buffer.tensor().dtype;
   std::string bits = buffer.bits();
@@ -65,7 +65,7 @@ TEST_CASE("casts: every kind of number") {
       bench.run(Cast{.in = want.view(), .out = back.tensor()});
       cuda.run(Cast{.in = want.view(), .out = again.tensor()});
       CHECK(bits_without_nan(again) == bits_without_nan(back));
-      cuda.run(Cast{.in = in.view(), .out = again.tensor()});  // f32 as it is
+      cuda.run(Cast{.in = in.view(), .out = again.tensor()});  // f32 unchanged
       CHECK(again.bits() == in.bits());
     }
   }
@@ -118,7 +118,7 @@ TEST_CASE("normal numbers: any part of a tensor") {
   }
 }
 
-TEST_CASE("sums of squares: every leaf's bits, the tree's, and what is not finite") {
+TEST_CASE("sums of squares: every leaf's bits, the tree's, and non-finite elements") {
   Bench bench(cpu(), {});
   for (const CudaOptions& way : kWays) {
     CudaBench cuda(Kernels::Extents{}, way);
@@ -225,7 +225,7 @@ void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, boo
   if (!split) return;
   std::string lows[2] = {got.low.bits(), want.low.bits()};
   const auto* weights = reinterpret_cast<const std::uint16_t*>(want.weights.data());
-  for (std::string& low : lows) {  // the lower half of a NaN is no promise either
+  for (std::string& low : lows) {  // the lower half of a NaN is undefined too
     for (std::size_t i = 0; i < low.size() / 2; ++i) {
       if (std::isnan(float_from_bf16(weights[i]))) low[2 * i] = low[2 * i + 1] = 0;
     }

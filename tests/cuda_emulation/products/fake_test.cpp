@@ -1,4 +1,4 @@
-// The fake cuBLASLt refuses what the real one refuses, so that such calls are seen without a GPU.
+// Tests that the fake cuBLASLt refuses what the real one refuses.
 #include <optional>
 
 #include "engine/kernels/cuda/product_plan.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kWorkspace = 1 << 20;
 
-/// A product of 16 x 16 x 512 in device memory of its own.
+/// A product of 16 x 16 x 512 in its own device memory.
 class Call {
  public:
   Call() {
@@ -63,7 +63,7 @@ TEST_CASE("fake cuBLASLt: what it has no algorithm for") {
   CHECK(refused([](Call& c) { c.product.type = DType::f32; }));
   CHECK(refused([](Call& c) { c.product.out_type = DType::f16; }));
   CHECK(refused([](Call& c) { c.product.n = 0; }));
-  // Auxiliary matrices: columns of a multiple of 8, at multiples of 16 bytes.
+  // Columns of auxiliary matrices must be multiples of 8 elements and 16 bytes.
   CHECK(refused([](Call& c) {
     c.product.n = c.product.out_row_length = c.product.b.row_length = 12;
     c.product.epilogue = cuda::ProductEpilogue::gelu_slope;
@@ -98,7 +98,7 @@ TEST_CASE("fake cuBLASLt: what it has no algorithm for") {
     c.product.epilogue = cuda::ProductEpilogue::gelu;
     c.product.second = c.extra;
   }));
-  CHECK(refused([](Call& c) {  // sums in f32 of a result of 16 bits
+  CHECK(refused([](Call& c) {  // f32 sums of a 16-bit result
     c.product.epilogue = cuda::ProductEpilogue::column_sums;
     c.product.second = c.extra;
   }));
@@ -126,19 +126,19 @@ TEST_CASE("fake cuBLASLt: launches that it refuses") {
   CHECK(launch(shifted, fast, kWorkspace) == CUBLAS_STATUS_INVALID_VALUE);
   CHECK(launch(shifted, slow, kWorkspace) == CUBLAS_STATUS_SUCCESS);
 
-  call.product.m = 8;  // the algorithms are of another shape
+  call.product.m = 8;  // the algorithms belong to another shape
   CHECK(launch(call.product, fast, kWorkspace) == CUBLAS_STATUS_INVALID_VALUE);
   CHECK_FALSE(call.plan().accepts(call.product, fast));
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
-TEST_CASE("fake cuBLASLt: memory that is not the device's ends the device") {
+TEST_CASE("fake cuBLASLt: access to other memory ends the device") {
   Call call;
   const cuda::Algorithm fast = call.candidates().front();
   std::vector<std::byte> host(1 << 15);
   cuda::Product product = call.product;
   product.a.data = host.data() + (16 - reinterpret_cast<std::uintptr_t>(host.data()) % 16) % 16;
-  // Seen when it runs: by this call, or by a later one.
+  // The fault shows when the launch runs: in this call or a later one.
   const cublasStatus_t status =
       call.plan().launch(product, fast, call.workspace, kWorkspace, nullptr);
   CHECK((status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_EXECUTION_FAILED));

@@ -1,5 +1,5 @@
-// GELU and bias gradients in the library's epilogues: their values against the reference, what the
-// sums are added to, and the ways taken where the library has no such epilogue.
+// Tests GELU and bias gradients in the library's epilogues: values against the reference,
+// accumulation, and the fallbacks where the library lacks the epilogue.
 #include "products_bench.h"
 
 namespace ds::conformance {
@@ -8,7 +8,7 @@ namespace {
 struct Sizes {
   std::int64_t rows, k, n;
 };
-// Of the last two, rows of `pre` are no multiple of 8: GELU stays a kernel of its own.
+// In the last two, rows of `pre` are not multiples of 8: GELU stays a separate kernel.
 constexpr Sizes kSizes[] = {{64, 32, 48}, {300, 264, 40}, {1, 8, 8}, {33, 65, 17}, {40, 16, 20}};
 
 std::size_t u(std::int64_t x) { return static_cast<std::size_t>(x); }
@@ -29,7 +29,7 @@ Values gelu_of(const Values& in) {
   return out;
 }
 
-/// Results of the forward product: GELU and what it was taken of.
+/// Results of the forward product: GELU and its argument.
 struct Forward {
   Forward(ProductsBench& bench, const Sizes& s, DType act, bool with_bias = true)
       : out(act, {s.rows, s.n}), pre(act, {s.rows, s.n}) {
@@ -49,7 +49,7 @@ struct Forward {
   Values want;
 };
 
-/// Results of the weight's gradient, twice: overwritten, then added to what is there.
+/// Results of the weight gradient, computed twice: overwritten, then accumulated.
 struct Backward {
   Backward(ProductsBench& bench, const Sizes& s, DType act)
       : dweight(DType::f32, {s.k, s.n}), dbias(Buffer::of(DType::f32, {s.n}, Values(u(s.n), 7.0))) {
@@ -84,7 +84,7 @@ void check_ways(FusedBench& bench, const Sizes& s, DType act, bool library_has_i
 
 }  // namespace
 
-TEST_CASE("fused epilogues: right for every shape, whatever the library has or refuses") {
+TEST_CASE("fused epilogues: right for every shape, whatever the library supports") {
   for (const char* const name : {"", "none", "no-epilogue", "broken-first"}) {
     CAPTURE(name);
     const Behaviour behaviour(name);
@@ -106,7 +106,7 @@ TEST_CASE("fused epilogues: right for every shape, whatever the library has or r
   }
 }
 
-TEST_CASE("fused epilogues: GELU is taken before its argument is rounded") {
+TEST_CASE("fused epilogues: GELU uses its unrounded argument") {
   const Sizes s{64, 32, 48};
   FusedBench fused(s, DType::bf16);
   ProductsBench exact(extents_of(s, DType::bf16));
@@ -116,7 +116,7 @@ TEST_CASE("fused epilogues: GELU is taken before its argument is rounded") {
   CHECK(exact.named("GELU") == 0);
 }
 
-TEST_CASE("fused epilogues: one shape has one algorithm, wherever dbias lies") {
+TEST_CASE("fused epilogues: one shape has one algorithm, wherever dbias is") {
   const Sizes s{300, 264, 40};
   constexpr std::int64_t kPart = 1 << 20;
   FusedBench bench(s, DType::bf16);

@@ -1,5 +1,5 @@
-// The LM head by every way: rows staged on chip or read twice, large logits, rows that do not
-// count, products without the library.
+// Tests every variant of the LM head: rows staged in shared memory or read twice, large logits,
+// rows that do not count, products without the library.
 #include "products_bench.h"
 
 namespace ds::conformance {
@@ -66,7 +66,8 @@ std::vector<std::int32_t> some_targets(const Sizes& s) {
 
 }  // namespace
 
-TEST_CASE("head: the same bits whether rows stay on chip, in part or whole, or are read twice") {
+TEST_CASE(
+    "head: the same bits whether rows stay in shared memory, in part or whole, or are read twice") {
   for (const DType act : kActTypes) {
     for (const Sizes& s : {Sizes{37, 16, 3000, 2991, 16}, {5, 8, 9, 9, 5}, {6, 8, 70, 41, 4}}) {
       CAPTURE(s.vocab);
@@ -95,8 +96,8 @@ TEST_CASE("head: logits of any size, and products without the library") {
       HeadRun run(s, act, 1, some_targets(s));
       bench.run(run.op());
       run.check_against_reference(act);
-      // A softmax of one among large logits: nothing may overflow. What their rounding does to
-      // probabilities near 1/2 is no matter of tolerances here.
+      // Large logits with one dominant value must not overflow. The effect of their rounding on
+      // probabilities near 1/2 is not covered by tolerances here.
       HeadRun large(s, act, 300, some_targets(s));
       bench.run(large.op());
       CHECK(std::isfinite(large.loss));
@@ -106,7 +107,7 @@ TEST_CASE("head: logits of any size, and products without the library") {
   }
 }
 
-TEST_CASE("head: rows of which none counts") {
+TEST_CASE("head: no row counts") {
   const Sizes s{9, 16, 64, 64, 4};
   for (const DType act : kActTypes) {
     ProductsBench bench(extents_of(s, act));
@@ -119,7 +120,7 @@ TEST_CASE("head: rows of which none counts") {
   }
 }
 
-TEST_CASE("head: rows on chip that need all that a kernel has without asking") {
+TEST_CASE("head: rows that need all shared memory available without opt-in") {
   const Sizes s{2, 8, 12280, 12280, 2};
   ProductsBench bench(extents_of(s, DType::f32));
   bench.context().facts.max_shared_bytes = 227 << 10;
@@ -128,7 +129,7 @@ TEST_CASE("head: rows on chip that need all that a kernel has without asking") {
   run.check_against_reference(DType::f32);
 }
 
-TEST_CASE("head: large logits against exact ones, where f32 holds them") {
+TEST_CASE("head: large logits against exact values, where f32 holds them") {
   const Sizes s{30, 8, 200, 200, 30};
   ProductsBench bench(extents_of(s, DType::f32));
   HeadRun run(s, DType::f32, 20, some_targets(s));

@@ -1,4 +1,4 @@
-// A bench with what products keep between calls, on a cuBLASLt that behaves as it is told.
+// ProductsBench: a CudaBench with product state and a cuBLASLt whose behavior the test sets.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace ds::conformance {
 
-/// The fake library's behaviour (tests/cuda_emulation/cublaslt/problem.h) while it lives.
+/// Sets the fake library's behavior (tests/cuda_emulation/cublaslt/problem.h) for a scope.
 class Behaviour {
  public:
   explicit Behaviour(const char* name) { ::setenv("DS_EMULATION_CUBLASLT", name, 1); }
@@ -28,7 +28,7 @@ class ProductsBench : public CudaBench {
     context().products = cuda::make_products(context());
   }
   [[nodiscard]] std::vector<std::string> names() { return context().products->implementations(); }
-  /// How many names hold `part`.
+  /// Returns how many implementation names contain `part`.
   [[nodiscard]] std::size_t named(const std::string& part) {
     std::size_t count = 0;
     for (const std::string& name : names()) count += name.find(part) != std::string::npos ? 1 : 0;

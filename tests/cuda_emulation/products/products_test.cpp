@@ -1,5 +1,5 @@
-// Products where the library has no algorithm, refuses the one that it named, or fails; where
-// memory lies elsewhere; and with algorithms kept from an earlier run.
+// Tests products where the library has no algorithm, refuses the one that it named, or fails; at
+// other addresses; and with algorithms stored by an earlier run.
 #include <filesystem>
 #include <fstream>
 
@@ -75,7 +75,7 @@ void check_all(ProductsBench& bench, const Sizes& s, DType act) {
   check_close("dbias twice", t.dbias, dbias, DType::f32);
 }
 
-/// All results of one set of products.
+/// Returns the bits of all results of one set of products.
 std::string bits_of(ProductsBench& bench, const Sizes& s, DType act) {
   Tensors t(s, act);
   Linear gelu = t.forward();
@@ -102,7 +102,7 @@ class Folder {
 
 }  // namespace
 
-TEST_CASE("products: right by every way, whatever the library has or refuses") {
+TEST_CASE("products: every fallback is right, whatever the library supports") {
   for (const char* const name : {"", "none", "no-epilogue", "broken-first"}) {
     CAPTURE(name);
     const Behaviour behaviour(name);
@@ -122,7 +122,7 @@ TEST_CASE("products: right by every way, whatever the library has or refuses") {
   }
 }
 
-TEST_CASE("products: the slope of GELU is taken inside the product of bf16 alone") {
+TEST_CASE("products: GELU's slope is fused for bf16 alone") {
   const Sizes s{64, 32, 48};
   for (const DType act : kActTypes) {
     ProductsBench bench(extents_of(s, act));
@@ -148,13 +148,13 @@ TEST_CASE("products: a failure names the product and the library's reason") {
   }
 }
 
-TEST_CASE("products: the same bits wherever memory lies, and in any order of streams") {
+TEST_CASE("products: the same bits at any address and in any order of streams") {
   for (const DType act : kActTypes) {
     for (const Sizes& s : kSizes) {
       CAPTURE(s.k);
       ProductsBench first(extents_of(s, act));
       const std::string bits = bits_of(first, s, act);
-      // By 16, 32 and 48 bytes.
+      // Shifts by 16, 32 and 48 bytes.
       for (const std::int64_t words : {1, 2, 3}) {
         const std::int64_t shift = words * 16 / size_of(act);
         ProductsBench bench(extents_of(s, act), {.seed = u(words) + 4, .shift = shift});
@@ -165,14 +165,14 @@ TEST_CASE("products: the same bits wherever memory lies, and in any order of str
   }
 }
 
-TEST_CASE("products: algorithms are kept in a file and taken from it") {
+TEST_CASE("products: algorithms are stored in a file and read from it") {
   const Folder folder;
   const Sizes s{300, 264, 40};
   ProductsBench first(extents_of(s, DType::bf16), {}, folder.path);
   const std::string bits = bits_of(first, s, DType::bf16);
   REQUIRE(first.named("cublasLt 66") == 3);
 
-  const Behaviour behaviour("none");  // asked, the library would have nothing
+  const Behaviour behaviour("none");  // the library itself would now have no algorithm
   {
     ProductsBench again(extents_of(s, DType::bf16), {}, folder.path);
     CHECK((bits_of(again, s, DType::bf16) == bits));
@@ -187,7 +187,7 @@ TEST_CASE("products: algorithms are kept in a file and taken from it") {
   CHECK(without.named("own plain product") == 1);
 }
 
-TEST_CASE("products: chosen by the clock, a sum that is added is still made once") {
+TEST_CASE("products: with algorithms chosen by time, an accumulating sum still runs once") {
   ::setenv("DSLAUNCH_TIME_PRODUCTS", "1", 1);
   for (const char* const name : {"", "broken-first", "none"}) {
     const Behaviour behaviour(name);
@@ -210,7 +210,7 @@ TEST_CASE("products: chosen by the clock, a sum that is added is still made once
   ::unsetenv("DSLAUNCH_TIME_PRODUCTS");
 }
 
-TEST_CASE("products: a rate of large ones") {
+TEST_CASE("products: the matrix peak") {
   for (const DType act : {DType::bf16, DType::f32}) {
     ProductsBench bench(extents_of({64, 32, 48}, act));
     cudaStream_t stream = nullptr;

@@ -1,4 +1,4 @@
-// CUDA's functions about errors and devices.
+// CUDA's functions for errors and devices.
 #include <cstdio>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// CUDA's functions about graphs: what one stream captures. Events, waits and copies of pageable
-// memory are refused in it.
+// CUDA's functions for graphs, by capture of one stream. During capture, events, waits and copies
+// of pageable memory are refused.
 #include <memory>
 
 #include "runtime.h"

@@ -1,4 +1,4 @@
-// CUDA's functions about memory.
+// CUDA's functions for memory.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -41,8 +41,8 @@ bool direction_fits(cudaMemcpyKind kind, cudaMemoryType to, cudaMemoryType from)
   return false;
 }
 
-/// As CUDA's programming guide has it: pageable memory is read before the call returns, and written
-/// before it returns; all else is done in the stream's order.
+/// As in CUDA's programming guide: pageable memory is read or written before the call returns; all
+/// other copies run in the stream's order.
 cudaError_t copy_rows(Runtime& runtime, Held& held, const Rows& rows, cudaMemcpyKind kind,
                       cudaStream_t stream) {
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;

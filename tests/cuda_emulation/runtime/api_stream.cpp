@@ -1,4 +1,4 @@
-// CUDA's functions about streams, events and kernels.
+// CUDA's functions for streams, events and kernels.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -178,7 +178,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   return with_device([&](Runtime&, Held&) {
     if (block_size <= 0 || block_size > 1024) return cudaErrorInvalidValue;
     const int by_shared = static_cast<int>(kSharedBytes / (shared_bytes + 1024));
-    *blocks = std::min(1024 / block_size, by_shared);  // of 64 registers a thread
+    *blocks = std::min(1024 / block_size, by_shared);  // assumes 64 registers per thread
     return cudaSuccess;
   });
 }

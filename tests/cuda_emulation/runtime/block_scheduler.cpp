@@ -1,4 +1,4 @@
-// The scheduler of a block's fibers, and the barriers that suspend them.
+// Block: the scheduler of a block's fibers, and the barriers that suspend them.
 #include "block_scheduler.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ unsigned char* dynamic_shared_bytes = nullptr;
 unsigned current_lane = 0;
 
 namespace {
-Block* const the_block = new Block;  // stays to the end: host threads may outlive statics
+Block* const the_block = new Block;  // never destroyed: host threads may outlive statics
 }  // namespace
 
 Block& block() { return *the_block; }
@@ -55,7 +55,7 @@ void Block::begin_thread() {
   states_[static_cast<std::size_t>(thread)] = State::running;
 }
 
-// One fiber runs thread after thread; only one that waits keeps it.
+// One fiber runs thread after thread; only a thread that waits keeps its fiber.
 void Block::run_threads() {
   while (started_ < threads_ && !(eager_ && ready_from_ < ready_.size())) {
     begin_thread();
@@ -87,7 +87,7 @@ Fiber* Block::take_fiber() {
   return fiber;
 }
 
-/// Null where nothing can go on.
+/// Returns null if no thread can continue.
 Fiber* Block::next_fiber() {
   const bool any_ready = ready_from_ < ready_.size();
   if (any_ready && (eager_ || started_ == threads_)) {
@@ -174,7 +174,8 @@ unsigned Block::live_lanes() const {
 
 void Block::collective(unsigned mask, WarpAction action, void* arguments) {
   const unsigned own = lane();
-  if ((mask >> own & 1U) == 0) fail("a lane calls a warp function with a mask that leaves it out");
+  if ((mask >> own & 1U) == 0)
+    fail("a lane calls a warp function with a mask that does not include it");
   const int first = current_ / 32 * 32;
   Warp& warp = warps_[static_cast<std::size_t>(first / 32)];
   Group& group = warp.groups[static_cast<std::size_t>(__builtin_ctz(mask))];
@@ -212,7 +213,7 @@ std::string Block::place_of(int thread) const {
          text(n % size.x, n / size.x % size.y, n / size.x / size.y);
 }
 
-/// Nothing can go on, and not all have ended: says who waits for whom.
+/// Called when no thread can continue and some have not ended: reports who waits for whom.
 void Block::diagnose() {
   int waits_block = -1, waits_warp = -1, done = -1;
   for (int i = threads_ - 1; i >= 0; --i) {
@@ -251,7 +252,7 @@ void Block::copy_async_wait(std::size_t pending) {
   AsyncCopies& own = copies_[static_cast<std::size_t>(current_)];
   std::size_t finished = 0;
   for (const AsyncCopy& copy : own.started) {
-    if (copy.group + pending >= own.group) break;  // groups only grow
+    if (copy.group + pending >= own.group) break;  // groups only increase
     if (copy.valid) {
       std::memcpy(copy.to, copy.from, 16);
     } else {

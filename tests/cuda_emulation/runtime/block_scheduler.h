@@ -1,4 +1,4 @@
-// One block at a time: its threads as fibers, and the barriers that suspend them.
+// Block: runs one block at a time, its threads as fibers, with barriers that suspend them.
 #pragma once
 
 #include <array>
@@ -30,16 +30,16 @@ struct AsyncCopy {
   bool valid;
   std::size_t group;
 };
-/// Of one thread.
+/// Asynchronous copies of one thread.
 struct AsyncCopies {
   std::vector<AsyncCopy> started;
-  std::size_t group = 0;  // the one that is open
+  std::size_t group = 0;  // the open group
 };
 
 class Block {
  public:
   void start(const GridShape& shape, const KernelCall& call, Random& random);
-  /// Returns when all threads have ended, or with fault() set.
+  /// Runs until all threads have ended or fault() is set.
   void run();
   [[nodiscard]] const std::string& fault() const { return fault_; }
 
@@ -52,9 +52,9 @@ class Block {
   void copy_async_commit();
   void copy_async_wait(std::size_t pending);
   [[nodiscard]] std::string place_of(int thread) const;
-  /// Whether `address` is below the stack of the thread that runs.
+  /// Returns whether `address` is below the stack of the running thread.
   [[nodiscard]] bool overflown_at(const void* address) const { return on_->overflown_at(address); }
-  /// After a fault: threads that are suspended never go on.
+  /// After a fault, drops suspended threads, which never continue.
   void forget_fibers();
 
  private:
@@ -84,12 +84,12 @@ class Block {
   std::size_t ready_from_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  Fiber* on_ = nullptr;  // the fiber that runs
+  Fiber* on_ = nullptr;  // the running fiber
   void* scheduler_ = nullptr;
   std::string fault_;
 };
 
-/// The one block.
+/// Returns the only block.
 Block& block();
 
 }  // namespace emulation

@@ -1,5 +1,4 @@
-// Stacks, and the switch between them (System V ABI of x86-64: six registers are the callee's to
-// keep).
+// Fiber: allocates stacks and prepares each for the first switch to it.
 #include "fiber.h"
 
 #include <sys/mman.h>
@@ -26,11 +25,11 @@ Fiber::Fiber(int number, void (*entry)()) {
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<std::byte*>(mapped);
   if (mprotect(memory_, kPage, PROT_NONE) != 0) std::abort();
-  // Tops at different distances from a page's end: else all stacks would fight for the same cache
-  // lines.
+  // Stack tops at different distances from the end of a page: otherwise all stacks would compete
+  // for the same cache lines.
   std::byte* const top = memory_ + kPage + kStack - static_cast<std::size_t>(number % 32) * 128;
   auto* const words = reinterpret_cast<std::uintptr_t*>(top);
-  words[-1] = 0;  // nobody to return to
+  words[-1] = 0;  // no return address
   words[-2] = reinterpret_cast<std::uintptr_t>(entry);
   stack_pointer = words - 2;
 }

@@ -1,5 +1,5 @@
-// Fibers for the threads of a block: pooled stacks and a switch of a few instructions. An own
-// switch, because all it takes is one function; Boost.Context would be a package that every machine
+// Fiber: the threads of a block, with pooled stacks and a switch of a few instructions. The switch
+// is our own because it is only one function; Boost.Context would be a package that every machine
 // that builds the tests needs.
 #pragma once
 
@@ -13,30 +13,30 @@ namespace emulation {
 #error "the emulation's context switch is written for x86-64"
 #endif
 
-/// Where a suspended fiber goes on. The stack below ends at a page that cannot be touched.
+/// A suspended stack. An inaccessible page lies below it.
 class Fiber {
  public:
-  /// `entry` is called on the fiber's own stack at the first switch to it, and must never return.
+  /// The first switch to the fiber calls `entry` on its own stack. `entry` must never return.
   Fiber(int number, void (*entry)());
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  /// Whether `address` is in the page below the stack: it was too small.
+  /// Returns whether `address` is in the page below the stack, so the stack was too small.
   [[nodiscard]] bool overflown_at(const void* address) const;
 
   void* stack_pointer = nullptr;
-  int thread = -1;  // of the block, while it is suspended in it
+  int thread = -1;  // of the block, while suspended in it
 
  private:
   std::byte* memory_;
 };
 
-/// Suspends the caller in `*save` and goes on at `load`. Inlined and without call or return, so
-/// that the processor's guesses where functions return stay right: all fibers of a block are about
-/// at the same place.
+/// Suspends the caller in `*save` and continues at `load`. Inlined without call or return, so that
+/// the processor's prediction of return addresses stays correct: all fibers of a block are at about
+/// the same place.
 inline __attribute__((always_inline)) void switch_fibers(void** save, void* load) {
   asm volatile(
-      "leaq -128(%%rsp), %%rsp\n\t"  // what lies below the stack pointer may be in use
+      "leaq -128(%%rsp), %%rsp\n\t"  // the red zone below the stack pointer may be in use
       "pushq %%rbp\n\t"
       "leaq 1f(%%rip), %%rcx\n\t"
       "pushq %%rcx\n\t"

@@ -1,4 +1,4 @@
-// The blocks of a kernel in any order, and their dynamic shared memory.
+// run_grid(): runs the blocks of a kernel in a random order and provides their shared memory.
 #include "grid.h"
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kGuard = 64;
 constexpr unsigned char kGuardByte = 0xA5;
 
-/// The memory behind dynamic_shared<T>(), with guards around what the kernel asked for.
+/// The memory behind dynamic_shared<T>(), with guards around the requested size.
 class SharedMemory {
  public:
   SharedMemory() {
@@ -43,7 +43,7 @@ class SharedMemory {
   unsigned char *memory_ = nullptr, *data_ = nullptr;
 };
 
-/// Any order of blocks is right: forth, back, or in steps.
+/// A random valid order of blocks: ascending, descending, or in steps.
 class BlockOrder {
  public:
   BlockOrder(std::uint64_t blocks, Random& random) : blocks_(blocks) {

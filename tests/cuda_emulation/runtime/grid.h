@@ -1,4 +1,4 @@
-// Running a kernel: blocks one after another, the threads of a block as fibers.
+// run_grid(): runs a kernel, blocks one after another, the threads of a block as fibers.
 #pragma once
 
 #define DS_EMULATION_MUTABLE
@@ -10,7 +10,7 @@
 
 namespace emulation {
 
-/// Small and quick; the same seed gives the same orders.
+/// A small, fast generator; the same seed gives the same orders.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -31,11 +31,11 @@ struct GridShape {
   std::size_t shared_bytes = 0;
 };
 
-/// Largest dynamic shared memory that run_grid() takes.
-inline constexpr std::size_t kSharedBytes = 232448;  // of compute capability 9.0
+/// Largest dynamic shared memory that run_grid() supports.
+inline constexpr std::size_t kSharedBytes = 232448;  // compute capability 9.0
 
-/// Runs all threads of all blocks, in orders that `random` picks. One caller at a time. Returns
-/// what went wrong: a barrier that not all reached, a fault; empty if nothing.
+/// Runs all threads of all blocks in orders that `random` picks. Returns a description of a fault
+/// or of a barrier that not all threads reached; empty if none. Threads: one caller at a time.
 std::string run_grid(const GridShape& shape, const KernelCall& call, Random& random);
 
 }  // namespace emulation

@@ -1,4 +1,4 @@
-// Names of kernels for messages: most are local symbols, which only the library's own file knows.
+// name_of(): kernel names for messages. Most are local symbols, which only the library file lists.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -28,7 +28,7 @@ const T* at(const std::string& file, std::uint64_t offset, std::uint64_t count =
   return reinterpret_cast<const T*>(file.data() + offset);
 }
 
-/// Empty where the file has no symbols, or none at `address`.
+/// Returns the symbol, or "" if the file has none at `address`.
 std::string symbol_at(const std::string& file, std::uint64_t address) {
   const auto* const header = at<ElfW(Ehdr)>(file, 0);
   if (header == nullptr || header->e_type == ET_NONE) return {};
@@ -52,7 +52,7 @@ std::string symbol_at(const std::string& file, std::uint64_t address) {
 
 std::string name_of(const void* function) {
   Dl_info info{};
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "of unknown name";
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "(unknown name)";
   if (info.dli_sname != nullptr && info.dli_saddr == function) return plain_name(info.dli_sname);
   const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(function) -
                                                  static_cast<const char*>(info.dli_fbase));

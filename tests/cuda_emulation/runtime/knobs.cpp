@@ -1,4 +1,4 @@
-// Reading the knobs, the runtime's start and end.
+// Reads the knobs, and starts and ends the runtime.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +14,7 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   char* end = nullptr;
   const std::uint64_t value = std::strtoull(text, &end, 10);
   if (*end != '\0') {
-    std::fprintf(stderr, "cuda_emulation: %s=%s is no number\n", name, text);
+    std::fprintf(stderr, "cuda_emulation: %s=%s is not a number\n", name, text);
     std::abort();
   }
   return value;
@@ -32,14 +32,15 @@ Knobs knobs_of_environment() {
   knobs.driver = driver == nullptr || std::strcmp(driver, "none") != 0;
   if (const char* const compute = std::getenv("DS_EMULATION_COMPUTE"); compute != nullptr) {
     if (std::sscanf(compute, "%d.%d", &knobs.major, &knobs.minor) != 2) {
-      std::fprintf(stderr, "cuda_emulation: DS_EMULATION_COMPUTE=%s is not like 9.0\n", compute);
+      std::fprintf(stderr, "cuda_emulation: DS_EMULATION_COMPUTE=%s: expected a value like 9.0\n",
+                   compute);
       std::abort();
     }
   }
   return knobs;
 }
 
-// What was written around an allocation that nobody gave back would else never be seen.
+// Detects writes around allocations that were never freed.
 void check_at_exit() {
   Runtime& runtime = Runtime::get();
   const Held held(runtime.lock);

@@ -1,5 +1,5 @@
-// Every piece is a mapping of its own: untouchable page, guard bytes, data, guard bytes,
-// untouchable page.
+// Memory: every piece is a separate mapping of inaccessible page, guard bytes, data, guard bytes,
+// inaccessible page.
 #include "memory.h"
 
 #include <sys/mman.h>
@@ -15,14 +15,14 @@ namespace emulation {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kGuard = 512;  // looked at on both sides after every kernel
+constexpr std::size_t kGuard = 512;  // checked on both sides after every kernel
 constexpr unsigned char kGuardByte = 0xC7;
-// Larger pieces are filled up to here only: pages that nobody touches shall stay untouched.
+// Larger pieces are filled only up to here, so that unused pages are not touched.
 constexpr std::size_t kFilled = std::size_t{256} << 20;
 
 std::size_t to_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-/// The first of `bytes` from `from` on that is no guard byte; `bytes` if all are.
+/// Returns the first of `bytes` from `from` on that is not a guard byte; `bytes` if all are.
 std::size_t first_changed(const std::byte* from, std::size_t bytes) {
   static const auto pattern = [] {
     std::array<unsigned char, kGuard> all{};
@@ -60,11 +60,11 @@ void Memory::set_hides(bool hides) {
   show();
   hides_ = hides;
   if (!hides) return;
-  // Kernels have a handler of their own while they run.
+  // Kernels have their own handler while they run.
   std::signal(SIGSEGV, [](int) {
-    constexpr char kText[] = "cuda_emulation: the host touched memory that is not its own\n";
+    constexpr char kText[] = "cuda_emulation: the host accessed memory that is not its own\n";
     static_cast<void>(!write(STDERR_FILENO, kText, sizeof(kText) - 1));
-    std::signal(SIGSEGV, SIG_DFL);  // the instruction is tried again, and ends the process
+    std::signal(SIGSEGV, SIG_DFL);  // the instruction is retried and ends the process
   });
 }
 
@@ -159,11 +159,12 @@ std::string Memory::complaint_of(std::byte* data, const Piece& piece) {
   const std::string size = std::to_string(piece.bytes) + " bytes";
   const std::size_t behind = first_changed(data + piece.bytes, kGuard);
   if (behind < kGuard) {
-    return "somebody wrote " + std::to_string(behind) + " bytes behind an allocation of " + size;
+    return "memory was written " + std::to_string(behind) + " bytes behind an allocation of " +
+           size;
   }
   const std::size_t before = first_changed(data - kGuard, kGuard);
   if (before < kGuard) {
-    return "somebody wrote " + std::to_string(kGuard - before) +
+    return "memory was written " + std::to_string(kGuard - before) +
            " bytes before the start of an allocation of " + size;
   }
   return {};

@@ -1,4 +1,4 @@
-// Device memory and registered host memory: what exists, and whether anybody wrote around it.
+// Memory: device memory and registered host memory, with detection of writes around them.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,31 @@
 
 namespace emulation {
 
-/// Not thread-safe: the runtime's lock is held.
+/// Not thread-safe: callers hold the runtime's lock.
 class Memory {
  public:
-  /// Between guard bytes, filled with 0xFF. Null when the device's memory is used up.
+  /// Returns memory between guard bytes, filled with 0xFF. Null if the device's memory is
+  /// exhausted.
   void* allocate(std::size_t bytes, std::size_t capacity);
-  /// Pinned memory of the runtime's own: not counted, zeroed by the system.
+  /// Returns pinned memory for the runtime: not counted, zeroed by the system.
   void* allocate_host(std::size_t bytes);
-  /// `complaint` gets what was written around it. False: nothing starts there.
+  /// Frees a piece. `complaint` receives a description of writes around it. Returns false if no
+  /// piece starts there.
   bool release(void* data, cudaMemoryType type, std::string* complaint);
   cudaError_t enlist(void* data, std::size_t bytes);
   cudaError_t strike_off(void* data);
 
-  /// Which kind of memory `data` lies in; the end of a piece counts to it.
+  /// Returns the kind of memory at `data`; a piece includes its end.
   [[nodiscard]] cudaMemoryType type_of(const void* data) const;
-  /// Whether [data, data + bytes) lies in one piece that the device can reach.
+  /// Returns whether [data, data + bytes) is within one piece that the device can access.
   [[nodiscard]] bool reachable(const void* data, std::size_t bytes) const;
   [[nodiscard]] std::size_t used() const { return used_; }
-  /// What was written around any piece; empty if nothing. Complains once about each.
+  /// Describes writes around any piece; empty if none. Reports each piece once.
   std::string check_guards();
 
-  /// From now on the host must not touch device memory: as on a GPU, it has no such addresses.
+  /// Forbids access to device memory by the host from now on, as with a GPU.
   void hide();
-  /// The device is at work.
+  /// Allows access while the device works.
   void show();
   void set_hides(bool hides);
 
@@ -39,7 +41,7 @@ class Memory {
   struct Piece {
     std::size_t bytes = 0;
     cudaMemoryType type = cudaMemoryTypeDevice;
-    std::byte* mapped = nullptr;  // null: not ours
+    std::byte* mapped = nullptr;  // null: mapped by the caller
     std::size_t mapped_bytes = 0;
     bool reported = false;
   };

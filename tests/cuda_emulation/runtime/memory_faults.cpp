@@ -1,4 +1,4 @@
-// The handler makes the thread go on in kernel_fault(), on a stack that is kept for it.
+// MemoryFaults: the signal handler makes the thread continue in kernel_fault() on a reserved stack.
 #include "memory_faults.h"
 
 #include <pthread.h>
@@ -25,13 +25,13 @@ void end_kernel() {
   const bool overflow = block().overflown_at(address);
   char text[96];
   std::snprintf(text, sizeof(text), "%s at address %p",
-                overflow ? "stack overflow" : "access of memory that is not there,", address);
+                overflow ? "stack overflow" : "access to unmapped memory", address);
   kernel_fault(text);
 }
 
 void on_signal(int, siginfo_t* info, void* context) {
   if (!in_kernel || pthread_equal(pthread_self(), kernel_thread) == 0) {
-    // Not ours: the default action follows when the instruction is tried again.
+    // Not ours: the default action follows when the instruction is retried.
     std::signal(SIGSEGV, SIG_DFL);
     std::signal(SIGBUS, SIG_DFL);
     return;
@@ -43,7 +43,7 @@ void on_signal(int, siginfo_t* info, void* context) {
   registers[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&end_kernel));
 }
 
-/// The handler's stack: the fiber's own may be what overflowed.
+/// The handler's stack, because the fiber's own may have overflowed.
 class AlternateStack {
  public:
   AlternateStack() : memory_(kStack) {
@@ -66,7 +66,7 @@ class AlternateStack {
 
 }  // namespace
 
-#ifdef __SANITIZE_ADDRESS__  // it reports them itself
+#ifdef __SANITIZE_ADDRESS__  // AddressSanitizer reports them
 MemoryFaults::MemoryFaults() = default;
 MemoryFaults::~MemoryFaults() = default;
 #else

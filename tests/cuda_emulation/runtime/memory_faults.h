@@ -1,12 +1,12 @@
-// Memory faults of kernels as faults of the device, with the kernel's name, instead of the end of
-// the process.
+// MemoryFaults: turns memory faults of kernels into device faults with the kernel's name, instead
+// of ending the process.
 #pragma once
 
 #include <csignal>
 
 namespace emulation {
 
-/// While it lives, a SIGSEGV or SIGBUS of the calling thread ends the kernel through
+/// During its lifetime, a SIGSEGV or SIGBUS of the calling thread ends the kernel through
 /// kernel_fault().
 class MemoryFaults {
  public:

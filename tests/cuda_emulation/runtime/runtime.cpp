@@ -1,4 +1,4 @@
-// Queues, their adversarial order, and faults.
+// Runtime: queues, their adversarial order, and faults.
 #include "runtime.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace emulation {
 namespace {
 
-// More than this is not kept back: an unbounded queue would only cost memory.
+// Limit of held-back work: an unbounded queue would only cost memory.
 constexpr std::size_t kMostQueued = 256;
-// Work that no host thread waits for is done after this: other processes may wait for it.
+// Work that no host thread waits for runs after this time: other processes may wait for it.
 constexpr auto kIdle = std::chrono::milliseconds(10);
 constexpr auto kPoll = std::chrono::microseconds(100);
-// Of what may run, larger dynamic shared memory must be asked for: a device gives 48 KiB less the
-// kernel's static shared memory (cuda.h), which is not known here and taken to be 1 KiB.
+// Larger dynamic shared memory needs opt-in. A device allows 48 KiB less the kernel's static shared
+// memory (cuda.h), which is unknown here and assumed to be 1 KiB.
 constexpr std::size_t kSharedWithoutAsking = 47 << 10;
 
 }  // namespace
@@ -64,7 +64,7 @@ bool Runtime::may_run(const CUstream_st& stream) {
 }
 
 bool Runtime::step(Held& held) {
-  if (sticky_ != cudaSuccess) return false;  // a device that ended does no more
+  if (sticky_ != cudaSuccess) return false;  // after a fault the device runs nothing
   std::shared_ptr<CUstream_st> chosen;
   std::uint64_t candidates = 0;
   for (const auto& stream : streams_) {
@@ -75,7 +75,7 @@ bool Runtime::step(Held& held) {
     if (better) chosen = stream;
   }
   if (chosen == nullptr) {
-    for (const auto& stream : streams_) stream->in_vain = false;  // the next round asks again
+    for (const auto& stream : streams_) stream->in_vain = false;  // the next round tries again
     return false;
   }
   run_first(held, chosen);
@@ -83,7 +83,7 @@ bool Runtime::step(Held& held) {
 }
 
 void Runtime::run_first(Held& held, const std::shared_ptr<CUstream_st>& stream) {
-  Work& work = stream->queue.front();  // a deque's elements stay where they are
+  Work& work = stream->queue.front();  // elements of a deque do not move
   cudaError_t status = cudaSuccess;
   if (work.attempt != nullptr && work.unlocked) {
     stream->busy = true;
@@ -96,7 +96,7 @@ void Runtime::run_first(Held& held, const std::shared_ptr<CUstream_st>& stream) 
     memory.show();
     status = work.attempt();
   }
-  if (sticky_ != cudaSuccess) return;  // the queue is gone
+  if (sticky_ != cudaSuccess) return;  // the queue was dropped
   if (status == cudaErrorNotReady) {
     stream->in_vain = true;
     return;
@@ -227,7 +227,8 @@ bool in_shared_memory(const void* data) {
 cudaError_t Runtime::run_kernel(const GridShape& shape, const KernelCall& call,
                                 const void* function) {
   if (++kernels_run_ == knobs.fail_kernel) {
-    return fault(cudaErrorLaunchFailure, "kernel " + name_of(function) + " fails as asked for");
+    return fault(cudaErrorLaunchFailure,
+                 "kernel " + name_of(function) + " fails because DS_EMULATION_FAIL_KERNEL is set");
   }
   std::string wrong = run_grid(shape, call, random_);
   cudaError_t status = cudaErrorLaunchFailure;

@@ -1,5 +1,5 @@
-// The fake runtime: streams are queues, and a call that waits runs what is queued in an order that
-// only streams and events restrict.
+// Runtime: streams are queues. A call that waits runs queued work in an order that only streams and
+// events restrict.
 #pragma once
 
 #include <condition_variable>
@@ -25,18 +25,18 @@ struct Mark {
 
 /// Work in a queue. Only the first work of a stream is attempted.
 struct Work {
-  /// Success: done. cudaErrorNotReady: not yet. Others end the device.
+  /// Returns success: done; cudaErrorNotReady: not yet; any other error ends the device.
   std::function<cudaError_t()> attempt = {};
-  std::shared_ptr<Mark> waits_for = {};  // null: for nothing
+  std::shared_ptr<Mark> waits_for = {};  // null: nothing
   bool unlocked = false;                 // attempted without the runtime's lock: host code
 };
 
 }  // namespace emulation
 
-/// Work of one stream, captured to be done again and again.
+/// Work of one stream, captured to run repeatedly.
 struct CUgraph_st {
   std::vector<emulation::Work> works;
-  bool broken = false;  // something happened that a graph cannot hold
+  bool broken = false;  // captured something that a graph cannot hold
 };
 struct CUgraphExec_st {
   std::vector<emulation::Work> works;
@@ -45,10 +45,10 @@ struct CUgraphExec_st {
 struct CUstream_st {
   std::deque<emulation::Work> queue;
   bool busy = false;     // its first work is being attempted without the lock
-  bool in_vain = false;  // its first work said "not ready" since anything else happened
-  bool ended = false;    // destroyed: goes when its queue is empty
+  bool in_vain = false;  // its first work was not ready since anything else happened
+  bool ended = false;    // destroyed: removed when its queue is empty
   std::uint64_t priority = 0;
-  std::unique_ptr<CUgraph_st> capture;  // takes the work meanwhile
+  std::unique_ptr<CUgraph_st> capture;  // takes the work during a capture
   int device = 0;
 };
 
@@ -61,32 +61,33 @@ namespace emulation {
 
 using Held = std::unique_lock<std::mutex>;
 
-/// Functions with a Held& may let go of the lock for a while; all others need it held.
+/// Functions with a Held& may release the lock temporarily; all others need it held.
 class Runtime {
  public:
   static Runtime& get();
 
-  /// Success, no device, or the error that ended the device. Every API function asks first.
+  /// Returns success, no device, or the error that ended the device. Every API function checks it
+  /// first.
   [[nodiscard]] cudaError_t usable() const;
   cudaError_t enqueue(Held& held, cudaStream_t stream, Work work);
-  /// For what a capture cannot hold: breaks the one that `stream` may be in.
+  /// For operations that a capture cannot hold: invalidates a capture in progress on `stream`.
   cudaError_t not_in_capture(cudaStream_t stream);
   cudaError_t launch(Held& held, const cudaLaunchConfig_t& config, const void* function,
                      std::unique_ptr<KernelCall> call);
   /// Runs queued work until `done`.
   cudaError_t wait(Held& held, const std::function<bool()>& done);
   cudaError_t wait_for_stream(Held& held, cudaStream_t stream);
-  /// For the streams of the calling thread's device.
+  /// Waits for the streams of the calling thread's device.
   cudaError_t wait_for_all(Held& held);
-  /// For polling: does at most one thing. False: nothing could be done.
+  /// Does at most one piece of work, for polling. Returns false if nothing could run.
   bool step(Held& held);
 
   cudaStream_t make_stream();
   void end_stream(CUstream_st* stream);
-  /// The null stream is one of its own. Null: no such stream.
+  /// Returns the stream; the null stream has its own. Null: no such stream.
   CUstream_st* find(cudaStream_t stream);
 
-  /// Ends the device: drops what is queued.
+  /// Ends the device and drops queued work.
   cudaError_t fault(cudaError_t status, const std::string& message);
   void reset_faults();
   void set_knobs(const Knobs& knobs);
@@ -96,7 +97,7 @@ class Runtime {
   Knobs knobs;
   std::string fault_text;
   std::uint64_t launches = 0;
-  std::set<const void*> large_shared;  // kernels that asked for more than 48 KiB
+  std::set<const void*> large_shared;  // kernels with opt-in to more than 48 KiB
 
  private:
   Runtime();
@@ -119,11 +120,11 @@ class Runtime {
   std::condition_variable changed_;
 };
 
-/// The device that the calling thread has made current.
+/// Returns the current device of the calling thread.
 int current_device();
-/// What cudaGetLastError() will say in this thread.
+/// Sets the result of cudaGetLastError() in this thread.
 cudaError_t remember(cudaError_t status);
-/// Runs `body(runtime, held)` if there is a device that works.
+/// Calls `body(runtime, held)` if a working device exists.
 template <class Body>
 cudaError_t with_device(Body body) {
   Runtime& runtime = Runtime::get();
@@ -133,7 +134,7 @@ cudaError_t with_device(Body body) {
   runtime.memory.hide();
   return remember(status);
 }
-/// For messages: the kernel's name where the dynamic loader knows it, else library and offset.
+/// Returns the kernel's name for messages, or library and offset if the loader does not know it.
 std::string name_of(const void* function);
 
 }  // namespace emulation

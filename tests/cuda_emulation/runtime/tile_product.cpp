@@ -1,4 +1,4 @@
-// The sums of a tensor core's product (include/tensor_core.cuh).
+// Sums of a tensor core's product (include/tensor_core.cuh).
 namespace emulation {
 
 using Row = double __attribute__((vector_size(64)));
@@ -7,7 +7,7 @@ void multiply_16x8x16(const double (&a)[16][16], const double (&b)[16][8], doubl
 
 __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3"))) void multiply_16x8x16(
     const double (&a)[16][16], const double (&b)[16][8], double (&sums)[16][8]) {
-  // Four rows at once: each sum waits for its own last addition only.
+  // Four rows at once, so that each sum waits only for its own last addition.
   for (unsigned row = 0; row < 16; row += 4) {
     Row own[4] = {};
     for (unsigned k = 0; k < 16; ++k) {

@@ -1,8 +1,8 @@
-// libcuda.so.1 for a machine without a GPU: enough of it that cuDNN chooses its kernels, compiles
-// them and makes plans of them for a device that it is told about. Nothing can be launched.
+// libcuda.so.1 for a machine without a GPU. It suffices for cuDNN to choose kernels, compile them
+// and plan them for a device that it is told about. Nothing can be launched.
 //
-// cuDNN and NVRTC look these functions up by name; they are never called with C++'s types, so one
-// shape of function does for all.
+// cuDNN and NVRTC look these functions up by name and never use C++ types, so one function shape
+// serves for all.
 namespace {
 constexpr int kSuccess = 0, kStub = 34;  // CUDA_ERROR_STUB_LIBRARY
 int an_object = 0;
@@ -28,7 +28,7 @@ int give_one(int* value) {
   extern "C" int name() { return kStub; }
 // NOLINTEND(bugprone-macro-parentheses)
 
-// Loading what was compiled.
+// Functions that load compiled code.
 DS_GIVES_OBJECT(cuLibraryLoadData)
 DS_GIVES_OBJECT(cuLibraryLoadFromFile)
 DS_GIVES_OBJECT(cuLibraryGetKernel)
@@ -47,7 +47,7 @@ extern "C" int cuDriverGetVersion(int* version) {
   return kSuccess;
 }
 
-// What needs a device.
+// Functions that need a device.
 DS_FAILS(cuInit)
 DS_FAILS(cuCtxGetCurrent)
 DS_FAILS(cuCtxGetDevice)

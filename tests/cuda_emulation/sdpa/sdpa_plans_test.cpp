@@ -1,5 +1,5 @@
-// cuDNN, told of an H200 and an A100, accepts every attention that we choose it for, and its plans
-// keep to the scratch that is reserved. The driver is a stand-in, so nothing runs here.
+// Tests that cuDNN, told of an H200 and an A100, accepts every attention that we choose it for, and
+// that its plans fit in the reserved scratch. The driver is fake, so nothing runs.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace ds::cuda {
 namespace {
 
-/// A device as cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION describes it.
+/// Returns a device in the form of cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION.
 std::string device_json(int compute_capability) {
   const bool hopper = compute_capability == 90;
   return fmt::format(
@@ -31,7 +31,7 @@ std::string device_json(int compute_capability) {
       hopper ? 62914560 : 41943040, hopper ? 590684382 : 548540638);
 }
 
-/// Skips where there is no cuDNN: the graphs are its.
+/// Skips the test without cuDNN, which plans the graphs.
 void require_cudnn() {
   static const bool driver = dlopen(DS_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL) != nullptr;
   REQUIRE(driver);
@@ -62,7 +62,7 @@ AttentionProblem problem_of(const Case& c) {
           .lengths = c.lengths};
 }
 
-/// GPT-2 and Llama at their sizes, and edges of what is chosen.
+/// GPT-2 and Llama at their sizes, and edge cases of the choice.
 const std::vector<Case> kCases{{8, 12, 12, 1024, 64},
                                {1, 32, 8, 8192, 128},
                                {2, 8, 2, 130, 72},
@@ -73,7 +73,7 @@ void check_plans(int compute_capability) {
   require_cudnn();
   const std::unique_ptr<Sdpa> sdpa = make_sdpa(compute_capability, device_json(compute_capability));
   for (const Case& c : kCases) {
-    if (compute_capability != 90 && c.heads == c.kv_heads) continue;  // for time's sake
+    if (compute_capability != 90 && c.heads == c.kv_heads) continue;  // saves time
     CAPTURE(c.seq_len);
     const AttentionProblem p = problem_of(c);
     const SdpaSupport newest{
@@ -96,7 +96,7 @@ void check_plans(int compute_capability) {
 TEST_CASE("cuDNN plans our attention for an H200 within the reserved scratch") { check_plans(90); }
 TEST_CASE("cuDNN plans our attention for an A100 within the reserved scratch") { check_plans(80); }
 
-TEST_CASE("cuDNN refuses what it is not chosen for, with its reason") {
+TEST_CASE("cuDNN refuses problems it is not chosen for, with a reason") {
   require_cudnn();
   const std::unique_ptr<Sdpa> sdpa = make_sdpa(90, device_json(90));
   const AttentionProblem p = problem_of({1, 2, 2, 64, 12});

@@ -1,4 +1,4 @@
-// Blocks of fibers: places, barriers, warp functions, shared memory, and what is caught.
+// Tests blocks of fibers: positions, barriers, warp functions, shared memory, detected errors.
 #include <doctest/doctest.h>
 
 #include <dynamic_shared.cuh>
@@ -17,7 +17,7 @@ __global__ void number_threads(int* out) {
   out[block * threads + thread] = static_cast<int>(block * 1000 + thread);
 }
 
-/// The sum of the block by a tree in shared memory.
+/// Sums the block by a tree in shared memory.
 __global__ void tree_sum(const float* in, float* out) {
   __shared__ float parts[256];
   parts[threadIdx.x] = in[blockIdx.x * 256 + threadIdx.x];
@@ -28,7 +28,7 @@ __global__ void tree_sum(const float* in, float* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = parts[0];
 }
 
-/// The neighbour's value, with the barrier between writing and reading or without it.
+/// Reads the neighbor's value, with or without the barrier between writing and reading.
 __global__ void neighbour(int* out, bool with_barrier) {
   int* const values = ds::cuda::dynamic_shared<int>();
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
@@ -80,7 +80,7 @@ bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("every thread of every block runs once, in its place") {
+TEST_CASE("every thread of every block runs once, at its position") {
   const dim3 grid(3, 2, 2), block(5, 2, 3);
   const DeviceArray<int> out(12 * 30);
   REQUIRE(launch(&number_threads, grid, block, 0, nullptr, out.data()) == cudaSuccess);
@@ -100,7 +100,7 @@ TEST_CASE("barriers of a block") {
   }
 }
 
-TEST_CASE("a missing barrier shows with some seed, one that is there with none") {
+TEST_CASE("a missing barrier is detected with some seed, a present one passes with every seed") {
   const DeviceArray<int> out(64);
   int wrong_without = 0, wrong_with = 0;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -138,7 +138,7 @@ TEST_CASE("warp functions") {
   }
 }
 
-// A launch may already return what the kernel ran into.
+// A launch may already return the kernel's fault.
 TEST_CASE("threads that do not reach a barrier are named") {
   const DeviceArray<int> out(64);
   SUBCASE("returned before __syncthreads") {
@@ -162,7 +162,7 @@ TEST_CASE("threads that do not reach a barrier are named") {
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-TEST_CASE("a fault of work that nobody waits for ends the device once") {
+TEST_CASE("a fault in work that nobody waits for ends the device once") {
   const DeviceArray<int> out(64);
   launch(&half_returns, 1, 64, 0, nullptr, out.data());
   while (emulation::fault().empty()) std::this_thread::yield();
@@ -184,12 +184,12 @@ TEST_CASE("writes outside of memory are caught") {
     CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
     CHECK(contains(emulation::fault(), "8 bytes before the start"));
   }
-#ifndef __SANITIZE_ADDRESS__  // it ends the process itself
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer ends the process itself
   SUBCASE("in the page behind an allocation") {
     launch(&writes_behind, 1, 1, 0, nullptr, out.data(), 1100);
     CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
     CHECK(contains(emulation::fault(), "writes_behind"));
-    CHECK(contains(emulation::fault(), "memory that is not there"));
+    CHECK(contains(emulation::fault(), "unmapped memory"));
   }
   SUBCASE("below the stack") {
     launch(&recursion, 1, 1, 0, nullptr, out.data(), 10000);

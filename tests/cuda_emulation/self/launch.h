@@ -1,4 +1,4 @@
-// For the emulation's own tests: launching, and memory of the device.
+// Helpers of the emulation's own tests: kernel launches and device memory.
 #pragma once
 
 #include <cuda_emulation.h>
@@ -20,7 +20,7 @@ cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Device memory, read through host code: the emulation's device memory is the host's.
+/// Device memory that host code reads: the emulation's device memory is the host's.
 template <class T>
 class DeviceArray {
  public:

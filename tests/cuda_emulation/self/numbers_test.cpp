@@ -1,4 +1,4 @@
-// 16-bit types, products of tensor cores, copies into shared memory, and the sort.
+// Tests 16-bit types, products of tensor cores, copies into shared memory, and the sort.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace ds::test {
 namespace {
 
-/// The nearest of the two 16-bit neighbours of `value`, found by trying: `low` is at most `value`.
+/// Returns whether `rounded` is the nearest 16-bit neighbor of `value`, found by trying.
 template <class T>
 bool is_nearest(float value, T rounded) {
   const double error = std::fabs(static_cast<double>(value) - static_cast<double>(float(rounded)));
@@ -42,7 +42,7 @@ void check_conversions() {
     }
     wrong += T(value).bits == bits ? 0 : 1;
     if (std::isinf(value)) continue;
-    // Halfway to the next, and a little beside it.
+    // Halfway to the next value, and slightly beside it.
     T next;
     next.bits = static_cast<std::uint16_t>(bits + 1);
     if (!std::isfinite(float(next))) continue;
@@ -55,14 +55,15 @@ void check_conversions() {
   CHECK(wrong == 0);
   CHECK(std::isinf(float(T(std::numeric_limits<float>::max()))));
 }
-TEST_CASE("16-bit types convert exactly there and rounded back") {
+TEST_CASE("16-bit types convert exactly to f32 and with rounding back") {
   check_conversions<__nv_bfloat16>();
   check_conversions<__half>();
   CHECK(std::isinf(float(__half(65520.0F))));
   CHECK(float(__half(65519.0F)) == 65504.0F);
 }
 
-/// d = a b^T + d of a (16 x 16) and b (8 x 16, as ldmatrix wants it), or of b (16 x 8) transposed.
+/// d = a b^T + d for a (16 x 16) and b (8 x 16, as ldmatrix needs it), or for b (16 x 8)
+/// transposed.
 template <class T>
 __global__ void product(const T* a, const T* b, float* d, bool transposed) {
   T* const shared_a = ds::cuda::dynamic_shared<T>();
@@ -122,7 +123,7 @@ __global__ void unawaited_copy(const int4* from, int4* to) {
   ds::cuda::copy_async_wait<0>();
   to[threadIdx.x * 2 + 1] = shared[threadIdx.x];
 }
-TEST_CASE("an asynchronous copy is there when it was waited for, not before") {
+TEST_CASE("an asynchronous copy completes when it is waited for, not before") {
   const DeviceArray<int4> from(2), to(4);
   from[0] = from[1] = {1, 2, 3, 4};
   REQUIRE(launch(&unawaited_copy, 1, 2, 32, nullptr, from.data(), to.data()) == cudaSuccess);
@@ -132,7 +133,7 @@ TEST_CASE("an asynchronous copy is there when it was waited for, not before") {
   CHECK(to[3].w == 0);  // not valid: zeros
 }
 
-TEST_CASE("the sort keeps the order of equal keys, and sorts by the bits asked for") {
+TEST_CASE("the sort keeps the order of equal keys, and sorts by the requested bits") {
   const std::size_t n = 100;
   const DeviceArray<unsigned> keys(n), sorted(n);
   const DeviceArray<int> values(n), moved(n);

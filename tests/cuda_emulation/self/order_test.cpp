@@ -1,4 +1,4 @@
-// The order of queued work: only streams and events restrict it.
+// Tests the order of queued work: only streams and events restrict it.
 #include <cuda.h>
 #include <doctest/doctest.h>
 
@@ -34,12 +34,12 @@ struct Streams {
   Streams& operator=(const Streams&) = delete;
 };
 
-// Enough for any machine: work that nobody waits for long is done beside the test and draws numbers
-// too.
+// Enough for any machine: work that nobody waits for runs beside the test and also draws random
+// numbers.
 constexpr std::uint64_t kMostSeeds = 300;
 
-/// What stream b reads of what stream a writes, for several seeds; more of them until two values
-/// are seen.
+/// Returns what stream b reads of stream a's writes, for several seeds; tries more seeds until two
+/// values are seen.
 std::set<int> values_seen(bool with_wait, std::uint64_t seeds) {
   std::set<int> seen;
   const Streams streams;
@@ -60,12 +60,12 @@ std::set<int> values_seen(bool with_wait, std::uint64_t seeds) {
   return seen;
 }
 
-TEST_CASE("a missing wait shows with some seed, one that is there with none") {
+TEST_CASE("a missing wait is detected with some seed, a present one passes with every seed") {
   CHECK(values_seen(true, 30) == std::set<int>{7});
   CHECK(values_seen(false, kMostSeeds) == std::set<int>{0, 7});
 }
 
-TEST_CASE("a stream keeps its order, and events say when they are passed") {
+TEST_CASE("a stream keeps its order, and events report when they have passed") {
   const Streams streams;
   const DeviceArray<int> values(1);
   CHECK(cudaEventQuery(streams.event) == cudaSuccess);  // never recorded
@@ -77,7 +77,7 @@ TEST_CASE("a stream keeps its order, and events say when they are passed") {
   CHECK(cudaEventQuery(streams.event) == cudaSuccess);
 }
 
-/// Memory of the host that the device reaches.
+/// Host memory that the device can access.
 struct Registered {
   std::vector<int> values = std::vector<int>(1024);
   Registered() { REQUIRE(cudaHostRegister(values.data(), 4096, 0) == cudaSuccess); }
@@ -86,7 +86,7 @@ struct Registered {
   Registered& operator=(const Registered&) = delete;
 };
 
-TEST_CASE("registered memory is read when the copy runs, pageable memory when it is asked for") {
+TEST_CASE("registered memory is read when the copy runs, pageable memory at the call") {
   const Streams streams;
   const DeviceArray<int> values(2);
   Registered pinned;
@@ -107,12 +107,12 @@ TEST_CASE("registered memory is read when the copy runs, pageable memory when it
     CHECK(values[1] == 1);
     REQUIRE(cudaMemcpyAsync(&back, values.data() + 1, 4, cudaMemcpyDeviceToHost, streams.b) ==
             cudaSuccess);
-    CHECK(back == 1);  // already there
+    CHECK(back == 1);  // already copied
   }
   CHECK(from_pinned == std::set<int>{1, 2});
 }
 
-TEST_CASE("copies and fills stay in what exists, and go where they say") {
+TEST_CASE("copies and fills stay within allocations and reach their target") {
   const DeviceArray<int> values(8);
   Registered pinned;
   CHECK(cudaMemcpyAsync(values.data(), pinned.values.data(), 36, cudaMemcpyDefault) ==
@@ -151,7 +151,7 @@ TEST_CASE("a stream waits for a word that a host thread writes") {
   CHECK(values[0] == 3);
 }
 
-TEST_CASE("work goes on while no host thread waits for it") {
+TEST_CASE("work runs while no host thread waits for it") {
   const Streams streams;
   static std::atomic<int> called = 0;
   called = 0;
@@ -267,7 +267,7 @@ TEST_CASE("a captured graph does nothing until it is launched, and then all of i
   }
 }
 
-TEST_CASE("launches that no device takes") {
+TEST_CASE("launches that no device accepts") {
   const DeviceArray<int> values(1);
   CHECK(launch(&put, 1, 1025, 0, nullptr, values.data(), 1) == cudaErrorInvalidConfiguration);
   CHECK(launch(&put, dim3(1, 65536), 1, 0, nullptr, values.data(), 1) ==

@@ -1,9 +1,8 @@
-// agent_probe DSLAUNCH [OPTION...] [-- COMMAND...]: plays the launcher for one `dslaunch agent` and
-// prints the frames that come back, one a line; output of the ranks as it is.
-//   -n RANKS           of the one node                --isolate if_free|required
-//   --limit NAME=SOFT  sent in Spec                   --sweep JOB   asks for a sweep, no command
-//   then
-//   --env NAME=VALUE   for all ranks                  --job ID      the job's cookie
+// agent_probe DSLAUNCH [OPTION...] [-- COMMAND...]: acts as launcher for one `dslaunch agent` and
+// prints each frame that comes back as a line; output of the ranks as it is.
+//   -n RANKS           ranks of the node               --isolate if_free|required
+//   --limit NAME=SOFT  a limit for Spec                --sweep JOB   send a Sweep and no Spec
+//   --env NAME=VALUE   for all ranks                   --job ID      cookie of the job
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -38,6 +37,7 @@ Wish read_args(const std::vector<std::string>& args) {
   wish.spec.programs.resize(1);
   wish.spec.job_cookie = "probe";
   wish.spec.grace_ms = 1000;
+  wish.spec.node_timeout_ms = 0;  // this program sends no heartbeats
   int ranks = 1;
   for (std::size_t i = 2; i < args.size(); ++i) {
     const std::string& name = args[i];
@@ -85,8 +85,9 @@ void answer(int socket, const Wish& wish, const Message& message) {
   if (const auto* file = std::get_if<ErrorFile>(&message))
     fmt::print("ErrorFile {} {} bytes: {:.60}\n", file->rank, file->text.size(), file->text);
   if (const auto* exited = std::get_if<Exited>(&message))
-    fmt::print("Exited {} status {} stage {} detail: {}\n", exited->rank, exited->wait_status,
-               static_cast<int>(exited->stage), exited->detail);
+    fmt::print("Exited {} status {} stage {} errno {} detail: {}\n", exited->rank,
+               exited->wait_status, static_cast<int>(exited->stage), exited->spawn_errno,
+               exited->detail);
   if (const auto* problem = std::get_if<Problem>(&message))
     fmt::print("Problem {}\n", problem->text);
   if (std::holds_alternative<Bye>(message)) fmt::print("Bye\n");

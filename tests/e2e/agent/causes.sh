@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Why a rank died, as its node tells it: killed for want of memory in a real memory cgroup, where the core lies.
+# Tests the cause of death that a node reports: OOM kills in a real memory cgroup, and the place of a core file.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"
@@ -22,13 +22,13 @@ in_group() {
 checks=0
 if [ -n "$group" ]; then
   in_group "$probe" "$dslaunch" -- tail /dev/zero >out 2>err
-  grep -q '^Exited 0 status 9 stage 0 detail: out of memory: killed by the kernel' out || die "a rank out of memory"
-  grep '^Exited' out | grep -q "its cgroup's limit is 64.0 MiB" || die "the limit is not told"
+  grep -q '^Exited 0 status 9 stage 0 errno 0 detail: out of memory: killed by the kernel' out || die "a rank out of memory"
+  grep '^Exited' out | grep -q "the limit of its cgroup is 64.0 MiB" || die "the limit is not told"
   in_group "$probe" "$dslaunch" -- sh -c 'tail /dev/zero; exit 5' >out 2>err
-  grep -q '^Exited 0 status 1280 stage 0 detail: out of memory: the kernel killed another process' out ||
+  grep -q '^Exited 0 status 1280 stage 0 errno 0 detail: out of memory: the kernel killed another process' out ||
     die "a helper out of memory"
   in_group "$probe" "$dslaunch" -- sh -c 'kill -9 $$' >out 2>err
-  grep -q '^Exited 0 status 9 stage 0 detail: $' out || die "KILL by a person was taken for want of memory"
+  grep -q '^Exited 0 status 9 stage 0 errno 0 detail: $' out || die "KILL by a person was taken for want of memory"
   rmdir "$group"
   checks=3
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A cgroup for each rank: where one can be made KILL reaches even a setuid program that has become root for good, and
-# afterwards no cgroup is left.
+# Tests the cgroups of ranks: where one can be made, KILL reaches even a setuid program that has become root, and no
+# cgroup is left afterwards.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank's own error file: a name of its own in a private folder, sent before the rank's end, and gone afterwards.
+# Tests that each rank has an error file in a private folder, sent before the rank's end and removed afterwards.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --isolate pid: what ranks see of their PID namespace, for root and for other users; what a node says that allows none.
+# Tests --isolate pid: what ranks see of their PID namespace, as root and as another user, and the error of a node without.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Guard, agent and shims of a job are killed at once: what they leave is found by its cookie and killed by the
-# next agent of this user, or when the launcher asks for it; a living job is left alone.
+# Tests sweeps: what killed or stopped chains of guard, agent and shims leave is found by its cookie, killed and counted,
+# by the next agent of this user or at the launcher's request. Living jobs are left alone.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"
@@ -69,6 +69,58 @@ grep -qx 'Swept 0' out || die "another job's sweep"
 grep -qx 'Swept 4' out || die "the launcher's sweep"
 all_swept
 [ -z "$(find /sys/fs/cgroup -maxdepth 3 -name "dslaunch-$id.*" 2>/dev/null)" ] || die "a cgroup is left"
+# A chain that was stopped as a whole, ranks and all, is found, killed and counted; so is one whose rank has ended.
+# Stopped chains of other jobs are left alone: a scheduler may have suspended them.
+# stop_chain JOB: sets $chain to guard, agent, shim and main process, all in state T, and $probed.
+stop_chain() {
+  rm -f up.0
+  "$probe" "$dslaunch" --job "$1" -- bash -c ': >up.$RANK; sleep 75.'$$'; :' >stop.out 2>&1 &
+  probed=$!
+  wait_for files_there up.0
+  wait_for helpers_are 1
+  local guard agent shim main
+  guard=$(pgrep -P "$probed") && agent=$(pgrep -P "$guard") && shim=$(pgrep -P "$agent") && main=$(pgrep -P "$shim")
+  chain="$guard $agent $shim $main"
+  # shellcheck disable=SC2086
+  kill -STOP $chain
+}
+# so many of the chain are there and not zombies
+chain_is() {
+  local pid count=0
+  for pid in $chain; do
+    grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" 2>/dev/null && count=$((count + 1))
+  done
+  [ "$count" = "$1" ]
+}
+stop_chain "$id-stopped"
+"$probe" "$dslaunch" --sweep "$id" >out 2>err
+grep -qx 'Swept 0' out || die "a stopped chain of another job"
+"$probe" "$dslaunch" -- true >out 2>err
+grep -q Swept out && die "a new job kills a suspended one"
+chain_is 4 || die "a suspended chain was killed: $chain"
+"$probe" "$dslaunch" --sweep "$id-stopped" >out 2>err
+grep -qx 'Swept 5' out || die "guard, agent, shim, main process and its child were stopped"
+chain_is 0 || die "still there: $chain"
+wait "$probed"
+helpers_are 0 || die "still there: a child of a stopped rank"
+stop_chain "$id-stopped"
+kill -KILL "${chain##* }" # the rank: three stopped links, of which nothing has the cookie
+pkill -f "sleep 75\.$$\$"
+"$probe" "$dslaunch" --sweep "$id-stopped" >out 2>err
+grep -qx 'Swept 3' out || die "guard, agent and shim were stopped"
+chain_is 0 || die "still there: $chain"
+wait "$probed"
+
+# Guard and agent are killed, shim and rank stopped: the next agent takes the shim for dead, too.
+stop_chain "$id-stopped"
+# shellcheck disable=SC2086
+set -- $chain
+kill -KILL "$2" "$1"
+"$probe" "$dslaunch" -- true >out 2>err
+grep -qx 'Swept 3' out || die "shim, main process and its child were stopped"
+chain_is 0 || die "still there: $chain"
+wait "$probed"
+
 kill "$alive"
 wait "$alive" 2>/dev/null
 folder_is_empty() { [ -z "$(ls "$DSLAUNCH_RUNTIME_DIR")" ]; }

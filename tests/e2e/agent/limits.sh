@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The launcher's soft limits reach the ranks: raised up to the node's hard limits, never lowered; cores exactly.
+# Tests that the launcher's soft limits reach ranks: raised up to the node's hard limits, never lowered; cores exactly.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 probe="$DS_TESTS/agent_probe"

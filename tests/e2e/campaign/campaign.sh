@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Random faults against jobs of counting ranks on three hosts (network namespaces, over ssh) and this machine itself.
+# Campaign of random faults against jobs of counting ranks on three hosts (network namespaces, ssh) and this machine.
 #
 #   campaign.sh FAULTS SEED [FAULT-NAME...]        needs DS_BIN, DS_SOURCE, DS_TESTS
 #

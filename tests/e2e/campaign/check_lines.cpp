@@ -1,7 +1,7 @@
-// check_lines FOLDER OUT ERR RANKS SURVIVORS: are the lines of counting ranks all there? SURVIVORS
-// is a comma list ("-": none). Of every rank the numbers must rise by one from 0 and no line may be
-// torn or mixed, except a killed rank's last; of a survivor there must be as many lines as it has
-// counted. Prints the number of lines and exits 0, or what is wrong.
+// Checks the lines of counting ranks: check_lines FOLDER OUT ERR RANKS SURVIVORS. SURVIVORS is a
+// comma list ("-": none). The numbers of every rank must rise by one from 0, and no line may be
+// torn or mixed, except a killed rank's last one. A survivor must have as many lines as it counted.
+// Prints the number of lines and exits with 0, or prints the error.
 #include <fmt/format.h>
 
 #include <array>

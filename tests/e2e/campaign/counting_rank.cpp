@@ -1,7 +1,7 @@
-// A rank that numbers every line it writes and notes, outside of its output, how far it has come:
-// counting_rank FOLDER MILLISECONDS LINES_PER_SECOND. Ends with 0 after that time. FOLDER/up.RANK
-// says that it runs (its pid), FOLDER/done.RANK that it has ended by itself, FOLDER/count.RANK
-// holds two numbers of 64 bits: lines wholly written to standard output and to standard error.
+// Rank that numbers every line it writes and records its count outside its output:
+// counting_rank FOLDER MILLISECONDS LINES_PER_SECOND. Exits with 0 after that time. FOLDER/up.RANK
+// has the pid while it runs, FOLDER/done.RANK exists after a normal end, FOLDER/count.RANK holds
+// two 64-bit numbers: lines completely written to standard output and to standard error.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-# Sourced by campaign.sh: the faults. Each function hurts the running job and says what must follow:
+# Sourced by campaign.sh: the faults. Each function damages the running job and sets the expected result:
 #   want_code     exit code of the launcher; empty: none is asked for (it was killed itself)
 #   want_cause    what must stand in "cause" of the verdict file
 #   harmed        ranks whose output may end early

@@ -1,8 +1,9 @@
-// checkpoint_campaign DSRUNNER DSLAUNCH PRELOAD KILLS SEED [TABLE]: trains small jobs that are
-// killed and whose files fail at random, again and again from what is left, until they come to the
-// last step; then the next, until KILLS were killed. After every trial: a complete checkpoint is
-// there that is new enough, holds the right bits and is the one where the next trial goes on.
-// Prints a line a trial and the tables (to TABLE too). Exit code 0: nothing was wrong.
+// Campaign of kills and file faults: checkpoint_campaign DSRUNNER DSLAUNCH PRELOAD KILLS SEED
+// [TABLE] trains small jobs that are killed and whose files fail at random. Each job is restarted
+// from what is left until it reaches its last step, and new jobs follow until KILLS kills were
+// made. After every trial there must be a complete checkpoint that is new enough, has the right
+// bits and is the one from which the next trial resumes. Prints one line per trial and the tables
+// (to TABLE too). Exit code 0: nothing was wrong.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ namespace {
 using namespace ds::test;
 namespace fs = std::filesystem;
 
-constexpr int kLongestChain = 10;  // then a trial without trouble ends it
+constexpr int kLongestChain = 10;  // then a trial without faults ends the chain
 
 class Campaign {
  public:
@@ -33,7 +34,7 @@ class Campaign {
     write_job(folder_);
   }
 
-  /// One training to its last step, over as many trials as it takes.
+  /// Runs one training to its last step, over as many trials as it takes.
   void chain() {
     const Arithmetic& arithmetic = arithmetics()[random_() % arithmetics().size()];
     const Reference& reference = reference_of(arithmetic);
@@ -68,14 +69,14 @@ class Campaign {
       if (saved.good()) reference.content[saved.step] = saved.content;
     reference.weights_hash = summary_hash(drawn.spec.folder);
     if (reference.content.size() != kSteps || !end.ended_well()) {
-      fmt::print("the run of reference ({}) went wrong:\n", arithmetic.name);
+      fmt::print("the reference run ({}) failed:\n", arithmetic.name);
       for (const std::string& line : end.lines) fmt::print("  {}\n", line);
       std::exit(1);
     }
     return reference;
   }
 
-  /// Whether the training is over.
+  /// Runs one trial. Returns whether the training is complete.
   bool trial(const Arithmetic& arithmetic, const Reference& reference, int length) {
     auto steps = saved_steps(folder_ / "saves");
     const std::string harmed = harm_sometimes(folder_ / "saves", steps);
@@ -94,7 +95,7 @@ class Campaign {
     return judgement.ended_well || found.is_refused() || !judgement.wrong.empty();
   }
 
-  /// The newest checkpoint, mostly where an older one is good too.
+  /// Damages the newest checkpoint at random, mostly if an older one is good too.
   std::string harm_sometimes(const fs::path& saves, std::vector<SavedStep>& steps) {
     const auto good = std::ranges::count_if(steps, &SavedStep::good);
     if (good == 0 || !steps.front().good() || random_() % 4 != 0) return "";
@@ -121,7 +122,7 @@ class Campaign {
     std::fflush(stdout);
   }
 
-  /// What is needed to understand a bad trial.
+  /// Keeps what is needed to understand a bad trial.
   void keep(const DrawnTrial& drawn, const TrialEnd& end) {
     std::string command;
     for (const std::string& word : drawn.spec.words) command += " '" + word + "'";
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
     return 64;
   }
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  fmt::print("skip: a sanitizer wants to be the first library\n");
+  fmt::print("skip: LD_PRELOAD does not work with a sanitizer, which must be the first library\n");
   return 77;
 #endif
   const int kills = std::stoi(argv[4]);

@@ -1,4 +1,4 @@
-// One generator, asked in a fixed order: a seed gives the same trials each time.
+// Draws from one generator in a fixed order, so that a seed always gives the same trials.
 #include "e2e/checkpoint/draw_trial.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace ds::test {
 namespace {
 
-// Two blocks of 64, weights of several leaves, a tied head: 1.4 MB of states.
+// Two blocks of width 64, weights of several leaves, a tied head: 1.4 MB of states.
 constexpr const char* kJob = R"([model]
 layers = 2
 hidden = 64
@@ -55,7 +55,7 @@ class Draw {
 
 using Place = std::pair<std::string, std::string>;  // call, file
 
-/// Of which calls one is the last before a kill: each about as often as another.
+/// Calls that can be the last one before a kill, each drawn about equally often.
 const std::vector<Place> kMoments = {
     {"mkdir", "folder"},  {"open", "chunk"},    {"write", "chunk"},    {"write", "chunk"},
     {"sync", "chunk"},    {"close", "chunk"},   {"open", "part"},      {"write", "part"},
@@ -64,7 +64,7 @@ const std::vector<Place> kMoments = {
     {"open", "latest"},   {"write", "latest"},  {"sync", "latest"},    {"rename", "latest"},
     {"unlink", "any"},    {"unlink", "folder"}, {"any", "any"},        {"any", "any"}};
 
-/// About how much a rank has to do, so that moments are spread over all of it.
+/// Estimates of a rank's work, so that kills are spread over all of it.
 struct Work {
   int steps = 0, saves = 0, chunk_writes = 0, calls = 0;
 };
@@ -73,7 +73,7 @@ Work work_of(const DrawnTrial& drawn, std::int64_t from) {
   Work work;
   work.steps = std::max(2, kSteps - static_cast<int>(from));
   work.saves = std::max(1, work.steps / static_cast<int>(drawn.every));
-  // Beside the training not every save that is due is begun: one at a time.
+  // With asynchronous saves not every due save begins, because only one runs at a time.
   if (drawn.async) work.saves = (work.saves + 2) / 3;
   const int pieces = 84 / drawn.spec.world + 4;
   work.chunk_writes = work.saves * pieces;
@@ -90,7 +90,7 @@ FileFault kill_at_call(Draw& draw, const TrialSpec& spec, const Work& work) {
                                : call == "write" && file == "chunk" ? work.chunk_writes
                                : call == "unlink"                   ? work.saves * 4
                                                                     : work.saves);
-  if (file == "other") fault.first += 8;  // those of the start
+  if (file == "other") fault.first += 8;  // skips those of the start
   const bool others = draw.chance(45);
   fault.what = !others ? "kill-self" : spec.launched ? "kill-root" : "kill-all";
   fault.number = draw.number(kBefore, call == "write" ? kTorn : kAfter);
@@ -159,13 +159,13 @@ void draw_trouble(Draw& draw, DrawnTrial& drawn, std::int64_t from) {
   const bool kills = kind < 85, faults = kind >= 60;
   if (kills && draw.chance(55)) spec.faults.push_back(kill_at_call(draw, spec, work));
   if (kills && spec.faults.empty()) spec.kill = kill_from_outside(draw, spec, work);
-  // A checkpoint of flipped bits is no good: the one before has to be there.
+  // A checkpoint with a flipped bit is not good, so the previous one must exist.
   const bool may_flip = drawn.keep != 1;
   for (int count = faults ? draw.number(1, 2) : 0; count > 0; --count)
     spec.faults.push_back(file_fault(draw, spec, work, may_flip));
 }
 
-/// Where states and weights lie does not show in a checkpoint.
+/// Draws where states and weights are stored. A checkpoint does not depend on it.
 std::vector<std::string> draw_places(Draw& draw, const std::filesystem::path& folder, int stage) {
   const int kind = draw.number(0, 99);
   if (kind < 60) return {};
@@ -200,7 +200,7 @@ void write_job(const std::filesystem::path& folder) {
   std::ofstream(folder / "train.toml") << kJob;
   std::ofstream text(folder / "text");
   std::uint32_t state = 1;
-  for (int i = 0; i < 20000; ++i) {  // letters that follow each other unevenly
+  for (int i = 0; i < 20000; ++i) {  // letters with uneven transition probabilities
     state = state * 1664525U + 1013904223U;
     text << static_cast<char>('a' + (state >> 24U) % static_cast<unsigned>(2 + i % 7));
   }

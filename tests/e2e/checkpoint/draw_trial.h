@@ -1,4 +1,4 @@
-// Random trials: the shape of the job, what goes wrong with its files, who is killed and when.
+// Draws random trials: the shape of the job, file faults, and who is killed when.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ds::test {
 
-/// Settings that decide bits: chains of trials share them. All else is free.
+/// Settings that decide bits, shared by a chain of trials. Everything else is drawn per trial.
 struct Arithmetic {
   std::string name{};
   std::vector<std::string> keys{};
@@ -19,18 +19,18 @@ const std::vector<Arithmetic>& arithmetics();
 
 inline constexpr int kSteps = 24;
 
-/// Writes the text and the train.toml that all trials share into `folder`.
+/// Writes the text and the train.toml of all trials into `folder`.
 void write_job(const std::filesystem::path& folder);
 
 struct DrawnTrial {
   TrialSpec spec{};
-  std::string shape{};  // for people
+  std::string shape{};  // for the table
   bool async = true;
   std::int64_t every = 1, keep = 0, major_every = 0;
 };
 
-/// `folder`: with the train.toml; the checkpoints lie in folder/saves. `trouble`: the step that the
-/// trial goes on from; nothing: nobody is killed, and nothing fails.
+/// Draws a trial. `folder` has the train.toml; checkpoints are in folder/saves. `trouble` is the
+/// step from which the trial resumes; without it nobody is killed and nothing fails.
 DrawnTrial draw_trial(const std::filesystem::path& folder, const Arithmetic& arithmetic,
                       std::optional<std::int64_t> trouble, std::mt19937_64& random);
 

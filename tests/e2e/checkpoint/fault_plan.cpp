@@ -1,4 +1,4 @@
-// The environment of this process, the notes, the kills.
+// Reads the plan from the environment, writes the notes, sends the kills.
 #include "e2e/checkpoint/fault_plan.h"
 
 #include <fcntl.h>
@@ -28,7 +28,8 @@ int open_log(const std::string& path) {
 }  // namespace
 
 FaultPlan& FaultPlan::here() {
-  static FaultPlan* const one = new FaultPlan;  // never destroyed: threads call to the very end
+  static FaultPlan* const one =
+      new FaultPlan;  // never destroyed, because threads use it until the process ends
   return *one;
 }
 
@@ -54,7 +55,7 @@ const FileFault* FaultPlan::next(std::string_view call, const std::string& path)
     if (is_due && met == nullptr) met = &each;
   }
   const std::string what = std::string(call) + " " + std::string(kind) + " " + path;
-  // Room is noted when it is used up.
+  // A disk-full fault is noted only when the space is used up.
   note(met == nullptr || met->what == "space" ? what : "! " + met->what + " " + what);
   return met;
 }

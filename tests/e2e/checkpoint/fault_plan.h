@@ -1,4 +1,4 @@
-// What the preloaded library knows of its faults, and how a call meets them.
+// FaultPlan: the file faults of the preloaded library, and how a call meets them.
 #pragma once
 
 #include <signal.h>
@@ -16,22 +16,22 @@
 
 namespace ds::test {
 
-/// The faults of this rank, and how often each has been asked about.
+/// The faults of this rank, and how many matching calls each has seen.
 class FaultPlan {
  public:
-  /// The one of this process, from its environment.
+  /// Returns the plan of this process, read from its environment.
   static FaultPlan& here();
 
   [[nodiscard]] bool is_about(const std::string& path) const {
     return log_ >= 0 && !dir_.empty() && path.starts_with(dir_);
   }
-  /// The fault that this call meets, or none. Every fault that is about such calls counts it.
+  /// Returns the fault that this call meets, or null. Every fault that matches the call counts it.
   const FileFault* next(std::string_view call, const std::string& path);
   void note(const std::string& words) const;
-  /// SIGKILL as the fault says; returns where it is for another process.
+  /// Sends SIGKILL as the fault says; returns if another process is killed.
   void kill(const FileFault& fault) const;
 
-  std::atomic<std::int64_t> written{0};  // bytes, of all writes
+  std::atomic<std::int64_t> written{0};  // bytes of all writes
 
  private:
   FaultPlan();
@@ -44,7 +44,7 @@ class FaultPlan {
 
 std::string path_of(int file);
 
-/// Does `real` as the fault says. Errors as system calls: -1 and errno.
+/// Calls `real` as the fault says. Errors as system calls: -1 and errno.
 template <typename Real>
 auto perform(const FileFault* fault, Real real) -> decltype(real()) {
   if (fault == nullptr) return real();
@@ -68,7 +68,7 @@ auto call_at(std::string_view call, const std::string& path, Real real) -> declt
   return perform(FaultPlan::here().next(call, path), real);
 }
 
-/// A write of `size` bytes that `real` does.
+/// Writes `size` bytes through `real`, as the fault says.
 template <typename Real>
 ssize_t write_at(int file, const void* from, std::size_t size, Real real) {
   FaultPlan& plan = FaultPlan::here();

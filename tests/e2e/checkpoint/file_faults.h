@@ -1,10 +1,11 @@
-// The text in which the campaign tells libsave_faults.so what goes wrong, as both sides read it.
+// Text format in which the campaign passes file faults to libsave_faults.so, and its parser.
 //
 //   DS_SAVE_FAULTS=RANK/CALL/FILE/FIRST/COUNT/WHAT/NUMBER;...
 //
-// RANK: whose calls. CALL: open, write, sync, rename, unlink, mkdir, truncate, close, any. FILE:
-// chunk, part, manifest, latest, folder, other; save: the first three; any. FIRST: the first of
-// these calls that it is about, from 1. COUNT: of how many; 0: of all from there. WHAT:
+// RANK: the calling rank. CALL: open, write, sync, rename, unlink, mkdir, truncate, close, any.
+// FILE: chunk, part, manifest, latest, folder, other; save: the first three; any. FIRST: the first
+// matching call that is affected, from 1. COUNT: number of affected calls; 0: all from FIRST on.
+// WHAT:
 //   error      the call fails with errno NUMBER            short  a write moves a third
 //   delay      it takes NUMBER milliseconds longer          flip   one bit of a write changes
 //   space      writes together move NUMBER bytes, then ENOSPC
@@ -29,7 +30,7 @@ struct FileFault {
 
 inline constexpr int kBefore = 0, kAfter = 1, kTorn = 2;
 
-/// What is not of this form is left out.
+/// Parses the text. Entries of another form are ignored.
 inline std::vector<FileFault> parse_file_faults(std::string_view text) {
   std::vector<FileFault> faults;
   while (!text.empty()) {
@@ -56,13 +57,13 @@ inline std::string file_fault_text(const FileFault& fault) {
   return text;
 }
 
-/// Whether a file of this kind is meant by a fault's FILE.
+/// Returns whether a fault's FILE matches files of this kind.
 inline bool means_file(std::string_view file, std::string_view kind) {
   const bool is_content = kind == "chunk" || kind == "part" || kind == "manifest";
   return file == "any" || file == kind || (file == "save" && is_content);
 }
 
-/// Of which kind a file of a checkpoint is, by its path: as FILE above.
+/// Returns the kind of a checkpoint file, as FILE above, from its path.
 inline std::string_view kind_of_file(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);

@@ -1,4 +1,4 @@
-// The rules, one function each; who was killed when, for the table.
+// The rules of a trial, one function each, and what was killed when, for the table.
 #include "e2e/checkpoint/judge.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace ds::test {
 namespace {
 
-/// The step of the checkpoint that a path lies in or is; 0: none.
+/// Returns the step of the checkpoint that contains the path or is the path; 0: none.
 std::int64_t step_in(const std::string& path) {
   const std::size_t at = path.rfind("step-");
   return at == std::string::npos ? 0 : std::atoll(path.c_str() + at + 5);
@@ -25,7 +25,7 @@ bool contains(const std::vector<std::int64_t>& steps, std::int64_t step) {
   return std::ranges::find(steps, step) != steps.end();
 }
 
-/// What somebody whose last noted call is `note` was doing.
+/// Returns what a process whose last noted call is `note` was doing.
 std::string phase_of_call(const FileNote& note) {
   if (note.call == "unlink") return "thinning out";
   if (note.file == "chunk" || note.file == "part" || note.file == "manifest") return note.file;
@@ -35,17 +35,17 @@ std::string phase_of_call(const FileNote& note) {
   const std::size_t slash = note.path.rfind('/');
   const bool is_commit = step_of(note.path.substr(slash + 1)).has_value();
   if (note.file == "folder") return is_commit ? "rename" : "thinning out";
-  return "rename";  // the folder of all, synced
+  return "rename";  // the sync of the parent folder
 }
 
-/// Whether any save has begun.
+/// Returns whether any save has begun.
 bool has_begun(const TrialEnd& end) {
   return std::ranges::any_of(end.notes, [](const FileNote& note) {
     return note.call == "mkdir" && note.file == "folder";
   });
 }
 
-/// `rank`: whose; -1: any.
+/// Returns the phase in which the kill came. `rank`: the killed rank; -1: any.
 std::string phase_of(const TrialEnd& end, const Said& said, const DrawnTrial& drawn, int rank) {
   if (!has_begun(end) && said.last_step == 0) return "starting";
   FileNote last;
@@ -78,30 +78,29 @@ bool is_hard(const FileNote& note) {
   if (note.fault != "error" && note.fault != "space") return false;
   if (note.call == "rename" && note.file == "folder")
     return step_of(note.path.substr(note.path.rfind('/') + 1)).has_value();
-  if (note.path.find(".tmp-") == std::string::npos) return false;  // a reader's
+  if (note.path.find(".tmp-") == std::string::npos) return false;  // a call of the reader
   const bool is_content = note.file == "chunk" || note.file == "part" || note.file == "manifest";
   return is_content && (note.call == "open" || note.call == "write" || note.call == "sync" ||
                         note.call == "close");
 }
 
-/// Nobody says that a save is done whose files met an error.
+/// Rule: no save is reported as done if one of its files met an error.
 void check_faults(const TrialEnd& end, Judgement& judgement) {
   for (const FileNote& note : end.notes) {
     if (note.fault.empty() || note.fault.starts_with("kill")) continue;
     judgement.faults.insert(fmt::format("{} at {} of {}", note.fault, note.call, note.file));
     if (is_hard(note) && contains(judgement.said.saved, step_in(note.path)))
-      judgement.wrong.push_back(fmt::format("step {} is said to be saved, but {} of {} failed",
+      judgement.wrong.push_back(fmt::format("step {} is reported as saved, but {} of {} failed",
                                             step_in(note.path), note.call, note.path));
   }
 }
 
-/// It went on where the newest good one was, and said what it left.
+/// Rule: the trial resumed at the newest good checkpoint and reported those it skipped.
 void check_resume(const TrialEnd& end, const Found& found, Judgement& judgement) {
   const Said& said = judgement.said;
   auto& wrong = judgement.wrong;
   if (found.is_refused()) {
-    if (said.first_step > 0)
-      wrong.emplace_back("it began anew beside checkpoints that are no good");
+    if (said.first_step > 0) wrong.emplace_back("it started at step 0 although checkpoints exist");
     return;
   }
   if (said.resumed && *said.resumed != found.newest_good)
@@ -116,7 +115,7 @@ void check_resume(const TrialEnd& end, const Found& found, Judgement& judgement)
     const bool named = std::ranges::any_of(end.lines, [&](const std::string& line) {
       return line.find(name) != std::string::npos && !parse_checkpoint_line(line);
     });
-    if (!named) wrong.push_back(fmt::format("{} is no good, and no line says so", name));
+    if (!named) wrong.push_back(fmt::format("{} is broken, and no line reports it", name));
   }
 }
 
@@ -126,7 +125,7 @@ void find_spoiled(const TrialEnd& end, const Said& said, std::set<std::int64_t>&
     if (note.fault == "flip") spoiled.insert(step_in(note.path));
 }
 
-/// What has the name of a complete one is complete, right to the last bit, and new enough.
+/// Rule: folders with the name of a complete checkpoint are complete, bit-exact and new enough.
 void check_left(const Found& found, const Reference& reference,
                 const std::set<std::int64_t>& spoiled, Judgement& judgement) {
   auto& wrong = judgement.wrong;
@@ -137,7 +136,7 @@ void check_left(const Found& found, const Reference& reference,
     if (saved.good() && (expected == reference.content.end() || expected->second != saved.content))
       wrong.push_back(fmt::format("{} verifies and holds other values", saved.name));
     if (!saved.good() && !spoiled.contains(saved.step))
-      wrong.push_back(fmt::format("{} is no good: {}", saved.name, saved.problem));
+      wrong.push_back(fmt::format("{} is broken: {}", saved.name, saved.problem));
   }
   for (const std::int64_t step : judgement.said.saved)
     if (!spoiled.contains(step)) due = std::max(due, step);
@@ -145,7 +144,7 @@ void check_left(const Found& found, const Reference& reference,
     wrong.push_back(fmt::format("the newest good one is of step {}, not {}", newest, due));
 }
 
-/// A trial to which nothing happened that could end it has ended well, with all steps.
+/// Rule: a trial without a fault that could end it ended well, with all steps.
 void check_end(const DrawnTrial& drawn, const TrialEnd& end, const Found& found,
                const Reference& reference, Judgement& judgement) {
   auto& wrong = judgement.wrong;
@@ -174,7 +173,7 @@ std::string latest_in(const std::filesystem::path& dir) {
   return name;
 }
 
-/// After saves without faults the folder is as the settings want it.
+/// Rule: after saves without faults the folder is as the settings require.
 void check_tidy(const DrawnTrial& drawn, Judgement& judgement) {
   if (!judgement.ended_well || !judgement.faults.empty() || judgement.said.saved.empty()) return;
   std::vector<std::int64_t> steps;
@@ -183,7 +182,8 @@ void check_tidy(const DrawnTrial& drawn, Judgement& judgement) {
   const auto rest = surplus(steps, {.keep = drawn.keep, .major_every = drawn.major_every});
   if (latest_in(drawn.spec.saves) != judgement.left.front().name)
     judgement.wrong.push_back(fmt::format("latest says {}", latest_in(drawn.spec.saves)));
-  if (!rest.empty()) judgement.wrong.push_back(fmt::format("step {} was to go", rest.front()));
+  if (!rest.empty())
+    judgement.wrong.push_back(fmt::format("step {} should have been removed", rest.front()));
   for (const std::string& name : other_names(drawn.spec.saves))
     if (name.find(".tmp") != std::string::npos)
       judgement.wrong.push_back(fmt::format("{} was left", name));

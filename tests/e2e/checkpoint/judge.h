@@ -1,4 +1,4 @@
-// What a trial said and did, held against what it left behind.
+// Compares what a trial reported and did with what it left behind.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace ds::test {
 
-/// An uninterrupted run of the same arithmetic that saved after every step.
+/// An unbroken run of the same arithmetic that saved after every step.
 struct Reference {
   std::map<std::int64_t, std::string> content{};  // by step, as SavedStep::content
   std::string weights_hash{};
 };
 
-/// What rank 0 said of its checkpoints and steps.
+/// What rank 0 reported about checkpoints and steps.
 struct Said {
   std::optional<std::int64_t> resumed{};
   std::vector<std::int64_t> saved{}, failed{};
@@ -32,26 +32,27 @@ Said said_in(const std::vector<std::string>& lines);
 /// The folder as the trial found it.
 struct Found {
   std::int64_t newest_good = 0;          // 0: none
-  std::vector<std::string> newer_bad{};  // their names, to be left with a line
-  /// There are some, and none is good: training must not begin anew in silence.
+  std::vector<std::string> newer_bad{};  // names of broken newer ones, which must be reported
+  /// Returns whether there are checkpoints but none is good: training must not start at step 0
+  /// silently.
   [[nodiscard]] bool is_refused() const { return newest_good == 0 && !newer_bad.empty(); }
 };
 Found found_in(const std::vector<SavedStep>& steps);
 
-/// The weights_hash of a run's summary; "none" without one.
+/// Returns the weights_hash of a run's summary; "none" if it has none.
 std::string summary_hash(const std::filesystem::path& folder);
 
 struct Judgement {
-  std::vector<std::string> wrong{};  // what must never be
-  std::string killed{};              // who; empty: nobody
+  std::vector<std::string> wrong{};  // violated rules
+  std::string killed{};              // who was killed; empty: nobody
   std::string during{};              // what the killed one was doing
-  std::set<std::string> faults{};    // that came about, as "EIO at sync of chunk"
+  std::set<std::string> faults{};    // faults that happened, as "EIO at sync of chunk"
   bool ended_well = false;
   Said said{};
   std::vector<SavedStep> left{};  // newest first
 };
 
-/// `spoiled`: steps whose checkpoint somebody has harmed; those of this trial are added.
+/// Judges a trial. `spoiled`: steps of damaged checkpoints; those damaged by this trial are added.
 Judgement judge(const DrawnTrial& drawn, const TrialEnd& end, const Found& found,
                 const Reference& reference, std::set<std::int64_t>& spoiled);
 

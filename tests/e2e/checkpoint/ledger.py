@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Puts the ledgers of a run in parts together: ledger.py FOLDER STEPS UNBROKEN
+"""Joins the sample ledgers of a run in parts: ledger.py FOLDER STEPS UNBROKEN
 
 FOLDER is a log.dir (parts in previous-1, previous-2, ..., the last one in FOLDER itself), UNBROKEN that of a run that was
-never broken. Every sample that a counted step took was taken once, in the order of the unbroken run. A step counts by the
-last part that has it, and a part goes on where its first step says.
+never interrupted. Every sample that a counted step took was taken once, in the order of the unbroken run. If several parts
+have a step, the last one counts; the first step of a part says where the part continues.
 """
 import json
 import pathlib
@@ -16,12 +16,12 @@ def number_of(folder):
 
 
 def parts_of(folder):
-    """The folders of the parts, oldest first."""
+    """Returns the folders of the parts, oldest first."""
     return sorted(folder.glob("previous-*"), key=number_of) + [folder]
 
 
 def lines_of(folder):
-    """{step: [(micro_step, virtual_rank, sample, offset), ...]} of all ranks."""
+    """Returns {step: [(micro_step, virtual_rank, sample, offset), ...]} of all ranks."""
     steps = {}
     for path in folder.glob("samples-rank*.jsonl"):
         text = path.read_bytes().decode()
@@ -42,7 +42,7 @@ def lines_of(folder):
 
 
 def counted(folder):
-    """What each step took, by its last run; and how many steps were run again."""
+    """Returns what each step took in its last run, and how many steps ran again."""
     steps, again, seen = {}, 0, 0
     for part in parts_of(folder):
         lines = lines_of(part)

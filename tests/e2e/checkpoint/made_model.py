@@ -1,5 +1,5 @@
-"""For tools.py: running commands, the model that make_checkpoint writes, and safetensors read by the
-format's description with Python's own library."""
+"""Helpers of tools.py: runs commands, models what make_checkpoint writes, reads safetensors by the
+format's description with Python's standard library only."""
 import array
 import json
 import os
@@ -13,7 +13,7 @@ WIDTH, HEADS, KV, LAYERS, SEQ = 48, 6, 2, 2, 16
 
 
 class Run:
-    """One command; its exit code, output and peak memory in bytes."""
+    """Runs one command and keeps its exit code, output and peak memory in bytes."""
 
     def __init__(self, *words, program="dslaunch", folder=BIN):
         process = subprocess.Popen([os.path.join(folder, program), *map(str, words)], stdout=subprocess.PIPE,
@@ -53,7 +53,7 @@ def value(key, seed, state, element):
 
 
 class Model:
-    """What make_checkpoint wrote: element by element."""
+    """The content that make_checkpoint wrote, element by element."""
 
     def __init__(self, seed):
         self.seed, self.keys = seed, {}
@@ -64,7 +64,7 @@ class Model:
 
 
 def read_safetensors(folder):
-    """{name: (dtype, shape, bytes)} of all files of a folder, by the format's description."""
+    """Returns {name: (dtype, shape, bytes)} of all files in a folder, by the format's description."""
     index = os.path.join(folder, "model.safetensors.index.json")
     files = ["model.safetensors"]
     if os.path.exists(index):
@@ -112,7 +112,7 @@ def rounded(x, dtype):
 
 
 def llama_layout(ffn, vocab, tied):
-    """name -> (our name, columns of ours, first column, shape); matrices of layers are turned."""
+    """Returns name -> (our name, columns of ours, first column, shape); layer matrices are transposed."""
     head = WIDTH // HEADS
     row = (HEADS + 2 * KV) * head
     layout = {"model.embed_tokens.weight": ("embed_tokens.weight", WIDTH, None, [vocab, WIDTH]),
@@ -155,7 +155,7 @@ def gpt2_layout(vocab):
 
 
 def check_export(folder, layout, model, dtype):
-    """Every element is where the layout says; first None: as ours, from its beginning."""
+    """Checks that every element is where the layout says; first None: as ours, from its beginning."""
     tensors = read_safetensors(folder)
     assert set(tensors) == set(layout), set(tensors) ^ set(layout)
     for name, (ours, columns, first, shape) in layout.items():

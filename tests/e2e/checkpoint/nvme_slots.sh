@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# States in files, saved slowly while training writes on: each checkpoint holds the states of its own step, whenever the
-# updates are made; the steps do not notice; and a slot that a disk spoils is the save's trouble alone.
+# States in files that are saved slowly while training continues: each checkpoint has the states of its own step, whenever updates
+# are made; steps are not delayed; and a slot damaged on the disk fails only the save.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
 . "$(dirname "$0")/../../support/tile_places.sh" || exit 1
 disk=$work/disk
@@ -11,14 +11,14 @@ common=(train.steps=$steps determinism.virtual_ranks=2 determinism.order=step)
 
 hash_of() { summary_of "$1" weights_hash; }
 same() { [ "$(hash_of "$1")" = "$hash" ] || fail "$1: other weights than in one go: $(tail -n 3 "$work/$1.0.out")"; }
-# saved NAME: steps of the checkpoints that were written beside the training, in order
+# saved NAME: prints the steps of the checkpoints written while training continued, in order
 saved() { sed -n 's/^checkpoint: step \([0-9]*\) saved .*/\1/p' "$work/$1.0.out" | grep -vx $steps; }
 
 run_job 1 plain "${common[@]}"
 hash=$(hash_of plain)
 [ ${#hash} = 32 ] || fail "no weights_hash"
 
-# A save of a rank's 0.8 MiB takes 0.2 s at least, so many steps pass over it.
+# Saving a rank's 0.8 MiB takes at least 0.2 s, so many steps run during it.
 for form in "after 1 auto none" "forward 0 threads none" "backward 3 auto nvme"; do
   read -r update stage engine param <<<"$form"
   keys=("${nvme[@]}" offload.optimizer.update="$update" zero.stage="$stage" offload.io.engine="$engine" offload.param.device="$param"
@@ -29,7 +29,7 @@ for form in "after 1 auto none" "forward 0 threads none" "backward 3 auto nvme";
   [ ${#made[@]} -ge 1 ] || { fail "$update: no save beside the training: $(cat "$work/$update.0.out")"; continue; }
   echo "$update: saves of steps ${made[*]}"
   grep -q "^checkpoint: .* failed" "$work/$update.0.out" && fail "$update: $(grep "^checkpoint: .* failed" "$work/$update.0.out")"
-  # The first finds tiles where they began, a later one in slots that they came to.
+  # The first save finds tiles in their first slots, a later one in slots to which they moved.
   [ "$update" = after ] && try=("${made[0]}") || try=()
   for step in $(printf '%s\n' "${try[@]}" "${made[-1]}" | uniq); do
     run_job 2 "$update-$step" "${keys[@]}" "checkpoint.resume=$work/saves-$update/$(printf 'step-%08d' "$step")"
@@ -38,14 +38,15 @@ for form in "after 1 auto none" "forward 0 threads none" "backward 3 auto nvme";
   done
 done
 
-# After the first save has begun its tiles lie where they began, training's behind them. The last one changes before it is read.
+# After the first save began, its tiles are in their first slots and training's tiles behind them. The last tile is changed before
+# it is read.
 start_job 1 spoiled "${nvme[@]}" "${common[@]}" "checkpoint.dir=$work/saves-spoiled" checkpoint.every=1 checkpoint.rate=1M
 has_steps() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; }
 wait_for 60 has_steps spoiled 2 || fail "spoiled: no step"
 file=$(nameless_files "${pids[0]}" "$disk" | head -n 1)
 spoil_bytes "$file" $(($(stat -Lc %s "$file") / 2 - 8192)) || fail "spoiled: no byte could be changed"
 end_job spoiled
-grep -q "^checkpoint: step 1 failed: reading .*(rank 0, offloaded state) at byte .*not what was written (checksum)" "$work/spoiled.0.out" ||
+grep -q "^checkpoint: step 1 failed: reading .*(rank 0, offloaded state) at byte .*checksum mismatch" "$work/spoiled.0.out" ||
   fail "spoiled: nobody noticed: $(grep ^checkpoint "$work/spoiled.0.out")"
 [ ! -e "$work/saves-spoiled/step-00000001" ] || fail "spoiled: step 1 looks complete"
 grep -q "^checkpoint: step $steps saved" "$work/spoiled.0.out" || fail "spoiled: no save after it"

@@ -1,5 +1,5 @@
-// reseal FILE: gives a changed manifest the checksum of what it says now, as another program would
-// have written it.
+// reseal FILE: replaces the checksum of a changed manifest with a valid one, as if another program
+// had written it.
 #include <fstream>
 #include <iterator>
 #include <string>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Jobs by dslaunch that go on from checkpoints: at other world sizes, stages, offloads and forms of the master, to the
-# weights of the unbroken run; and what resume = never, nothing left to do, more steps and other settings do.
+# Jobs by dslaunch that resume at other world sizes, stages, offloads and forms of the master weights, and reach the weights of the
+# unbroken run. Also resume = never, nothing left to do, more steps, other settings.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
 [ -x "$DS_BIN/dslaunch" ] || { echo "FAILED: $DS_BIN/dslaunch is to be built first"; exit 1; }
 mkdir "$work/nvme"
@@ -8,12 +8,12 @@ nvme=(offload.optimizer.device=nvme "offload.optimizer.paths=[\"$work/nvme\"]")
 cpu=(offload.optimizer.device=cpu)
 common=(determinism.virtual_ranks=4 determinism.order=step schedule.total=30 model.dropout=0.1 batch.accum=2)
 
-# launch WORLD NAME KEYS...: output in NAME.out; the job is to end well
+# launch WORLD NAME KEYS...: runs a job that must succeed; output in NAME.out
 launch() {
   timeout -s KILL 120 "$DS_BIN/dslaunch" -n "$1" "$work/train.toml" "log.dir=$work/$2" "${common[@]}" "${@:3}" \
     >"$work/$2.out" 2>&1 </dev/null || fail "$2: exit $?: $(tail -n 5 "$work/$2.out")"
 }
-# same NAME OTHER: equal weights
+# same NAME OTHER: checks that the weights are equal
 same() {
   local a b
   a=$(summary_of "$1" weights_hash) b=$(summary_of "$2" weights_hash)
@@ -23,7 +23,7 @@ same() {
 says() { grep -q -- "$2" "$work/$1.out" || fail "$1 does not say '$2': $(cat "$work/$1.out")"; }
 says_not() { grep -q -- "$2" "$work/$1.out" && fail "$1 says '$2': $(grep -- "$2" "$work/$1.out")"; }
 
-# fp16 with overflows in every part: the loss scale, its hysteresis and window, and the steps left out go on.
+# fp16 with overflows in every part: the loss scale, its hysteresis and window, and the count of skipped steps continue.
 fp16=(precision.dtype=fp16 precision.loss_scale.init_power=10 precision.loss_scale.window=4
   debug.non_finite=3,4,6,9,13 schedule.type=linear schedule.warmup=10)
 launch 2 whole16 "${fp16[@]}" train.steps=20
@@ -40,7 +40,7 @@ scales() { sed -n 's/.*"step":\([0-9]*\),.*"loss_scale":\([^,]*\),.*/\1:\2/p' "$
 [ "$(scales "$work"/{world4,world2,world1,fp16-4-2-1-4}/metrics.jsonl)" = "$(scales "$work/whole16/metrics.jsonl")" ] ||
   fail "fp16: other scales: $(scales "$work"/{world4,world2,world1,fp16-4-2-1-4}/metrics.jsonl)"
 
-# bf16: a master in two halves, whole in files, in two halves again; saves beside the training.
+# bf16: split master weights, whole ones in files, split ones again; saves while training continues.
 launch 1 whole_bf16 precision.dtype=bf16 train.steps=20
 bf16=(precision.dtype=bf16 "checkpoint.dir=$work/saves_bf16" checkpoint.every=3)
 launch 2 split "${bf16[@]}" precision.master=split16 zero.stage=3 train.steps=8
@@ -48,7 +48,7 @@ launch 3 files "${bf16[@]}" zero.stage=1 "${nvme[@]}" train.steps=14
 launch 4 bf16-split-whole-split "${bf16[@]}" precision.master=split16 train.steps=20
 same bf16-split-whole-split whole_bf16
 
-# Stage 3 -> 1 and states in files -> memory -> host, each with its own time of the update.
+# Stage 3 -> 1 and states in files -> memory -> host, each with another time of the update.
 fp32=("checkpoint.dir=$work/saves32")
 launch 1 whole32 train.steps=20
 launch 3 stage3 "${fp32[@]}" zero.stage=3 "${nvme[@]}" offload.param.device=nvme train.steps=7
@@ -58,28 +58,28 @@ launch 2 fp32-3-1-files-memory-host "${fp32[@]}" "${cpu[@]}" offload.optimizer.u
 same fp32-3-1-files-memory-host whole32
 says_not fp32-3-1-files-memory-host "differs"
 
-# Nothing left to do: the same weights, no step more.
+# Nothing left to do: the same weights, and no further step.
 launch 2 again "${fp32[@]}" train.steps=20
 same again whole32
 grep -q '"step"' "$work/again/metrics.jsonl" && fail "again: a step was taken"
 
-# More steps than were planned: they are the steps of a run that was planned so.
+# More steps than planned at first: the same steps as in a run planned with that number.
 launch 1 whole24 train.steps=24
 launch 4 more "${fp32[@]}" zero.stage=2 train.steps=24
 same more whole24
 
-# Another rate: a line says so, and the weights are others.
+# Another learning rate: a line reports it, and the weights differ.
 launch 2 rate "checkpoint.dir=$work/saves13" optimizer.lr=1e-3 train.steps=20
 says rate "optimizer.lr"
 [ "$(summary_of rate weights_hash)" != "$(summary_of whole32 weights_hash)" ] || fail "rate: it made no difference"
 
-# Without virtual_ranks and order the checkpoint's are kept.
+# Without virtual_ranks and order, those of the checkpoint are kept.
 common=(schedule.total=30 model.dropout=0.1 batch.accum=2)
 cp -r "$work/saves13" "$work/kept" && rm -rf "$work/kept/step-00000020"
 launch 3 kept "checkpoint.dir=$work/kept" train.steps=20
 same kept whole32
 
-# never: at the start again; what was saved is set aside, and never taken by a later run.
+# never: starts at step 0; saved checkpoints are set aside and never used by a later run.
 launch 2 never "checkpoint.dir=$work/saves13" checkpoint.resume=never train.steps=4
 says_not never "resumed from"
 [ -d "$work/saves13/step-00000020.set-aside" ] && [ -d "$work/saves13/step-00000013.set-aside" ] ||
@@ -89,7 +89,7 @@ says after_never "checkpoint: step 4 resumed from"
 launch 2 whole_never train.steps=20
 same after_never whole_never
 
-# Another model, another vocabulary, moments that are not there: the tensors are named before step 0.
+# Another model, another vocabulary, missing moments: the tensors are named before step 0.
 # refused NAME TEXT FOLDER KEYS...
 refused() {
   start_job 1 "$1" "checkpoint.dir=$work/$3" train.steps=22 "${@:4}"
@@ -105,7 +105,7 @@ refused words "wte.weight is [256, 64] in the checkpoint and [512, 64] in the mo
 launch 1 lion "checkpoint.dir=$work/lions" optimizer.type=lion train.steps=1
 refused adam "wte.weight has no moment2 in the checkpoint" lions
 
-# never, and a restart of the failed job: it goes on at what it has saved itself.
+# never, and a restart of the failed job: it resumes from what it saved itself.
 rm -rf "$work/saves13"/step-*.set-aside
 timeout -s KILL 120 "$DS_BIN/dslaunch" -n 2 --max-restarts 1 "$work/train.toml" "log.dir=$work/restarted" "${common[@]}" \
   "checkpoint.dir=$work/saves13" checkpoint.resume=never checkpoint.every=2 checkpoint.async=false train.steps=9 \
@@ -117,7 +117,7 @@ says restarted "checkpoint: step 6 resumed from $work/saves13/step-00000006"
 
 # A disk that takes longer than comm.timeout while training waits for it: no rank is given up.
 if ldd "$dsrunner" | grep -q 'lib[at]san'; then
-  echo "left out: a slow disk by preloading: a sanitizer wants to be the first library"
+  echo "left out: a slow disk by LD_PRELOAD, which does not work with a sanitizer"
 else
   mkdir "$work/slow"
   export DS_SAVE_FAULTS="1/sync/chunk/1/1/delay/2500" DS_SAVE_FAULTS_DIR="$work/slow" DS_SAVE_FAULTS_LOG="$work/slow.notes"
@@ -126,7 +126,7 @@ else
   grep -q "1 ! delay" "$work/slow.notes" || fail "slow: the disk was not: $(cat "$work/slow.notes")"
 fi
 
-# A job that ends while the next one begins, and saves once more: its last checkpoint is not set aside.
+# A job saves once more and ends while the next one begins: its last checkpoint is not set aside.
 launch 1 ending "checkpoint.dir=$work/ending" checkpoint.every=2 train.steps=4
 mv "$work/ending/step-00000004" "$work/step4"
 exec 8>>"$work/ending/.lock" && flock 8
@@ -135,7 +135,7 @@ wait_for 20 grep -q "step 2 resumed from" "$work/late.0.out"
 mv "$work/step4" "$work/ending/step-00000004"
 exec 8>&-
 wait "${pids[0]}"
-[ $? = 65 ] && grep -q "another job has completed step-00000004" "$work/late.0.out" || fail "late: $(cat "$work/late.0.out")"
+[ $? = 65 ] && grep -q "another job completed step-00000004" "$work/late.0.out" || fail "late: $(cat "$work/late.0.out")"
 pids=()
 [ -d "$work/ending/step-00000004" ] || fail "late: $(ls "$work/ending")"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# TERM in the middle of a step, several times, and once kill -9: over all parts of the run, on other numbers of ranks each,
-# every sample is taken once, in the order of a run that was never broken; the weights are its weights.
+# TERM in the middle of a step, several times, and kill -9 once: over all parts of the run, on different numbers of ranks, every
+# sample is taken once and in the order of an unbroken run, and the weights are equal to its weights.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
 seed=${1:-$RANDOM}
 RANDOM=$seed
@@ -12,9 +12,9 @@ keys=(determinism.virtual_ranks=4 batch.accum=4 log.samples=true schedule.total=
 saves=("checkpoint.dir=$work/saves" checkpoint.every=7)
 run_job 1 whole "${keys[@]}"
 
-# After the first step ranks measure the machine, so that the second is the first one among others.
+# After the first step ranks measure the machine, so the second step is the first usual one.
 has_steps() { [ "$(grep -s '^step ' "$work/run.0.out" | wc -l)" -ge 2 ]; }
-# part WORLD SIGNAL KEYS...: one rank gets the signal some time after the second step; all have ended when it returns
+# part WORLD SIGNAL KEYS...: runs a part; one rank gets the signal some time after the second step; returns when all have ended
 part() {
   local world=$1 signal=$2 rank code
   start_job "$world" run "${keys[@]}" "${saves[@]}" "${@:3}"
@@ -35,7 +35,7 @@ part() {
   printf 'world %d, %-4s  %s ... %s\n' "$world" "$signal" "$(grep -m1 '^step ' "$work/run.0.out" | tr -s ' ' | cut -d' ' -f1,2)" \
     "$(grep '^checkpoint: ' "$work/run.0.out" | tail -n 1)"
   if [ "$signal" = TERM ] && ! grep -q "^done after" "$work/run.0.out"; then
-    # What was saved is the last step that was taken.
+    # The saved step is the last one that was run.
     local last
     last=$(sed -n 's/^{"step":\([0-9]*\),"loss.*/\1/p' "$work/run/metrics.jsonl" | tail -n 1)
     grep -q "^checkpoint: step $last saved in " "$work/run.0.out" ||
@@ -52,13 +52,13 @@ run_job 2 run "${keys[@]}" "${saves[@]}" zero.stage=3
 "$DS_SOURCE/tests/e2e/checkpoint/ledger.py" "$work/run" $steps "$work/whole" || fail "the ledger of the run in parts"
 [ "$(summary_of run weights_hash)" = "$(summary_of whole weights_hash)" ] || fail "other weights than those of the unbroken run"
 
-# Another batch: the next step goes on with the next sample.
+# Another batch size: the next step continues with the next sample.
 run_job 2 other "${keys[@]}" "checkpoint.dir=$work/other_saves" train.steps=3
 run_job 4 other "${keys[@]}" "checkpoint.dir=$work/other_saves" train.steps=5 batch.accum=3
 run_job 1 other "${keys[@]}" "checkpoint.dir=$work/other_saves" train.steps=9 batch.micro=1
 "$DS_SOURCE/tests/e2e/checkpoint/ledger.py" "$work/other" 9 "$work/whole" || fail "the ledger over batches of other sizes"
 
-# The check can fail: a line that is not there, a sample that is another one.
+# The check can fail: one ledger line is removed, one sample is replaced.
 cp -r "$work/other" "$work/bad"
 sed -i '2d' "$work/bad/previous-2/samples-rank0000.jsonl"
 "$DS_SOURCE/tests/e2e/checkpoint/ledger.py" "$work/bad" 9 "$work/whole" >/dev/null 2>&1 && fail "a lost line is not seen"

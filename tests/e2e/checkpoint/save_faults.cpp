@@ -1,7 +1,7 @@
-// Preloaded (LD_PRELOAD) into ranks: the calls that change files below DS_SAVE_FAULTS_DIR fail,
-// wait or kill as DS_SAVE_FAULTS says (file_faults.h), and each is noted in DS_SAVE_FAULTS_LOG
-// before it is done: "RANK CALL FILE PATH", or "RANK ! WHAT CALL FILE PATH" for a fault. Processes
-// without RANK are left alone.
+// LD_PRELOAD library for ranks. Calls that change files below DS_SAVE_FAULTS_DIR fail, wait or kill
+// as DS_SAVE_FAULTS says (file_faults.h). Each call is noted in DS_SAVE_FAULTS_LOG before it runs:
+// "RANK CALL FILE PATH", or "RANK ! WHAT CALL FILE PATH" for a fault. Processes without RANK are
+// not affected.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ using ds::test::path_of;
 using ds::test::perform;
 using ds::test::write_at;
 
-/// So that others know of this rank before it does anything.
+/// Makes this rank known to the campaign before it does anything.
 __attribute__((constructor)) void announce() { FaultPlan::here(); }
 
 std::string path_at(int folder, const char* name) {
@@ -78,7 +78,7 @@ ssize_t pwrite(int file, const void* from, std::size_t size, off_t offset) {
 ssize_t pwrite64(int file, const void* from, std::size_t size, off_t offset)
     __attribute__((alias("pwrite")));
 
-// One buffer at a time: a short write is one that the caller has to go on with.
+// Writes one buffer at a time, so that the caller has to continue a short write.
 ssize_t writev(int file, const iovec* parts, int count) {
   static auto* const real = next<ssize_t(int, const iovec*, int)>("writev");
   if (count < 1 || !FaultPlan::here().is_about(path_of(file))) return real(file, parts, count);
@@ -97,7 +97,7 @@ int fdatasync(int file) {
 
 int close(int file) {
   static auto* const real = next<int(int)>("close");
-  // A descriptor that fails to be closed is closed all the same.
+  // A descriptor is closed even if close() reports an error.
   const std::string path = path_of(file);
   const bool reads = (::fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY;
   if (reads || !FaultPlan::here().is_about(path)) return real(file);
@@ -152,7 +152,7 @@ int ftruncate(int file, off_t size) {
 }
 int ftruncate64(int file, off_t size) __attribute__((alias("ftruncate")));
 
-// Gives errors back, as posix_fallocate does.
+// Returns the error number, as posix_fallocate does.
 int posix_fallocate(int file, off_t offset, off_t size) {
   static auto* const real = next<int(int, off_t, off_t)>("posix_fallocate");
   const int result = call_at("truncate", path_of(file), [&] { return real(file, offset, size); });

@@ -1,4 +1,4 @@
-// By the reader of the product, whose verdict is held against the values themselves.
+// Reads checkpoints with the product's reader and compares its verdict with the values.
 #include "e2e/checkpoint/saved_steps.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of values in the order of the model; not of where and by whom they were written.
+/// Hash of values in the model's order, independent of where and by which rank they were written.
 class Content {
  public:
   Content() { XXH3_128bits_reset(state_.get()); }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Signals to a training that saves checkpoints: SIGTERM in the middle of a step, to launcher and ranks at once, or while a rank
-# dies; on request and before a deadline; a restart after kill -9. What is resumed takes every sample once, by the ranks' ledgers.
+# dies; save requests and saves before a deadline; a restart after kill -9. The ledgers show that each sample is taken once.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
 . "$DS_SOURCE/tests/support/ledger.sh"
-export DSLAUNCH_CUDA_PLUGIN=none DSLAUNCH_TEST_WIRE=rate=2000M,latency=4ms # steps last: a signal comes inside of one
+export DSLAUNCH_CUDA_PLUGIN=none DSLAUNCH_TEST_WIRE=rate=2000M,latency=4ms # makes steps long enough for a signal to arrive within one
 cat "$DS_SOURCE"/launcher/*/*.h >text
 cat >train.toml <<'END'
 [model]
@@ -31,19 +31,19 @@ END
 id=
 state_is() { [ "$(column state "$id")" = "$1" ]; }
 at_step() { [ "$(column step "$id")" -ge "$1" ] 2>/dev/null; }
-# train ARGS...: in the background, two ranks
+# train ARGS...: starts a job of two ranks in the background
 train() {
   detached -n 2 --verdict verdict "$@"
   log=$work/dslaunch-$id.log
 }
 rank_pids() { pgrep -P "$(pgrep -d, -P "$(pgrep -d, -P "$(pgrep -d, -P "$(column pid "$id")")")")" dsrunner; }
-# ended CODE: the job, with this code
+# ended CODE: waits for the end of the job and checks its exit code
 ended() {
   wait_for is_over "$id"
   wait_for files_there verdict
   grep -q "\"exit_code\": $1," verdict || { tail -n 5 "$log"; die "exit code: $(grep exit_code verdict), not $1"; }
 }
-# On request; then TERM, to the ranks and to dslaunch at the same moment, as systemd and Slurm send it.
+# A save request; then TERM to the ranks and to dslaunch at the same moment, as systemd and Slurm send it.
 train train.toml
 wait_for at_step 3
 "$dslaunch" checkpoint >said 2>err || die "dslaunch checkpoint: $?"
@@ -60,7 +60,7 @@ grep -q "stopped after $steps steps" "$log" || { tail -n 4 "$log"; die "stopped 
 ls ck | grep tmp && die "half-written folders"
 samples_once 2 $steps
 
-# The same command goes on at the next sample. TERM again; when ranks have heard it one dies: the other waits for nobody.
+# The same command continues with the next sample. TERM again; after the ranks received it one dies, and the other does not wait.
 train train.toml
 wait_for grep -q "resumed from $work/ck/$first" "$log"
 wait_for at_step $((steps + 3))
@@ -71,12 +71,13 @@ ended 143
 second=$(newest ck)
 for name in "$second" "$(cat ck/latest)"; do [ -e "ck/$name/manifest.json" ] || die "half a checkpoint: $name"; done
 
-# Before a deadline: USR1 to all ranks, one checkpoint or two, and it goes on. Then a rank is killed: a restart resumes.
+# Before a deadline: USR1 to all ranks makes one or two checkpoints, and training continues. Then a rank is killed; the restart
+# resumes.
 train --timeout 1000s --pre-signal USR1@997s --max-restarts 1 train.toml
-wait_for grep -q 'until the deadline: SIGUSR1 goes to all ranks' "$log"
+wait_for grep -q 'until the deadline: sending SIGUSR1 to all ranks' "$log"
 wait_for grep -qE 'saved in .*, asked for\)$' "$log"
 at=$(newest ck)
-wait_for at_step $(($(step_of $at) + 5)) # ranks may hear it at two steps: two checkpoints
+wait_for at_step $(($(step_of $at) + 5)) # ranks may receive it in two steps, which gives two checkpoints
 third=$(newest ck)
 at=$(step_of $third)
 wait_for at_step $((at + 3))
@@ -91,7 +92,7 @@ samples_once 2 $(step_of $last)
 [ "$(times_run $((at + 1)))" = 2 ] || die "step $((at + 1)) was run $(times_run $((at + 1))) times, not 2"
 [ "$(times_run $steps)" = 1 ] || die "step $steps, the last of a saved run, was run $(times_run $steps) times"
 
-# The options; where nothing is saved a request says so.
+# The options; and a save request in a job without a checkpoint folder, which is answered.
 run -n 1 train.toml --resume "ck/$last" --load weights checkpoint.dir=other train.steps=2 log.dir=run2 determinism.virtual_ranks=1
 expect 0 "--load weights"
 grep -q "^step 1/2 " out || die "--load weights does not begin at step 0"
@@ -102,7 +103,7 @@ expect 65 "--load without a path"
 train train.toml checkpoint.dir= log.dir=run3
 wait_for at_step 2
 "$dslaunch" checkpoint >said 2>err
-[ $? = 1 ] && grep -q "has saved nothing at step [0-9]*: checkpoint.dir is not set" err || die "without a folder: $(cat said)"
+[ $? = 1 ] && grep -q "could not save at step [0-9]*: checkpoint.dir is not set" err || die "without a folder: $(cat said)"
 "$dslaunch" kill "$id" --wait 2>/dev/null
 ended 143
 

@@ -1,4 +1,4 @@
-// One pass over the notes, which are in the order of the calls' beginnings.
+// Checks the notes in one pass; they are in the order in which the calls began.
 #include "e2e/checkpoint/sync_order.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string name_of(const std::string& path) { return path.substr(path.rfind('/'
 class Order {
  public:
   void take(const FileNote& note) {
-    if (note.fault == "error") return;  // it was not done
+    if (note.fault == "error") return;  // the call did nothing
     const std::string& path = note.path;
     if (note.call == "write" || note.call == "truncate") unsynced_.insert(path);
     if (note.call == "sync") {
@@ -24,7 +24,7 @@ class Order {
       if (path == uncertain_) uncertain_.clear();
       std::erase_if(leaving_, [&](const std::string& each) { return parent_of(each) == path; });
     }
-    if (note.call == "unlink")  // nothing of it has to reach the disk any more
+    if (note.call == "unlink")  // a removed file need not reach the disk
       std::erase_if(unsynced_, [&](const std::string& each) {
         return each == path || each.starts_with(path + "/");
       });
@@ -57,9 +57,9 @@ class Order {
       violations_.push_back(fmt::format("{} goes before the rename is synced", path));
   }
 
-  std::set<std::string> unsynced_;  // files; folders whose names changed
-  std::string uncertain_;           // the folder of a rename that a power cut may undo
-  std::set<std::string> leaving_;   // checkpoints whose last name a power cut may undo
+  std::set<std::string> unsynced_;  // files, and folders whose names changed
+  std::string uncertain_;           // folder of a rename that a power failure may undo
+  std::set<std::string> leaving_;   // checkpoints whose last rename a power failure may undo
   std::vector<std::string> violations_;
 };
 

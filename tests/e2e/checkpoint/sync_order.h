@@ -1,5 +1,5 @@
-// Kill -9 leaves what is in the page cache; a power cut does not. So the order of calls is checked:
-// what a name promises was brought to the disk before the name was given. Pure.
+// Checks the order of syncs and renames, since kill -9 keeps the page cache but a power failure
+// does not: what a name promises must be on disk before the name is given. Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace ds::test {
 
-/// What was renamed to a checkpoint before its files, or the names in its folder, were synced; and
-/// what was taken away before that rename, or its own to another name, was.
+/// Returns violations: a checkpoint that got its name before its files or the names in its folder
+/// were synced, and a checkpoint that was removed before such a rename, or before its own, was
+/// synced.
 std::vector<std::string> order_violations(const std::vector<FileNote>& notes);
 
 }  // namespace ds::test

@@ -1,4 +1,4 @@
-// Counting and printing.
+// Counts the outcomes of trials and prints tables.
 #include "e2e/checkpoint/tally.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace ds::test {
 namespace {
 
-/// One row a key; columns: those given, then others that came up.
+/// Returns a table with one row per key. Columns: those given, then others that occur.
 std::string table(const std::string& title,
                   const std::map<std::string, std::map<std::string, int>>& rows,
                   std::vector<std::string> columns) {

@@ -1,4 +1,4 @@
-// What came of all trials, as tables for people.
+// Tally: outcomes of all trials as tables.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace ds::test {
 
 class Tally {
  public:
-  /// `harmed`: somebody harmed the newest checkpoint before the trial. `other_world`: its files
-  /// were last written by another number of ranks.
+  /// `harmed`: the newest checkpoint was damaged before the trial. `other_world`: its files were
+  /// last written by a different number of ranks.
   void add(const DrawnTrial& drawn, const Judgement& judgement, const Found& found, bool harmed,
            bool other_world);
 
@@ -26,9 +26,9 @@ class Tally {
 
   int trials_ = 0, kills_ = 0, bad_ = 0, finished_ = 0;
   std::int64_t saves_ = 0, failed_ = 0, read_ = 0, pieces_ = 0;
-  std::map<std::string, Row> killed_;   // who -> during what
-  std::map<std::string, Row> faults_;   // which -> what came of it
-  std::map<std::string, Row> resumed_;  // from where -> what came of it
+  std::map<std::string, Row> killed_;   // who was killed -> in which phase
+  std::map<std::string, Row> faults_;   // fault -> outcome
+  std::map<std::string, Row> resumed_;  // source -> outcome
 };
 
 }  // namespace ds::test

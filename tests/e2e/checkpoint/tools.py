@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""dslaunch inspect, export, average, and model.init: on checkpoints of a formula, with Python's own library alone.
+"""Tests dslaunch inspect, export, average and model.init on checkpoints with known values, with Python's standard library.
 
 The safetensors are read by the format's description, element by element; where PyTorch and transformers
-are installed, transformers loads the exported folders too. By hand: tests/e2e/checkpoint/tools.py
+are installed, transformers also loads the exported folders. By hand: tests/e2e/checkpoint/tools.py
 """
 import json
 import os
@@ -18,15 +18,15 @@ from made_model import (BIN, HEADS, LAYERS, SEQ, SOURCE, WIDTH, Model, Run, chec
 
 def test_inspect(work):
     whole = make(f"{work}/one", 40, "gpt2", 3, 1, "piece=1000")
-    run = Run("inspect", whole).expect(0, "h.0 to h.1  2 blocks alike", "attn.c_attn.weight", "48 x 144",
-                                       "in 3 chunks", "every piece is what was written", "gpt2, layers 2")
+    run = Run("inspect", whole).expect(0, "h.0 to h.1  2 equal blocks", "attn.c_attn.weight", "48 x 144",
+                                       "in 3 chunks", "every piece is intact", "gpt2, layers 2")
     assert "\r" not in run.err, "no progress line where there is no terminal"
     facts = json.loads(Run("inspect", f"{work}/one", "--json").expect(0).out)
     assert facts["state"]["step"] == 40 and facts["verification"]["whole"] and len(facts["chunks"]) == 3
     assert facts["config"]["model.hidden"] == "48"
-    Run("inspect", "--no-verify", whole).expect(0, "not looked at")
+    Run("inspect", "--no-verify", whole).expect(0, "not checked")
 
-    # A flipped byte breaks the one piece that it is in; a lost chunk breaks what lay there.
+    # A flipped byte breaks only the piece that contains it; a lost chunk breaks all of its pieces.
     broken = shutil.copytree(whole, f"{work}/flipped")
     with open(f"{broken}/rank-00001.chunk", "r+b") as file:
         file.seek(5000)
@@ -44,9 +44,9 @@ def test_inspect(work):
     Run("inspect", broken, "--all").expect(1, "rank-00002.chunk", "No such file")
     Run("inspect", "--no-verify", broken).expect(0)
 
-    # What is no checkpoint, and what was never finished.
-    Run("inspect", work + "/nowhere").expect(65, "is not there")
-    Run("inspect", SOURCE).expect(65, "without checkpoints")
+    # Paths that are not checkpoints, and a save that was never finished.
+    Run("inspect", work + "/nowhere").expect(65, "does not exist")
+    Run("inspect", SOURCE).expect(65, "without a manifest.json or checkpoints")
     os.makedirs(f"{work}/half/step-00000009.tmp-1")
     Run("inspect", f"{work}/half").expect(65, "step-00000009.tmp-1")
     spoiled = shutil.copytree(whole, f"{work}/spoiled")
@@ -96,20 +96,20 @@ def test_export(work):
         ffn = json.load(open(f"{work}/hf_{arch}/config.json"))["intermediate_size"]
         check_export(f"{work}/hf_{arch}", llama_layout(ffn, 256, arch == "llama-tied"), Model(9), "F32")
 
-    Run("export", ranks, f"{work}/hf_fp32").expect(65, "is there already")
-    Run("export", ranks, f"{work}/no/such/parent").expect(65, "make the folder first")
+    Run("export", ranks, f"{work}/hf_fp32").expect(65, "already exists")
+    Run("export", ranks, f"{work}/no/such/parent").expect(65, "create the folder first")
     Run("export", ranks).expect(64)
     Run("export", ranks, f"{work}/x", "--dtype", "fp64").expect(64, "fp32, bf16, fp16")
     Run("export", ranks, f"{work}/x", "--vocab", 321).expect(64, "320 rows")
-    # A write that fails leaves nothing; the file is longer than this limit.
+    # A write that fails leaves nothing; the file exceeds this limit.
     limited = ["-c", "trap '' XFSZ; ulimit -f 20; \"$@\"", "-", os.path.join(BIN, "dslaunch")]
     Run(*limited, "export", ranks, f"{work}/x", program="bash", folder="/bin").expect(1, "model.safetensors", "ulimit -f")
     assert not [n for n in os.listdir(work) if ".tmp-" in n or n == "x"], "nothing half-done is left"
 
 
 def test_memory(work):
-    """A checkpoint of 290 MB, exported with less than 80 MB. First of all tests: what Python itself had
-    once counts as its children's."""
+    """Exports a checkpoint of 290 MB with less than 80 MB of memory. Runs before all other tests, because
+    Python's own past peak counts as its children's."""
     folder = make(f"{work}/big", 1, "llama", 2, 1, "states=1", "model.hidden=1920", "model.heads=16", "model.ffn=5120")
     size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
     base = Run("--version", program="dsrunner").expect(0).peak
@@ -120,7 +120,7 @@ def test_memory(work):
           f" above the program's own {base >> 20}")
     assert size > 280e6 and base < 40e6 and peaks["export"] < 80e6, (size, base, peaks)
     assert peaks["inspect"] < 20e6 + 8.5e6 * threads, peaks
-    # Elements of a tensor that does not fit one panel.
+    # Elements of a tensor that is larger than one panel.
     with open(f"{work}/big_hf/model.safetensors", "rb") as file:
         length = struct.unpack("<Q", file.read(8))[0]
         entry, model = json.loads(file.read(length))["model.layers.1.mlp.up_proj.weight"], Model(1)
@@ -135,7 +135,7 @@ def test_average(work):
     for step, seed in ((10, 1), (20, 2), (30, 3)):
         make(f"{work}/run", step, "gpt2", 2, seed)
     Run("average", f"{work}/run", "--last", 3, "--out", f"{work}/mean").expect(0, "mean of 3")
-    Run("inspect", f"{work}/mean").expect(0, "mean of", "every piece is what was written")
+    Run("inspect", f"{work}/mean").expect(0, "mean of", "every piece is intact")
     facts = json.loads(Run("inspect", f"{work}/mean", "--json").out)
     assert facts["state"]["step"] == 30 and [s["name"] for s in facts["tensors"][0]["states"]] == ["master"]
     Run("export", f"{work}/mean", f"{work}/mean_hf").expect(0)
@@ -144,16 +144,16 @@ def test_average(work):
     for i, x in enumerate(numbers("F32", data)):
         mean = sum(m.at("h.1.mlp.c_fc.weight", i) for m in models) / 3
         assert x == struct.unpack("<f", struct.pack("<f", mean))[0], i
-    # By name, in any order; exact where the mean is.
+    # Checkpoints by name, in any order; exact where the mean is exact.
     steps = [f"{work}/run/step-{step:08}" for step in (10, 20)]
     Run("average", *steps, "--out", f"{work}/two").expect(0)
     Run("average", *reversed(steps), "--out", f"{work}/owt").expect(0)
     differences = json.loads(Run("inspect", f"{work}/two", f"{work}/owt", "--json").out)["states"]
     assert len(differences) == 28 and not any(s["differing"] for s in differences)
-    Run("average", *steps, "--out", f"{work}/two").expect(65, "is there already")
+    Run("average", *steps, "--out", f"{work}/two").expect(65, "already exists")
     Run("average", f"{work}/run", "--last", 4, "--out", f"{work}/four").expect(65, "3 complete checkpoints")
     wider = make(f"{work}/wide", 10, "gpt2", 1, 1, "model.hidden=96")
-    Run("average", steps[0], wider, "--out", f"{work}/none").expect(65, "not of one model", "48 x 144")
+    Run("average", steps[0], wider, "--out", f"{work}/none").expect(65, "belong to different models", "48 x 144")
     Run("average", steps[0], "--out", f"{work}/none").expect(64)
     Run("average", *steps).expect(64, "--out")
     assert not os.path.exists(f"{work}/none")
@@ -183,7 +183,7 @@ threads = 1
 
 
 def test_import(work):
-    """What was exported comes back by model.init: every master weight, on any number of ranks."""
+    """Exported weights come back by model.init: every master weight, on any number of ranks."""
     os.environ["DSLAUNCH_CUDA_PLUGIN"] = "none"
     with open(f"{work}/text", "wb") as file:
         file.write(bytes(range(32, 127)) * 40)
@@ -203,11 +203,11 @@ def test_import(work):
         states = json.loads(Run("inspect", made, f"{work}/{arch}_back", "--json").expect(1).out)["states"]
         masters = [s for s in states if s["state"] == "master"]
         assert masters and not any(s["differing"] for s in masters), masters
-        # Numbers of bf16 are numbers of f32: they come back as they are. Rows beyond are zeros.
+        # bf16 values are exact in f32, so they come back unchanged. Rows beyond the vocabulary are zeros.
         train(f"{work}/{arch}_bf16", f"{work}/{arch}_16").expect(0)
         Run("export", f"{work}/{arch}_16", f"{work}/{arch}_again", "--dtype", "bf16").expect(0)
         assert read_safetensors(f"{work}/{arch}_bf16") == read_safetensors(f"{work}/{arch}_again")
-        # A started job goes on with its own checkpoint, not with the folder, which may be gone.
+        # A job that was started resumes from its own checkpoint, not from the folder, which may be gone.
         os.rename(f"{work}/{arch}_bf16", f"{work}/{arch}_gone")
         train(f"{work}/{arch}_bf16", f"{work}/{arch}_16", "train.steps=2").expect(0)
         train(f"{work}/{arch}_bf16", f"{work}/none").expect(65, "config.json", "No such file")
@@ -221,21 +221,21 @@ def test_import(work):
         file.seek(0)
         json.dump(config, file)
         file.truncate()
-    train(f"{work}/llama_gone", f"{work}/none").expect(65, "rope_scaling", "not built")
+    train(f"{work}/llama_gone", f"{work}/none").expect(65, "rope_scaling", "not supported")
     os.remove(f"{work}/llama_f32/model.safetensors.index.json")
     train(f"{work}/llama_f32", f"{work}/none").expect(65, "has neither model.safetensors nor")
     shutil.copy(f"{work}/gpt2_gone/model.safetensors", f"{work}/llama_f32/model.safetensors")
     train(f"{work}/llama_f32", f"{work}/none").expect(
-        65, "model.layers.0.input_layernorm.weight: not there", "and ")
+        65, "model.layers.0.input_layernorm.weight: missing", "and ")
     with open(f"{work}/llama_f32/model.safetensors", "r+b") as file:
         file.truncate(5000)
-    train(f"{work}/llama_f32", f"{work}/none").expect(65, "model.safetensors: no safetensors file")
+    train(f"{work}/llama_f32", f"{work}/none").expect(65, "model.safetensors: not a safetensors file")
     assert not os.path.exists(f"{work}/none"), "nothing was begun"
 
 
 def test_transformers(work):
-    """Hugging Face's own code finds no weight missing and none unexpected, and computes the loss that
-    training with the same folder begins with."""
+    """Hugging Face's own code finds no missing and no unexpected weight, and computes the loss with which
+    training from the same folder begins."""
     try:
         import torch
         from transformers import AutoModelForCausalLM
@@ -254,7 +254,7 @@ def test_transformers(work):
         Run("export", f"{work}/{arch}", folder).expect(0)
         model, info = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
         assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
-        losses = []  # of a window from an even and from an odd byte: which one training drew, it does not say
+        losses = []  # of windows from an even and from an odd byte, because training does not report which one it drew
         for first in (0, 1):
             tokens = torch.tensor([list(text[first:first + SEQ + 1])])
             logits = model(tokens[:, :-1]).logits.double()
@@ -264,7 +264,7 @@ def test_transformers(work):
             ours = json.loads(file.readline())["loss"]
         off = min(abs(ours / loss - 1) for loss in losses)
         print(f"{arch}: loss {ours:.6f}, transformers' {losses[0]:.6f} or {losses[1]:.6f}: off by {off:.1e}")
-        # Both compute in fp32; the weights are as large as activations, so a wrong layout is off by tens of %.
+        # Both compute in fp32. The weights are as large as activations, so a wrong layout is off by tens of percent.
         assert off < 1e-4 and abs(losses[0] / losses[1] - 1) > 1e-3
 
 

@@ -1,4 +1,4 @@
-// Start, watch, kill, wait for the last process.
+// Runs a trial: starts it, watches it, kills, and waits for the last process.
 #include "e2e/checkpoint/trial.h"
 
 #include <arpa/inet.h>
@@ -26,8 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLimit = 60s;  // of a trial: it takes seconds
-// Ranks without a launcher wait long for one that was killed before they met: somebody ends them.
+constexpr auto kLimit = 60s;  // per trial, which takes seconds
+// Ranks without a launcher wait long for one killed before they connected; the campaign ends them.
 constexpr auto kLongEnough = 3s;
 
 int free_port() {
@@ -42,7 +42,7 @@ int free_port() {
   return ntohs(place.sin_port);
 }
 
-/// The lines of a file that grows, as far as they are whole.
+/// Reads the complete lines of a growing file.
 class GrowingFile {
  public:
   explicit GrowingFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -157,7 +157,8 @@ class Trial {
     ::_exit(127);
   }
 
-  /// Until no process of the trial is left. What others of it have made comes to this process.
+  /// Watches until no process of the trial is left. Orphans of the trial become children of this
+  /// process.
   void watch() {
     const auto limit = Clock::now() + kLimit;
     Clock::time_point due{};
@@ -174,7 +175,7 @@ class Trial {
     }
   }
 
-  /// Whether any process is left.
+  /// Reaps ended processes. Returns whether any is left.
   bool reap() {
     while (true) {
       int status = 0;
@@ -189,7 +190,7 @@ class Trial {
     }
   }
 
-  /// Whether rank 0 has said what only ranks that have met say.
+  /// Returns whether rank 0 has printed what ranks print only after they connected.
   bool has_met() {
     return std::ranges::any_of(output_.lines(), [](const std::string& line) {
       return line.starts_with("saves ") || line.starts_with("step ");
@@ -236,8 +237,8 @@ class Trial {
   std::string cookie_;
   GrowingFile output_, notes_;
   std::map<pid_t, int> children_;
-  Clock::time_point alone_since_{};  // some rank waits for one that was killed
-  pid_t leader_ = 0;                 // of their group: the first, or the launcher
+  Clock::time_point alone_since_{};  // since when a rank waits for a killed one
+  pid_t leader_ = 0;  // leader of their process group: the first rank, or the launcher
   TrialEnd end_;
 };
 

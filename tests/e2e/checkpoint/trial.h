@@ -1,5 +1,5 @@
-// One trial: a small training job with faults in its files, a part of it perhaps killed at a moment
-// from outside, and everything it said and did until nothing of it was left.
+// One trial: a small training job with file faults, possibly with a kill from outside, and
+// everything it printed and did until no process was left.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@
 
 namespace ds::test {
 
-/// SIGKILL from outside, beside those that a FileFault does from inside.
+/// A SIGKILL from outside, besides those that a FileFault sends from inside.
 struct Kill {
   enum class When { never, at_step, at_call } when = When::never;
-  int count = 0;  // so many steps printed, or so many file calls noted, have been seen
+  int count = 0;  // number of printed steps or noted file calls to wait for
   std::chrono::microseconds later{0};
   enum class Whom { all, rank, launcher } whom = Whom::all;
   int rank = 0;
@@ -27,31 +27,31 @@ struct Programs {
 };
 
 struct TrialSpec {
-  bool launched = false;  // by dslaunch; else ranks from plain variables
+  bool launched = false;  // by dslaunch; else ranks are started with plain variables
   int world = 1;
   std::vector<std::string> words{};  // train.toml and keys
-  std::filesystem::path folder{};    // for outputs and notes; the working folder
-  std::filesystem::path saves{};     // whose files have faults
+  std::filesystem::path folder{};    // working folder, for outputs and notes
+  std::filesystem::path saves{};     // folder whose files have faults
   std::vector<FileFault> faults{};
   Kill kill{};
 };
 
-/// What a rank did to a file, or (`fault`) was done to it.
+/// A file call of a rank, or (`fault`) a fault that it met.
 struct FileNote {
   int rank = 0;
   std::string fault{}, call{}, file{}, path{};
 };
 
 struct TrialEnd {
-  bool killed = false;               // from outside
-  bool hung = false;                 // until it was ended
-  std::vector<int> codes{};          // exit codes (128 + signal) of the ranks, or of the launcher
-  std::vector<std::string> lines{};  // of rank 0 without prefix, then of the others
+  bool killed = false;               // by the kill from outside
+  bool hung = false;                 // had to be ended by the campaign
+  std::vector<int> codes{};          // exit codes (128 + signal) of the ranks or of the launcher
+  std::vector<std::string> lines{};  // output of rank 0 without prefix, then of the other ranks
   std::vector<FileNote> notes{};
   [[nodiscard]] bool ended_well() const;
 };
 
-/// The calling process has no other children.
+/// Runs a trial. The calling process must have no other children.
 TrialEnd run_trial(const Programs& programs, const TrialSpec& spec);
 
 }  // namespace ds::test

@@ -1,5 +1,5 @@
-# Dockerfiles as values: instructions with their line, stages, what is copied from where. Reads the part of the language
-# that ours use, and refuses the rest.
+# Parser for Dockerfiles: instructions with their lines, stages and copied files. Reads only the part of the language that
+# this project uses, and refuses the rest.
 import json
 import re
 import shlex

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Dockerfiles, as far as they can be checked without a container engine: they parse, what they copy is there, the
-packages exist and bring every library that the programs need, sshd takes its configurations, and no key is in a layer."""
+"""Checks the Dockerfiles without a container engine: they parse, copied files exist, the packages exist and bring every
+library that the programs need, sshd accepts its configurations, and no layer contains a key."""
 import fnmatch
 import os
 import pathlib

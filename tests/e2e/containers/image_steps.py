@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""On demand, as root, where no container engine exists: runs the steps of a Dockerfile in debootstrap trees, and looks at
-what comes out of them: names, users, sshd in the three forms that operators use, a training run, keys, sizes, start-up.
+"""On demand, as root, without a container engine: runs the steps of a Dockerfile in debootstrap trees and checks the
+result: names, users, sshd in the three forms that operators use, a training run, keys, sizes, start-up.
 
     tests/e2e/containers/image_steps.py cpu|cuda [FOLDER] [--check-only] [--ccache]    default: /var/tmp/dslaunch-image
 
-Minutes to tens of minutes. Prints a table, which is kept in image_results.md. NVIDIA's images cannot be had without an
-engine: a Debian tree with this machine's /usr/local/cuda-13.0 stands in for them.
+Takes minutes to tens of minutes. Prints a table, which is kept in image_results.md. NVIDIA's images need an engine: a
+Debian tree with this machine's /usr/local/cuda-13.0 replaces them.
 --ccache: compilers take what this machine's ccache has. --check-only: looks at the tree of the run before."""
 import os
 import pathlib

@@ -1,4 +1,4 @@
-# What must hold inside and between the documents of one manifest, whatever schema they have.
+# Rules for the documents of one manifest and between them, independent of schemas.
 import re
 
 import yaml

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`dslaunch k8s manifest`: what is committed is what it writes; every manifest keeps the rules and, where the
-projects' schemas are at hand, their schema; broken ones are refused; any word survives a YAML parser."""
+"""Tests `dslaunch k8s manifest`: committed manifests equal its output; every manifest keeps the rules and, if the
+projects' schemas are available, their schema; broken ones are refused; any word survives a YAML parser."""
 import os
 import pathlib
 import random
@@ -168,7 +168,7 @@ def bad_words_are_refused():
     refused([*some, "a.py"], 64, "is not a .toml file")
     refused([*some, "/nowhere/a.toml"], 65, "--in-image")
     refused([*some, "--in-image", "a.toml", "steps"], 64, "is not key=value")
-    refused([*some, "--gpu", "--cpu", "4", "--", "a"], 64, "exclude each other")
+    refused([*some, "--gpu", "--cpu", "4", "--", "a"], 64, "cannot be combined")
     refused([*some, "--name", "x" * 60, "--", "a"], 64, "too long")
     refused([*some, "--", b"\xff"], 64, "is not UTF-8")
     run = subprocess.run([DSLAUNCH, "k8s", "manifst"], capture_output=True, text=True)

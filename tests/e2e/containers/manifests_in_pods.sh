@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Manifests become jobs: what `dslaunch k8s manifest` writes is taken apart as a cluster's controllers would (pods_of.py), and
-# its pods run as namespaces (tests/e2e/pods): commands, variables, names, users and secrets are those of the manifest. Where an
-# operator makes the pods, its emulation does (tests/e2e/operators). No Kubernetes takes part.
+# Tests manifests as jobs: pods_of.py splits the output of `dslaunch k8s manifest` as a cluster's controllers would, and the
+# pods run as namespaces (tests/e2e/pods) with the commands, variables, names, users and secrets of the manifest. If an
+# operator makes the pods, its emulation does (tests/e2e/operators). No Kubernetes is involved.
 # With --train every kind also runs the quickstart, its file in a ConfigMap.
 set -u
 . "$DS_SOURCE/tests/e2e/operators/operators.sh"

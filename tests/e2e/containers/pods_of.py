@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a cluster's controllers make of a manifest, as command lines of podctl (tests/e2e/pods): one a pod.
+"""Converts a manifest into command lines of podctl (tests/e2e/pods), one per pod, as a cluster's controllers would.
 
     pods_of.py FILE TOKEN FOLDER [OPTION...]      OPTIONs go to every `podctl create`; FOLDER takes ConfigMaps
     pods_of.py --launcher FILE FOLDER             for kinds whose operator makes the pods (tests/e2e/operators): options of

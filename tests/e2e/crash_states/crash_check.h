@@ -1,4 +1,4 @@
-// Runs that save while they are recorded, and what is looked at in each state that a crash leaves.
+// Records runs that save, and checks each disk state that a crash can leave.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -21,7 +21,8 @@ namespace ds::test {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// In memory where there is such a folder: syncs are told apart by the log, not by the disk.
+/// A folder in memory if possible, because the log distinguishes syncs and the disk does not
+/// matter.
 class WorkFolder {
  public:
   WorkFolder() {
@@ -42,7 +43,7 @@ class WorkFolder {
   std::string path_;
 };
 
-/// A run that saves, and what it may promise meanwhile.
+/// A run that saves, and what it promises meanwhile.
 class Run {
  public:
   Run(Recorder& recorder, const std::string& dir, std::uint64_t epoch, std::int64_t newest = -1)
@@ -91,13 +92,13 @@ inline Promise promise_at(const FileLog& log, std::size_t count) {
   return last;
 }
 
-/// Step of the newest one that training would go on at, -1: none. Errors: Error: one that has the
-/// name of a complete one is not whole.
+/// Returns the step of the newest checkpoint from which training would resume; -1: none. Errors:
+/// Error if a checkpoint that is complete by name is not intact.
 inline std::int64_t step_found(const std::string& dir) {
   ResumeSearch search({"auto", "all", dir});
   for (const ResumePlace& place : search.places()) {
     const bool replaced = !step_of(fs::path(place.folder).filename().string());
-    if (replaced) continue;  // it may be half removed when the one that has its name is there
+    if (replaced) continue;  // it may be half removed once the new one has its name
     if (!is_whole(Checkpoint::open(place.folder))) throw Error(ErrorKind::bug, "other values");
   }
   const Resumed found = search.next();
@@ -106,8 +107,8 @@ inline std::int64_t step_found(const std::string& dir) {
   return found.checkpoint->manifest().state.step;
 }
 
-/// What is wrong with the folder as the machine finds it, and after the next run owned it; empty:
-/// nothing.
+/// Returns what is wrong with the folder after the crash, or after the next run has claimed it;
+/// empty: nothing.
 inline std::string fault_of(const std::string& dir, const Promise& promise) {
   try {
     const std::int64_t step = step_found(dir);
@@ -150,7 +151,7 @@ class Checker {
                                          log.ops.size(), share, fault);
     }
   }
-  /// After every operation: with none, all, and some of what no sync covers.
+  /// Checks the states after every operation, with none, all and some of what no sync covers.
   void check_all(const FileLog& log, int rounds) {
     for (std::size_t count = 0; count <= log.ops.size(); ++count) {
       check(log, count, 0);
@@ -166,7 +167,7 @@ class Checker {
  private:
   Ignored ignored_;
   WorkFolder work_;
-  Random random_{7};  // the same states each time
+  Random random_{7};  // fixed seed: the same states each time
   Outcome outcome_;
 };
 

@@ -1,5 +1,5 @@
-// Saving, committing, replacing, thinning out and setting aside, stopped after every operation on
-// files: whatever the machine then finds on its disk, a complete checkpoint is taken, and no other.
+// Saves, commits, replacements, removals and set-asides that stop after every file operation.
+// Whatever the disk then holds, a complete checkpoint is used and nothing else.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ const Scenario kScenarios[] = {
        run.save(10);
        publish_small(run.folder(), 20, 3);
        run.folder().abandon(20);
-       publish_small(run.folder(), 30, 1);  // and this one is never committed
+       publish_small(run.folder(), 30, 1);  // never committed
        run.save(20);
        run.thin_out(1);
      }},
@@ -45,7 +45,7 @@ const Scenario kScenarios[] = {
      }},
 };
 
-/// DS_CRASH_ROUNDS: how many times as many states; 1 in CI.
+/// Returns DS_CRASH_ROUNDS, a factor for the number of states; 1 in CI.
 int rounds() {
   const char* text = std::getenv("DS_CRASH_ROUNDS");
   return text == nullptr ? 1 : std::max(1, std::atoi(text));
@@ -68,7 +68,7 @@ TEST_CASE("a power failure at any moment") {
   }
 }
 
-/// The run is killed after `killed` operations, and started again: it saves and thins out.
+/// Kills the run after `killed` operations and starts it again; it saves and thins out.
 FileLog log_of_two_runs(Play play, const std::string& root, std::size_t killed) {
   Recorder recorder(root);
   recorder.die_after(killed);
@@ -81,7 +81,7 @@ FileLog log_of_two_runs(Play play, const std::string& root, std::size_t killed) 
   recorder.live_on();
   const std::vector<Promise>& promises = recorder.log().promises;
   const Promise last = promises.empty() ? Promise{} : promises.back();
-  const std::int64_t seen = step_found(root + "/dir");  // a killed process takes no write back
+  const std::int64_t seen = step_found(root + "/dir");  // a kill does not undo writes
   CHECK(seen >= last.floor);
   CHECK(seen <= last.ceiling);
   Run next(recorder, root + "/dir", 2, seen);

@@ -1,5 +1,5 @@
-// The model is stricter than any file system: operations that no sync covers reach the disk in any
-// order or not at all, also those on one folder.
+// Computes crash states. The model is stricter than any file system: operations that no sync covers
+// reach the disk in any order or not at all, even within one folder.
 #include "e2e/crash_states/file_log.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = FileOp::Kind;
 
-constexpr std::size_t kSector = 64;  // small, so that small files are torn as well
+constexpr std::size_t kSector = 64;  // small, so that small files can be torn too
 
 bool covers(const FileOp& sync, const FileOp& op) {
   switch (op.kind) {
@@ -35,7 +35,7 @@ bool chance(Random& random, double share) {
   return std::uniform_real_distribution<double>(0, 1)(random) < share;
 }
 
-/// Some sectors of it; what is missing reads as zeros, or as what was there.
+/// Applies some sectors of a write; missing ones read as zeros or as the old content.
 void apply_torn(Disk& disk, const FileOp& write, double share, Random& random) {
   for (std::size_t at = 0; at < write.bytes.size(); at += kSector) {
     if (!chance(random, share)) continue;
@@ -59,7 +59,7 @@ void Disk::apply(const FileOp& op) {
       break;
     case Kind::rename: {
       auto& names = nodes_[op.folder].names;
-      // By the node, not by the name: a name that never reached the disk may still be renamed.
+      // Compare the node, not the name: a name that never reached the disk may still be renamed.
       if (names.contains(op.name) && names[op.name] == op.node) names.erase(op.name);
       nodes_[op.to_folder].names[op.to_name] = op.node;
       nodes_[op.node].is_folder = op.is_folder;

@@ -1,4 +1,4 @@
-// Each sync of a save is needed: left out alone, it is missed in some state that a crash leaves.
+// Shows that each sync of a save is needed: without it, some crash state is broken.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -9,7 +9,7 @@
 namespace ds::test {
 namespace {
 
-/// Names of the nodes whose syncs cannot be left out, each one alone, in the order of the log.
+/// Returns the nodes whose syncs cannot be left out one at a time, in the order of the log.
 std::vector<std::string> needed_syncs(const FileLog& log) {
   std::map<int, std::string> names{{0, "root"}};
   std::vector<std::string> needed;
@@ -28,7 +28,7 @@ std::vector<std::string> needed_syncs(const FileLog& log) {
   return needed;
 }
 
-TEST_CASE("each sync that a save needs is missed when it alone is left out") {
+TEST_CASE("leaving out any single sync of a save breaks some crash state") {
   const WorkFolder work;
   const std::vector<std::string> needed = needed_syncs(log_of(
       [](Run& run) {
@@ -40,13 +40,13 @@ TEST_CASE("each sync that a save needs is missed when it alone is left out") {
   const auto times = [&](const char* name) {
     return std::count(needed.begin(), needed.end(), std::string(name));
   };
-  CHECK(times("root") == 1);  // the name of the folder of checkpoints
+  CHECK(times("root") == 1);  // the name of the checkpoint folder
   CHECK(times("rank-00000.chunk") == 2);
   CHECK(times("rank-00001.chunk") == 2);
   CHECK(times("manifest.json") == 2);
   CHECK(times("step-00000010.tmp-1") == 1);
   CHECK(times("step-00000020.tmp-1") == 1);
-  CHECK(times("dir") >= 1);  // before what is thinned out is emptied
+  CHECK(times("dir") >= 1);  // before a removed checkpoint is emptied
 }
 
 }  // namespace

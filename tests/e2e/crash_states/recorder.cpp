@@ -1,4 +1,4 @@
-// The calls that change files, as the C library declares them; each does the system call itself.
+// Replaces the C library's calls that change files. Each records and does the system call itself.
 #include "e2e/crash_states/recorder.h"
 
 #include <fcntl.h>
@@ -27,18 +27,18 @@ struct Place {
 struct Watch {
   std::string root;
   FileLog log;
-  Disk disk;  // all operations, as the program sees it
+  Disk disk;  // state after all operations, as the program sees it
   int nodes = 1;
   std::map<int, int> open{};               // node by descriptor
-  std::map<int, std::int64_t> position{};  // of the descriptors
+  std::map<int, std::int64_t> position{};  // file position by descriptor
   std::size_t dies_after = std::numeric_limits<std::size_t>::max();
   bool died = false;
 };
 
-std::unique_ptr<Watch> watch;  // the calls below have no other way to it
+std::unique_ptr<Watch> watch;  // global, because the calls below receive no argument for it
 
-/// Walks down from `folder`; none: it is not below the watched folder. An empty name: the folder
-/// itself.
+/// Resolves a path from `folder`; nothing if it is not below the watched folder. An empty name
+/// stands for the folder itself.
 std::optional<Place> walk(int folder, std::string_view path) {
   std::optional<Place> place = Place{folder, ""};
   while (!path.empty()) {
@@ -78,7 +78,7 @@ void record(FileOp op) {
   watch->log.ops.push_back(std::move(op));
 }
 
-/// Whether the process is dead to files by now; errno says so.
+/// Returns whether file operations of this process fail by now, with errno set.
 bool is_dead() {
   if (watch && watch->log.ops.size() >= watch->dies_after) watch->died = true;
   if (!watch || !watch->died) return false;
@@ -91,7 +91,7 @@ int recorded_open(int at, const char* path, int flags, mode_t mode) {
   const bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
   if (!place || nameless) {
     const int file = static_cast<int>(::syscall(SYS_openat, at, path, flags, mode));
-    if (watch) watch->open.erase(file);  // a number whose close() was not seen
+    if (watch) watch->open.erase(file);  // a reused descriptor whose close() was not seen
     return file;
   }
   const std::optional<int> before = node_at(*place);
@@ -213,7 +213,7 @@ bool Recorder::missed_nothing() const { return folder_text(watch->root) == watch
 
 namespace t = ds::test;
 
-// Names and forms are the C library's.
+// Names and signatures are those of the C library.
 extern "C" {
 static mode_t mode_of(int flags, va_list rest) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;

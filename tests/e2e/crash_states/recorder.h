@@ -1,5 +1,5 @@
-// Records what this program does to the files below one folder: its own system calls stand before
-// those of the C library (recorder.cpp), so that the code under test knows nothing of it.
+// Recorder: records what this program does to the files below one folder. Its system calls override
+// those of the C library (recorder.cpp), so that the code under test is not changed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ds::test {
 
-/// One at a time. Watches from its making to its end.
+/// One at a time. Watches during its lifetime.
 class Recorder {
  public:
   /// `folder` is absolute, without links, and empty.
@@ -20,13 +20,13 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   [[nodiscard]] const FileLog& log() const;
-  /// From now on the newest checkpoint's step lies between these.
+  /// From now on the step of the newest checkpoint is in [floor, ceiling].
   void promise(std::int64_t floor, std::int64_t ceiling);
-  /// As if the process were killed after so many operations: all later ones fail and do nothing.
+  /// Simulates a kill after `ops` operations: all later ones fail and do nothing.
   void die_after(std::size_t ops);
   void live_on();
   [[nodiscard]] bool died() const;
-  /// Whether the files are what the log says: nothing was missed.
+  /// Returns whether the files equal the state of the log, so that nothing was missed.
   [[nodiscard]] bool missed_nothing() const;
 };
 

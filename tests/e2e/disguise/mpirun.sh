@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ranks are told under our mpirun, beside Debian's mpirun; output, input and exit codes as there.
+# Compares ranks under dslaunch's mpirun with Debian's mpirun: variables, output, input and exit codes.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 theirs=/usr/bin/mpirun.openmpi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names and `dslaunch as`; deepspeed's ranks, parts without ssh; our own engine under torchrun; what is refused.
+# Tests names and `dslaunch as`: deepspeed's ranks, parts without ssh, train.toml under torchrun, refused options.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 export PYTHON_EXEC=/usr/bin/python3
@@ -26,9 +26,14 @@ if [ -n "$library" ]; then
   bin/mpirun -np 2 "$library" >out 2>err
   [ $? = 65 ] || die 'a program that needs libmpi'
   grep -q 'is linked with libmpi' err || die 'its message'
+  "$dslaunch" -n 2 -- "$library" >out 2>err
+  [ $? = 65 ] || die 'a program that needs libmpi, started plainly'
+  grep -q 'is linked with libmpi' err || die 'its message when started plainly'
+  "$dslaunch" -n 1 -- "$library" >out 2>err
+  ! grep -q 'is linked with' err || die 'one rank is a whole world of MPI'
 fi
 PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=nowhere.invalid PET_MASTER_PORT=1 bin/torchrun --no-python sleep 2 >out 2>err
-grep -q '^dslaunch: warning: nowhere.invalid is not known yet' err || die 'a master without an address'
+grep -q '^dslaunch: warning: nowhere.invalid cannot be resolved yet' err || die 'a master without an address'
 
 # Nobody sees what is given to ranks.
 bin/mpirun -np 1 -x PLAIN=geheim-1 -genv OTHER geheim-2 sh -c 'echo "$PLAIN $OTHER"; exec sleep 60' >out 2>err </dev/null &

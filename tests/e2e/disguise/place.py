@@ -1,4 +1,4 @@
-# Writes what torchrun tells a rank to the file FILE.RANK.
+# Writes the variables that torchrun gives a rank to the file FILE.RANK.
 import os
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A DDP script under our torchrun: two "pods" of one rank with the variables of Kubeflow's torch runtime. And what torchrun tells
-# ranks: the same as PyTorch's own torchrun.
+# Tests a DDP script under dslaunch's torchrun: two "pods" of one rank with the variables of Kubeflow's torch runtime. The
+# variables of ranks must equal those of PyTorch's torchrun.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 /usr/bin/python3 -c 'import torch.distributed as d; assert d.is_available()' 2>/dev/null ||

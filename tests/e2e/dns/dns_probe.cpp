@@ -1,9 +1,10 @@
-// Look-ups from the command line: dns_probe RESOLV_CONF DNS_PORT look NAME... | wait SECONDS PORT
-// NAME...
+// Makes lookups from the command line: dns_probe RESOLV_CONF DNS_PORT look NAME... | wait SECONDS
+// PORT NAME...
 #include <fmt/format.h>
 
 #include <asio/io_context.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "engine/base/error.h"
 #include "launcher/dns/wait_hosts.h"
@@ -19,8 +20,7 @@ int look(asio::io_context& io, const DnsOptions& options, std::span<char*> names
       std::string addresses;
       for (const auto& address : result.addresses) addresses += " " + address.to_string();
       const auto ttl = result.negative_ttl.value_or(std::chrono::seconds(0)).count();
-      fmt::print("{}:{}{} queries={} ttl={}\n", name, addresses, " " + result.text, result.queries,
-                 ttl);
+      fmt::print("{}:{}{} ttl={}\n", name, addresses, " " + result.text, ttl);
     });
   io.run();
   return 0;
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   asio::io_context io(1);
   DnsOptions options;
   options.resolv_conf = words[1];
-  options.hosts_file = "/dev/null";
+  ::setenv("CARES_HOSTS", "/dev/null", 1);
   options.nsswitch = "/dev/null";
   options.port = static_cast<std::uint16_t>(std::stoi(words[2]));
   try {

@@ -1,9 +1,11 @@
-// Name servers of the test's own, the files that lead to them, and look-ups that ask them.
+// Fixture of the DNS tests: name servers with scripted answers, configuration files that name them,
+// lookups.
 #pragma once
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <list>
@@ -21,10 +23,13 @@ class DnsWorld {
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
     folder_ = pattern;
     options.resolv_conf = folder_ / "resolv.conf";
-    options.hosts_file = folder_ / "hosts";
+    ::setenv("CARES_HOSTS", (folder_ / "hosts").c_str(), 1);
     options.nsswitch = folder_ / "nsswitch.conf";
   }
-  ~DnsWorld() { std::filesystem::remove_all(folder_); }
+  ~DnsWorld() {
+    ::unsetenv("CARES_HOSTS");
+    std::filesystem::remove_all(folder_);
+  }
   DnsWorld(const DnsWorld&) = delete;
   DnsWorld& operator=(const DnsWorld&) = delete;
 

@@ -1,4 +1,4 @@
-// A name server of the test's own on 127.0.0.x, UDP and TCP, that says whatever a case wants.
+// Name server on 127.0.0.x, UDP and TCP, whose answers a test scripts byte by byte.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct AskedQuestion {
 
 using Messages = std::vector<std::vector<std::byte>>;
 
-/// Answers each question with the messages that `answer` gives: none is silence.
+/// Answers each question with the messages that `answer` returns; none means silence.
 class FakeDns {
  public:
   using Answer = std::function<Messages(const AskedQuestion&)>;
@@ -39,7 +39,7 @@ class FakeDns {
   }
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   [[nodiscard]] const std::vector<AskedQuestion>& asked() const { return asked_; }
-  /// From which ports, and with which ids: both are to be random.
+  /// The client's port of each UDP question.
   [[nodiscard]] const std::vector<std::uint16_t>& ports() const { return ports_; }
   [[nodiscard]] asio::ip::udp::endpoint last_client() const { return client_; }
 
@@ -105,7 +105,8 @@ class FakeDns {
   std::vector<std::uint16_t> ports_;
 };
 
-/// An answer with these addresses of the asked type: none is "no address".
+/// Returns an answer with those addresses that are of the type asked for; without any, it says
+/// that the name has no address.
 inline std::vector<std::byte> address_answer(const AskedQuestion& question,
                                              const std::vector<std::string>& addresses,
                                              unsigned flags = kAnswerFlags) {
@@ -119,7 +120,7 @@ inline std::vector<std::byte> address_answer(const AskedQuestion& question,
   return message.bytes();
 }
 
-/// An answer of an rcode alone; NXDOMAIN (3) with its SOA.
+/// Returns an answer with an error code; NXDOMAIN (3) has an SOA record.
 inline std::vector<std::byte> rcode_answer(const AskedQuestion& question, unsigned rcode,
                                            std::uint32_t negative_ttl = 5) {
   MessageWriter message;

@@ -1,4 +1,4 @@
-// An address that was found before the job and stops answering: ssh looks the name up anew.
+// Tests that ssh looks a name up again when the address found for it no longer answers.
 #include <doctest/doctest.h>
 
 #include <asio/io_context.hpp>
@@ -23,7 +23,8 @@ Reached reached(const SshSettings& settings) {
 
 }  // namespace
 
-TEST_CASE("the name behind an address that does not answer is looked up; a given address is not") {
+TEST_CASE(
+    "the name of an address that does not answer is looked up again; a given address is not") {
   asio::io_context io(1);
   tcp::acceptor here(io, {asio::ip::make_address("127.0.0.1"), 0});
   SshSettings settings;

@@ -1,4 +1,4 @@
-// Hosts whose records come one by one, or name an address where nothing listens any more.
+// Tests of waiting for hosts whose records come late or name an address where nothing listens.
 #include "launcher/dns/wait_hosts.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using asio::ip::tcp;
 
 namespace {
 
-/// A zone that the test changes while it is asked.
+/// A zone whose records appear and change at given times.
 class Zone {
  public:
   explicit Zone(DnsWorld& world) : world_(world), began_(ds::Clock::now()) {
@@ -30,7 +30,8 @@ class Zone {
     world.write("resolv.conf",
                 "nameserver 127.0.0.61\nsearch ns.svc.cluster.local\noptions ndots:5\n");
   }
-  /// The record appears `from` the start on, and names `next` from `replaced_from` on.
+  /// Adds a record that appears at `from` and changes to `next` at `replaced_from`, both since the
+  /// start.
   void add(const std::string& name, const std::string& address, std::chrono::milliseconds from,
            const std::string& next = {}, std::chrono::milliseconds replaced_from = 1h) {
     records_[name + ".ns.svc.cluster.local"] = {address, from, next, replaced_from};
@@ -57,7 +58,7 @@ Host host(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("records that come one by one, a stale one, a port and an address of a host's own") {
+TEST_CASE("hosts with late and stale records, and with a port or an address of their own") {
   DnsWorld world("");
   Zone zone(world);
   tcp::acceptor first(world.io, {asio::ip::make_address("127.0.0.71"), 0});
@@ -96,12 +97,12 @@ TEST_CASE("records that come one by one, a stale one, a port and an address of a
   };
   CHECK(said("of 5 hosts"));
   CHECK(said("gpt-1.gpt: no DNS record (NXDOMAIN from 127.0.0.61)"));
-  CHECK(said("gpt-2.gpt: record, but no TCP at port"));
+  CHECK(said("gpt-2.gpt: has a DNS record, but no TCP connection to port"));
   CHECK(said("(Connection refused)"));
   CHECK(zone.asked["gpt-0.gpt.ns.svc.cluster.local"] == 2);
 }
 
-TEST_CASE("the limit: an error with the table of all missing hosts, and a hint") {
+TEST_CASE("at the limit the error has a table of all missing hosts and a hint") {
   DnsWorld world("");
   Zone zone(world);
   tcp::acceptor here(world.io, {asio::ip::make_address("127.0.0.71"), 0});
@@ -118,15 +119,15 @@ TEST_CASE("the limit: an error with the table of all missing hosts, and a hint")
   } catch (const ds::Error& error) {
     CHECK(error.kind() == ds::ErrorKind::unreachable);
     const std::string text = error.what();
-    CHECK(text.find("2 of 3 hosts did not answer within 0.3 s\n  gpt-1.gpt  record, but no TCP") ==
-          0);
-    CHECK(text.find("(127.0.0.79: Connection refused) (1 look)\n  gpt-2.gpt  no DNS record "
-                    "(NXDOMAIN from 127.0.0.61) (1 look)") != std::string::npos);
+    CHECK(text.find("2 of 3 hosts did not answer within 0.3 s\n  gpt-1.gpt  has a DNS record, but "
+                    "no TCP") == 0);
+    CHECK(text.find("(127.0.0.79: Connection refused) (1 lookup)\n  gpt-2.gpt  no DNS record "
+                    "(NXDOMAIN from 127.0.0.61) (1 lookup)") != std::string::npos);
     CHECK(error.hint().find("headless Service") != std::string::npos);
   }
 }
 
-TEST_CASE("three hundred hosts, eight looks at once") {
+TEST_CASE("three hundred hosts, eight checks at once") {
   DnsWorld world("");
   Zone zone(world);
   tcp::acceptor here(world.io, {asio::ip::make_address("127.0.0.71"), 0});

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `dslaunch doctor` finds on loopback nodes of one sshd: who can be used, who cannot and why, as text, JSON and hostfile.
+# Tests `dslaunch doctor` on loopback nodes of one sshd: usable and bad nodes, as text, JSON and hostfile.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need
@@ -82,7 +82,7 @@ doctor --hostfile slots -i 127.0.3.1:1,3@127.0.3.2 --skip-bad
 127.0.3.2 port=$port slots=auto" ] || die "slots of a host, and a whole one: $(cat out)"
 doctor --hostfile slots -e 127.0.3.2:1
 expect 65 "slots of slots=auto"
-grep -q "'127.0.3.2:1' names slots of 127.0.3.2, which has slots=auto" err || die "slots of slots=auto are refused"
+grep -q "'127.0.3.2:1' picks slots of 127.0.3.2, which has slots=auto" err || die "slots of slots=auto are refused"
 doctor --hostfile hosts -i 127.0.3.9
 expect 65 "a host that is not there"
 doctor --hostfile hosts -i 127.0.3.1 -e 127.0.3.2

@@ -1,4 +1,4 @@
-// Which settings must not change a bit, and which may.
+// Table of settings that must not change a bit, and of those that may.
 #include "e2e/equality/cells.h"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ Cell changed(const Cell& cell, std::mt19937& random) {
 
 namespace {
 
-// "stage=3 ? KEY": the key, or nothing where a condition does not hold.
+// Resolves "stage=3 ? KEY": returns the key, or nothing if the condition does not hold.
 std::string_view key_in(std::string_view key, const Cell& cell) {
   const std::size_t mark = key.find(" ? ");
   if (mark == std::string_view::npos) return key;
@@ -168,7 +168,7 @@ int world_of(const Cell& cell) { return choice_of(cell, "world")[0] - '0'; }
 std::vector<Cell> all_cells(unsigned seed) {
   std::vector<Cell> cells{{}};
   for (const Axis& axis : axes()) {
-    const bool once = axis.name == "dropout" || axis.name == "clip";  // as the random cells have
+    const bool once = axis.name == "dropout" || axis.name == "clip";  // as in the random cells
     const bool dealt = axis.kind == Axis::Kind::dealt || axis.name == "model" || once;
     std::vector<Cell> longer;
     for (const Cell& cell : cells) {

@@ -1,12 +1,14 @@
-// Equal bits after 20 steps: random cells of the matrix, or all of it.
+// Tests for equal bits after 20 steps, on random cells of the matrix or on all of it.
 //
-//   equality_matrix [--cells N] [--seed S]   N random cells, every second one of them broken by
-//                                            saves, and the hard ones (what CI runs)
-//   equality_matrix --only dtype=bf16,world=3,...   one cell; axes left out are at their plainest
-//   ... --broken S                           that cell, broken into the parts of seed S
-//   equality_matrix --resume [--table FILE]  every way of resuming (equality_resume_results.md)
+//   equality_matrix [--cells N] [--seed S]   N random cells, every second one interrupted and
+//   resumed,
+//                                            and the hard ones (runs in CI)
+//   equality_matrix --only dtype=bf16,world=3,...   one cell; axes not named have their first
+//   choice
+//   ... --broken S                           that cell, interrupted into the parts of seed S
+//   equality_matrix --resume [--table FILE]  every kind of resume (equality_resume_results.md)
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
-//   ... --backend cuda [--steps N]           on the plugin's device, by one rank
+//   ... --backend cuda [--steps N]           on the plugin's device, with one rank
 //   ... --backend cuda --epilogues fused     with the bits of fused epilogues
 #include <algorithm>
 #include <cstdio>
@@ -22,14 +24,14 @@ namespace {
 using namespace ds;        // NOLINT: a test program
 using namespace ds::test;  // NOLINT
 
-// What is most likely to break, in every run: all that can be on at once, at an odd world size.
+// Cells most likely to break: everything that can be combined, at an odd world size. Always run.
 constexpr const char* kHardCells[] = {
     "dtype=bf16,order=step,dropout=0.1,stage=3,offload=nvme,update=backward,tiles=small,"
     "activations=host,"
     "recompute=block,pieces=small,overlap=on,world=3,threads=2",
     "dtype=fp16,order=boundary,dropout=0.1,stage=2,offload=cpu,tiles=small,activations=host,"
     "recompute=selective,pieces=small,overlap=on,world=4,threads=1",
-    // Without clipping an update beside the backward pass is never taken back: it must be right.
+    // Without clipping an update during the backward pass is never undone, so it must be right.
     "dtype=fp32,order=boundary,clip=0,stage=0,offload=cpu,update=backward,overlap=off,world=2",
     "dtype=bf16,order=step,clip=0,stage=3,offload=nvme,update=backward,overlap=off,world=3",
     "model=llama,dtype=bf16,order=step,stage=3,offload=cpu,activations=host,recompute=block,"
@@ -46,7 +48,7 @@ struct Options {
   Place place;
 };
 
-// Every second one is broken and goes on from its saves.
+// Every second cell is interrupted and resumes from its saves.
 void check_random(Matrix& matrix, const Options& options) {
   fmt::print("--cells {} --seed {}\n", options.cells, options.seed);
   std::mt19937 random(options.seed);
@@ -62,7 +64,7 @@ void check_random(Matrix& matrix, const Options& options) {
   }
 }
 
-// One row an arithmetic, one column a choice of each other axis: cells that agree of all.
+// Writes one row per arithmetic and one column per choice of each other axis.
 void write_table(const Matrix& matrix, const std::vector<Cell>& cells, const Options& options) {
   std::ofstream file(options.table);
   file << "# Equal bits: the whole matrix\n\n"
@@ -107,7 +109,7 @@ Options parse(int argc, char** argv) {
   Options options;
   options.seed = std::random_device()();
   const auto next = [&](int& i) -> std::string {
-    if (i + 1 >= argc) throw Error(ErrorKind::usage, fmt::format("{} wants a value", argv[i]));
+    if (i + 1 >= argc) throw Error(ErrorKind::usage, fmt::format("{} needs a value", argv[i]));
     return argv[++i];
   };
   for (int i = 1; i < argc; ++i) {
@@ -145,7 +147,7 @@ Options parse(int argc, char** argv) {
   if (options.broken && options.only.empty())
     throw Error(ErrorKind::usage, "--broken wants --only");
   if (options.place.fused_epilogues && !options.place.accelerator)
-    throw Error(ErrorKind::usage, "--epilogues fused wants --backend cuda");
+    throw Error(ErrorKind::usage, "--epilogues fused needs --backend cuda");
   return options;
 }
 

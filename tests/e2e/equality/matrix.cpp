@@ -1,4 +1,4 @@
-// One line a run, as soon as it is over.
+// Runs and compares cells, printing one line per run.
 #include "e2e/equality/matrix.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace ds::test {
 namespace {
 
-// A device has one rank of a group, and it is no CPU that poses as one.
+// A device runs one rank of a group and is a real accelerator, not a CPU that poses as one.
 Cell by_one_rank(Cell cell) {
   for (std::size_t a = 0; a < cell.size(); ++a) {
     if (axes()[a].name == "world" || axes()[a].name == "device") cell[a] = 0;
@@ -101,7 +101,7 @@ const std::string& Matrix::reference(const Cell& cell) {
   return references_[plain] = hash;
 }
 
-// Empty: the run failed, and why was said.
+// Runs the parts. Returns the hash, or an empty text after it has printed why the run failed.
 std::string Matrix::run(const Parts& parts, const std::string& name) {
   try {
     return train_parts(folder_.path(), parts, place_);

@@ -1,4 +1,4 @@
-// Runs of cells, compared with the plainest run of the same arithmetic.
+// Matrix: runs cells and compares each with the plainest run of the same arithmetic.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace ds::test {
 
-/// A folder that goes away with its owner.
+/// A folder that is removed with its owner.
 class Folder {
  public:
   Folder();
@@ -27,19 +27,19 @@ class Matrix {
  public:
   explicit Matrix(const Place& place);
 
-  /// Trains the cell, and what it is to be equal to where no cell before wanted that.
+  /// Trains the cell, and its reference unless an earlier cell needed it.
   void check(Cell cell);
-  /// The cell in the parts of `seed`.
+  /// Trains the cell in the parts of `seed`.
   void check_broken(Cell cell, unsigned seed);
-  /// Returns whether they end at the weights of the unbroken run. `how`: for people.
+  /// Returns whether the parts end with the weights of the unbroken run. `how` is printed.
   bool check_parts(const Parts& parts, const std::string& how);
 
-  /// A check that could not fail proves nothing: other arithmetic must give other weights.
+  /// Checks that different arithmetic gives different weights, so that the comparison can fail.
   void check_references();
 
-  /// The exit code.
+  /// Prints the result and returns the exit code.
   [[nodiscard]] int report() const;
-  /// Of the cells' plainest form: weights_hash.
+  /// Returns the weights_hash of each reference cell.
   [[nodiscard]] const std::map<Cell, std::string>& references() const { return references_; }
   [[nodiscard]] const std::vector<Cell>& failed_cells() const { return failed_cells_; }
 
@@ -53,7 +53,7 @@ class Matrix {
   std::set<Cell> checked_;
   std::map<Cell, std::string> references_;
   std::vector<Cell> failed_cells_;
-  std::vector<std::string> failures_;  // how to repeat them
+  std::vector<std::string> failures_;  // commands that repeat the failures
   int runs_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Parts by chance.
+// Draws random parts.
 #include "e2e/equality/parts.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ Parts parts_of(const Cell& cell, unsigned seed, int steps) {
     const bool is_given = parts.size() == same;
     const bool is_last = last == steps;
     Part part{.cell = is_given ? cell : changed(cell, random), .last = last};
-    // Fewer than the save's own steps: the next save of that rhythm would be one too many.
+    // Must be fewer than the save's own steps, else another periodic save would happen.
     if (!is_last && random() % 2 == 0)
       part.lost = std::min(last - 1, 1 + static_cast<int>(random() % 3));
     parts.push_back(part);

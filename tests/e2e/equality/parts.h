@@ -1,4 +1,4 @@
-// A run in parts: each ends with a save, and the next one goes on from it in its own way.
+// A run in parts: each part ends with a save, and the next resumes from it with other settings.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace ds::test {
 
 struct Part {
   Cell cell;
-  int last = 0;  // finished steps of the save at its end, or of the whole run
-  int lost = 0;  // saved beside the training, this many steps of which are then lost; 0: training
+  int last = 0;  // finished steps at the save that ends it, or at the end of the run
+  int lost = 0;  // steps lost after an asynchronous save; 0: training
                  // waits for the save
 };
 using Parts = std::vector<Part>;
 
-/// Two to four parts of `steps` steps by chance, one of which is as `cell`; the others differ from
-/// it in what must not change a bit. The same for the same seed.
+/// Draws two to four parts of `steps` steps. One part is as `cell`; the others differ from it in
+/// settings that must not change a bit. The same seed gives the same parts.
 Parts parts_of(const Cell& cell, unsigned seed, int steps);
 
-/// "7+2,12,20": where parts end, and the steps that are lost there.
+/// Returns "7+2,12,20": the ends of the parts and the steps lost there.
 std::string ends_of(const Parts& parts);
 
 }  // namespace ds::test

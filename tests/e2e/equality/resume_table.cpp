@@ -1,4 +1,4 @@
-// Each way of resuming is a column, each arithmetic a row.
+// Table of resumes: each kind is a column, each arithmetic a row.
 #include "e2e/equality/resume_table.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ constexpr const char* kArithmetic[] = {
     "dtype=bf16,order=step",     "dtype=fp16,order=boundary", "dtype=fp16,order=step",
 };
 
-/// What the parts are, beside the arithmetic: one after the other.
+/// The settings of the parts besides the arithmetic, in order.
 struct Way {
   std::string name;
   std::vector<std::string> parts;
@@ -22,7 +22,7 @@ struct Way {
 struct Section {
   std::string title;
   std::vector<Way> ways;
-  std::string only{};  // arithmetic that begins so
+  std::string only{};  // only arithmetic whose name begins so
 };
 
 std::vector<std::string> choices(std::string_view axis) {
@@ -37,7 +37,7 @@ std::vector<std::string> choices(std::string_view axis) {
 
 std::string value_of(const std::string& choice) { return choice.substr(choice.find('=') + 1); }
 
-/// From each choice to each other one.
+/// Returns the ways from each choice of an axis to each other one.
 Section between(const std::string& title, std::string_view axis, const std::string& always) {
   Section section{title, {}};
   for (const std::string& from : choices(axis)) {
@@ -70,7 +70,7 @@ std::vector<Section> sections() {
       {"stage=3,offload=nvme -> stage=1,offload=none, 3 -> 4 ranks",
        {"stage=3,offload=nvme,world=3,overlap=on", "stage=1,offload=none,world=4"}});
   Section masters = between("Another form of the master", "master", ",stage=2,world=2");
-  masters.only = "dtype=bf16";  // others have one form
+  masters.only = "dtype=bf16";  // other types have one form
   return {same,
           between("Another stage (3 ranks)", "stage", ",offload=none,world=3"),
           between("Another place of the states (stage 3, 2 ranks)", "offload", ",stage=3,world=2"),

@@ -1,4 +1,4 @@
-// Resuming in every way that was promised, and its table (equality_resume_results.md).
+// Tests every kind of resume that is promised, and writes its table (equality_resume_results.md).
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace ds::test {
 
-/// Half of the steps, a save, other ranks, the other half: for every stage, offload, type and
-/// order; between stages, offloads, forms of the master and world sizes. `table`: file, or empty.
+/// Runs half of the steps, saves, and runs the other half on other ranks: for every stage, offload,
+/// type and order, and between stages, offloads, forms of the master and world sizes. `table`:
+/// file, or empty.
 void check_resume(Matrix& matrix, const Place& place, const std::string& table);
 
 }  // namespace ds::test

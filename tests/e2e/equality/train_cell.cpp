@@ -1,4 +1,4 @@
-// Ranks as threads: the product's trainer, collectives over shared memory.
+// Trains a cell with ranks as threads: the product's trainer with collectives over shared memory.
 #include "e2e/equality/train_cell.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ namespace {
 constexpr auto kTimeout = std::chrono::seconds(120);
 
 // Three blocks, so that one is neither first nor last; slices of several leaves at every world
-// size; GPT-2's embedding is tied to the head; clipping is on, for it needs the norm of all.
+// size; GPT-2's embedding is tied to the head; clipping is on, because it needs the norm over all
+// ranks.
 constexpr const char* kJob = R"([model]
 layers = 3
 hidden = 48
@@ -48,10 +49,10 @@ steps = 20
 seed = 7
 )";
 
-/// A part of a run, as its ranks take it.
+/// A part of a run, as its ranks receive it.
 struct Stretch {
   const Part& part;
-  std::string saves;  // folder; empty: it begins anew and saves nothing
+  std::string saves;  // folder; empty: starts at step 0 and saves nothing
   bool is_end = true;
 };
 
@@ -92,7 +93,7 @@ class Rank {
     const CpuOptions options{.threads = static_cast<int>(config.device.threads),
                              .isa = config.device.isa};
     const bool is_apart = choice_of(cell_, "device") == "apart";
-    // What the passes are told of its memory.
+    // The passes are told that its memory is apart.
     if (is_apart || place_.accelerator) config.device.backend = "cuda";
     Backend backend = place_.accelerator ? make_accelerator_backend(options)
                       : is_apart         ? make_apart_backend(options)
@@ -171,7 +172,7 @@ class Rank {
   std::exception_ptr error_;
 };
 
-// A failing rank takes others with it: who failed first is the one with something to say.
+// A failing rank makes others fail; the cause is the first error that is not a lost peer.
 [[noreturn]] void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
   for (const std::exception_ptr& each : errors) {
     try {
@@ -190,7 +191,7 @@ void write_job(const std::string& folder) {
   std::ofstream text(folder + "/text");
   std::uint32_t state = 1;
   for (int i = 0; i < 20000;
-       ++i) {  // letters that follow each other unevenly: there is much to learn
+       ++i) {  // letters with uneven transition probabilities, which can be learned
     state = state * 1664525U + 1013904223U;
     text << static_cast<char>('a' + (state >> 24U) % (2 + i % 7));
   }
@@ -198,7 +199,7 @@ void write_job(const std::string& folder) {
 
 namespace {
 
-/// The hash after one part.
+/// Returns the hash after one part.
 std::string train_stretch(const std::string& folder, const Stretch& stretch, const Place& place) {
   const auto world = std::make_shared<ThreadWorld>(world_of(stretch.part.cell));
   std::vector<std::unique_ptr<Rank>> ranks;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One command on many nodes: who runs it, where and by which shell, what is printed, which code comes back.
+# Tests `dslaunch exec` on several nodes: hosts, shells, output and exit codes.
 set -u
 . "$DS_SOURCE/tests/e2e/exec/loopback.sh"
 
@@ -14,6 +14,9 @@ sorted_out_is "127.0.2.1: 0 % 2
 
 exec_on 127.0.2.1 -N -- pwd
 out_is "$(getent passwd "$(id -u)" | cut -d: -f6)" "it runs in the home directory"
+head -c 100000 /dev/urandom >random
+exec_on 127.0.2.1 -N -- cat "$work/random"
+cmp -s random out || die "the bytes of one host are unchanged with -N"
 exec_on 127.0.2.1 -N --wdir "$work" pwd
 out_is "$work" "--wdir"
 exec_on 127.0.2.1 -N --no-shell -- printf '%%s|' 'a  b' '$HOME' '*'
@@ -89,6 +92,7 @@ kill -CONT "$(cat ssh/sshd.pid)"
 grep -q 'key exchange did not finish within 2 s' err || die "-t holds for the key exchange too"
 
 # One that hangs up at once may only be busy: it is tried again, for twice that time and not eight times over.
+[ -x "$DS_TESTS/net_helper" ] || die "net_helper is not built"
 busy=$(free_port)
 "$DS_TESTS/net_helper" hang-up 127.0.2.1 "$busy" &
 busy_pid=$!
@@ -112,6 +116,8 @@ run exec --ssh-config ssh/ssh_config -g pair echo
 WCOLL=$work/list run exec --ssh-config ssh/ssh_config echo
 [ "$(names)" = "127.0.2.1 127.0.2.2 127.0.2.3 " ] || die "WCOLL"
 printf '127.0.2.1 slots=8\n127.0.2.3 port=%s\n' "$port" >hosts
+DSLAUNCH_HOSTFILE=$work/hosts run exec --ssh-config ssh/ssh_config echo
+[ "$(names)" = "127.0.2.1 127.0.2.3 " ] || die "DSLAUNCH_HOSTFILE"
 run exec --ssh-config ssh/ssh_config --hostfile hosts -- echo
 [ "$(names)" = "127.0.2.1 127.0.2.3 " ] || die "--hostfile"
 echo '127.0.2.2' | "$dslaunch" exec --ssh-config ssh/ssh_config -w - -- echo >out 2>err
@@ -133,14 +139,14 @@ unset WCOLL
 wrong 64 'no hosts are given' echo
 wrong 64 'no command is given' -w n1
 wrong 64 'no hosts are left' -w n1 -x n1 echo
-wrong 64 "'[' is never closed" -w 'n[1-3' echo
+wrong 64 "unclosed '['" -w 'n[1-3' echo
 wrong 64 'named for two users, ann and bob' -w ann@n1,bob@n1 echo
 wrong 64 "-l: a user name cannot start with '-'" -l -oProxyCommand=id -w n1 echo
 wrong 64 'see dslaunch exec --help' -w n1 -q echo
 wrong 64 "no group 'nobody'" -g nobody echo
-wrong 64 '-f needs a whole number' -w n1 -f 0 echo
-wrong 64 '-u needs a time' -w n1 -u soon echo
+wrong 64 '-f must be an integer' -w n1 -f 0 echo
+wrong 64 '-u must be a duration' -w n1 -u soon echo
 wrong 64 'unknown option --difff' -w n1 --difff echo
-wrong 65 'cannot read the list of hosts' -w '^/no/such/file' echo
-wrong 65 'cannot read the list of hosts' -w "^$work" echo
+wrong 65 'cannot read the host list' -w '^/no/such/file' echo
+wrong 65 'cannot read the host list' -w "^$work" echo
 echo "ok"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A command on many nodes is a job for ps, tail, attach and kill.
+# Tests that `dslaunch exec` is a job for ps, tail, attach and kill.
 set -u
 . "$DS_SOURCE/tests/e2e/exec/loopback.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"

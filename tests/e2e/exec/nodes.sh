@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Hosts of their own: one whose network is down, one that vanishes while its command runs; the others do not care.
+# Tests failing nodes: one has no network, one vanishes while its command runs; the others continue.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Standard input to every node: whole, with its end, past nodes that are dead, late or do not read; and nobody waits for it in vain.
+# Tests standard input to every node: complete, with its end, also with dead, late or not reading nodes.
 set -u
 . "$DS_SOURCE/tests/e2e/exec/loopback.sh"
 shopt -s lastpipe # fed, behind a pipe, sets rc here

@@ -5,7 +5,7 @@ set -u
 
 run -n 3 --timeout 800ms -- bash -c '[ $RANK = 1 ] || exec sleep 60'
 expect 124 "timeout"
-last_line_is "dslaunch: the deadline of 800 ms has passed: 2 ranks still ran: [0,2] on localhost; 2 ranks stopped"
+last_line_is "dslaunch: the deadline of 800 ms has passed: 2 ranks were still running: [0,2] on localhost; 2 ranks stopped"
 nothing_left || die "left: $(job_processes)"
 run -n 2 --timeout 60s -- true
 expect 0 "a timeout that does not come"
@@ -19,7 +19,7 @@ expect 124 "pre-signal"
 [1] rank got USR1" ] || die "USR1 went elsewhere"
 [ "$(grep -c 'rank got TERM' out)" = 2 ] || die "TERM after USR1"
 [ "$(grep -n 'USR1' out | tail -n 1 | cut -d: -f1)" -lt "$(grep -n TERM out | head -n 1 | cut -d: -f1)" ] || die "order of signals"
-grep -q '^dslaunch: 1 s until the deadline: SIGUSR1 goes to all ranks$' err || die "the pre-signal is not told"
+grep -q '^dslaunch: 1 s until the deadline: sending SIGUSR1 to all ranks$' err || die "the pre-signal is not told"
 
 # Signals of the launcher go on to the ranks.
 forwarding() { # NAME: starts a job that tells of NAME

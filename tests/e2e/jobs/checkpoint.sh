@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dslaunch checkpoint: only rank 0 of a train.toml job gets SIGUSR1, and not before it hears; what was saved, or why not, is
-# told to everybody who asks. dsrunner is a script here: what the engine saves is tests/e2e/checkpoint/signals.sh.
+# Tests dslaunch checkpoint: only rank 0 of a train.toml job gets SIGUSR1, after it is ready; every client gets the result.
+# dsrunner is a script here; tests/e2e/checkpoint/signals.sh tests what the engine saves.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -44,7 +44,7 @@ ask() {
 
 detached -n 2 train.toml
 # Before rank 0 has written anything it gets no signal, which could kill it.
-ask 124 "told of no checkpoint for 200 ms" "$id" --wait 200ms
+ask 124 "did not report a checkpoint within 200 ms" "$id" --wait 200ms
 [ "$(signals)" = 0 ] || die "signalled too early"
 touch go
 told() { [ "$(column checkpoint "$id")" != null ] && [ -n "$(column checkpoint "$id")" ]; }
@@ -59,7 +59,7 @@ ask 0 "" "$id" --wait 0
 told_more() { [ "$(grep -c 'asked for)' "dslaunch-$id.log")" -gt "$told_before" ]; }
 wait_for told_more
 touch full
-ask 1 "has saved nothing at step [0-9]*: rank 1 on .*: disk full" "$id"
+ask 1 "could not save at step [0-9]*: rank 1 on .*: disk full" "$id"
 rm full
 [ "$(column step "$id")" -ge 1 ] || die "ps knows no step"
 
@@ -73,7 +73,7 @@ wait $! || die "the other: $(cat one)"
 detached -n 2 --show 1 --verdict verdict train.toml
 ask 0 "saved in" "$id"
 touch leave
-ask 69 "has ended with code 7 before it told of a checkpoint" "$id"
+ask 69 "ended with code 7 before it reported a checkpoint" "$id"
 rm leave
 wait_for files_there verdict
 grep -q "\"checkpoint\": \"$work/ck/step-" verdict || die "the verdict has no checkpoint: $(cat verdict)"
@@ -84,7 +84,7 @@ detached -n 1 -- sleep 1000
 ask 64 "runs a command, not a train.toml" "$id"
 grep -q "kill ${id:0:8} -s USR1" err || die "no hint"
 ask 64 "no running job" zzz
-ask 64 "one job at a time" a b
+ask 64 "takes only one job" a b
 is_over "$id" && die "the command was killed"
 "$dslaunch" kill "$id" --signal KILL --wait 2>/dev/null
 nothing_left || die "left: $(job_processes)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What bash, and fish and zsh where they are installed, make of the scripts of `dslaunch completion`.
+# Tests the scripts of `dslaunch completion` in bash, and in fish and zsh if they are installed.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A detached job: its id, its log, ps, tail, attach with its exit code; a job that cannot start says so here.
+# Tests detached jobs: id, log, ps, tail, attach with its exit code, and a job that cannot start.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -7,7 +7,7 @@ set -u
 # It runs, is listed, and says its last lines, of all ranks and of one.
 detached -n 2 -- bash -c 'for i in 1 2 3; do echo "line $i"; done; touch said.$RANK
   while [ ! -e go ]; do sleep 0.02; done; echo last; exit 7'
-grep -q "job ${id:0:8} runs in the background; its output: $work/dslaunch-$id.log" err || die "no word of the log"
+grep -q "job ${id:0:8} runs in the background; its output goes to $work/dslaunch-$id.log" err || die "no word of the log"
 wait_for files_there said.0 said.1
 run ps
 expect 0 "ps"
@@ -42,8 +42,11 @@ grep -q 'last' followed || die "tail -f has not shown the last line"
 wait_for is_over "$id"
 grep -q '^\[0\] line 1$' "dslaunch-$id.log" || die "the log lacks output"
 tail -n 1 "dslaunch-$id.log" | grep -q '^dslaunch: rank' || die "the log lacks the verdict"
-run attach "$id"
-expect 64 "attach to a job that is over"
+run attach "${id:0:8}"
+expect 7 "attach to a job that is over"
+grep -q "job ${id:0:8} ended with exit code 7" err || die "attach does not say that the job has ended"
+run attach 0123456789abcdef
+expect 64 "attach to a job that never was"
 rm -f go said.*
 
 # The log may have another name, and is added to.

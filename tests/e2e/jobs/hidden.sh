@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ranks that --show hides: tail and attach can ask for them; prefixes are those of the job.
+# Tests hidden ranks (--show): tail and attach can ask for them, with the job's prefixes.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"

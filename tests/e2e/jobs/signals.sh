@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dslaunch kill: TERM with a grace, KILL without one, signals for the ranks, suspended jobs, several jobs.
+# Tests dslaunch kill: TERM with a grace, KILL without one, signals for ranks, suspended jobs, several jobs.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -18,7 +18,7 @@ is_over "$id" && die "USR1 has ended the job"
 
 # The grace of the job is longer than this test may take.
 "$dslaunch" kill "$id" --grace 300ms --wait 2>err || die "kill --grace"
-grep -q "has ended with code 143" err || die "kill --wait says no code"
+grep -q "ended with code 143" err || die "kill --wait says no code"
 files_there asked.0 asked.1 || die "the ranks got no TERM"
 
 start

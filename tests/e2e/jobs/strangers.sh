@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sockets of jobs are their user's alone; what killed launchers left is cleared; without a folder a job still runs.
+# Tests the sockets of jobs: only for their user, removed after a killed launcher, optional for a job.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -20,11 +20,11 @@ chmod 0755 "$DSLAUNCH_RUNTIME_DIR"
 run -n 1 -- echo ran
 expect 0 "job without a socket"
 [ "$(cat out)" = ran ] || die "a job without a socket has not run"
-grep -q "cannot be seen by dslaunch ps: .*others have rights there" err || die "no word of the missing socket"
+grep -q "cannot be seen by dslaunch ps: .*other users have rights there" err || die "no word of the missing socket"
 run --detach -n 1 -- true
 expect 1 "detached job without a socket"
 run ps
-grep -q "others have rights there" err || die "ps does not say what it cannot trust"
+grep -q "other users have rights there" err || die "ps does not say what it cannot trust"
 chmod 0700 "$DSLAUNCH_RUNTIME_DIR"
 
 # A socket that somebody removes is made again.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A terminal that closes, nohup, and jobs started with `&`: on a pseudo-terminal of script(1).
+# Tests a closing terminal, nohup, and jobs started with `&`, on a pseudo-terminal of script(1).
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -62,13 +62,13 @@ kill -INT "$attached"
 rc=0
 wait "$attached" || rc=$?
 expect 130 "attach and Ctrl-C"
-grep -q "detached; job ${id:0:8} goes on" attached || die "attach does not say that it detaches"
+grep -q "detached; job ${id:0:8} is still running" attached || die "attach does not say that it detaches"
 is_over "$id" && die "Ctrl-C of attach has ended the job"
 "$dslaunch" attach "$id" >attached 2>&1 &
 attached=$!
 wait_for ready
 kill -INT "$attached"
-wait_for grep -q "once more" attached
+wait_for grep -q "Ctrl-C again" attached
 kill -INT "$attached"
 rc=0
 wait "$attached" || rc=$?

@@ -17,6 +17,7 @@ token=$DSLAUNCH_TOKEN
 unset DSLAUNCH_TOKEN
 HOME=$work refused 65 "DSLAUNCH_TOKEN" -- true
 DSLAUNCH_TOKEN=' ' refused 65 "DSLAUNCH_TOKEN" -- true
+DSLAUNCH_TOKEN=hunter2 refused 65 'make a good one with: openssl rand -hex 32' -- true
 refused 65 "$work/no-such-key" --key-file "$work/no-such-key" -- true
 has_report 0 '"exit_code":65' "$work/no-such-key"
 : >empty
@@ -25,23 +26,23 @@ export DSLAUNCH_TOKEN=$token
 
 # Command lines and places that cannot be.
 refused 64 "nothing to run"
-refused 64 "--hostfile makes no sense with dslaunch agent --join" --hostfile x -- true
-refused 64 "with --root there is no command" --root a -- true
-refused 64 "--nnodes says 3, but there are 4" --nnodes 3 -- true
+refused 64 "--hostfile cannot be used with dslaunch agent --join" --hostfile x -- true
+refused 64 "--root and a command cannot be combined" --root a -- true
+refused 64 "--nnodes is 3, but there are 4" --nnodes 3 -- true
 peers_of 2
 as=bad node 2 -- true
 ends 64 bad
-must_say bad "number 2"
+must_say bad "index 2"
 log=/nowhere/log refused 65 "/nowhere/log" -- true
 
 # A wrong secret: neither side goes on, each says why; the right one still joins.
-as=stranger DSLAUNCH_TOKEN=wrong node 1 --wait 1500ms -- true
+as=stranger DSLAUNCH_TOKEN=the-token-of-another-job node 1 --wait 1500ms -- true
 node 0 -- true
 wait_for said 0 "key"
 ends 69 stranger
 must_say stranger "key"
 has_report stranger '"exit_code":69'
-! grep -qF -e "$token" -e wrong ./*.out ./*.log || die "a secret was written"
+! grep -qF -e "$token" -e the-token-of-another-job ./*.out ./*.log || die "a secret was written"
 node 1 -- true
 ends 0 0 1
 

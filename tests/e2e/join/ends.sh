@@ -3,9 +3,9 @@
 set -u
 . "$DS_SOURCE/tests/support/join_nodes.sh"
 
-# The ranks take half a second to save, as trainers do; a second TERM does not wait.
+# The ranks take half a second (or SAVE seconds) to save, as trainers do.
 cat >saving.sh <<'END'
-trap 'sleep 0.5; : >saved.$RANK; exit 0' TERM
+trap 'sleep ${SAVE:-0.5}; : >saved.$RANK; exit 0' TERM
 : >up.$RANK
 while :; do sleep 0.05; done
 END
@@ -21,9 +21,18 @@ start() { # start NODES ARGS...
 start 3
 kill -TERM "${pids[2]}"
 ends 143 0 1 2
-must_say 0 "$net.13 was told to end (SIGTERM): so the job ends"
+must_say 0 "$net.13 was told to stop (SIGTERM); stopping the job"
 files_there saved.0 saved.1 saved.2 || die "a rank was not let save: $(ls)"
 for i in 0 1 2; do has_report $i '"exit_code":143'; done
+
+# A node may get one TERM twice, as GNU timeout and the kubelet send it: its ranks may save all the same.
+start 2
+kill -TERM "${pids[1]}"
+sleep 0.05
+kill -TERM "${pids[1]}"
+ends 143 0 1
+files_there saved.0 saved.1 || die "two TERMs in 50 ms killed ranks that were saving: $(ls)"
+must_say 0 "$net.12 was told to stop (SIGTERM); stopping the job"
 
 # TERM to all at the same moment, as when a Job is deleted, is one decision: nobody is killed before his time.
 start 4
@@ -31,10 +40,10 @@ kill -TERM "${pids[0]}" "${pids[1]}" "${pids[2]}" "${pids[3]}"
 ends 143 0 1 2 3
 files_there saved.0 saved.1 saved.2 saved.3 || die "TERM to all nodes killed ranks that were saving: $(ls)"
 
-# A second TERM to the root kills.
-start 2 --grace 60s
+# A second TERM to the root kills, once it cannot be the same request any more.
+SAVE=8 start 2 --grace 60s
 kill -TERM "${pids[0]}"
-sleep 0.1
+sleep 2.2
 kill -TERM "${pids[0]}"
 ends 143 0 1
 [ ! -e saved.1 ] || die "a second TERM waited"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ranks are bound to what --bind says, of what the launcher itself may use; nobody is without it.
+# Tests --bind: ranks run on the processors that it names, within those of the launcher.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 command -v taskset > /dev/null || { echo "SKIP: taskset is not installed"; exit 77; }

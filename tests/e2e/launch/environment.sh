@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a rank finds: variables, working folder, standard input, signals, descriptors.
+# Tests the environment of a rank: variables, working folder, standard input, signals, descriptors.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 

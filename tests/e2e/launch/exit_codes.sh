@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The job's exit code is that of its first failing rank, and the last line names the cause.
+# Tests exit codes: that of the first failed rank, and the last line that names the cause.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 

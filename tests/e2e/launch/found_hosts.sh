@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every world of tests/unit/sources/worlds, laid down as files, variables and a host name in name spaces of its own:
-# `dslaunch --dry-run` says which hosts it found and where, or which error it is.
+# Tests every world of tests/unit/sources/worlds with real files, variables and a host name in new namespaces:
+# `dslaunch --dry-run` must print the hosts and their source, or the error.
 set -u
 dslaunch="$DS_BIN/dslaunch"
 worlds="$DS_SOURCE/tests/unit/sources/worlds"

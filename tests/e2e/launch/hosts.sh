@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which hosts and slots a job gets: filters, placement, devices, several programs, slots=auto; and what is refused.
+# Tests hosts and slots of a job: filters, placement, devices, several programs, slots=auto, and usage errors.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 unset CUDA_VISIBLE_DEVICES
@@ -32,9 +32,9 @@ refused 65 'cannot read hostfile none' --hostfile none
 refused 65 "--include names host 'jeff'" --hostfile hosts -i jeff
 refused 65 '--include names slot 2 of n1' --hostfile hosts -i n1:2
 refused 65 '--num-nodes 4: there are only 3 hosts' --hostfile hosts --num-nodes 4
-refused 65 '6 ranks were asked for, but 3 hosts have only 5 slots' --hostfile hosts -n 6
-refused 64 '--include and --exclude exclude each other' --hostfile hosts -i n1 -e n2
-refused 64 "slots needs a number, not 'x'" --hostfile hosts --host n1:x
+refused 65 '6 ranks were requested, but 3 hosts have only 5 slots' --hostfile hosts -n 6
+refused 64 '--include and --exclude cannot be combined' --hostfile hosts -i n1 -e n2
+refused 64 "slots must be an integer, not 'x'" --hostfile hosts --host n1:x
 
 # Devices: only where slots were chosen; a list that is there already is cut, not replaced.
 visible='echo "$RANK:${CUDA_VISIBLE_DEVICES-unset}"'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prefixes, times, choice of ranks, folding, colours and log files, as a user sees them.
+# Tests prefixes, timestamps, --show, --fold, colors and log files.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 
@@ -93,7 +93,7 @@ run -n 2 --log-dir /proc/nowhere -- true
 expect 65 "a log folder that cannot be"
 run -n 1 --log-dir "node:/proc/nowhere" -- echo on
 expect 0 "a log folder that cannot be on a node"
-[ "$(grep -c 'the job goes on without log files' err)" = 1 ] || die "said once"
+[ "$(grep -c '1 of 1 log files is incomplete so far' err)" = 1 ] || die "said once"
 [ "$(cat out)" = on ] || die "a log folder that cannot be on a node"
 head -c 3000000 /dev/urandom >random
 run -n 1 --log-dir logs -- cat random
@@ -104,16 +104,24 @@ if unshare -m true 2>/dev/null; then
   mkdir -p full
   cat >on_full_disk.sh <<'INNER'
 mount -t tmpfs -o size=64k none full || exit 77
-"$DSLAUNCH" -n 2 --log-dir full -- seq 1 50000 >out 2>err </dev/null
+"$DSLAUNCH" -n 2 --log-dir "$1" --verdict verdict.json -- seq 1 50000 >out 2>err </dev/null
 INNER
-  DSLAUNCH=$dslaunch unshare -m bash on_full_disk.sh
-  rc=$?
-  if [ "$rc" != 77 ]; then
-    expect 0 "full disk"
-    [ "$(wc -l <out)" = 100000 ] || die "full disk: output"
-    [ "$(grep -c 'No space left on device' err)" = 1 ] || die "full disk: said once"
-  fi
+  for where in full "node:$work/full"; do
+    DSLAUNCH=$dslaunch unshare -m bash on_full_disk.sh "$where"
+    rc=$?
+    [ "$rc" != 77 ] || { echo "skipped: no tmpfs can be mounted here"; break; }
+    expect 0 "full disk ($where)"
+    [ "$(wc -l <out)" = 100000 ] || die "full disk ($where): output"
+    [ "$(grep -c 'cannot write .*: No space left on device; [12] of 2 log files' err)" = 1 ] || die "full disk ($where): said once"
+    tail -n 1 err | grep -Eq '^dslaunch: (.*: )?[12] of 2 log files (is|are) incomplete: No space left on device$' ||
+      die "full disk ($where): the last line says how many files are incomplete"
+    grep -A 1 '"logs_incomplete": \[' verdict.json | grep -q 'of 2 log files' || die "full disk ($where): the verdict"
+  done
+else
+  echo "skipped: no mount namespaces here; a full disk was not tried"
 fi
+run -n 2 --log-dir logs --verdict verdict.json -- true
+grep -q '"logs_incomplete": \[\]' verdict.json || die "complete log files are not reported"
 # Standard output on a full disk.
 "$dslaunch" -n 2 -- seq 100000 >/dev/full 2>err </dev/null
 rc=$?

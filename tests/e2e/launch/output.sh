@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lines arrive whole, with their rank in front; the streams stay apart; one rank's bytes stay as they are.
+# Tests output: whole lines with their rank, separate streams, and unchanged bytes of a single rank.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 

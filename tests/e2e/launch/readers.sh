@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Readers that stand still, floods, standard input, terminals.
+# Tests slow readers, floods of output, standard input and terminals.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 mkfifo pipe

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ctrl-C once stops the job with a grace, twice kills it; TERM and HUP stop it; Ctrl-Z suspends it.
+# Tests signals: one Ctrl-C stops the job with a grace, two kill it; TERM and HUP stop it; Ctrl-Z suspends it.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 
@@ -25,6 +25,7 @@ background -n 2 --grace 1000s -- bash -c 'trap "touch asked.$RANK" TERM; touch u
 wait_for files_there up.0 up.1
 kill -INT "$launcher"
 wait_for files_there asked.0 asked.1
+sleep 0.4 # two within 0.3 s count as one
 kill -INT "$launcher"
 finish
 expect 130 "Ctrl-C twice"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# TERM goes to a rank's main process alone, KILL to all it made when the grace is over; what a rank
-# leaves behind ends with it.
+# Tests stopping: TERM goes only to a rank's main process, KILL after the grace to all its processes; processes that a rank
+# leaves behind end with it.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 

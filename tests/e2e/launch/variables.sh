@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Variables for ranks: files, patterns, policies, precedence; values that nobody else shall see.
+# Tests variables for ranks: files, patterns, policies, precedence, and hidden values.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 unset DS_ENV_FILE OMP_NUM_THREADS
@@ -29,7 +29,7 @@ rm -f home/.deepspeed_env .deepspeed_env
 printf 'A=1\nB\n' >bad
 run --env-file bad -- true
 expect 65 'a bad line'
-grep -q '^dslaunch: bad:2:1: this is not NAME=value$' err || die 'its message'
+grep -q '^dslaunch: bad:2:1: expected NAME=value$' err || die 'its message'
 run --env-file none -- true
 expect 65 'a missing file'
 chmod 666 one
@@ -42,7 +42,7 @@ printf 'DB_PASSWORD=geheim\n' >secrets
 chmod 644 secrets
 run --env-file secrets -- true
 expect 0 'a readable secret'
-is 'the warning' "$(cat err)" 'dslaunch: warning: secrets holds DB_PASSWORD, and everybody may read it: chmod go-r secrets'
+is 'the warning' "$(cat err)" 'dslaunch: warning: secrets sets DB_PASSWORD and every user can read it; run: chmod go-r secrets'
 
 # Nobody sees a value: not in a command line of ours, not in a table.
 chmod 600 secrets

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An etjob without ssh: its kubexec.sh, word for word, over a kubectl that behaves as the real one: no -i, no input.
+# Tests an etjob without ssh: its original kubexec.sh over a kubectl that ignores input without -i.
 set -u
 [ "$(id -u)" = 0 ] || { echo "SKIP: host names of their own need root"; exit 77; }
 unshare --uts true 2>/dev/null || { echo "SKIP: this system does not allow namespaces"; exit 77; }

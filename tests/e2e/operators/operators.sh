@@ -1,5 +1,5 @@
-# Sourced by tests: what operators lay down in the pods of podctl, from their sources: files, modes, owners, variables, worker
-# commands. volumes.sh lays the volumes down.
+# Sourced by tests: emulates what operators put into pods of podctl, after their sources: files, modes, owners, variables,
+# worker commands. volumes.sh creates the volumes.
 #   op_up DIR                     a cluster whose pods have the image: sshd's settings, mpirun and its like, the tiny model
 #   mpi_operator JOB IMPL WORKERS SLOTS        MPIJob v2beta1; IMPL: OpenMPI, Intel, MPICH; AS_WORKER=1: runLauncherAsWorker;
 #                                              FSGROUP: of the pods, as Istio sets it

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ssh Secrets of the operators: every kind of key, mode and owner, as root and as uid 1000, through real OpenSSH
-# servers. And host keys: a pod that shows the Secret's key is known, any other one is not.
+# Tests the ssh Secrets of the operators: every kind of key, mode and owner, as root and as uid 1000, through real OpenSSH
+# servers; and host keys: a pod with the Secret's key is known, any other one is not.
 # DS_TABLE=FILE also writes what OpenSSH's client says of the same files, as a table.
 set -u
 [ "$(id -u)" = 0 ] || { echo "SKIP: owners and namespaces need root"; exit 77; }
@@ -124,7 +124,7 @@ volume_write home/root/.ssh 0600 "" id_rsa=keys/rsa1024 id_rsa.pub=keys/rsa1024.
 mount --bind -o ro home/root/.ssh home/root/.ssh
 launch root -H 127.0.0.2:1,127.0.0.3:1 -- true
 expect 0 "accept-new over a read-only mount"
-[ "$(grep -c 'new host keys hold for this run only, they cannot be written down: .*Read-only file system' err)" = 1 ] || die "its word"
+[ "$(grep -c 'new host keys are accepted for this run only, because known_hosts cannot be written: .*Read-only file system' err)" = 1 ] || die "its word"
 umount home/root/.ssh
 # The Secret's key as host key proves nothing where that key does not log in.
 stop_servers

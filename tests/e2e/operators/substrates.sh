@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Jobs under the operators, emulated: their files, modes, variables and start orders, the command lines of their manifests, real
-# sshd of OpenSSH, names by a cluster's DNS. All at once, each with its own pods. `--all`, the long form: every substrate also
-# runs the tiny training, its exit codes are looked at, and a table goes to standard output.
+# Tests jobs under emulated operators: their files, modes, variables and start orders, the command lines of their manifests,
+# real OpenSSH servers, names by a cluster's DNS. All run in parallel, each with its own pods. `--all`, the long form, also
+# runs the tiny training in every substrate, checks its exit codes, and prints a table.
 set -u
 . "$DS_SOURCE/tests/e2e/operators/operators.sh"
 pods_need

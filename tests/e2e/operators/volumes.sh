@@ -1,4 +1,4 @@
-# Sourced by tests: ConfigMap and Secret volumes as kubelet lays them down, and the keys that operators make.
+# Sourced by tests: creates ConfigMap and Secret volumes as kubelet does, and the keys that operators make.
 #   volume_write DIR MODE GROUP NAME[@MODE]=FILE...   a new state of the volume; GROUP is fsGroup, or empty
 #   make_key KIND FILE      KIND: ec521 (Trainer, mpi-operator), rsa1024 (et-operator, Volcano of old), rsa2048; FILE.pub too
 # A volume is a folder of links `name -> ..data/name`; `..data -> ..<time>` is replaced in one rename, so that readers see

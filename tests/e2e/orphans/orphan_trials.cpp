@@ -1,6 +1,6 @@
-// orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED [isolated]: kills and stops random parts of jobs,
-// of isolated ones any part, and prints what is left of them. Exit code 0: never anything. Trial i
-// of a seed is always the same.
+// orphan_trials LAUNCHER RANK_PROGRAM TRIALS SEED [isolated]: kills and stops random processes of jobs
+// and prints what is left 5 s later. With `isolated` any set of processes is hit; else one link of
+// each rank is spared. Exit code 0: nothing was left. Trial i of a seed is always the same.
 #include <fmt/format.h>
 
 #include <algorithm>

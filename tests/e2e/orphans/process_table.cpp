@@ -1,4 +1,3 @@
-// Reading of /proc.
 #include "e2e/orphans/process_table.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The processes of this machine as /proc shows them now.
+// Snapshot of the processes of this machine, from /proc.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A launcher that is stopped while its job is only starting leaves no agent behind: nothing but the stopped launchers, 5 s later.
+# Tests that a launcher that is stopped while its job starts leaves no agent behind 5 s later.
 set -u
 export DS_STOPPED=stopped-$$-$RANDOM$RANDOM
 launchers=()

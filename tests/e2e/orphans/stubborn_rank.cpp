@@ -1,6 +1,6 @@
-// A rank that does everything to outlive its job: stubborn_rank WAYS READY_FOLDER. Each letter of
-// WAYS is one way: t ignore TERM, f fork, d fork twice, s setsid, b both, h hop (fork and exit for
-// ever). Everything ends by itself after a minute, so that a failed trial leaves nothing for long.
+// stubborn_rank WAYS READY_FOLDER: a rank that tries to outlive its job. Each letter of WAYS is one
+// way: t ignore TERM, f fork, d fork twice, s setsid, b both, h hop (fork and exit for ever).
+// Everything ends by itself after a minute, so that a failed trial leaves nothing for long.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-// Start, wait, hit, look.
 #include "e2e/orphans/trial.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// One trial: a job of stubborn ranks, hits on a random part of it, and what is left afterwards.
+// One trial: starts a job of stubborn ranks, hits some of its processes, and returns what is left.
 #pragma once
 
 #include <chrono>

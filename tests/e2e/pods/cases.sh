@@ -1,4 +1,4 @@
-# Sourced by the tests of Kubernetes mode: cases that run beside each other in one cluster, each with a job of its own.
+# Sourced by tests of Kubernetes mode: runs cases in parallel in one cluster, each with its own job.
 #   cases_begin          a cluster in $dir, whose end cleans up
 #   cases_run LIMIT CASE...   runs each function case_CASE in a subshell; CASE is its job's name too. Exits with the number failed
 #   fail TEXT, want_code POD CODE, want POD PATTERN, want_not POD PATTERN, want_report POD PATTERN

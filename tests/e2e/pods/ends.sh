@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How jobs in pods end, and how they go on: signals, kills, lost nodes, replaced pods.
+# Tests the ends of jobs in pods: signals, kills, lost nodes, replaced pods.
 #   ends.sh [CASE...]
 set -u
 . "$(dirname "$0")/cases.sh"

@@ -1,4 +1,4 @@
-# Sourced by tests: Kubernetes pods as namespaces of this machine. README.md beside it lists the verbs of `podctl`.
+# Sourced by tests: Kubernetes pods as namespaces of this machine. README.md lists the verbs of `podctl`.
 #   . "$DS_SOURCE/tests/e2e/pods/podctl.sh"
 #   pods_need                 skips the test (77) where pods cannot be made
 #   pods_up DIR               a cluster: network, DNS, an image; sets and exports PODS=DIR

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How the pods of a job find each other without ssh, whatever DNS and the order of their starts do.
+# Tests the rendezvous of pods without ssh under failing DNS and any start order.
 #   rendezvous.sh [CASE...]
 set -u
 . "$(dirname "$0")/cases.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long form: all cases TIMES over (3), training with 2 and 4 pods, 200 pods of one job; a table on stdout, which
-# pods_results.md keeps.      results.sh [TIMES]
+# Long form of the pod tests: all cases TIMES over (3), training with 2 and 4 pods, 200 pods of one job; prints the table
+# that pods_results.md keeps.      results.sh [TIMES]
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 times=${1:-3}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Many pods of one job: all of them run before DNS has the root; how long after its record until every rank has run.
+# Measures many pods of one job: all run before DNS has the root; time from its record until every rank has run.
 #   scale.sh [PODS]      200
 set -u
 . "$(dirname "$0")/cases.sh"

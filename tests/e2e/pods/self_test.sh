@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The pods themselves: each verb of podctl does what README.md says, and nothing is left of a cluster afterwards.
+# Tests podctl itself: each verb does what README.md says, and a removed cluster leaves nothing behind.
 set -u
 . "$(dirname "$0")/podctl.sh"
 pods_need

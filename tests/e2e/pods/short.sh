@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The short form for every day: the verbs, training in each substrate, and the cases that say most, beside each other, each
-# script in a cluster of its own. The long form is results.sh.
+# Short form of the pod tests: the verbs, training in each substrate, and the most important cases, in parallel, each script
+# in its own cluster. The long form is results.sh.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/podctl.sh"

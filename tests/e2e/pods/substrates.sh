@@ -1,4 +1,4 @@
-# Sourced by tests: what each substrate gives its pods, exactly: names, subdomain, variables, mounted files.
+# Sourced by tests: the exact environment that each substrate gives its pods: names, subdomain, variables, mounted files.
 #   substrate_pod KIND JOB INDEX COUNT [options of create] -- COMMAND...   makes the pod JOB.INDEX
 #   substrate_words KIND JOB COUNT     the options by which the pods' one line names its peers, if it must
 # Kinds: indexed (Indexed Job), jobset, statefulset, lws (LeaderWorkerSet), volcano, torch (Kubeflow Trainer's torch

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training in the pods of every substrate, without ssh: each run's losses and weights are those of one machine.
+# Tests training in the pods of every substrate without ssh: losses and weights equal those of one machine.
 #   training.sh [PODS]      2 for each job unless told
 set -u
 . "$(dirname "$0")/cases.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the scripts that it is given beside each other: each has a Slurm of its own in its own namespaces, and mostly waits.
+# Runs the given scripts in parallel: each has its own Slurm in its own namespaces, and mostly waits.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

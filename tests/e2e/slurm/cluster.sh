@@ -1,4 +1,4 @@
-# To be sourced, first of all: a real Slurm of four nodes on this machine, for one test.
+# Sourced first by tests: starts a real Slurm of four nodes on this machine.
 #
 #   start_cluster        munged, slurmctld, slurmd n1..n4 in a temporary folder ($cluster); exits 77 where there is none
 #   stop_cluster         ends what start_cluster started; done at the script's exit by itself

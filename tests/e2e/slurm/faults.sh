@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What goes wrong with jobs inside of real allocations: scancel, a node that is lost, bad input.
+# Tests failures inside real allocations: scancel, a lost node, invalid input.
 set -u
 source "$(dirname "$0")/cluster.sh"
 source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
@@ -63,9 +63,9 @@ bad() {
   expect 65 "$*"
   grep -qF "$wanted" err || die "$*: not said: $wanted"
 }
-bad 'SLURM_JOB_NODELIST is not set, so it has no nodes' SLURM_JOB_ID=17
+bad 'SLURM_JOB_NODELIST is not set' SLURM_JOB_ID=17
 bad 'SLURM_JOB_ID is 17, but SLURM_JOBID is 16' SLURM_JOB_ID=17 SLURM_JOBID=16 SLURM_JOB_NODELIST=n1
-bad 'names 2 nodes, but SLURM_JOB_NUM_NODES is 3' SLURM_JOB_ID=17 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_NUM_NODES=3
+bad 'has 2 nodes, but SLURM_JOB_NUM_NODES is 3' SLURM_JOB_ID=17 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_NUM_NODES=3
 run "$dslaunch" --transport slurm -- true
 expect 65 "--transport slurm outside"
 run env SLURM_JOB_ID=999 SLURM_JOB_NODELIST=n1 "$dslaunch" -- true

@@ -1,4 +1,4 @@
-# To be sourced after cluster.sh: jobs inside of allocations, and how they end.
+# Sourced after cluster.sh: jobs inside allocations, and checks of how they end.
 
 export DSLAUNCH=$dslaunch SALLOC_DEBUG=0
 scripts=$DS_SOURCE/containers/slurm

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Jobs of dslaunch inside of real allocations: salloc, sbatch with the scripts of containers/slurm, unequal tasks, GPUs, a
-# heterogeneous job, spares, the end of the time, the training.
+# Tests jobs inside real allocations: salloc, sbatch with the scripts of containers/slurm, unequal tasks, GPUs, a
+# heterogeneous job, spares, the time limit, and the training.
 set -u
 source "$(dirname "$0")/cluster.sh"
 source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
@@ -13,7 +13,7 @@ job=$(sed -n 's/.* \([0-9]*\) none 0 0$/\1/p' out | head -n 1)
 [ "$(sort out)" = "[0] 0/3 0 n1 $job none 0 0
 [1] 1/3 1 n1 $job none 0 0
 [2] 2/3 0 n2 $job none 0 0" ] || die "ranks of unequal tasks"
-grep -q "^dslaunch: hosts: 1 x 2 + 1 x 1 from Slurm's job $job (SLURM_JOB_NODELIST, slots of SLURM_TASKS_PER_NODE)$" err || die "no line about the hosts"
+grep -q "^dslaunch: hosts: 1 x 2 + 1 x 1 from Slurm job $job (SLURM_JOB_NODELIST, slots from SLURM_TASKS_PER_NODE)$" err || die "no line about the hosts"
 grep -q 'srun' err && die "srun has said something"
 
 # GPUs are the slots, and each node's are seen; some nodes alone; the first failure is the verdict.
@@ -22,7 +22,7 @@ expect 0 "GPUs"
 [ "$(sort out | tr '\n' ';')" = "[0] 0 0,1 n1;[1] 1 0,1 n1;[2] 2 0,1 n2;[3] 3 0,1 n2;" ] || die "ranks by GPUs"
 in_allocation -N2 --gpus=3 "$dslaunch" -- bash -c 'echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES'
 expect 0 "GPUs that differ from node to node"
-grep -q "hosts: 2 x auto from Slurm's job .* slots of SLURM_GPUS)" err || die "slots that the nodes say"
+grep -q "hosts: 2 x auto from Slurm job .* slots from SLURM_GPUS)" err || die "slots that the nodes say"
 
 # A spare stands in for a lost node; the end of the job's time is the deadline of --pre-signal.
 in_allocation -N3 "$dslaunch" --spares 1 --max-restarts 1 -- bash -c '

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Random node lists: the launcher's reading of them against `scontrol show hostnames`, name by name.
+# Compares random node lists, name by name, with `scontrol show hostnames`.
 #
 #   node_lists.py [LISTS [SEED]]      default: 10000 lists, seed 1
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pre-emption and the end of the time, on a real Slurm, of a program of one's own: it saves its state when it is told to, and
-# goes on after each requeue without losing a step. preempt_training.sh is the same with a train.toml.
+# Tests preemption and the time limit of a real Slurm with a user program: it saves its state when asked, and continues
+# after each requeue without losing a step. preempt_training.sh does the same with a train.toml.
 set -u
 source "$(dirname "$0")/cluster.sh"
 CPUS=1 start_cluster

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pre-emption and the end of the time, on a real Slurm, of a training with the engine's checkpoints: TERM to its ranks, or
-# to dslaunch; saved, queued again, resumed. Over all three runs each sample is taken once.
+# Tests preemption and the time limit of a real Slurm with a training: TERM to its ranks or to dslaunch; the training saves,
+# is requeued and resumes. Over all three runs each sample is used once.
 set -u
 source "$(dirname "$0")/cluster.sh"
 source "$DS_SOURCE/tests/support/ledger.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On demand: some steps of the quickstart's training by sbatch on four nodes x 1, against the same on one machine.
+# On demand: compares some steps of the quickstart by sbatch on four nodes x 1 with the same on one machine.
 # Usage: quickstart.sh [STEPS]   (DS_BIN, DS_SOURCE as the tests have them)
 set -u
 steps=${1:-20}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Under srun itself: dslaunch and dsrunner take their rank from the step; scripts, shells and steps of one task do not.
+# Tests srun steps: dslaunch and dsrunner take their rank from the step; scripts, shells and one-task steps do not.
 set -u
 source "$(dirname "$0")/cluster.sh"
 start_cluster
@@ -29,7 +29,7 @@ run srun -n2 "$dslaunch" -- /no/such/program
 [ "$rc" = 127 ] || die "a program that is missing: $rc"
 run srun -n2 "$dslaunch" --hostfile hosts -- true
 expect 64 "--hostfile in a step"
-grep -q 'hostfile cannot be honoured: srun has started this as one of 2 ranks' err || die "no word about --hostfile"
+grep -q 'hostfile is not available: srun started this process as one of 2 ranks' err || die "no word about --hostfile"
 
 # One task is a launcher, on this allocation's node.
 run srun -N1 -n1 "$dslaunch" -n 2 -H localhost:2 -- bash -c 'echo $RANK/$WORLD_SIZE'

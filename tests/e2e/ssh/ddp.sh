@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# PyTorch's DistributedDataParallel over Gloo, its script as for torchrun: three hosts (network namespaces) of two ranks
-# each, over ssh. All ranks train one model together and end with the same weights.
+# Tests PyTorch's DistributedDataParallel over Gloo with a script written for torchrun: 3 hosts (network namespaces) of 2
+# ranks each, over ssh. All ranks end with the same weights.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --transport exec: jobs through the OpenSSH client and through a plain shell; how each start fails; nothing is left.
+# Tests --transport exec: jobs through the OpenSSH client and a plain shell, the message of each failed start, clean-up.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

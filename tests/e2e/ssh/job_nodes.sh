@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whole jobs over ssh between hosts of their own (network namespaces): ranks meet at MASTER_ADDR, every bad host is
-# named, a node that vanishes or whose ssh session is killed ends the job, and nothing is left anywhere.
+# Tests jobs over ssh between separate hosts (network namespaces): ranks meet at MASTER_ADDR, every bad host is named, a
+# node that vanishes or whose ssh session is killed ends the job, and no process is left.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"

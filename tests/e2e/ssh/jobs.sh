@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Jobs over ssh: two nodes of one sshd on loopback and this machine itself. Environment, output, first
-# failure, bad nodes, and nothing left when launcher, agent or guard of a node is killed.
+# Tests jobs over ssh on two nodes of one sshd on loopback and on this machine: environment, output, first failure, bad
+# nodes, and clean-up when the launcher, or a node's agent or guard, is killed.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

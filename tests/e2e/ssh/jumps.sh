@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ssh transport through jump hosts and ProxyCommands, with real sshd programs on loopback: one session on the jump
-# host for many targets, further ones when it is full, chains, and the reason of each way to fail.
+# Tests the ssh transport through jump hosts and ProxyCommands, with real sshd programs on loopback: one session on the
+# jump host for many targets, further ones when it is full, chains, and the message of each failure.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Keys with a pass phrase: asked for once for each key, by SSH_ASKPASS or at the terminal, and never where nobody is to
-# be asked. And Match exec, whose commands are run.
+# Tests keys with a pass phrase, which is asked for once for each key, by SSH_ASKPASS or at the terminal, and never in
+# batch mode. Also tests the commands of Match exec.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# MASTER_ADDR between hosts of their own (network namespaces) with two networks: the address that all nodes reach is
-# chosen, a network can be named, and when none is reached a table says so before any rank starts.
+# Tests MASTER_ADDR between separate hosts (network namespaces) with two networks: the address that all nodes reach is
+# chosen, a network can be named, and if none is reached a table says so before any rank starts.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
@@ -104,7 +104,7 @@ for ((i = 0; i < 100; i++)); do
 done
 run "a port that is taken ends the job before it begins" --master-port 4713 -- echo ran
 want_status 69
-want 'node1: port 4713 for MASTER_PORT cannot be had: Address already in use' err
+want 'node1: cannot bind port 4713 for MASTER_PORT: Address already in use' err
 want_no_output
 
 [ "$failures" -eq 0 ] && echo "where ranks meet: all cases passed" || { echo "$failures failed"; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ssh transport between hosts of their own (network namespaces): names, addresses, routes, loss of a node.
+# Tests the ssh transport between separate hosts (network namespaces): names, addresses, routes, loss of a node.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"

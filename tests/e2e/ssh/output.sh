@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Output and input over ssh, four hosts of one sshd on loopback: nothing lost or torn, a reader that stands still,
-# times, filters, log files on nodes, standard input, terminals.
+# Tests output and input over ssh with 4 hosts of one sshd on loopback: no line lost or torn, a reader that stops, times,
+# filters, log files on nodes, standard input, terminals.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes without dslaunch: it is copied to them, once, as a whole or not at all; and each way in which that cannot be.
-# One sshd in a mount namespace where the launcher's own folder is empty. shells.sh does the same with every login shell.
+# Tests copying dslaunch to nodes that lack it or have another build: once, completely or not at all, and each failure.
+# One sshd in a mount namespace where the launcher's own folder is empty. shells.sh tests copying with every login shell.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need
@@ -32,7 +32,7 @@ expect 69 "a path that was given and is not there"
 
 job -- bash -c 'echo "rank $RANK"; read -r line; echo "$line"' < /dev/null
 expect 0 "four nodes at once"
-reason 'warning: 127.0.9.[1-4] has no dslaunch: this one is copied to ~/.cache/dslaunch there'
+reason 'warning: 127.0.9.\[1-4\]: no dslaunch there; copying this program to ~/.cache/dslaunch \(disable with --push never\)'
 [ "$(grep -c warning err)" = 1 ] || die "said more than once"
 [ "$(grep -c 'rank [0-3]' out)" = 4 ] || die "not four ranks"
 [ "$(copies | wc -l)" = 1 ] || die "something is left beside the copy: $(copies)"
@@ -46,13 +46,64 @@ expect 0 "the second time"
 "$dslaunch" exec --ssh-config ssh/ssh_config --hostfile hosts -b -- 'echo from exec' > out 2> err || die "exec: $?"
 grep -q 'from exec' out || die "exec says nothing"
 
+# Something else of that name is on PATH there.
+foreign() { printf "$1" > first_in_path/dslaunch; chmod 755 first_in_path/dslaunch; }
+instead="this program is used from ~/.cache/dslaunch there \(disable with --push never\)"
+found="warning: 127.0.9.\[1-4\]: $work/first_in_path/dslaunch there"
+foreign '#!/bin/sh\necho usage: dslaunch FILE >&2\nexit 2\n'
+job -- true
+expect 0 "a program of the same name"
+reason "$found is not a working dslaunch \(exit status 2\); $instead"
+[ "$(wc -l < err)" = 1 ] || die "more than one line"
+job --push never -- true
+expect 69 "a program of the same name, and no copy allowed"
+foreign '\177ELF'
+job -- true
+expect 0 "a broken program"
+reason "$found is not a working dslaunch \(exit status 12[67]\); $instead"
+foreign '#!/bin/sh\nkill -SEGV $$\n'
+job -- true
+expect 0 "a program that crashes"
+reason "$found is not a working dslaunch \(killed by SIGSEGV\); $instead"
+foreign '#!/bin/sh\nprintf "\\001dslaunch-frames\\002\\n"\ncat > /dev/null\n'
+job -- true
+expect 0 "an older dslaunch"
+reason "$found is an older one that does not name its build, this one is build [0-9a-f]{12}; $instead"
+foreign '#!/bin/sh\nexec sleep 40\n'
+job -- true
+expect 0 "a program of the same name that waits"
+reason "$found did not answer within 15 s; $instead"
+objcopy -O binary --only-section=.note.gnu.build-id "$dslaunch" note
+{ head -c 16 note; head -c 20 /dev/zero; } > other_note
+objcopy --update-section .note.gnu.build-id=other_note "$dslaunch" first_in_path/dslaunch || die "objcopy"
+job -- true
+expect 0 "another build"
+reason "$found is build 000000000000, this one is build [0-9a-f]{12}; $instead"
+job --push never -- true
+expect 0 "another build, and no copy allowed"
+reason "$found is build 000000000000, this one is build [0-9a-f]{12}; it is used all the same"
+rm first_in_path/dslaunch
+
+# A server that allows one session a connection.
+sshd_stop "$work/ssh"
+start() {
+  SSHD_START="unshare -m sh $work/start_sshd" sshd_start "$work/ssh" 0.0.0.0 "$port" \
+    "SetEnv SHLVL=1 XDG_CACHE_HOME=$work/cache PATH=$work/first_in_path:/usr/bin:/bin" "$@" || die "no sshd"
+}
+start "MaxSessions 1"
+job -- true
+expect 0 "MaxSessions 1, with a copy that is there"
+rm -r cache/dslaunch
+job -- true
+expect 0 "MaxSessions 1, without a copy"
+
 # What comes only in part is not run.
 rm -r cache/dslaunch
 printf '#!/bin/sh\nexec /usr/bin/head -c 1000000\n' > first_in_path/head
 chmod 755 first_in_path/head
 job -- true
 expect 69 "a part of the program"
-reason 'could not be copied to .*/cache/dslaunch/.*: not all of it came'
+reason 'could not be copied to .*/cache/dslaunch/.*: the copy is incomplete'
 [ -z "$(copies)" ] || die "the part is left: $(copies)"
 printf '#!/bin/sh\necho no room on the disk >&2\nexit 1\n' > first_in_path/head
 job -- true
@@ -63,7 +114,7 @@ printf '#!/bin/sh\necho sparc64\n' > first_in_path/uname
 chmod 755 first_in_path/uname
 job -- true
 expect 69 "another kind of machine"
-reason "this one is for $(uname -m), not sparc64"
+reason "the program to copy is for $(uname -m), not sparc64"
 rm first_in_path/uname
 rm -r cache
 : > cache

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Jobs on nodes whose users have other login shells, start-up files that talk, and forced commands. One sshd in a
-# mount namespace of its own, with a password file of its own: an account for each shell.
+# Tests jobs on nodes with other login shells, start-up files that print, and forced commands. One sshd in a mount
+# namespace, with its own password file that has an account for each shell.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need
@@ -120,7 +120,7 @@ dslaunch=$work/dslaunch
 agent_path=$work/dslaunch
 job hosts.deaf -- true
 expect 69 "a forced command that starts no agent"
-grep -q 'dslaunch: 127.0.3.*something else ran in its place.*(it said: only backups here).*(stage: agent start)' err ||
+grep -q 'dslaunch: 127.0.3.*another program ran instead.*(it said: only backups here).*(stage: agent start)' err ||
   die "its reason"
 job hosts.nologin -- true
 expect 69 "an account that may not log in"

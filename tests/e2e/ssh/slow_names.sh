@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A name server that is silent holds up the names that it is asked for, and no others.
+# Tests that a silent name server delays only lookups of the names that it serves.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need

@@ -1,4 +1,4 @@
-# A training script as people write them for torchrun: nothing in it knows of dslaunch.
+# A training script for torchrun, without anything specific to dslaunch.
 import os
 
 import torch

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ssh transport against a real sshd on loopback: what works, and the reason given for each way to fail.
+# Tests the ssh transport against a real sshd on loopback: what works, and the message of each failure.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 sshd_need
@@ -143,7 +143,8 @@ cp "$dir/good_config" "$dir/ssh_config"
 sed '1i StrictHostKeyChecking accept-new' "$dir/good_config" > "$dir/ssh_config"
 run "accept-new writes the key down" 127.0.0.10 127.0.0.11
 want_status 0
-want 'warning: 127.0.0.10: new host key .* added'
+want 'warning: 127.0.0.\[10-11\]: new host keys added to known_hosts'
+[ "$(grep -c warning "$dir/err")" = 1 ] || fail "the warnings of two hosts are not one line"
 grep -q "^\[127.0.0.10\]:$port ssh-ed25519" "$dir/known_hosts" || fail "no line in known_hosts"
 cp "$dir/good_config" "$dir/ssh_config"
 run "and it is known afterwards" 127.0.0.10 127.0.0.11
@@ -151,21 +152,43 @@ want_status 0
 sed '1i StrictHostKeyChecking accept-new\nHashKnownHosts yes' "$dir/good_config" > "$dir/ssh_config"
 run "hashed if the user hashes" 127.0.0.12
 want_status 0
+want 'warning: 127.0.0.12: new host key ssh-ed25519 SHA256:.* added to known_hosts'
 ssh-keygen -F "[127.0.0.12]:$port" -f "$dir/known_hosts" > /dev/null || fail "ssh-keygen does not find it"
 sed '1i StrictHostKeyChecking no' "$dir/good_config" > "$dir/ssh_config"
 run "no: taken with a warning" 127.0.0.13
 want_status 0
-want 'warning: 127.0.0.13: .*unchecked'
+want 'warning: 127.0.0.13: unknown host key ssh-ed25519 SHA256:.* accepted without a check'
 run "no: a changed key is refused all the same" 127.0.0.6
 want_status 69
 want 'HOST KEY CHANGED'
+sed "s|^UserKnownHostsFile.*|UserKnownHostsFile none|; s|^GlobalKnownHostsFile.*|GlobalKnownHostsFile $dir/known_hosts|" \
+  "$dir/good_config" > "$dir/ssh_config"
+run "known hosts of the system alone" 127.0.0.2
+want_status 0
 cp "$dir/good_config" "$dir/ssh_config"
 
 # Limits of the server.
 restart "MaxSessions 0"
 run "no sessions" 127.0.0.2
 want_status 69
-want '^unreachable: \[agent start\] 127.0.0.2: the server refused a channel( \(Channel opening failure: .*\))?: its MaxSessions'
+want '^unreachable: \[agent start\] 127.0.0.2: the server refused a channel: open failed; check MaxSessions'
+restart "MaxSessions 1"
+run "a further command where one session is allowed" -c 'exit 1' -a answer -f 'echo answer; exit 0' 127.0.0.2
+want_status 0
+if unshare -m true 2> /dev/null; then # as pam_nologin: a text, then a refusal
+  echo "System maintenance until 18:00" > "$dir/nologin"
+  printf 'account optional pam_echo.so file=%s\naccount requisite pam_deny.so\nsession required pam_permit.so\n' \
+    "$dir/nologin" > "$dir/pam"
+  printf 'mount --bind "%s/pam" /etc/pam.d/sshd && exec /usr/sbin/sshd -f "%s/sshd_config" -E "%s/sshd.log"\n' \
+    "$dir" "$dir" "$dir" > "$dir/start"
+  SSHD_START="unshare -m sh $dir/start" restart "UsePAM yes"
+  run "a login refused by PAM" 127.0.0.2
+  want_status 69
+  want '^unreachable: \[authentication\] 127.0.0.2: .*; the server hung up.*; it says: "System maintenance until 18:00"'
+  ! grep -q 'name the right key' "$dir/err" || fail "the key is not the reason"
+else
+  echo "not tested, this system does not allow mount namespaces: a login refused by PAM"
+fi
 restart "MaxStartups 3:90:4"
 many=()
 for i in $(seq 2 31); do many+=("127.0.9.$i"); done

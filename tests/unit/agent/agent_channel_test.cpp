@@ -1,5 +1,4 @@
-// What the agent writes, and in how many pieces: patient frames wait for company, control overtakes
-// output.
+// Tests AgentChannel: which frames wait for others, and that control frames overtake output.
 #include "launcher/agent/agent_channel.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Folders of agents: private, locked while their agent lives, seen as abandoned afterwards.
+// Tests AgentFolder: private, locked while the agent lives, found as abandoned afterwards.
 #include "launcher/agent/agent_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The policy of an agent: events and a clock in, actions out.
+// Tests AgentState: events and a clock in, actions out.
 #include "launcher/agent/agent_state.h"
 
 #include <doctest/doctest.h>
@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "launcher/agent/agent.h"
+
+using ds::Clock;
 using namespace ds::launcher;
 using namespace std::chrono_literals;
 
@@ -44,7 +47,7 @@ TEST_CASE("a Spec without a command for every rank is refused") {
     AgentState agent(kT0);
     const auto actions = agent.on(FrameCame{spec}, kT0);
     REQUIRE(actions.size() == 2);
-    CHECK(std::get<Send>(actions[0]).message == Message(Problem{"nothing to run"}));
+    CHECK(std::get<Send>(actions[0]).message == Message(Problem{"the Spec has no program to run"}));
   }
 }
 
@@ -59,6 +62,50 @@ TEST_CASE("a job from Spec to Bye") {
   CHECK(state.on(RankEnded{end}, kT0) == Actions{Send{end}});
   CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{}}, Finish{0}});
   CHECK_MESSAGE(state.on(NodeEmpty{}, kT0).empty(), "Finish comes once");
+}
+
+TEST_CASE("background processes that were killed after a good end are counted in Bye") {
+  AgentState state = running();
+  CHECK(state.on(BackgroundKilled{2}, kT0).empty());
+  CHECK(state.on(BackgroundKilled{1}, kT0).empty());
+  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{3}}, Finish{0}});
+  AgentState stopped = running();
+  stopped.on(FrameCame{Stop{1000}}, kT0);
+  stopped.on(BackgroundKilled{2}, kT0);
+  CHECK(stopped.on(NodeEmpty{}, kT0) == Actions{Send{Bye{0}}, Finish{0}});
+}
+
+TEST_CASE("only ranks that end by themselves leave processes, and the guard hears of it") {
+  Spec spec = spec_of(1);
+  spec.leave = true;
+  AgentState state = running(1, spec);
+  CHECK(state.leaves_processes());
+  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{}}, Finish{kLeavesProcesses}});
+  const std::vector<AgentEvent> ends = {FrameCame{Stop{1000}}, FrameCame{Kill{}}, RootLost{},
+                                        LinkLost{"the guard was killed"}};
+  for (const AgentEvent& end : ends) {
+    AgentState stopped = running(1, spec);
+    stopped.on(end, kT0);
+    CHECK_FALSE(stopped.leaves_processes());
+    const Actions last = stopped.on(NodeEmpty{}, kT0);
+    CHECK(last.back() != AgentAction(Finish{kLeavesProcesses}));
+  }
+}
+
+TEST_CASE("an agent that waits for its next epoch sends four heartbeats in a node timeout") {
+  Spec spec = spec_of(1);
+  spec.keep_agent = true;
+  spec.node_timeout_ms = 2000;
+  AgentState state = running(1, spec);
+  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  Clock::time_point now = kT0;
+  for (int beats = 0; beats < 8; ++beats) {
+    const Clock::time_point next = state.wake_at();
+    CHECK(next - now <= 500ms);
+    now = next;
+    CHECK(state.on(TimePassed{}, now) == Actions{Send{Heartbeat{}}});
+    state.on(FrameCame{Heartbeat{}}, now);
+  }
 }
 
 TEST_CASE("Stop is TERM once, KILL after the grace, everything if that does not help") {

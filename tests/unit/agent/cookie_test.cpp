@@ -1,4 +1,4 @@
-// The mark of a job's processes: text, parsing, finding it in an environment.
+// Tests cookies: text, parsing, and search in an environment.
 #include "launcher/agent/cookie.h"
 
 #include <doctest/doctest.h>

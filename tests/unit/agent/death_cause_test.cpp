@@ -1,5 +1,4 @@
-// Why ranks died, from facts; and the kernel's counters of both cgroup versions in a tree of our
-// own.
+// Tests the words for causes of death, and the OOM counters of both cgroup versions in made-up trees.
 #include "launcher/agent/death_cause.h"
 
 #include <doctest/doctest.h>
@@ -46,14 +45,14 @@ TEST_CASE("a rank that the kernel killed for want of memory") {
   CHECK(describe_death(facts) == "out of memory: killed by the kernel");
   facts.memory_limit = std::uint64_t{2} << 30;
   CHECK(describe_death(facts) ==
-        "out of memory: killed by the kernel, its cgroup's limit is 2.0 GiB");
+        "out of memory: killed by the kernel; the limit of its cgroup is 2.0 GiB");
   facts.kernel_line =
       "Memory cgroup out of memory: Killed process 12 (x) total-vm:9kB, anon-rss:1048576kB, file";
   CHECK(describe_death(facts) ==
-        "out of memory: killed by the kernel when it held 1.0 GiB, its cgroup's limit is 2.0 GiB");
+        "out of memory: killed by the kernel while it used 1.0 GiB; the limit of its cgroup is 2.0 GiB");
   facts.kernel_line = "Out of memory: Killed process 12 (x) total-vm:9kB, anon-rss:512kB, file";
   CHECK(describe_death(facts) ==
-        "out of memory: killed by the kernel when it held 512.0 KiB, the node's memory was full");
+        "out of memory: killed by the kernel while it used 512.0 KiB; the memory of the node was full");
 }
 
 TEST_CASE("a rank that failed because another process was killed") {
@@ -89,7 +88,7 @@ TEST_CASE("SIGBUS and /dev/shm") {
   facts.shm_free = 4096;
   CHECK(describe_death(facts) == "/dev/shm is full (64.0 MiB)");
   facts.shm_free = facts.shm_bytes;
-  CHECK(describe_death(facts) == "a full /dev/shm ends so, and it holds only 64.0 MiB");
+  CHECK(describe_death(facts) == "possibly a full /dev/shm: it holds only 64.0 MiB");
   facts.shm_bytes = facts.shm_free = std::uint64_t{64} << 30;
   CHECK(describe_death(facts).empty());
 }

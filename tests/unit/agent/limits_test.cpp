@@ -1,4 +1,4 @@
-// Which soft limit a rank gets from the launcher's and the node's.
+// Tests which soft limit a rank gets from the launcher's and the node's limits.
 #include "launcher/agent/limits.h"
 
 #include <doctest/doctest.h>

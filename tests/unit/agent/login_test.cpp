@@ -1,4 +1,4 @@
-// Where a login would put the user, and which shell it would run.
+// Tests how home directory and login shell are found.
 #include "launcher/agent/login.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Door and probe on loopback, their turns taken by hand.
+// Tests MasterDoor and MasterProbe against each other on loopback, turn by turn.
 #include "launcher/agent/master_door.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Files under /sys and /proc of a made-up node -> its topology.
+// Tests reading of the topology from a made-up /sys and /proc.
 #include "launcher/agent/node_topology.h"
 
 #include <doctest/doctest.h>

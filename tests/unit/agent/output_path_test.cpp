@@ -1,4 +1,4 @@
-// What a node sends: no more than its credit, in frames that suit it; the rest waits, in order.
+// Tests OutputPath: sends no more than credit allows, in frames of the right size; keeps the order.
 #include "launcher/agent/output_path.h"
 
 #include <doctest/doctest.h>
@@ -116,16 +116,20 @@ TEST_CASE(
   CHECK(node.path.done(kT0));
 }
 
-TEST_CASE("after a discard nothing waits and nothing is limited") {
+TEST_CASE("a discard drops what waits; later output needs credit as before") {
   Node node(1 << 20);
   node.path.credit({16384});
   node.write(lines(5000));
   node.receive();
   node.path.credit({.bytes = 0, .discard = true});
-  node.path.credit({100});  // on its way when the root decided
-  const std::size_t sent = node.text.size();
   node.path.move(kT0);
+  CHECK(node.path.done(kT0));
+  const std::size_t sent = node.text.size();
   node.write(lines(3000));
+  node.receive();
+  CHECK_FALSE(node.text.substr(sent).ends_with(lines(3000)));
+  node.path.credit({1 << 20});
+  node.path.move(kT0);
   node.receive();
   CHECK(node.text.substr(sent).ends_with(lines(3000)));
   CHECK(node.path.done(kT0));

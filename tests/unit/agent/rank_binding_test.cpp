@@ -1,4 +1,4 @@
-// Which processors each rank of a node gets.
+// Tests which processors each rank of a node gets.
 #include "launcher/agent/rank_binding.h"
 
 #include <doctest/doctest.h>

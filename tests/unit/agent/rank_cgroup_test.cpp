@@ -1,4 +1,4 @@
-// Where cgroups of ranks may be made, in trees of our own.
+// Tests where cgroups of ranks may be made, in made-up trees of /proc and /sys.
 #include "launcher/agent/rank_cgroup.h"
 
 #include <doctest/doctest.h>

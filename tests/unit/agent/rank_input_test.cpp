@@ -1,5 +1,5 @@
-// A rank's standard input: what the pipe takes, the end of the file, readers that are gone.
-#include "launcher/agent/rank_input.h"
+// Tests RankInput: partial writes, end of file, and readers that have closed.
+#include "launcher/agent/rank_pipes.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -7,7 +7,6 @@
 
 #include <string>
 
-#include "launcher/agent/rank_pipes.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// What a rank's start looks for: environment, PATH, limits of the node, remote command.
+// Tests what the start of a rank is made from: environment, PATH, CPU quota, remote command.
 #include "launcher/agent/spawn.h"
 
 #include <doctest/doctest.h>

@@ -1,11 +1,11 @@
-// What is written is read again; nothing else is.
+// Tests of checkpoint status lines: written lines are parsed back, other lines are not.
 #include "engine/base/checkpoint_line.h"
 
 #include <doctest/doctest.h>
 
 using What = ds::CheckpointLine::What;
 
-TEST_CASE("a save is one line, and read back") {
+TEST_CASE("a save is one line that is parsed back") {
   ds::SavedCheckpoint saved{.step = 40,
                             .folder = "/scratch/run (old)/step-00000040",
                             .bytes = 1'503'238'553,
@@ -23,7 +23,7 @@ TEST_CASE("a save is one line, and read back") {
   CHECK(ds::parse_checkpoint_line(ds::saved_line(saved)) == expected);
 }
 
-TEST_CASE("a failed save, and where a job goes on") {
+TEST_CASE("lines of a failed save and of a resume") {
   CHECK(ds::save_failed_line(7, "rank 3: disk full\nhere") ==
         "checkpoint: step 7 failed: rank 3: disk full?here");
   for (const bool asked : {false, true}) {
@@ -40,7 +40,7 @@ TEST_CASE("a failed save, and where a job goes on") {
   CHECK(resumed->folder == "ck/step-00000000");
 }
 
-TEST_CASE("other lines are no news of checkpoints") {
+TEST_CASE("other lines are not checkpoint lines") {
   for (const char* line :
        {"", "checkpoint: step ", "checkpoint: step x saved in a (b)",
         "checkpoint: step -1 failed: a", "checkpoint: step 4", "checkpoint: step 4 saved in ",

@@ -1,4 +1,4 @@
-// What ends a program, whoever threw it, is told to people and has a code.
+// Tests of as_error(): exceptions of any library become an Error with kind, message and hint.
 #include "engine/base/error.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using ds::as_error;
 using ds::Error;
 using ds::ErrorKind;
 
-TEST_CASE("what libraries throw becomes an error with its kind and a hint") {
+TEST_CASE("exceptions of libraries become an Error with a kind and a hint") {
   const std::system_error refused(std::make_error_code(std::errc::too_many_files_open), "pipe");
   CHECK(as_error(refused).kind() == ErrorKind::system);
   CHECK(as_error(refused).for_people().find("pipe: Too many open files\n  hint: ") !=
@@ -29,7 +29,7 @@ TEST_CASE("what libraries throw becomes an error with its kind and a hint") {
   CHECK(std::string(as_error(std::length_error("vector")).what()) == "bug: vector");
 }
 
-TEST_CASE("an error of ours stays what it is") {
+TEST_CASE("an Error is not changed") {
   const Error own(ErrorKind::deadline, "message", "hint");
   const Error told = as_error(own);
   CHECK(told.kind() == ErrorKind::deadline);

@@ -1,4 +1,4 @@
-// Exact sums: equal bits in every order, correctly rounded, over the whole range of doubles.
+// Tests of ExactSum: equal bits in every order, correct rounding, the whole range of doubles.
 #include "engine/base/exact_sum.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-TEST_CASE("one number comes back as it was") {
+TEST_CASE("the sum of one number is that number") {
   for (const double value :
        {0.0, 1.0, -1.0, 0.1, -1e300, 5e-324, std::numeric_limits<double>::max(),
         std::numeric_limits<double>::lowest(), std::numeric_limits<double>::min()}) {
@@ -29,7 +29,7 @@ TEST_CASE("one number comes back as it was") {
   }
 }
 
-TEST_CASE("what a running sum loses is kept") {
+TEST_CASE("digits that a running sum loses are kept") {
   CHECK(sum_of({1e300, 1.0, -1e300}) == 1.0);
   CHECK(sum_of({1.0, 1e-300, -1.0}) == 1e-300);
   CHECK(sum_of({5e-324, -5e-324}) == 0.0);

@@ -1,4 +1,4 @@
-// Exit statuses: every form of waitpid, the shell's code and the words for people.
+// Tests of ExitStatus: every form of waitpid, the shell's code, the text for messages.
 #include "engine/base/exit_status.h"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,11 @@
 using ds::ExitStatus;
 
 TEST_CASE("wait statuses decode to what a shell would report") {
-  struct Row { int wait_status; int shell_code; const char* text; };
+  struct Row {
+    int wait_status;
+    int shell_code;
+    const char* text;
+  };
   const Row rows[] = {
       {0x0000, 0, "exited 0"},
       {0x0700, 7, "exited 7"},

@@ -1,4 +1,4 @@
-// Suggestions for mistyped words: near ones are found, far ones are not offered.
+// Tests of nearest_word(): close words are suggested, distant ones are not.
 #include "engine/base/nearest_word.h"
 
 #include <doctest/doctest.h>

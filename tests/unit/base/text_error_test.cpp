@@ -1,4 +1,4 @@
-// Text from outside that is shown to a person.
+// Tests of printable_text() on text from outside.
 #include "engine/base/text_error.h"
 
 #include <doctest/doctest.h>

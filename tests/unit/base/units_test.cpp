@@ -1,4 +1,4 @@
-// Numbers for people, at the borders between units.
+// Tests of the formatters and parsers of units, at the borders between units.
 #include "engine/base/units.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@ TEST_CASE("bytes") {
   CHECK(ds::format_bytes(1023) == "1023 B");
   CHECK(ds::format_bytes(1024) == "1.0 KiB");
   CHECK(ds::format_bytes(1536LL << 20) == "1.5 GiB");
-  CHECK(ds::format_bytes((1LL << 20) - 1) == "1.0 MiB");  // Not 1024.0 KiB.
+  CHECK(ds::format_bytes((1LL << 20) - 1) == "1.0 MiB");  // not 1024.0 KiB
   CHECK(ds::format_bytes(std::numeric_limits<std::int64_t>::max()) == "8.0 EiB");
   CHECK(ds::format_bytes(-2048) == "-2.0 KiB");
 }

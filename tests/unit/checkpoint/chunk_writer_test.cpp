@@ -1,4 +1,4 @@
-// A chunk file: where pieces lie, what the system's refusals read like, the rate.
+// Tests of ChunkWriter and Pace: places of pieces, messages for disk errors, the rate.
 #include "engine/checkpoint/chunk_writer.h"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ std::string message(const std::function<void()>& action) {
   return {};
 }
 
-/// Files of this process end at `bytes`: a short write first, then EFBIG.
+/// Limits the files of this process to `bytes`: first a short write, then EFBIG.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -64,10 +64,11 @@ class FileLimit {
 
 }  // namespace
 
-TEST_CASE("pieces begin at multiples of 64, long ones of 4096, with zeros between them") {
+TEST_CASE(
+    "pieces begin at multiples of 64, long ones at multiples of 4096, with zeros between them") {
   const Folder folder;
   const std::string path = folder.file("a.chunk");
-  write_text(path, std::string(5000, 'x'));  // An older file goes.
+  write_text(path, std::string(5000, 'x'));  // an older file is replaced
   ChunkWriter writer({.path = path});
   const auto one = pattern(100, 1), two = pattern(3 << 20, 2), three = pattern(1, 3);
   CHECK(writer.append(one).at == 0);
@@ -84,7 +85,8 @@ TEST_CASE("pieces begin at multiples of 64, long ones of 4096, with zeros betwee
   CHECK(text.back() == static_cast<char>(three[0]));
 }
 
-TEST_CASE("long pieces of whole pages of memory, with and without a rest, between short ones") {
+TEST_CASE(
+    "long pieces from page-aligned memory, with and without a partial page, between short ones") {
   const Folder folder;
   const std::string path = folder.file("a.chunk");
   const std::size_t sizes[] = {3 << 20, (1 << 20) + 12, 8 << 20, 4096, 70, (2 << 20) + 4095, 5};
@@ -117,7 +119,7 @@ TEST_CASE("checksums are XXH3-64") {
   const Folder folder;
   ChunkWriter writer({.path = folder.file("a")});
   const std::string text = "dslaunch";
-  // As the Python module xxhash says: xxh3_64_hexdigest(b"dslaunch").
+  // From the Python module xxhash: xxh3_64_hexdigest(b"dslaunch").
   CHECK(writer.append(std::as_bytes(std::span(text))).checksum == 0x3a643a0cecc2b7d5);
 }
 
@@ -132,7 +134,7 @@ TEST_CASE("an older file is replaced, never written through") {
   CHECK(read_text(folder.file("a")).size() == 10);
 }
 
-TEST_CASE("a file that cannot grow: short writes are gone on with, then it says why") {
+TEST_CASE("a file that cannot grow: short writes are continued, then the error says why") {
   const Folder folder;
   const auto bytes = pattern(1 << 20, 5);
   std::string said;
@@ -142,23 +144,24 @@ TEST_CASE("a file that cannot grow: short writes are gone on with, then it says 
     writer.append(bytes);
     said = message([&] { writer.append(bytes); });
   }
-  CHECK(said == folder.file("a") +
-                    " cannot be written after 1.0 MiB of it: a file may not become so large "
-                    "(File too large)");
+  CHECK(said ==
+        folder.file("a") +
+            " cannot be written after 1.0 MiB of it: the file exceeds the limit of file sizes "
+            "(File too large)");
   CHECK(read_text(folder.file("a")).size() == (1 << 20) + 1000);
 }
 
-TEST_CASE("a folder that is missing, or none") {
+TEST_CASE("a missing folder, and a path that is not a folder") {
   const Folder folder;
   CHECK(message([&] { ChunkWriter({.path = folder.file("b/a")}); }) ==
-        folder.file("b/a") + " cannot be made: No such file or directory");
+        folder.file("b/a") + " cannot be created: No such file or directory");
   write_text(folder.file("c"), "");
   CHECK(has(message([&] { ChunkWriter({.path = folder.file("c/a")}); }), "Not a directory"));
   std::filesystem::create_directory(folder.file("d"));
-  CHECK(has(message([&] { ChunkWriter({.path = folder.file("d")}); }), "cannot be made"));
+  CHECK(has(message([&] { ChunkWriter({.path = folder.file("d")}); }), "cannot be created"));
 }
 
-TEST_CASE("refusals of the disk in plain words") {
+TEST_CASE("disk errors in plain words") {
   const std::pair<int, const char*> kWords[] = {{ENOSPC, "the disk is full"},
                                                 {EDQUOT, "quota"},
                                                 {EIO, "broken"},
@@ -172,24 +175,24 @@ TEST_CASE("refusals of the disk in plain words") {
   }
 }
 
-TEST_CASE("cancelled: the next write throws, and so does finishing") {
+TEST_CASE("after cancel the next write throws, and so does finish()") {
   const Folder folder;
   std::atomic<bool> cancel{false};
   ChunkWriter writer({.path = folder.file("a"), .rate = 1, .cancel = &cancel});
   cancel = true;
-  CHECK(has(message([&] { writer.append(pattern(10, 0)); }), "cancelled"));
-  CHECK(has(message([&] { writer.finish(); }), "cancelled"));
+  CHECK(has(message([&] { writer.append(pattern(10, 0)); }), "the save is canceled"));
+  CHECK(has(message([&] { writer.finish(); }), "the save is canceled"));
 }
 
-TEST_CASE("in a hurry the rate does not count") {
+TEST_CASE("hurry lifts the rate limit") {
   const Folder folder;
   const std::atomic<bool> hurry{true};
   ChunkWriter writer({.path = folder.file("a"), .rate = 1, .hurry = &hurry});
-  writer.append(pattern(1 << 20, 0));  // Twelve days at that rate.
+  writer.append(pattern(1 << 20, 0));  // takes 12 days at that rate
   CHECK(writer.finish() == 1 << 20);
 }
 
-TEST_CASE("pace: bytes over rate, nothing saved up") {
+TEST_CASE("Pace: bytes divided by rate, and no burst after a pause") {
   const Clock::time_point start{seconds(1000)};
   Pace pace(1000);
   CHECK(pace.after(500, start) == start + milliseconds(500));

@@ -1,4 +1,4 @@
-// What no piece covers, or two: against counting every element.
+// Tests of coverage: elements covered by no piece or by two, compared with a count of all elements.
 #include "engine/checkpoint/coverage.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Counts = std::vector<int>;
 
-/// How many pieces have each element of the tensor.
+/// Returns the number of pieces that contain each element of the tensor.
 Counts counts_of(const std::vector<std::int64_t>& shape, const std::vector<Piece>& pieces) {
   Counts counts(static_cast<std::size_t>(*elements_of(shape)), 0);
   for (const Piece& piece : pieces) {
@@ -33,7 +33,7 @@ Counts counts_of(const std::vector<std::int64_t>& shape, const std::vector<Piece
   return counts;
 }
 
-/// Each distinct box as one piece.
+/// Returns each distinct box as one piece.
 std::vector<Piece> boxes_of(const std::vector<Piece>& pieces) {
   std::vector<Piece> boxes;
   for (Piece piece : pieces) {
@@ -44,7 +44,7 @@ std::vector<Piece> boxes_of(const std::vector<Piece>& pieces) {
   return boxes;
 }
 
-/// The element that the answer names, and whether it has no piece, or two, as the answer says.
+/// Returns whether the element named by the answer is missing or covered twice, as the answer says.
 bool is_true(const std::string& answer, const Counts& counts, const Counts& of_boxes) {
   if (answer.empty()) return std::ranges::all_of(counts, [](int count) { return count == 1; });
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -57,7 +57,7 @@ bool is_true(const std::string& answer, const Counts& counts, const Counts& of_b
 
 }  // namespace
 
-TEST_CASE("pieces that cover once, miss, or double: as counting says") {
+TEST_CASE("covered, missing and doubly covered elements agree with a count") {
   Random random(11);
   int whole = 0, broken = 0;
   for (int round = 0; round < 4000; ++round) {
@@ -80,7 +80,7 @@ TEST_CASE("pieces that cover once, miss, or double: as counting says") {
         piece.elements = 1 + below(random, elements_of_box(piece.box) - piece.first);
         break;
       }
-      case 3: {  // A box a little to the side, or smaller.
+      case 3: {  // a box that is shifted a little, or smaller
         Piece& piece = pieces[any()];
         for (std::size_t axis = 0; axis < shape.size(); ++axis) {
           if (below(random, 2) == 0) continue;
@@ -105,8 +105,8 @@ TEST_CASE("pieces that cover once, miss, or double: as counting says") {
   CHECK(broken > 500);
 }
 
-TEST_CASE("blocks as tensor parallelism cuts them, each in flat ranges") {
-  // 4 x 6 by columns over two ranks, each block in two ranges.
+TEST_CASE("blocks of tensor parallelism, each in flat ranges") {
+  // 4 x 6, cut by columns over two ranks, with each block in two ranges.
   std::vector<Piece> pieces{{{{0, 0}, {4, 3}}, 0, 5, 0, 0, 0, -1},
                             {{{0, 0}, {4, 3}}, 5, 7, 0, 0, 0, -1},
                             {{{0, 3}, {4, 3}}, 0, 12, 0, 0, 0, -1}};
@@ -125,7 +125,7 @@ TEST_CASE("blocks as tensor parallelism cuts them, each in flat ranges") {
   CHECK(find_uncovered(std::vector<std::int64_t>{4, 6}, pieces) == "element 2 is in two boxes");
 }
 
-TEST_CASE("per rank: each rank that has any is covered by its own") {
+TEST_CASE("per rank: the pieces of each rank cover its tensor") {
   TensorEntry tensor{"t", {4}, {{"error", DType::f32, StateClass::per_rank, {}}}};
   StateEntry& state = tensor.states[0];
   CHECK(uncovered(tensor, state).empty());
@@ -135,7 +135,7 @@ TEST_CASE("per rank: each rank that has any is covered by its own") {
   CHECK(uncovered(tensor, state) == "element 0 is in two pieces");
 }
 
-TEST_CASE("sizes that do not fit are none") {
+TEST_CASE("extents whose product overflows are refused") {
   constexpr std::int64_t kLarge = std::int64_t{1} << 31;
   CHECK(elements_of(std::vector<std::int64_t>{}) == 1);
   CHECK(elements_of(std::vector<std::int64_t>{kLarge, 1 << 28}) == kLarge << 28);
@@ -145,7 +145,7 @@ TEST_CASE("sizes that do not fit are none") {
   CHECK_FALSE(elements_of(std::vector<std::int64_t>{-1, -1}));
 }
 
-TEST_CASE("as many boxes as may be compared, all side by side") {
+TEST_CASE("the maximum number of boxes, side by side") {
   std::vector<Piece> pieces;
   const auto count = static_cast<std::int64_t>(kMaxBoxes);
   for (std::int64_t i = 0; i < count; ++i) pieces.push_back({{{0, i}, {3, 1}}, 0, 3, 0, 0, 0, -1});
@@ -155,11 +155,11 @@ TEST_CASE("as many boxes as may be compared, all side by side") {
   CHECK(find_uncovered(shape, pieces) == "element 4000 is in no piece");
 }
 
-TEST_CASE("more boxes than may be compared are refused") {
+TEST_CASE("more than the maximum number of boxes are refused") {
   std::vector<Piece> pieces;
   for (std::int64_t i = 0; i <= static_cast<std::int64_t>(kMaxBoxes); ++i) {
     pieces.push_back({{{i}, {1}}, 0, 1, 0, 0, 0, -1});
   }
   const std::vector<std::int64_t> shape{std::ssize(pieces)};
-  CHECK(find_uncovered(shape, pieces) == "it has more than 4096 boxes");
+  CHECK(find_uncovered(shape, pieces) == "the state has more than 4096 boxes");
 }

@@ -1,4 +1,4 @@
-// Which checkpoints training goes on at, and what people are told.
+// Tests of ResumeSearch: which checkpoint is chosen, and the messages about it.
 #include "engine/checkpoint/find_checkpoint.h"
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ Error refusal(const ResumeRequest& request) {
   return {ErrorKind::bug, ""};
 }
 
-TEST_CASE("a newer version is refused, not left for an older checkpoint") {
+TEST_CASE("a newer version is refused, and no older checkpoint is used instead") {
   const Folder place;
   save_steps(place.path(), {20, 40});
   const std::string path = place.file("step-00000040/manifest.json");
@@ -58,20 +58,20 @@ TEST_CASE("a newer version is refused, not left for an older checkpoint") {
   const std::string checksum = checksum_of_text(text);
   write_text(path, fmt::format("{}{}{}{}", text, kSealBefore, checksum, kSealAfter));
   const Error error = refusal({"auto", "all", place.path()});
-  CHECK(has(error.what(), "step-00000040/manifest.json: it is of version 99"));
+  CHECK(has(error.what(), "step-00000040/manifest.json: it has format version 99"));
   CHECK(has(error.hint(), "use the program that wrote it"));
   fs::remove(path);
   CHECK(step_taken(first({"auto", "all", place.path()})) == 20);
 }
 
-TEST_CASE("checkpoint.dir is a folder, if it is there") {
+TEST_CASE("checkpoint.dir must be a folder if it exists") {
   const Folder place;
   write_text(place.file("file"), "text");
-  CHECK(has(refusal({"auto", "all", place.file("file")}).what(), "is no folder"));
-  CHECK(has(refusal({"auto", "all", place.file("file/below")}).what(), "is no folder"));
+  CHECK(has(refusal({"auto", "all", place.file("file")}).what(), "is not a folder"));
+  CHECK(has(refusal({"auto", "all", place.file("file/below")}).what(), "is not a folder"));
 }
 
-TEST_CASE("auto: the newest complete one, and training begins anew without any") {
+TEST_CASE("auto: the newest complete checkpoint, or step 0 if there is none") {
   const Folder place;
   CHECK(!first({"auto", "all", ""}).checkpoint);
   CHECK(!first({"auto", "all", place.file("missing")}).checkpoint);
@@ -91,10 +91,10 @@ TEST_CASE("auto: the newest complete one, and training begins anew without any")
   CHECK(ResumeSearch({"auto", "all", place.file("missing")}).newest() == -1);
   CHECK(ResumeSearch({"never", "all", place.path()}).newest() == INT64_MAX);
   CHECK(!first({"never", "all", place.path()}).checkpoint);
-  CHECK(has(refusal({"auto", "all", place.file("latest")}).what(), "latest is no folder"));
+  CHECK(has(refusal({"auto", "all", place.file("latest")}).what(), "latest is not a folder"));
 }
 
-TEST_CASE("what does not verify is skipped with a line why, and the next older one is taken") {
+TEST_CASE("a checkpoint that does not verify is skipped with a line that says why") {
   const Folder place;
   save_steps(place.path(), {10, 20, 30, 40, 50, 60});
   fs::remove(place.file("step-00000060/manifest.json"));
@@ -132,7 +132,7 @@ TEST_CASE("what does not verify is skipped with a line why, and the next older o
   }
 }
 
-TEST_CASE("never: a job that is started again goes on at what it has saved, no other does") {
+TEST_CASE("never: only a restart of the same job resumes from its own checkpoints") {
   const Folder place;
   save_steps(place.path(), {80});
   ResumeRequest request{.resume = "never", .dir = place.path(), .job = "a1"};
@@ -153,7 +153,7 @@ TEST_CASE("never: a job that is started again goes on at what it has saved, no o
   CHECK(!first(request).checkpoint);
 }
 
-TEST_CASE("the one that was put aside while another took its name counts") {
+TEST_CASE("a replaced checkpoint that still exists can be used") {
   const Folder place;
   save_steps(place.path(), {20, 40});
   fs::rename(place.file("step-00000040"), place.file("step-00000040.replaced-9"));
@@ -197,7 +197,7 @@ TEST_CASE("a path: a checkpoint, its manifest, a folder of them, latest, links")
   CHECK(origin_path(place.file("link/step-00000020")) == path);
 }
 
-TEST_CASE("a path that is no checkpoint: what is there, and what is near") {
+TEST_CASE("a path that is not a checkpoint: the error says what is there and what is nearby") {
   const Folder place;
   save_steps(place.file("runs/a"), {20, 40});
   const auto refused = [&](const std::string& path, const char* what, const char* hint) {
@@ -207,23 +207,23 @@ TEST_CASE("a path that is no checkpoint: what is there, and what is near") {
     CHECK(has(error.what(), what));
     CHECK(has(error.hint(), hint));
   };
-  refused(place.path(), "has runs", "runs/a/step-00000040");
-  refused(place.file("runs/a/step-00000041"), "is not there", "runs/a/step-00000040");
-  refused(place.file("runs/a/step-00000040/rank-00000.chunk"), "is a file, and no manifest.json",
+  refused(place.path(), "contains runs", "runs/a/step-00000040");
+  refused(place.file("runs/a/step-00000041"), "does not exist", "runs/a/step-00000040");
+  refused(place.file("runs/a/step-00000040/rank-00000.chunk"), "is a file other than manifest.json",
           "runs/a/step-00000040");
   fs::create_directory(place.file("runs/empty"));
-  refused(place.file("runs/empty"), "is an empty folder", "name a checkpoint");
+  refused(place.file("runs/empty"), "is an empty folder", "specify a checkpoint");
   fs::rename(place.file("runs/a/step-00000020"), place.file("runs/a/step-00000020.tmp-1"));
-  refused(place.file("runs/a/step-00000020.tmp-1"), "never became complete", "step-00000040");
+  refused(place.file("runs/a/step-00000020.tmp-1"), "was never completed", "step-00000040");
   fs::rename(place.file("runs/a/step-00000020.tmp-1"),
              place.file("runs/a/step-00000020.removed-1"));
-  refused(place.file("runs/a/step-00000020.removed-1"), "half removed", "step-00000040");
+  refused(place.file("runs/a/step-00000020.removed-1"), "half-removed", "step-00000040");
   fs::remove(place.file("runs/a/step-00000040/manifest.json"));
-  refused(place.file("runs/a/step-00000040"), "which has rank-00000.chunk, rank-00001.chunk",
-          "name");
+  refused(place.file("runs/a/step-00000040"), "it contains rank-00000.chunk, rank-00001.chunk",
+          "specify");
 }
 
-TEST_CASE("a checkpoint at a path that cannot be read ends the job") {
+TEST_CASE("an unreadable checkpoint at a path is an error") {
   const Folder place;
   save_steps(place.path(), {20, 40});
   write_text(place.file("step-00000040/manifest.json"), "{");
@@ -234,7 +234,7 @@ TEST_CASE("a checkpoint at a path that cannot be read ends the job") {
   CHECK(has(none.what(), "manifest.json"));
 }
 
-TEST_CASE("a job started again goes on at its own checkpoints, not at the path again") {
+TEST_CASE("a job that is started again resumes from its own checkpoints, not from the path") {
   const Folder place;
   const std::string path = place.file("base/step-00000090");
   const std::string dir = place.file("dir");
@@ -244,7 +244,7 @@ TEST_CASE("a job started again goes on at its own checkpoints, not at the path a
   const Origin origin = first(request).origin;
 
   save_steps(dir, {5}, {"/another", "weights"});
-  save_steps(dir, {6}, {origin.path, "all"});  // the whole state of the same: another run
+  save_steps(dir, {6}, {origin.path, "all"});  // all of the same path: another run
   save_steps(dir, {7});
   CHECK(step_taken(first(request)) == 90);
   CHECK(first(request).lines.empty());
@@ -256,13 +256,13 @@ TEST_CASE("a job started again goes on at its own checkpoints, not at the path a
   CHECK(found.load == "all");
   CHECK(found.origin == origin);
   REQUIRE(found.lines.size() == 1);
-  CHECK(has(found.lines[0], "training goes on at " + dir + "/step-00000004, not at " + path));
+  CHECK(has(found.lines[0], "resuming from " + dir + "/step-00000004, not from " + path));
   CHECK(step_taken(search.next("broken")) == 3);
   const Resumed at_path = search.next("broken too");
   CHECK(step_taken(at_path) == 90);
   CHECK(at_path.load == "weights");
 
-  fs::remove_all(place.file("base"));  // what it began from may go
+  fs::remove_all(place.file("base"));  // the run's origin may be removed
   CHECK(step_taken(first(request)) == 4);
   CHECK(step_taken(first({"auto", "all", dir})) == 7);
 }

@@ -1,4 +1,4 @@
-// A folder for the files of one test, and files as text.
+// Temporary folder of one test, with helpers to read and write text files.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 
 namespace ds::test {
 
-/// A new folder that goes away with the test.
+/// A new folder that is removed with the test.
 class Folder {
  public:
   Folder() {

@@ -1,4 +1,5 @@
-// Manifests and parts as text: the same back, every changed byte found, every lie refused.
+// Tests of manifest and part texts: round trips, changed bytes, and refusal of every invalid
+// content.
 #include "engine/checkpoint/manifest_text.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +17,7 @@ using namespace ds::test;
 
 namespace {
 
-/// The message of the refusal; empty: taken.
+/// Returns the message of the refusal; empty if the text is accepted.
 std::string refusal(const std::string& text) {
   try {
     parse_manifest(text);
@@ -27,7 +28,7 @@ std::string refusal(const std::string& text) {
   return {};
 }
 
-/// `text` as if it had been written so: with a checksum that is right.
+/// Returns `text` with a valid checksum, as if it had been written so.
 std::string resealed(const std::string& text) {
   const std::string body = text.substr(0, text.rfind(kSealBefore));
   return body + std::string(kSealBefore) + checksum_of_text(body) + std::string(kSealAfter);
@@ -49,7 +50,7 @@ Piece& piece(Manifest& manifest) { return manifest.tensors[0].states[0].pieces[0
 
 }  // namespace
 
-TEST_CASE("what is written reads back the same") {
+TEST_CASE("a written manifest reads back the same") {
   CHECK(parse_manifest(manifest_text(small_manifest())) == small_manifest());
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Manifest manifest = random_manifest(seed);
@@ -58,7 +59,7 @@ TEST_CASE("what is written reads back the same") {
   }
 }
 
-TEST_CASE("parts read back the same, and joined they are the manifest") {
+TEST_CASE("parts read back the same, and joining them gives the manifest") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Manifest manifest = random_manifest(seed);
     CAPTURE(seed);
@@ -70,7 +71,7 @@ TEST_CASE("parts read back the same, and joined they are the manifest") {
   }
 }
 
-TEST_CASE("a changed byte anywhere is found, and every cut") {
+TEST_CASE("every changed byte and every truncation is detected") {
   const std::string text = manifest_text(small_manifest());
   for (std::size_t at = 0; at < text.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -81,35 +82,34 @@ TEST_CASE("a changed byte anywhere is found, and every cut") {
     REQUIRE(!refusal(text.substr(0, at)).empty());
   }
   CHECK(!refusal(text + "\n").empty());
-  CHECK(has(refusal(""), "no checksum"));
+  CHECK(has(refusal(""), "not a checksum"));
 }
 
 TEST_CASE("the checksum of the text is XXH3-128") {
-  // As the Python module xxhash says: xxh3_128_hexdigest(b"dslaunch").
+  // From the Python module xxhash: xxh3_128_hexdigest(b"dslaunch").
   CHECK(checksum_of_text("dslaunch") == "dd9da1c5c566ce87f25eeea7f3de5d81");
 }
 
-TEST_CASE("a newer version is told apart, whatever else it has") {
+TEST_CASE("a newer version is recognized whatever else has changed") {
   const std::string text =
       with(manifest_text(small_manifest()), "\"version\": 1", "\"version\": 2");
   const std::string gone = with(text, "\"chunks\"", "\"other\"");
   for (const std::string& newer : {text, gone}) {
-    CHECK(refusal(newer) ==
-          "it is of version 2 of the format, and this program reads up to version 1");
+    CHECK(refusal(newer) == "it has format version 2, but this program reads versions up to 1");
   }
   CHECK(has(refusal(part_text({0, {"a", 1}, {}})), "not a \"dslaunch checkpoint\""));
 }
 
-TEST_CASE("names of chunks stay in the folder") {
+TEST_CASE("chunk names must be plain file names") {
   for (const char* name : {"", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a\nb"}) {
     CAPTURE(name);
     CHECK(has(refusal_of([&](Manifest& m) { m.chunks[0].name = name; }),
-              "no name of a file in this folder"));
+              "not a file name in this folder"));
   }
   CHECK(has(refusal_of([](Manifest& m) { m.chunks[0].name = m.chunks[1].name; }), "two chunks"));
 }
 
-TEST_CASE("pieces stay in box, tensor and chunk") {
+TEST_CASE("pieces must be within box, tensor and chunk") {
   constexpr std::int64_t kHuge = INT64_MAX;
   const std::pair<const char*, std::function<void(Manifest&)>> kLies[] = {
       {"\"first\"", [](Manifest& m) { piece(m).first = -1; }},
@@ -154,7 +154,7 @@ TEST_CASE("pieces stay in box, tensor and chunk") {
   }
 }
 
-TEST_CASE("a piece larger than any may be is refused before memory is taken for it") {
+TEST_CASE("a piece above the maximum size is refused before memory is allocated") {
   const std::string said = refusal_of([](Manifest& m) {
     m.tensors[0].shape = {1 << 24};
     m.chunks[0].bytes = std::int64_t{1} << 40;
@@ -164,7 +164,7 @@ TEST_CASE("a piece larger than any may be is refused before memory is taken for 
   CHECK_MESSAGE(has(said, "more than 8388608"), said);
 }
 
-TEST_CASE("members of other types, and missing ones") {
+TEST_CASE("members with a wrong type or missing are refused") {
   const std::string text = manifest_text(small_manifest());
   const std::pair<const char*, const char*> kChanges[] = {
       {"\"step\": 40", "\"step\": 40.5"},
@@ -194,7 +194,7 @@ TEST_CASE("members of other types, and missing ones") {
         small_manifest());
 }
 
-TEST_CASE("messages are fit for a terminal, and short") {
+TEST_CASE("messages are printable and short") {
   const std::string said = refusal_of([](Manifest& m) {
     m.tensors[0].name = "\x1b[31m" + std::string(5000, 'x');
     piece(m).first = -1;
@@ -203,13 +203,13 @@ TEST_CASE("messages are fit for a terminal, and short") {
   CHECK_FALSE(has(said, "\x1b"));
 }
 
-TEST_CASE("bytes that are no text do not make a manifest that cannot be read") {
+TEST_CASE("bytes that are not UTF-8 do not make a manifest unreadable") {
   Manifest manifest = small_manifest();
   manifest.origin.path = "/data/\xff\xfe";
   CHECK(parse_manifest(manifest_text(manifest)).origin.path == "/data/\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-TEST_CASE("parts that do not fit the model or one another") {
+TEST_CASE("parts that do not fit the model or each other are refused") {
   const Manifest manifest = small_manifest();
   const auto said = [&](const std::function<void(std::vector<ChunkPart>&)>& change) {
     Manifest head = manifest;
@@ -231,9 +231,9 @@ TEST_CASE("parts that do not fit the model or one another") {
   const auto own = [](Parts& p) { p[0].tensors[0].states[0].held = StateClass::per_rank; };
   CHECK(has(said(own), "another type"));
   const auto other = [](Parts& p) { p[0].tensors[0].states[0].held = StateClass::replicated; };
-  CHECK(said(other).empty());  // A writer of a slice does not know who else has it.
+  CHECK(said(other).empty());  // a rank that writes a slice does not know which other ranks have it
   CHECK(has(said([](Parts& p) { p[1].rank = 0; }), "rank 0 has two"));
-  CHECK(has(said([](Parts& p) { p[1].rank = 7; }), "rank 7 is not of this job"));
+  CHECK(has(said([](Parts& p) { p[1].rank = 7; }), "rank 7 does not belong to this job"));
   CHECK(has(said([](Parts& p) { p.pop_back(); }), "moment1 of h.0.w: element 0 is in no piece"));
   CHECK(has(said([](Parts& p) {
               std::vector<Piece>& pieces = p[0].tensors[0].states[0].pieces;
@@ -242,7 +242,7 @@ TEST_CASE("parts that do not fit the model or one another") {
             "is in two pieces"));
 }
 
-TEST_CASE("a part is of its own rank and chunk") {
+TEST_CASE("a part refers only to its own rank and chunk") {
   Manifest head = small_manifest();
   std::vector<ChunkPart> parts = take_apart(head);
   parts[1].rank = 0;

@@ -1,4 +1,5 @@
-// Any range of any tensor, across pieces and boxes; what is broken is named.
+// Tests of Checkpoint and PieceReader: ranges across pieces and boxes, and errors that name the
+// broken piece.
 #include "engine/checkpoint/reader.h"
 
 #include <doctest/doctest.h>
@@ -29,7 +30,7 @@ std::string refusal(const std::function<void()>& action) {
   return {};
 }
 
-/// Reads all of it, and random ranges, of every state.
+/// Reads every state whole and in random ranges.
 void check_values(const std::string& folder, std::uint64_t seed) {
   Random random(seed);
   const auto checkpoint = Checkpoint::open(folder);
@@ -55,7 +56,7 @@ void check_values(const std::string& folder, std::uint64_t seed) {
   }
 }
 
-/// Turns a bit of a file over.
+/// Flips a bit of a file.
 void damage(const std::string& path, std::int64_t at) {
   std::string text = read_text(path);
   text.at(static_cast<std::size_t>(at)) ^= 1;
@@ -68,7 +69,7 @@ struct Written {
   Written() { write_checkpoint(folder.path(), manifest); }
 };
 
-/// Files are asked for as another user: root may read everything.
+/// Opens files as another user, because root may read everything.
 class OtherUser {
  public:
   OtherUser() : before_(::setfsuid(65534)) {}
@@ -82,7 +83,7 @@ class OtherUser {
 
 }  // namespace
 
-TEST_CASE("any range reads as it was written: flat ranges, blocks, per rank") {
+TEST_CASE("every range reads as written: flat ranges, blocks, per rank") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     CAPTURE(seed);
     const Folder folder;
@@ -95,12 +96,12 @@ TEST_CASE("any range reads as it was written: flat ranges, blocks, per rank") {
 
 TEST_CASE("a checkpoint for readers in other languages") {
   const Folder own;
-  const char* const folder = std::getenv("DS_CHECKPOINT_FOLDER");  // Of read_example.py.
+  const char* const folder = std::getenv("DS_CHECKPOINT_FOLDER");  // set by read_example.py
   Manifest manifest = small_manifest();
   write_checkpoint(folder != nullptr ? folder : own.path(), manifest);
 }
 
-TEST_CASE("a reader takes only the pieces that it needs, and each once") {
+TEST_CASE("a reader reads only the pieces that it needs, each once") {
   const Folder folder;
   Manifest manifest = head_of(1);
   manifest.chunks = {{"a", 0}};
@@ -117,7 +118,7 @@ TEST_CASE("a reader takes only the pieces that it needs, and each once") {
   CHECK(reader.bytes_read() == 800);
 }
 
-TEST_CASE("states in half the bits read as the floats that they are") {
+TEST_CASE("16-bit states are read as floats") {
   const Folder folder;
   Manifest manifest = head_of(1);
   manifest.tensors = {{"t", {3}, {{"master", DType::bf16, StateClass::sharded, {}}}}};
@@ -146,7 +147,7 @@ TEST_CASE("tensors and states by name") {
   CHECK(checkpoint->state("x", "master") == nullptr);
 }
 
-TEST_CASE("a broken piece is named, and the others still load") {
+TEST_CASE("a broken piece is reported, and the others still load") {
   const Written written;
   const Manifest& manifest = written.manifest;
   const std::string path = written.folder.file("rank-00001.chunk");
@@ -156,16 +157,16 @@ TEST_CASE("a broken piece is named, and the others still load") {
   std::vector<float> all(24), one(static_cast<std::size_t>(24));
   const std::string said = refusal([&] { reader.read("h.0.w", "moment1", 0, all); });
   CHECK(has(said, fmt::format("{}: elements {} to {} of the box [0:4, 0:2] of the moment1 of h.0.w "
-                              "(bytes {} to {}) are not what was written: their checksum is ",
+                              "(bytes {} to {}) differ from what was written: their checksum is ",
                               path, piece.first, piece.first + piece.elements - 1, piece.at,
                               piece.at + piece.elements * 4 - 1)));
   reader.read("wte", "master", 0, one);
   CHECK(one[23] == value_of(0, 0, -1, 23));
-  reader.read("h.0.w", "moment1", 2, std::span(all).first(4));  // The other box.
+  reader.read("h.0.w", "moment1", 2, std::span(all).first(4));  // the other box
   CHECK(all[0] == value_of(1, 0, -1, 2));
 }
 
-TEST_CASE("every damaged byte of a piece is found") {
+TEST_CASE("every damaged byte of a piece is detected") {
   const Written written;
   const std::string path = written.folder.file("rank-00000.chunk");
   const std::string text = read_text(path);
@@ -180,19 +181,19 @@ TEST_CASE("every damaged byte of a piece is found") {
   }
 }
 
-TEST_CASE("a chunk that is missing, short, or no file") {
+TEST_CASE("a chunk that is missing, short, or not a regular file") {
   const Written written;
   const std::string& folder = written.folder.path();
   const std::string path = written.folder.file("rank-00001.chunk");
   const std::string text = read_text(path);
   const auto said = [&] { return refusal([&] { Checkpoint::open(folder); }); };
   write_text(path, text.substr(0, text.size() - 1));
-  CHECK(said() == fmt::format("{} is cut off: it has {} bytes, and the manifest says {}", path,
+  CHECK(said() == fmt::format("{} is truncated: it has {} bytes, but the manifest says {}", path,
                               text.size() - 1, text.size()));
   std::filesystem::remove(path);
   CHECK(said() == path + " cannot be read: No such file or directory");
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(said() == path + " is no file");
+  CHECK(said() == path + " is not a regular file");
 }
 
 TEST_CASE("a chunk that becomes shorter after it was opened") {
@@ -201,10 +202,10 @@ TEST_CASE("a chunk that becomes shorter after it was opened") {
   std::filesystem::resize_file(written.folder.file("rank-00000.chunk"), 1);
   std::vector<float> all(24);
   const std::string said = refusal([&] { reader.read("wte", "master", 0, all); });
-  CHECK_MESSAGE(has(said, "is cut off"), said);
+  CHECK_MESSAGE(has(said, "is truncated"), said);
 }
 
-TEST_CASE("folders that are no checkpoint, and manifests that do not verify") {
+TEST_CASE("folders that are not checkpoints, and manifests that do not verify") {
   const Written written;
   const std::string& folder = written.folder.path();
   const std::string path = written.folder.file("manifest.json");
@@ -212,12 +213,12 @@ TEST_CASE("folders that are no checkpoint, and manifests that do not verify") {
   damage(path, 100);
   CHECK(has(said(), path + ": it was changed after it was written"));
   write_text(path, "");
-  CHECK(has(said(), path + ": it is cut off"));
+  CHECK(has(said(), path + ": it is truncated"));
   std::filesystem::remove(path);
-  CHECK(has(said(), folder + " is no checkpoint: it has no manifest.json"));
-  CHECK(has(refusal([&] { Checkpoint::open(folder + "/missing"); }), "is no checkpoint"));
+  CHECK(has(said(), folder + " is not a checkpoint: it has no manifest.json"));
+  CHECK(has(refusal([&] { Checkpoint::open(folder + "/missing"); }), "is not a checkpoint"));
   std::filesystem::create_directory(path);
-  CHECK(said() == path + " is no file");
+  CHECK(said() == path + " is not a regular file");
 }
 
 TEST_CASE("no permission for the manifest, or for a chunk") {
@@ -232,7 +233,7 @@ TEST_CASE("no permission for the manifest, or for a chunk") {
   }
 }
 
-TEST_CASE("a rank that has none of a per-rank state") {
+TEST_CASE("a rank without a per-rank state") {
   const Written written;
   PieceReader reader(Checkpoint::open(written.folder.path()));
   std::vector<float> all(3);

@@ -24,7 +24,7 @@ inline std::int64_t elements_of_box(const Box& box) {
   return count;
 }
 
-/// Cuts every axis of `shape` at random places: boxes that tile it, in row-major order.
+/// Cuts every axis of `shape` at random places. Returns the boxes in row-major order.
 inline std::vector<Box> random_boxes(Random& random, const std::vector<std::int64_t>& shape,
                                      std::int64_t cuts) {
   std::vector<Box> boxes{{}};
@@ -46,7 +46,7 @@ inline std::vector<Box> random_boxes(Random& random, const std::vector<std::int6
   return boxes;
 }
 
-/// Flat ranges that cover each box once.
+/// Returns flat ranges that cover each box once.
 inline std::vector<Piece> random_pieces(Random& random, const std::vector<Box>& boxes,
                                         std::int64_t most) {
   std::vector<Piece> pieces;
@@ -64,7 +64,7 @@ inline std::vector<Piece> random_pieces(Random& random, const std::vector<Box>& 
   return pieces;
 }
 
-/// Gives pieces places in a chunk file, one after the other.
+/// Assigns places in a chunk file to the pieces, one after the other.
 inline void lay_out(std::vector<Piece>& pieces, int chunk, std::int64_t& bytes) {
   for (Piece& piece : pieces) {
     piece.chunk = chunk;
@@ -92,7 +92,8 @@ inline Manifest head_of(int world_size) {
   return manifest;
 }
 
-/// Two ranks; a tensor in flat ranges of its whole, one in blocks of columns, one of each rank.
+/// Returns a manifest of two ranks: one tensor in flat ranges, one in blocks of columns, one per
+/// rank.
 inline Manifest small_manifest() {
   Random random(3);
   Manifest manifest = head_of(2);
@@ -116,7 +117,7 @@ inline Manifest small_manifest() {
   return manifest;
 }
 
-/// Any shapes, classes and cuts, with every state covered once.
+/// Returns a manifest of random shapes, classes and cuts, with every state covered once.
 inline Manifest random_manifest(std::uint64_t seed) {
   Random random(seed);
   Manifest manifest = head_of(1 + static_cast<int>(below(random, 4)));
@@ -155,7 +156,7 @@ inline Manifest random_manifest(std::uint64_t seed) {
   return manifest;
 }
 
-/// What each rank would have left of `manifest`, and the manifest without it.
+/// Returns the part that each rank would have written, and removes the pieces from `manifest`.
 inline std::vector<ChunkPart> take_apart(Manifest& manifest) {
   std::vector<ChunkPart> parts;
   for (std::size_t chunk = 0; chunk < manifest.chunks.size(); ++chunk) {

@@ -1,4 +1,4 @@
-// The folder of a run's checkpoints on a real disk.
+// Tests of SaveFolder on a real disk: begin, commit, replace, thin out, set aside.
 #include "engine/checkpoint/save_folder.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ Error error_of(const auto& act) {
   return {ErrorKind::bug, "no error"};
 }
 
-TEST_CASE("a save is complete by its commit, and only by that") {
+TEST_CASE("a save is complete only after its commit") {
   const Folder place;
   SaveFolder folder(place.path(), 0xabc);
   folder.own(0ms);
@@ -61,7 +61,7 @@ TEST_CASE("a save is complete by its commit, and only by that") {
   CHECK(folder.free_bytes() > 0);
 }
 
-TEST_CASE("any folder: missing parents, links, relative, spaces and UTF-8, memory") {
+TEST_CASE("folders with missing parents, links, relative paths, spaces, UTF-8, in memory") {
   const Folder place;
   const auto works = [](const std::string& dir) {
     CAPTURE(dir);
@@ -81,7 +81,7 @@ TEST_CASE("any folder: missing parents, links, relative, spaces and UTF-8, memor
   works("./link/../y");
   fs::current_path(before);
   CHECK(whole(place.file("relative/x/step-00000007")));
-  CHECK(whole(place.file("a/y/step-00000007")));  // what the system makes of "..", after a link
+  CHECK(whole(place.file("a/y/step-00000007")));  // ".." after a link, as the kernel resolves it
   if (::access("/dev/shm", W_OK) == 0) {
     std::string memory = "/dev/shm/checkpointXXXXXX";
     REQUIRE(::mkdtemp(memory.data()) != nullptr);
@@ -90,13 +90,13 @@ TEST_CASE("any folder: missing parents, links, relative, spaces and UTF-8, memor
   }
 }
 
-TEST_CASE("folders that cannot be used are named with the reason") {
+TEST_CASE("errors name an unusable folder and the reason") {
   const Folder place;
   write_text(place.file("file"), "");
   fs::create_symlink("nowhere", place.file("dangling"));
-  for (const auto& [dir, why] : {std::pair{"file", "is no folder"},
-                                 {"file/below", "is no folder"},
-                                 {"dangling", "is not there"}}) {
+  for (const auto& [dir, why] : {std::pair{"file", "is not a folder"},
+                                 {"file/below", "is not a folder"},
+                                 {"dangling", "does not exist"}}) {
     const Error error = error_of([&] { const SaveFolder folder(place.file(dir), 1); });
     CHECK(error.kind() == ErrorKind::config);
     CHECK(has(error.what(), place.file(dir)));
@@ -105,7 +105,7 @@ TEST_CASE("folders that cannot be used are named with the reason") {
   }
 }
 
-TEST_CASE("a folder that went away is not made again by a save") {
+TEST_CASE("a save does not create a removed folder again") {
   const Folder place;
   const SaveFolder folder(place.file("dir"), 1);
   fs::remove_all(place.file("dir"));
@@ -118,7 +118,9 @@ TEST_CASE("a folder that went away is not made again by a save") {
   CHECK(folder.thin_out({.keep = 1, .major_every = 0}).empty());
 }
 
-TEST_CASE("a rank's part that is missing, cut or another's is named, and the rest stays") {
+TEST_CASE(
+    "a part that is missing, truncated or of another rank is reported, and older checkpoints "
+    "stay") {
   const Folder place;
   const SaveFolder folder(place.path(), 1);
   save_small(folder, 20);
@@ -135,25 +137,25 @@ TEST_CASE("a rank's part that is missing, cut or another's is named, and the res
     CHECK(whole(place.file("step-00000020")));
   };
   fs::remove(part);
-  refused("rank 1's part is not in " + tmp);
+  refused("rank 1's part is missing in " + tmp);
   refused("the same folder on all nodes?");
   write_text(part, text.substr(0, text.size() / 2));
   refused("rank-00001.part");
   write_text(part, read_text(tmp + "/rank-00000.part"));
-  refused("it is rank 0's");
+  refused("it belongs to rank 0");
   write_text(part, text);
   fs::resize_file(tmp + "/rank-00001.chunk", 10);
   refused("rank 1's chunk " + tmp + "/rank-00001.chunk has 10 bytes here");
   fs::remove(tmp + "/rank-00001.chunk");
-  refused("rank 1's chunk " + tmp + "/rank-00001.chunk is not there");
+  refused("rank 1's chunk " + tmp + "/rank-00001.chunk is missing");
   folder.abandon(40);
   CHECK(!fs::exists(tmp));
 }
 
-TEST_CASE("what an earlier attempt left is written over") {
+TEST_CASE("files of an earlier attempt are overwritten") {
   const Folder place;
   const SaveFolder folder(place.path(), 1);
-  fs::create_directory(place.file(unfinished_name(40, 2)));  // of another run
+  fs::create_directory(place.file(unfinished_name(40, 2)));  // left by another run
   test::publish_small(folder, 40, 3);                        // never committed
   const std::string tmp = place.file(unfinished_name(40, 1));
   write_text(tmp + "/rank-00000.part", "torn");
@@ -168,7 +170,7 @@ TEST_CASE("what an earlier attempt left is written over") {
   CHECK(error.kind() == ErrorKind::system);
 }
 
-TEST_CASE("one job at a time, and the other is named") {
+TEST_CASE("one job at a time; the error names the other job") {
   const Folder place;
   SaveFolder first(place.path(), 1);
   first.own(0ms);
@@ -180,7 +182,7 @@ TEST_CASE("one job at a time, and the other is named") {
   second.own(0ms);
 }
 
-TEST_CASE("what earlier runs left half-done goes, and nothing else") {
+TEST_CASE("incomplete saves of earlier runs are removed, and nothing else") {
   const Folder place;
   {
     const SaveFolder earlier(place.path(), 1);
@@ -200,7 +202,7 @@ TEST_CASE("what earlier runs left half-done goes, and nothing else") {
   CHECK(latest_name(place.path()) == "step-00000060");
 }
 
-TEST_CASE("a complete one of the same step is replaced") {
+TEST_CASE("a complete checkpoint of the same step is replaced") {
   const Folder place;
   const SaveFolder folder(place.path(), 5);
   save_small(folder, 40, 1);
@@ -210,7 +212,7 @@ TEST_CASE("a complete one of the same step is replaced") {
   CHECK(names_in(place.path()) == Names{"latest", "step-00000040"});
 }
 
-TEST_CASE("a run that ended while it replaced one: the whole one keeps the name") {
+TEST_CASE("after a run ended while replacing, the intact checkpoint has the name") {
   const Folder place;
   const std::string name = place.file("step-00000040");
   const std::string aside = place.file(replaced_name(40, 5));
@@ -220,11 +222,11 @@ TEST_CASE("a run that ended while it replaced one: the whole one keeps the name"
     fs::rename(name, aside);
   }
   const auto own = [&] { SaveFolder(place.path(), 6).own(0ms); };
-  SUBCASE("the new one has no name yet") {
+  SUBCASE("the new one is not renamed yet") {
     own();
     CHECK(Checkpoint::open(name)->manifest().world_size == 1);
   }
-  SUBCASE("the new one is whole") {
+  SUBCASE("the new one is intact") {
     save_small(SaveFolder(place.path(), 5), 40, 3);
     own();
     CHECK(Checkpoint::open(name)->manifest().world_size == 3);
@@ -241,7 +243,7 @@ TEST_CASE("a run that ended while it replaced one: the whole one keeps the name"
   CHECK(latest_name(place.path()) == "step-00000040");
 }
 
-TEST_CASE("thinning out leaves what the policy keeps") {
+TEST_CASE("thin_out() keeps what the policy says") {
   const Folder place;
   const SaveFolder folder(place.path(), 1);
   for (const std::int64_t step : {10, 20, 30, 40}) save_small(folder, step);
@@ -250,7 +252,7 @@ TEST_CASE("thinning out leaves what the policy keeps") {
   CHECK(folder.thin_out({.keep = 1, .major_every = 20}).empty());
 }
 
-TEST_CASE("a past that is left is set aside, and latest goes back") {
+TEST_CASE("checkpoints after the resumed step are set aside, and latest is corrected") {
   const Folder place;
   const SaveFolder folder(place.path(), 1);
   for (const std::int64_t step : {10, 20, 30}) save_small(folder, step);
@@ -264,11 +266,11 @@ TEST_CASE("a past that is left is set aside, and latest goes back") {
   CHECK(!fs::exists(place.file("latest")));
 }
 
-TEST_CASE("latest never names an old one") {
+TEST_CASE("latest never names an old checkpoint") {
   const Folder place;
   const SaveFolder folder(place.path(), 1);
   save_small(folder, 10);
-  fs::create_directory(place.file(".latest"));  // it cannot be written
+  fs::create_directory(place.file(".latest"));  // makes the write fail
   save_small(folder, 20);
   CHECK(whole(place.file("step-00000020")));
   CHECK(!fs::exists(place.file("latest")));

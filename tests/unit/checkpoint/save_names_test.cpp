@@ -1,4 +1,4 @@
-// Names of saves, and which checkpoints may go.
+// Tests of checkpoint folder names and of the policy that removes checkpoints.
 #include "engine/checkpoint/save_names.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-TEST_CASE("a step's name is found again, and no other name is") {
+TEST_CASE("only names of complete checkpoints are parsed as steps") {
   for (const std::int64_t step :
        {std::int64_t{0}, std::int64_t{40}, std::int64_t{99999999}, std::int64_t{100000000},
         std::numeric_limits<std::int64_t>::max()}) {
@@ -30,7 +30,7 @@ TEST_CASE("a step's name is found again, and no other name is") {
   }
 }
 
-TEST_CASE("names of what is not complete say what it is") {
+TEST_CASE("names of incomplete checkpoints give their kind") {
   using K = SaveKind;
   const auto kind = [](const std::string& name) { return parse_save_name(name); };
   CHECK(kind("step-00000040") == SaveName{40, K::complete});
@@ -45,7 +45,7 @@ TEST_CASE("names of what is not complete say what it is") {
   CHECK(!kind("step-00000040tmp-1"));
 }
 
-TEST_CASE("the newest stay, and multiples of major_every for good") {
+TEST_CASE("the newest are kept, and multiples of major_every forever") {
   CHECK(surplus({30, 10, 20}, {.keep = 1, .major_every = 0}) == Steps{10, 20});
   CHECK(surplus({10, 20, 30}, {.keep = 2, .major_every = 0}) == Steps{10});
   CHECK(surplus({10, 20, 30}, {.keep = 3, .major_every = 0}).empty());
@@ -55,7 +55,7 @@ TEST_CASE("the newest stay, and multiples of major_every for good") {
   CHECK(surplus({}, {.keep = 1, .major_every = 0}).empty());
 }
 
-TEST_CASE("whatever the policy, the newest never goes, and nothing goes twice") {
+TEST_CASE("no policy removes the newest, or removes one twice") {
   for (std::int64_t keep = 0; keep < 6; ++keep) {
     for (std::int64_t major = 0; major < 4; ++major) {
       Steps steps{5, 1, 4, 2, 3};

@@ -1,4 +1,4 @@
-// Checkpoints on disk whose every value is known.
+// Writes checkpoints to disk whose every value is known.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,14 @@
 
 namespace ds::test {
 
-/// The value of an element: exact in fp32, and another one for every tensor, state, rank, element.
+/// Returns the value of an element: exact in fp32, and different for every tensor, state, rank and
+/// element.
 inline float value_of(std::size_t tensor, std::size_t state, int rank, std::int64_t element) {
   const auto group = static_cast<std::int64_t>(tensor * 4 + state) * 8 + rank + 1;
   return static_cast<float>(element + group * 4096) * 0.25F;
 }
 
-/// The number in its tensor of a box's element, counted axis by axis.
+/// Returns the index in its tensor of a box's element, computed axis by axis.
 inline std::int64_t plain_element(const std::vector<std::int64_t>& shape, const Box& box,
                                   std::int64_t element) {
   std::vector<std::int64_t> point(shape.size());
@@ -31,7 +32,7 @@ inline std::int64_t plain_element(const std::vector<std::int64_t>& shape, const 
   return index;
 }
 
-/// Writes chunks and manifest; the pieces get their places and checksums.
+/// Writes chunks and manifest, and sets the places and checksums of the pieces.
 inline void write_checkpoint(const std::string& folder, Manifest& manifest) {
   for (std::size_t chunk = 0; chunk < manifest.chunks.size(); ++chunk) {
     ChunkWriter writer({.path = folder + "/" + manifest.chunks[chunk].name});

@@ -1,4 +1,4 @@
-// Durations as people type them.
+// Tests of the parser for durations.
 #include "launcher/cli/duration.h"
 
 #include <doctest/doctest.h>

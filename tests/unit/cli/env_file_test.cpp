@@ -1,4 +1,4 @@
-// Files of variables: what a line means, and what is wrong with one.
+// Tests of variable files: meaning of each line, and errors.
 #include "launcher/cli/env_file.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "A=<1> B=<x y>", or the first line of the error.
+/// Returns "A=<1> B=<x y>", or the first line of the error.
 std::string read(std::string_view text) {
   try {
     std::string all;
@@ -68,14 +68,14 @@ TEST_CASE("lines of a file of variables") {
        "A=1",
        "A=<1>"},
       {"A=1\nA=2", "A=<1> A=<2>"},
-      {"A", "f:1:1: this is not NAME=value"},
-      {"\nA =1", "f:2:1: 'A ' is not a name of a variable"},
-      {"1A=1", "f:1:1: '1A' is not a name of a variable"},
-      {"=1", "f:1:1: '' is not a name of a variable"},
-      {"A-B=1", "f:1:1: 'A-B' is not a name of a variable"},
-      {"A=\"x", "f:1:3: this quote is never closed"},
-      {"A='x' y", "f:1:7: unexpected text behind the closing quote"},
-      {"A='x'#y", "f:1:6: unexpected text behind the closing quote"},
+      {"A", "f:1:1: expected NAME=value"},
+      {"\nA =1", "f:2:1: 'A ' is not a valid variable name"},
+      {"1A=1", "f:1:1: '1A' is not a valid variable name"},
+      {"=1", "f:1:1: '' is not a valid variable name"},
+      {"A-B=1", "f:1:1: 'A-B' is not a valid variable name"},
+      {"A=\"x", "f:1:3: missing closing quote"},
+      {"A='x' y", "f:1:7: unexpected text after the closing quote"},
+      {"A='x'#y", "f:1:6: unexpected text after the closing quote"},
       {"RANK=1", "f:1:1: dslaunch sets RANK for every rank"},
       {"DSLAUNCH_JOB_KEY=1", "f:1:1: dslaunch sets DSLAUNCH_JOB_KEY for every rank"},
   };
@@ -84,7 +84,7 @@ TEST_CASE("lines of a file of variables") {
     CHECK(read(row.text) == row.expected);
   }
   CHECK(parse_env_file("\nA=1", "f")[0].source == "f:2");
-  CHECK(read(std::string_view("A=\0", 3)) == "f:1:3: a value cannot hold a NUL byte");
+  CHECK(read(std::string_view("A=\0", 3)) == "f:1:3: a value cannot contain a NUL byte");
 }
 
 TEST_CASE("who may have written a file decides whether it is read") {
@@ -92,10 +92,9 @@ TEST_CASE("who may have written a file decides whether it is read") {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/e";
   CHECK(load_default_env_file(path).variables.empty());
-  CHECK(load_error(path, true) ==
-        "cannot use the variables of " + path +
-            ": No such file or directory\n  hint: check --env-file; a relative path counts from "
-            "the current directory");
+  CHECK(load_error(path, true) == "cannot use variables from " + path +
+                                      ": No such file or directory\n  hint: check --env-file; "
+                                      "relative paths start at the current directory");
   std::ofstream(path) << "A=1\n";
   REQUIRE(::chmod(path.c_str(), 0600) == 0);
   CHECK(load_env_file(path).variables.size() == 1);
@@ -104,16 +103,15 @@ TEST_CASE("who may have written a file decides whether it is read") {
   CHECK(load_default_env_file(path).read_by_all);
   REQUIRE(::chmod(path.c_str(), 0666) == 0);
   for (const bool named : {true, false})
-    CHECK(load_error(path, named) == "cannot use the variables of " + path +
-                                         ": everybody may write it\n  hint: chmod o-w " + path);
-  CHECK(load_error(folder, true) ==
-        "cannot use the variables of " + folder + ": it is a directory");
+    CHECK(load_error(path, named) == "cannot use variables from " + path +
+                                         ": every user can write it\n  hint: chmod o-w " + path);
+  CHECK(load_error(folder, true) == "cannot use variables from " + folder + ": it is a directory");
   REQUIRE(::chmod(path.c_str(), 0600) == 0);
   if (::geteuid() == 0) {
     REQUIRE(::chown(path.c_str(), 12345, 12345) == 0);
     CHECK(load_env_file(path).variables.size() == 1);
     CHECK(load_error(path, false)
-              .starts_with("cannot use the variables of " + path + ": it belongs to another user"));
+              .starts_with("cannot use variables from " + path + ": it belongs to another user"));
   } else {
     MESSAGE("skipped: files of other users need root");
   }

@@ -1,5 +1,5 @@
-// Forwarded variables: given values stay, missing ones are looked up, unset ones are an error; what
-// travels without being named; what is shown to nobody.
+// Tests of forwarded variables: given values, values from the environment, unset names, policies,
+// and hidden values.
 #include "launcher/cli/forward_env.h"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,8 @@ TEST_CASE("values are taken from the command line, or else from the environment"
   } catch (const ds::Error& error) {
     CHECK(error.kind() == ds::ErrorKind::usage);
     CHECK(error.for_people() ==
-          "-x GONE: GONE is not set here\n  hint: write -x GONE=value, or export it first");
+          "-x GONE: GONE is not set in this environment\n  hint: write -x GONE=value, or export it "
+          "first");
   }
 }
 
@@ -66,7 +67,7 @@ TEST_CASE("what travels to other nodes") {
                            "RANK", "MASTER_ADDR", "DSLAUNCH_JOB_KEY", "OMPI_COMM_WORLD_RANK",
                            "SLURM_PROCID", "TORCHELASTIC_RUN_ID", "TMUX", "XDG_RUNTIME_DIR"})
     CHECK_FALSE_MESSAGE(travels(name, EnvPolicy::all), name);
-  // What operators, schedulers and other launchers give to one pod or process, or blank there.
+  // Variables that operators, schedulers and other launchers set, or empty, for one pod or process.
   for (const char* name : {"NVIDIA_VISIBLE_DEVICES",
                            "NVIDIA_DRIVER_CAPABILITIES",
                            "K_MPI_JOB_ROLE",
@@ -143,13 +144,13 @@ TEST_CASE("secrets are told by their names, or as the user says") {
 
 TEST_CASE("the table of --dry-run=env says who gave what, and no secrets") {
   CHECK(env_table({{"A", "1\n2", "-x"}, {"HF_TOKEN", "hf", "./e:3"}}, {{"PATH", "/bin"}}, {}) ==
-        "variables given to every rank:\n"
+        "variables set for every rank:\n"
         "  A=1?2                                             -x\n"
         "  HF_TOKEN=***                                      ./e:3\n"
-        "of this environment, to other nodes:\n"
+        "variables forwarded to other nodes:\n"
         "  PATH=/bin\n");
   CHECK(env_table({}, {}, {}) ==
-        "no variable is given to every rank\nnone of this environment goes to other nodes\n");
+        "no variables are set for every rank\nno variables are forwarded to other nodes\n");
 }
 
 TEST_CASE("this process's environment") {

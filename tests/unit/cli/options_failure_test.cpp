@@ -1,4 +1,4 @@
-// How a job ends: every option of it, and every wrong value with its whole message.
+// Tests of the failure options: each option, and each invalid value with its whole message.
 #include "launcher/cli/options_failure.h"
 
 #include <doctest/doctest.h>
@@ -57,9 +57,9 @@ TEST_CASE("every failure option is read") {
 }
 
 TEST_CASE("wrong values of failure options: the whole message") {
-  const std::string skew_hint = "\n  hint: as in 60s (warn), 60s:stop (end the job), 0 (never)";
-  const std::string signals_hint =
-      "\n  hint: INT, TERM and TSTP stop or suspend the ranks as they are";
+  const std::string skew_hint =
+      "\n  hint: for example 60s (warn), 60s:stop (stop the job), 0 (never)";
+  const std::string signals_hint = "\n  hint: INT, TERM and TSTP always stop or suspend the ranks";
   struct Row {
     std::vector<const char*> args;
     std::string message;
@@ -67,37 +67,39 @@ TEST_CASE("wrong values of failure options: the whole message") {
   const Row rows[] = {
       {{"--timeout", "0"}, "--timeout must be longer than 0\n  hint: see dslaunch --help"},
       {{"--timeout", "soon"},
-       "--timeout needs a time, not 'soon'\n  hint: as in 10 (seconds), 10s, 500ms, 2m"},
+       "--timeout must be a duration, not 'soon'\n  hint: for example 10 (seconds), 10s, 500ms, "
+       "2m"},
       {{"--pre-signal", "USR1"},
-       "--pre-signal needs a signal and a time, not 'USR1'\n  hint: as in USR1@120s"},
+       "--pre-signal must be SIGNAL@SECONDS, not 'USR1'\n  hint: for example USR1@120s"},
       {{"--pre-signal", "USR9@1s"},
-       "--pre-signal needs a signal and a time, not 'USR9@1s'\n  hint: as in USR1@120s"},
+       "--pre-signal must be SIGNAL@SECONDS, not 'USR9@1s'\n  hint: for example USR1@120s"},
       {{"--pre-signal", "USR1@0"},
-       "--pre-signal needs a signal and a time, not 'USR1@0'\n  hint: as in USR1@120s"},
+       "--pre-signal must be SIGNAL@SECONDS, not 'USR1@0'\n  hint: for example USR1@120s"},
       {{"--pre-signal", "USR1@1s"},
        "--pre-signal needs a deadline\n  hint: give one with --timeout SECONDS; in a Slurm job "
-       "SLURM_JOB_END_TIME is one"},
+       "SLURM_JOB_END_TIME sets it"},
       {{"--pre-signal", "USR1@10s", "--timeout", "10s"},
-       "--pre-signal would come before the job begins\n"
-       "  hint: its time must be shorter than that of --timeout"},
+       "--pre-signal would be sent before the job begins\n"
+       "  hint: its time must be shorter than --timeout"},
       {{"--forward-signals", "USR1,,USR2"},
-       "--forward-signals needs names of signals, not ''\n  hint: as in USR1,USR2,CONT; or none"},
+       "--forward-signals must be a list of signals, not ''\n  hint: for example USR1,USR2,CONT; "
+       "or none"},
       {{"--forward-signals", "all"},
-       "--forward-signals needs names of signals, not 'all'\n  hint: as in USR1,USR2,CONT; or "
-       "none"},
+       "--forward-signals must be a list of signals, not 'all'\n  hint: for example "
+       "USR1,USR2,CONT; or none"},
       {{"--forward-signals", "TERM"},
-       "--forward-signals: SIGTERM cannot be passed on" + signals_hint},
+       "--forward-signals: SIGTERM cannot be forwarded" + signals_hint},
       {{"--forward-signals", "USR1,9"},
-       "--forward-signals: SIGKILL cannot be passed on" + signals_hint},
-      {{"--exit-skew", "long"}, "--exit-skew needs a time, not 'long'" + skew_hint},
-      {{"--exit-skew", "60s:kill"}, "--exit-skew needs a time, not '60s:kill'" + skew_hint},
-      {{"--exit-skew", "60s:"}, "--exit-skew needs a time, not '60s:'" + skew_hint},
+       "--forward-signals: SIGKILL cannot be forwarded" + signals_hint},
+      {{"--exit-skew", "long"}, "--exit-skew must be a duration, not 'long'" + skew_hint},
+      {{"--exit-skew", "60s:kill"}, "--exit-skew must be a duration, not '60s:kill'" + skew_hint},
+      {{"--exit-skew", "60s:"}, "--exit-skew must be a duration, not '60s:'" + skew_hint},
       {{"--max-restarts", "-1"},
-       "--max-restarts needs a whole number from 0 to 1000000, not '-1'\n"
+       "--max-restarts must be an integer from 0 to 1000000, not '-1'\n"
        "  hint: see dslaunch --help"},
       {{"--spares", "many"},
-       "--spares needs a whole number from 0 to 65536, not 'many'\n  hint: see dslaunch --help"},
-      {{"--verdict", ""}, "--verdict is empty\n  hint: see dslaunch --help"},
+       "--spares must be an integer from 0 to 65536, not 'many'\n  hint: see dslaunch --help"},
+      {{"--verdict", ""}, "--verdict must not be empty\n  hint: see dslaunch --help"},
   };
   for (const Row& row : rows) CHECK(error_of(row.args) == row.message);
 }

@@ -1,4 +1,4 @@
-// Options of output: their values, and what is said about nonsense.
+// Tests of the output options: values, and messages for invalid ones.
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
@@ -79,19 +79,19 @@ TEST_CASE("nonsense is answered with the accepted form") {
         "{local_rank} {node} {node_rank} {host} {group} {stream} {time} {elapsed}");
   CHECK(error_of({"--show", "0,x"}).find("--show '0,x': 'x' is no rank\n  hint: ranks (0)") == 0);
   CHECK(error_of({"--color", "red"}) ==
-        "--color cannot be 'red'\n  hint: one of: auto, always, never");
+        "--color cannot be 'red'\n  hint: choose one of: auto, always, never");
   CHECK(error_of({"--log-dir", "node:"}) ==
-        "--log-dir 'node:' names no folder\n  hint: DIR for one on this machine, node:DIR for one "
-        "on each node");
+        "--log-dir 'node:' does not name a folder\n  hint: use DIR for a folder on this machine, "
+        "node:DIR for one on each node");
   CHECK(error_of({"--backpressure", "no"}) ==
-        "--backpressure cannot be 'no'\n  hint: one of: auto, block, spool, drop");
+        "--backpressure cannot be 'no'\n  hint: choose one of: auto, block, spool, drop");
   for (const char* who : {"", "x", "-1", "0,1", "all,0"})
-    CHECK(error_of({"--stdin", who}) == "--stdin needs none, all or a rank, not '" +
+    CHECK(error_of({"--stdin", who}) == "--stdin must be none, all or a rank, not '" +
                                             std::string(who) + "'\n  hint: see dslaunch --help");
   for (const char* size : {"", "x", "-1", "1T", "1 G", "99999999999G", "1.5G"}) {
     CAPTURE(size);
     CHECK(error_of({"--spool", size}) ==
-          "--spool needs a size, not '" + std::string(size) +
-              "'\n  hint: as in 64M, 1G, 512K; bytes without a letter");
+          "--spool must be a size, not '" + std::string(size) +
+              "'\n  hint: for example 64M, 1G, 512K; a plain number is bytes");
   }
 }

@@ -1,4 +1,5 @@
-// The command line as a function: every option, both forms, every wrong use with its whole message.
+// Tests of the command line: every option, both forms, and every usage error with its whole
+// message.
 #include "launcher/cli/options.h"
 
 #include <doctest/doctest.h>
@@ -38,8 +39,8 @@ TEST_CASE("where a training goes on is a word for keys") {
         Words{"a=1", "checkpoint.resume=\"never\""});
   CHECK(parse({"train.toml", "--resume=a \"b\"\\/40", "--load", "weights"}).train->overrides ==
         Words{"checkpoint.resume=\"a \\\"b\\\"\\\\/40\"", "checkpoint.load=\"weights\""});
-  CHECK(error_of({"--resume", "x", "--", "true"}).starts_with("--resume needs a train.toml"));
-  CHECK(error_of({"--load=all", "--", "true"}).starts_with("--load needs a train.toml"));
+  CHECK(error_of({"--resume", "x", "--", "true"}).starts_with("--resume applies only to a train.toml"));
+  CHECK(error_of({"--load=all", "--", "true"}).starts_with("--load applies only to a train.toml"));
   CHECK(error_of({"train.toml", "checkpoint.resume=a", "--resume", "b"})
             .starts_with("both --resume and checkpoint.resume=... are given"));
   CHECK(error_of({"train.toml", "--load", "some"}) != "none");
@@ -58,7 +59,7 @@ TEST_CASE("defaults") {
   CHECK(options.logs.log_level == LogLevel::info);
   CHECK(options.reach.connect_timeout == 10s);
   CHECK(options.failure.node_timeout == 8s);
-  CHECK(options.failure.isolate == IsolateWish::automatic);
+  CHECK(options.failure.isolate == IsolateMode::automatic);
   CHECK(options.reach.window == 64);
   CHECK_FALSE(options.reach.ssh_config);
   CHECK(options.reach.known_hosts.empty());
@@ -170,8 +171,8 @@ TEST_CASE("wrong use: the whole message") {
   const Row rows[] = {
       {{}, std::string("nothing to run") + kForms},
       {{"-n", "2"}, std::string("nothing to run") + kForms},
-      {{"--"}, "no command after --\n  hint: as in: dslaunch -n 2 -- hostname"},
-      {{"--", ""}, "no command after --\n  hint: as in: dslaunch -n 2 -- hostname"},
+      {{"--"}, "no command after --\n  hint: for example: dslaunch -n 2 -- hostname"},
+      {{"--", ""}, "no command after --\n  hint: for example: dslaunch -n 2 -- hostname"},
       {{"--hostfle", "h", "--", "a"}, "unknown option --hostfle\n  hint: did you mean --hostfile?"},
       {{"--hostfile=h", "--wdirr=x", "--", "a"},
        "unknown option --wdirr\n  hint: did you mean --wdir?"},
@@ -182,17 +183,17 @@ TEST_CASE("wrong use: the whole message") {
        "  hint: see dslaunch --help; a program's own options stand after --"},
       {{"--nproc_per_node=2", "--", "a"},
        "unknown option --nproc-per-node\n"
-       "  hint: ranks on each host: --ppn N; ranks in all: -n N"},
-      {{"-hosts", "a,b", "--", "a"}, "unknown option -hosts\n  hint: hosts: --host a:4,b"},
+       "  hint: use --ppn N for ranks per host, -n N for all ranks"},
+      {{"-hosts", "a,b", "--", "a"}, "unknown option -hosts\n  hint: use --host a:4,b"},
       {{"-n", "1", "--", "a", ":", "--grace", "3", "--", "b"},
-       "unknown option --grace\n  hint: behind ':' stand -n, --role, --host, -x, --wdir; "
-       "options of the whole job stand first"},
+       "unknown option --grace\n  hint: only -n, --role, --host, -x and --wdir may follow ':'; put "
+       "options of the job first"},
       {{"--detach", "--stdin", "all", "--", "a"},
-       "--detach and --stdin exclude each other\n"
-       "  hint: a job in the background has no standard input: let a rank read a file"},
+       "--detach and --stdin cannot be combined\n"
+       "  hint: a job in the background has no standard input; let a rank read a file"},
       {{"a.toml", "--dryrun"}, "unknown option --dryrun\n  hint: did you mean --dry-run?"},
       {{"--hostfile", "--", "a"}, std::string("--hostfile needs a value") + kSeeHelp},
-      {{"--hostfile", "", "--", "a"}, std::string("--hostfile is empty") + kSeeHelp},
+      {{"--hostfile", "", "--", "a"}, std::string("--hostfile must not be empty") + kSeeHelp},
       {{"-x", "--", "a"}, std::string("-x needs a value") + kSeeHelp},
       {{"--version=3", "--", "a"}, std::string("--version takes no value") + kSeeHelp},
       {{"-n", "1", "-n", "2", "--", "a"}, std::string("-n is given twice") + kSeeHelp},
@@ -201,41 +202,43 @@ TEST_CASE("wrong use: the whole message") {
       {{"--hostfile", "a", "--hostfile", "b", "--", "c"},
        std::string("--hostfile is given twice") + kSeeHelp},
       {{"-n", "0", "--", "a"},
-       std::string("-n needs a whole number from 1 to 1048576, not '0'") + kSeeHelp},
+       std::string("-n must be an integer from 1 to 1048576, not '0'") + kSeeHelp},
       {{"-n", "-3", "--", "a"},
-       std::string("-n needs a whole number from 1 to 1048576, not '-3'") + kSeeHelp},
+       std::string("-n must be an integer from 1 to 1048576, not '-3'") + kSeeHelp},
       {{"-n", "4x", "--", "a"},
-       std::string("-n needs a whole number from 1 to 1048576, not '4x'") + kSeeHelp},
+       std::string("-n must be an integer from 1 to 1048576, not '4x'") + kSeeHelp},
       {{"-n", "1048577", "--", "a"},
-       std::string("-n needs a whole number from 1 to 1048576, not '1048577'") + kSeeHelp},
+       std::string("-n must be an integer from 1 to 1048576, not '1048577'") + kSeeHelp},
       {{"--window", "99999999999999999999", "--", "a"},
-       std::string("--window needs a whole number from 1 to 4096, not '99999999999999999999'") +
+       std::string("--window must be an integer from 1 to 4096, not '99999999999999999999'") +
            kSeeHelp},
       {{"--grace", "fast", "--", "a"},
-       "--grace needs a time, not 'fast'\n  hint: as in 10 (seconds), 10s, 500ms, 2m"},
+       "--grace must be a duration, not 'fast'\n  hint: for example 10 (seconds), 10s, 500ms, 2m"},
       {{"--node-timeout", "0", "--", "a"},
        std::string("--node-timeout must be longer than 0") + kSeeHelp},
       {{"--connect-timeout", "0ms", "--", "a"},
        std::string("--connect-timeout must be longer than 0") + kSeeHelp},
       {{"--isolate", "cgroup", "--", "a"},
-       "--isolate cannot be 'cgroup'\n  hint: one of: auto, pid, none"},
+       "--isolate cannot be 'cgroup'\n  hint: choose one of: auto, pid, none"},
       {{"--dry-run=xml", "--", "a"},
-       "--dry-run cannot be 'xml'\n  hint: one of: off, table, json, env"},
+       "--dry-run cannot be 'xml'\n  hint: choose one of: off, table, json, env"},
       {{"--transport", "rsh", "--", "a"},
-       "--transport cannot be 'rsh'\n  hint: one of: auto, ssh, local, slurm, exec:CMD, join"},
+       "--transport cannot be 'rsh'\n  hint: choose one of: auto, ssh, local, slurm, exec:CMD, "
+       "join"},
       {{"--log-level", "loud", "--", "a"},
-       "--log-level cannot be 'loud'\n  hint: one of: error, warn, info, debug"},
+       "--log-level cannot be 'loud'\n  hint: choose one of: error, warn, info, debug"},
       {{"-x", "1A=2", "--", "a"},
-       std::string("-x needs NAME, NAME=value or 'PREFIX*', not '1A=2'") + kSeeHelp},
+       std::string("-x must be NAME, NAME=value or 'PREFIX*', not '1A=2'") + kSeeHelp},
       {{"-x", "=2", "--", "a"},
-       std::string("-x needs NAME, NAME=value or 'PREFIX*', not '=2'") + kSeeHelp},
+       std::string("-x must be NAME, NAME=value or 'PREFIX*', not '=2'") + kSeeHelp},
       {{"-x", "A B=2", "--", "a"},
-       std::string("-x needs NAME, NAME=value or 'PREFIX*', not 'A B=2'") + kSeeHelp},
+       std::string("-x must be NAME, NAME=value or 'PREFIX*', not 'A B=2'") + kSeeHelp},
       {{"-x", "A", "-x", "A=1", "--", "a"}, std::string("-x A is given twice") + kSeeHelp},
       {{"-x", "WORLD_SIZE=9", "--", "a"},
-       "-x WORLD_SIZE: dslaunch sets this variable for every rank\n  hint: leave it out"},
+       "-x WORLD_SIZE: dslaunch sets this variable for every rank\n  hint: remove the option"},
       {{"-x", "DSLAUNCH_JOB_KEY", "--", "a"},
-       "-x DSLAUNCH_JOB_KEY: dslaunch sets this variable for every rank\n  hint: leave it out"},
+       "-x DSLAUNCH_JOB_KEY: dslaunch sets this variable for every rank\n  hint: remove the "
+       "option"},
       {{"hostname"},
        "'hostname' is not a .toml file\n"
        "  hint: to run a program: dslaunch [options] -- hostname"},
@@ -243,17 +246,17 @@ TEST_CASE("wrong use: the whole message") {
        "'python3' is not a .toml file\n"
        "  hint: to run a program: dslaunch [options] -- python3 a.py"},
       {{"hosts", "--", "a"},
-       "unexpected 'hosts' before --\n  hint: a hostfile is given with --hostfile FILE"},
+       "unexpected 'hosts' before --\n  hint: give a hostfile with --hostfile FILE"},
       {{"a.toml", "--", "b"}, std::string("both a.toml and a command after -- are given") + kForms},
       {{"a.toml", "junk"},
        "'junk' after a.toml is not key=value\n"
-       "  hint: as in train.steps=20 zero.stage=0"},
+       "  hint: for example train.steps=20 zero.stage=0"},
       {{"a.toml", "=3"},
        "'=3' after a.toml is not key=value\n"
-       "  hint: as in train.steps=20 zero.stage=0"},
+       "  hint: for example train.steps=20 zero.stage=0"},
       {{"a.toml", "b.toml"},
        "'b.toml' after a.toml is not key=value\n"
-       "  hint: as in train.steps=20 zero.stage=0"},
+       "  hint: for example train.steps=20 zero.stage=0"},
   };
   for (const Row& row : rows) CHECK(error_of(row.args) == row.message);
 }
@@ -263,16 +266,16 @@ TEST_CASE("an empty argument vector does not crash") {
 }
 
 TEST_CASE("--part") {
-  CHECK(parse({"--part", "0/1", "--", "true"}).hosts.part == PartWish{0, 1, ""});
+  CHECK(parse({"--part", "0/1", "--", "true"}).hosts.part == PartRequest{0, 1, ""});
   const Options options =
       parse({"--part", "1/4:a:b", "--master-addr", "h", "--master-port", "29500", "--", "true"});
-  CHECK(options.hosts.part == PartWish{1, 4, "a:b"});
+  CHECK(options.hosts.part == PartRequest{1, 4, "a:b"});
   for (const char* wrong : {"", "x", "4/4", "-1/4", "1/", "/4", "1/4x", "1:2/4", "/"})
     CHECK(error_of({"--part", wrong, "--", "true"}) ==
-          "--part needs NODE or NODE/NODES, not '" + std::string(wrong) +
-              "'\n  hint: as in 0/4 to 3/4; with a name of the job: 0/4:NAME");
+          "--part must be NODE or NODE/NODES, not '" + std::string(wrong) +
+              "'\n  hint: for example 0/4 to 3/4; with a name of the job: 0/4:NAME");
   CHECK(error_of({"--part", "0/2", "--master-addr", "h", "--", "true"})
             .starts_with("--part of several nodes needs --master-addr and --master-port"));
   CHECK(error_of({"--part", "0/1", "--hostfile", "h", "--", "true"})
-            .starts_with("--part and --hostfile exclude each other"));
+            .starts_with("--part and --hostfile cannot be combined"));
 }

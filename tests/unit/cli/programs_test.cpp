@@ -1,4 +1,4 @@
-// Several programs on one command line: where one ends, and what each may have.
+// Tests of several programs on one command line: separators, and options of each program.
 #include "launcher/cli/programs.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ std::string error_of(const std::vector<const char*>& args) {
   return "none";
 }
 
-/// "a x | 4 b": each program with its -n.
+/// Returns "a x | 4 b": each program with its -n.
 std::string text_of(const Options& options) {
   std::string text = fmt::format("{}", fmt::join(options.command, " "));
   for (const MoreProgram& program : options.more_programs)
@@ -60,30 +60,29 @@ TEST_CASE("a program has options of its own") {
 
 TEST_CASE("what is wrong with programs is said") {
   CHECK(error_of({"--", "a", ":", "-n", "4", "./b"}) ==
-        "a program behind ':' needs -- before its command");
+        "the program after ':' needs -- before its command");
   CHECK(error_of({"--", "a", ":", "-n", "4", "--"}) ==
-        "no command after -- of a program behind ':'");
+        "no command after -- in the program after ':'");
   CHECK(error_of({"--", "a", ":", "--hostfile", "h", "--", "b"}) == "unknown option --hostfile");
   CHECK(error_of({"--", "a", ":", "-n", "4", "b", "--", "c"}) ==
         "unexpected 'b' between ':' and --");
   CHECK(error_of({"--", "a", ":", "--", "b"}) == "several programs have no -n");
   CHECK(error_of({"-n", "1", "--", "a", ":", "--", "b", ":", "--", "c"}) ==
         "several programs have no -n");
-  CHECK(error_of({"-n", "1", "--role", "a b", "--", "a"}).starts_with("--role needs a name of"));
+  CHECK(error_of({"-n", "1", "--role", "a b", "--", "a"}).starts_with("--role must be a name of"));
 }
 
 TEST_CASE("options of hosts that exclude each other") {
   CHECK(error_of({"-i", "a", "-e", "b", "--", "x"}) ==
-        "--include and --exclude exclude each other");
+        "--include and --exclude cannot be combined");
   CHECK(error_of({"-i", "a", "--num_nodes", "1", "--", "x"}) ==
-        "--num-nodes cannot be given with --include or --exclude");
+        "--num-nodes cannot be combined with --include or --exclude");
   CHECK(error_of({"-e", "a", "--num_gpus", "1", "--", "x"}) ==
-        "--num-gpus cannot be given with --include or --exclude");
+        "--num-gpus cannot be combined with --include or --exclude");
   CHECK(error_of({"--map-by", "core", "--", "x"}) == "--map-by cannot be 'core'");
-  CHECK(error_of({"--ppn", "0", "--", "x"}) ==
-        "--ppn needs a whole number from 1 to 4096, not '0'");
-  CHECK(
-      error_of({"--host", "a:x", "--", "x"}).starts_with("--host: slots needs a number, not 'x'"));
+  CHECK(error_of({"--ppn", "0", "--", "x"}) == "--ppn must be an integer from 1 to 4096, not '0'");
+  CHECK(error_of({"--host", "a:x", "--", "x"})
+            .starts_with("--host: slots must be an integer, not 'x'"));
 }
 
 TEST_CASE("spellings of mpirun and deepspeed") {

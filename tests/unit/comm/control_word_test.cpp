@@ -1,4 +1,4 @@
-// The control word: exact on the wire, and one decision on every rank.
+// Tests of the control word: exact on the wire, and one decision on every rank.
 #include "engine/comm/control_word.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ ControlWord word_of(int rank) {
 
 }  // namespace
 
-TEST_CASE("every field survives the wire") {
+TEST_CASE("decoding restores every encoded field") {
   ControlWord word = word_of(3);
   word.non_finite = -5;
   word.progress = std::numeric_limits<std::uint64_t>::max();

@@ -1,5 +1,4 @@
-// The door over real sockets of 127.0.0.1: the silent and the slow never hold up those who hold the
-// key.
+// Tests of Door over real sockets of 127.0.0.1: silent and slow visitors never delay proven ones.
 #include "engine/comm/gloo/door.h"
 
 #include <doctest/doctest.h>
@@ -52,8 +51,7 @@ TEST_CASE("the store answers over a connection that proved the key") {
   CHECK(b.get("k", soon()) == "v");
   CHECK(b.get("none", soon()) == std::nullopt);
   CHECK(b.wait("none", Deadline::after(20ms)) == std::nullopt);
-  CHECK(b.get("k", soon()) ==
-        "v");  // the late answer, had there been one, is not taken for this one's
+  CHECK(b.get("k", soon()) == "v");  // a late answer to the wait before would have been skipped
   std::thread setter([&] { a.set("later", std::string(1'000'000, 'x'), soon()); });
   CHECK(b.wait("later", soon())->size() == 1'000'000);
   setter.join();
@@ -62,7 +60,7 @@ TEST_CASE("the store answers over a connection that proved the key") {
   CHECK(b.set_new("k", "w", soon()) == "v");
 }
 
-TEST_CASE("the silent are dropped after their time, and garbage at once") {
+TEST_CASE("a silent visitor is dropped after its time, and garbage at once") {
   const House house({.proof_time = 50ms});
   const UniqueFd silent = house.call();
   const UniqueFd garbage = house.call();
@@ -72,7 +70,7 @@ TEST_CASE("the silent are dropped after their time, and garbage at once") {
   for (const UniqueFd* fd : {&silent, &garbage, &half}) CHECK(is_closed(fd->get()));
 }
 
-TEST_CASE("a hundred silent visitors do not keep the key's holder out, and are capped") {
+TEST_CASE("100 silent visitors are capped and do not keep out a visitor that has the key") {
   const House house({.proof_time = 3600s, .unproven = 16});
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 100; ++i) silent.push_back(house.call());
@@ -84,7 +82,7 @@ TEST_CASE("a hundred silent visitors do not keep the key's holder out, and are c
   CHECK(closed == 84);
 }
 
-TEST_CASE("one who drips its bytes is let in if it holds the key") {
+TEST_CASE("a visitor that sends byte by byte is accepted if it has the key") {
   const House house;
   const UniqueFd fd = house.call();
   const Hello own = make_hello();
@@ -100,20 +98,20 @@ TEST_CASE("one who drips its bytes is let in if it holds the key") {
   CHECK(answer == make_mac("k", Side::acceptor, own, theirs));
 }
 
-TEST_CASE("a proven visitor that never reads its answers is dropped, the others go on") {
+TEST_CASE("a proven visitor that never reads its answers is dropped, the others are not affected") {
   const House house({.waiting_output = std::size_t{1} << 20});
   StoreClient other(house.invitation(), soon());
   other.set("big", std::string(1'000'000, 'x'), soon());
   const UniqueFd glutton = visit(house.invitation(), "store", soon());
   const std::vector<std::byte> question = encode({FrameKind::get, 1, "big", ""});
-  // It asks on until the door has noticed and shut.
+  // Sends requests until the door has noticed and closed the connection.
   const Deadline patience = soon();
   while (write_all(glutton.get(), question, patience) == IoResult::done)
     REQUIRE_FALSE(patience.passed());
   CHECK(other.get("big", soon())->size() == 1'000'000);
 }
 
-TEST_CASE("links wait for their owner; the latest of a name counts") {
+TEST_CASE("links wait for their owner; the latest link of a name counts") {
   House house;
   CHECK_FALSE(house.door.wait_for_link("mesh 1", Deadline::after(10ms)));
   const UniqueFd first = visit(house.invitation(), "link mesh 1", soon());
@@ -128,7 +126,7 @@ TEST_CASE("links wait for their owner; the latest of a name counts") {
   CHECK(is_closed(first.get()));
 }
 
-TEST_CASE("when the house is gone, its visitors learn it") {
+TEST_CASE("when the door is destroyed, its visitors notice") {
   std::optional<House> house(std::in_place);
   StoreClient client(house->invitation(), soon());
   house.reset();
@@ -141,7 +139,7 @@ TEST_CASE("when the house is gone, its visitors learn it") {
   }
 }
 
-TEST_CASE("an impostor at the address is waited out, not obeyed") {
+TEST_CASE("a dialer retries while an impostor answers, and does not obey it") {
   const UniqueFd listener = listen_on("127.0.0.1", 0);
   const int port = local_endpoint(listener.get()).port;
   std::thread impostor([&] {
@@ -164,7 +162,7 @@ TEST_CASE("an impostor at the address is waited out, not obeyed") {
   CHECK_MESSAGE(!message.empty(), message);
 }
 
-TEST_CASE("endpoints are read back as they are written") {
+TEST_CASE("endpoints are parsed as they are written") {
   for (const Endpoint& endpoint :
        {Endpoint{"127.0.0.1", 1}, Endpoint{"::1", 65535}, Endpoint{"fe80::1%eth0", 80}}) {
     CHECK(parse_endpoint(endpoint.text()) == endpoint);

@@ -1,4 +1,5 @@
-// The operations of an NCCL group on virtual time: which are late, where a rank is, who is behind.
+// Tests of FlightLog and Position on virtual time: which operation is late, where a rank is, who is
+// behind.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -22,7 +23,8 @@ void issue(FlightLog& log, const char* operation, const char* about, Clock::dura
 
 }  // namespace
 
-TEST_CASE("an operation is late by the time since its stream got there, not since it was issued") {
+TEST_CASE(
+    "lateness counts from when the stream reached the operation, not from when it was issued") {
   FlightLog log;
   issue(log, "all_gather", "gather.block3", 5s);
   CHECK(log.late(kStart + 1h) == nullptr);  // the stream is busy with something else
@@ -77,12 +79,12 @@ TEST_CASE("the log is a ring: full when as many are unfinished, free again when 
   CHECK(log.last_done()->number == 1);
   CHECK(log.begin({.operation = "all_gather"}, "", kStart) == 0);
   CHECK(log.newest()->number == FlightLog::kFlights + 1);
-  CHECK(log.last_done() == nullptr);  // its place was taken
+  CHECK(log.last_done() == nullptr);  // its place was reused
   CHECK(log.oldest()->number == 2);
   CHECK(log.oldest_place() == 1);
 }
 
-TEST_CASE("what two ranks say to each other does not count: numbers stay the same on all ranks") {
+TEST_CASE("point-to-point operations are not counted: numbers stay the same on all ranks") {
   FlightLog log;
   issue(log, "all_gather", "a", 1s);
   log.begin({.is_collective = false, .operation = "send"}, "b", kStart);
@@ -95,7 +97,7 @@ TEST_CASE("what two ranks say to each other does not count: numbers stay the sam
   CHECK(sends.number == 1);
   CHECK(!sends.is_collective);
   CHECK(!decode_position(encode(sends)).is_collective);
-  // It may be that the other waits for the sender, or the sender for it: both are told.
+  // Either rank may wait for the other, so both are named.
   const std::vector<int> ranks{0, 1};
   const Position next{.number = 2, .waits = true, .operation = "all_gather c"};
   CHECK(difference_text(ranks, std::vector<Position>{sends, next}) ==
@@ -118,7 +120,7 @@ TEST_CASE("positions survive encoding; long names are cut") {
   CHECK(decode_position(garbage).operation.size() == 246);
 }
 
-TEST_CASE("the rank that is furthest behind is named with what it did last") {
+TEST_CASE("the rank that is furthest behind is named with its last operation") {
   const std::vector<int> ranks{4, 5, 7};
   const Position waits{.number = 17, .waits = true, .operation = "all_gather gather.block3"};
   const auto text = [&](const Position& third) {
@@ -135,7 +137,7 @@ TEST_CASE("the rank that is furthest behind is named with what it did last") {
   CHECK(text(waits) == "");
 }
 
-TEST_CASE("ranks that issued different operations under one number are told so") {
+TEST_CASE("ranks that issued different operations under one number are named") {
   const std::vector<int> ranks{0, 1};
   const std::vector<Position> positions{{.number = 3, .waits = true, .operation = "all_gather a"},
                                         {.number = 3, .waits = true, .operation = "all_to_all b"}};
@@ -144,7 +146,7 @@ TEST_CASE("ranks that issued different operations under one number are told so")
         "waits in all_to_all b (number 3)");
 }
 
-TEST_CASE("a position is that of the oldest unfinished operation, else of the last") {
+TEST_CASE("a position describes the oldest unfinished operation, else the last one") {
   FlightLog log;
   CHECK(position_of(log).number == 0);
   issue(log, "all_gather", "a", 1s);

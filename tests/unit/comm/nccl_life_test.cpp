@@ -1,4 +1,4 @@
-// The life of an NCCL communicator: the table of states, and its calls against a fake library.
+// Tests of Communicator: the table of states, and its calls against a fake library.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The fake library: what it was called for, and what it answers.
+// The fake library: records calls and gives preset answers.
 struct Fake {
   std::vector<std::string> calls{};
   ncclResult_t start = ncclInProgress, finalize = ncclInProgress, news = ncclSuccess;
-  int looks_until_news = 0;  // looks that say "in progress" first
+  int looks_until_news = 0;  // polls that first answer "in progress"
   std::string name{};
 };
 Fake fake;
@@ -58,7 +58,7 @@ using Calls = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("calls lead from state to state as NCCL allows them") {
+TEST_CASE("calls change the state as NCCL allows") {
   using S = CommState;
   using C = CommCall;
   using R = CommResult;
@@ -97,7 +97,7 @@ TEST_CASE("calls that NCCL leaves undefined are refused in every state") {
   for (const S state : {S::created, S::aborted, S::destroyed}) CHECK(!is_alive(state));
 }
 
-TEST_CASE("a good life: start, operations, finalize, destroy") {
+TEST_CASE("a communicator without errors: start, operations, finalize, destroy") {
   fake = {.looks_until_news = 3};
   {
     Communicator comm(kApi);
@@ -124,7 +124,7 @@ TEST_CASE("a start that does not end by the deadline is aborted") {
   CHECK(fake.calls == Calls{"start", "abort"});
 }
 
-TEST_CASE("an error is told with NCCL's own words; afterwards only abort is called") {
+TEST_CASE("an error quotes NCCL's message; afterwards only abort is called") {
   fake = {};
   {
     Communicator comm(kApi);
@@ -156,7 +156,7 @@ TEST_CASE("an abort while a call is in progress ends the wait for it, and is mad
   CHECK(fake.calls == Calls{"start", "abort"});
 }
 
-TEST_CASE("a group that not all members leave in time is aborted") {
+TEST_CASE("a group is aborted when a member does not leave in time") {
   fake = {};
   Communicator comm(kApi);
   CHECK(!comm.start({}, 0, 2, "gather", soon()));
@@ -165,7 +165,7 @@ TEST_CASE("a group that not all members leave in time is aborted") {
   CHECK(fake.calls == Calls{"start", "finalize", "abort"});
 }
 
-TEST_CASE("the members of a group that did not start are told with their reasons") {
+TEST_CASE("members that did not start are named with their reasons") {
   const GroupSpec spec{.name = "world", .epoch = 0, .ranks = {4, 5, 6}};
   CHECK(start_text(spec, std::vector<std::string>{"", "", ""}).empty());
   CHECK(start_text(spec, std::vector<std::string>{"", "no device", "no network"}) ==

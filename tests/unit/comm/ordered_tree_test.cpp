@@ -1,5 +1,5 @@
-// The ordered tree: whatever ranks hold the leaves, the float sum has the bits of the one-process
-// rule.
+// Tests of the ordered tree: the float sum has the bits of the one-process rule, whichever ranks
+// hold the leaves.
 #include "engine/comm/ordered_tree.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using ds::Subtree;
 
 namespace {
 
-// The rule as it is written down, with a binary counter; shares no code with the product.
+// The written rule as a binary counter; shares no code with the product.
 float counter_sum(const std::vector<float>& leaves) {
   std::vector<std::pair<int, float>> stack;
   for (const float leaf : leaves) {
@@ -42,7 +42,7 @@ std::vector<float> random_leaves(int count, std::uint32_t seed) {
   return leaves;
 }
 
-// One rank: its leaves arrive in order; what is left are the values of its roots.
+// One rank: its leaves arrive in order, and the values of its roots remain.
 struct RankSums {
   std::vector<Subtree> roots;
   std::vector<float> values;

@@ -1,4 +1,4 @@
-// What a rank that waits concludes from what the others say.
+// Tests of judge(): what a rank that waits concludes from the reports of the others.
 #include "engine/comm/rank_report.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ RankReport::InGroup in_world(bool waiting, std::vector<Call> calls) {
   return {.group = "world/0/1", .waiting = waiting, .calls = std::move(calls)};
 }
 
-// A rank that was heard of and got on `beat` and `progress` ago.
+// A rank whose last report is `beat` old and whose last progress is `progress` old.
 Observed observed(Clock::duration beat, Clock::duration progress, std::string doing,
                   std::vector<RankReport::InGroup> groups) {
   return {.report = {.beat = 1, .progress = 1, .doing = std::move(doing), .groups = groups},
@@ -40,7 +40,7 @@ Observed waits_too() { return observed(1s, 30s, "block3.attn", {in_world(true, {
 
 }  // namespace
 
-TEST_CASE("reports come back as they were sent, and nonsense is none") {
+TEST_CASE("decoding restores encoded reports and refuses malformed text") {
   RankReport report{.beat = 3, .progress = 99, .doing = "block3.attn", .groups = {}};
   report.groups = {in_world(true, {reduce(16), gather(17)}), in_world(false, {})};
   report.groups[1].group = "gather/0/1";
@@ -54,12 +54,12 @@ TEST_CASE("reports come back as they were sent, and nonsense is none") {
     CHECK(!decode_rank_report(text));
 }
 
-TEST_CASE("another operation of the same number is told at once, with both") {
+TEST_CASE("a different operation of the same number is reported at once, with both") {
   const Observed other = observed(0s, 0s, "", {in_world(true, {reduce(17)})});
   CHECK(judged({waits_too(), other}, 1s) ==
-        "the ranks issue different operations: rank 0 all_gather gather.block3 (number 17), rank 2 "
-        "all_to_all reduce.block3 (number 17)");
-  // Also when that rank has gone on, and only where the number is the same.
+        "the ranks issue different operations: rank 0 issued all_gather gather.block3 (number "
+        "17), rank 2 issued all_to_all reduce.block3 (number 17)");
+  // The same holds when that rank has moved on; operations with other numbers do not count.
   const Observed ahead = observed(0s, 0s, "", {in_world(false, {reduce(17), gather(18)})});
   CHECK(judged({waits_too(), ahead}, 1s).starts_with("the ranks issue different operations"));
   const Observed behind = observed(0s, 0s, "", {in_world(false, {reduce(15), reduce(16)})});
@@ -77,33 +77,34 @@ TEST_CASE("a rank that has given up is not waited for") {
   CHECK(judged({other, waits_too()}, 1s) == "rank 1 has given up: no answer from rank 2");
 }
 
-TEST_CASE("a silent rank is named, with what it did last, however long this one has waited") {
+TEST_CASE("a silent rank is named with its last op, however long this rank has waited") {
   const Observed silent = observed(21s, 21s, "block5.mlp", {in_world(false, {gather(16)})});
   CHECK(judged({silent, waits_too()}, 1s) ==
-        "rank 1 has not been heard of for 21 s: it is stopped, or its machine or the way to it is; "
+        "rank 1 has been silent for 21 s: it is stopped, or its machine or network failed; "
         "it was in block5.mlp");
   const Observed fresh = observed(19s, 19s, "block5.mlp", {in_world(false, {gather(16)})});
   CHECK(judged({fresh, waits_too()}).empty());
 }
 
-TEST_CASE("nobody gets on: the rank that is in no collective lags") {
+TEST_CASE("no rank makes progress: the rank that is in no collective is named") {
   const Observed busy = observed(1s, 25s, "block5.mlp", {in_world(false, {gather(16)})});
   CHECK(judged({waits_too(), busy}) ==
-        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp");
+        "no rank has made progress for 30 s: rank 2 is behind: it is in block5.mlp");
   RankReport::InGroup other = in_world(true, {reduce(4)});
   other.group = "reduce/0/1";
   const Observed elsewhere =
       observed(1s, 25s, "block5.mlp", {in_world(false, {gather(16)}), other});
   CHECK(judged({elsewhere, busy}) ==
-        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp");
+        "no rank has made progress for 30 s: rank 2 is behind: it is in block5.mlp");
   CHECK(judged({waits_too(), elsewhere}) ==
-        "no rank has got on for 30 s: rank 2 lags: it is in block5.mlp, waiting in all_to_all "
+        "no rank has made progress for 30 s: rank 2 is behind: it is in block5.mlp, waiting in "
+        "all_to_all "
         "reduce.block3 (number 4) of group reduce");
   CHECK(judged({waits_too(), waits_too()})
-            .starts_with("no rank has got on for 30 s: all wait in this operation"));
+            .starts_with("no rank has made progress for 30 s: all ranks wait in this operation"));
 }
 
-TEST_CASE("a rank that gets on, or is between programs, is waited for") {
+TEST_CASE("a rank that makes progress, or is between programs, is waited for") {
   const Observed slow = observed(1s, 19s, "block5.mlp", {in_world(false, {gather(16)})});
   CHECK(judged({waits_too(), slow}, 3600s).empty());
   const Observed between = observed(1s, 25s, "", {in_world(false, {gather(16)})});

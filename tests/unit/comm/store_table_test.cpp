@@ -1,4 +1,4 @@
-// The store's table: set, set_new, get, wait, add, and who is woken.
+// Tests of StoreTable: set, set_new, get, wait, add, and which clients are woken.
 #include "engine/comm/gloo/store_table.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 struct Table {
   StoreTable table;
   std::uint32_t last_id = 0;
-  // The answers as "CLIENT kind value" lines.
+  // Returns the answers as "CLIENT kind value" lines.
   std::string ask(StoreTable::Client client, FrameKind kind, const std::string& key,
                   const std::string& value = "") {
     const auto due = table.on(client, {kind, ++last_id, key, value});
@@ -45,7 +45,7 @@ TEST_CASE("set, get, set_new") {
   CHECK(t.ask(1, FrameKind::wait, "k") == "1 = x;");
 }
 
-TEST_CASE("those who wait are woken once, with the id of their question") {
+TEST_CASE("waiting clients are answered once, with the id of their request") {
   Table t;
   CHECK(t.ask(3, FrameKind::wait, "k").empty());
   CHECK(t.ask(2, FrameKind::wait, "k").empty());
@@ -61,7 +61,7 @@ TEST_CASE("those who wait are woken once, with the id of their question") {
   CHECK(t.ask(1, FrameKind::set, "k", "w") == "1 = ;");
 }
 
-TEST_CASE("a wait that was given up, by a new question or by leaving, is not answered") {
+TEST_CASE("a wait that ended by a new request or by leaving is not answered") {
   Table t;
   CHECK(t.ask(1, FrameKind::wait, "k").empty());
   CHECK(t.ask(1, FrameKind::get, "x") == "1 absent ;");
@@ -70,7 +70,7 @@ TEST_CASE("a wait that was given up, by a new question or by leaving, is not ans
   CHECK(t.ask(3, FrameKind::set, "k", "v") == "3 = ;");
 }
 
-TEST_CASE("add counts, wraps instead of overflowing, and refuses what is no number") {
+TEST_CASE("add counts, wraps instead of overflowing, and refuses values that are not numbers") {
   Table t;
   CHECK(t.add("n", 2) == "2");
   CHECK(t.add("n", -5) == "-3");
@@ -81,7 +81,7 @@ TEST_CASE("add counts, wraps instead of overflowing, and refuses what is no numb
   CHECK(t.ask(1, FrameKind::add, "n", "short") == "dropped");
 }
 
-TEST_CASE("answers are no questions, and the table is bounded") {
+TEST_CASE("answers are refused as requests, and the table is bounded") {
   Table t;
   CHECK(t.ask(1, FrameKind::answer, "k") == "dropped");
   CHECK(t.ask(1, FrameKind::introduce, "k") == "dropped");

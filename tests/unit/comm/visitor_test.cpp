@@ -1,5 +1,4 @@
-// The acceptor's side of a connection, without sockets: who gets in, and that nobody can make it
-// hold much.
+// Tests of Visitor without sockets: who is accepted, and that no peer can make it hold much memory.
 #include "engine/comm/gloo/visitor.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +13,7 @@ namespace {
 
 const Household kHousehold{.key = "00ff", .job = "job/0", .serves_store = true};
 
-// What arrives on a socket: any amount, taken as the door takes it.
+// Feeds any number of bytes from a socket in the portions that the Door reads.
 void pour(Visitor& visitor, std::span<const std::byte> bytes) {
   while (!bytes.empty() && visitor.wanted() > 0) {
     const std::size_t count = std::min(bytes.size(), visitor.wanted());
@@ -29,7 +28,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return bytes;
 }
 
-// A dialer that knows `key`; leaves the visitor after its proof.
+// Runs a dialer that knows `key`, up to and including its proof.
 void prove(Visitor& visitor, const Hello& acceptor, const std::string& key) {
   const Hello dialer = make_hello();
   pour(visitor, dialer);
@@ -48,7 +47,7 @@ std::vector<Frame> frames_in(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-TEST_CASE("with the key: proof, introduction, questions") {
+TEST_CASE("with the key: proof, introduction, requests") {
   const Hello acceptor = make_hello();
   Visitor visitor(kHousehold, acceptor);
   CHECK(visitor.wanted() == kHelloBytes);
@@ -105,19 +104,19 @@ TEST_CASE("a proof cannot be replayed, or reflected") {
   CHECK(mirrored.stage() == Visitor::Stage::over);
 }
 
-TEST_CASE("garbage ends the visit within eight bytes") {
+TEST_CASE("garbage ends the connection within 8 bytes") {
   Visitor visitor(kHousehold, make_hello());
   pour(visitor, bytes_of("GET / HT"));
   CHECK(visitor.stage() == Visitor::Stage::over);
   CHECK(visitor.output().empty());
 }
 
-TEST_CASE("oversized, short and malformed frames end the visit") {
+TEST_CASE("oversized, short and malformed frames end the connection") {
   const std::vector<std::vector<std::byte>> frames = {
       bytes_of("\xff\xff\xff\xff"),                                // four gigabytes
       bytes_of(std::string("\0\0\0\0", 4)),                        // nothing
-      bytes_of(std::string("\x06\0\0\0......", 10)),               // too short for any frame
-      bytes_of(std::string("\x08\0\0\0\x63\0\0\0\0\0\0x", 12)),    // no such kind
+      bytes_of(std::string("\x06\0\0\0......", 10)),               // too short for a frame
+      bytes_of(std::string("\x08\0\0\0\x63\0\0\0\0\0\0x", 12)),    // an unknown kind
       bytes_of(std::string("\x08\0\0\0\x02\0\0\0\0\xff\0x", 12)),  // a key longer than the frame
       encode({FrameKind::set, 0, "before the introduction", ""}),
       encode({FrameKind::introduce, 0, "neither store nor link", "job/0"}),
@@ -134,7 +133,7 @@ TEST_CASE("oversized, short and malformed frames end the visit") {
   }
 }
 
-TEST_CASE("another job, and a store where there is none, are refused with a reason") {
+TEST_CASE("another job, and the store of a rank without one, are refused with a reason") {
   const Household other{.key = "00ff", .job = "job/0", .serves_store = false};
   struct Row {
     Frame frame;
@@ -142,7 +141,7 @@ TEST_CASE("another job, and a store where there is none, are refused with a reas
   };
   for (const Row& row :
        {Row{{FrameKind::introduce, 1, "link x 1", "job/1"}, "this is job job/0, not job/1"},
-        Row{{FrameKind::introduce, 1, "store", "job/0"}, "no store here"}}) {
+        Row{{FrameKind::introduce, 1, "store", "job/0"}, "this rank does not serve the store"}}) {
     const Hello acceptor = make_hello();
     Visitor visitor(other, acceptor);
     prove(visitor, acceptor, "00ff");

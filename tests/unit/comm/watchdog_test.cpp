@@ -1,4 +1,5 @@
-// The watchdog: calls once when a deadline passes, and never after its watch is gone.
+// Tests of Watchdog: it calls back once when a deadline passes, and never after the watch has
+// ended.
 #include "engine/comm/gloo/watchdog.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +11,7 @@ using namespace ds;
 using namespace ds::comm;
 using namespace std::chrono_literals;
 
-TEST_CASE("a deadline that passes is called out, soon after it and not before") {
+TEST_CASE("a passed deadline is reported, soon after it and not before") {
   Watchdog dog;
   for (const auto span : {-1s + 0ms, 0ms, 30ms, 1200ms}) {
     std::promise<Clock::time_point> called;
@@ -23,7 +24,7 @@ TEST_CASE("a deadline that passes is called out, soon after it and not before") 
   }
 }
 
-TEST_CASE("the earliest of several is called first, and one that is gone is not called") {
+TEST_CASE("the earliest of several deadlines is reported first, and an ended watch never") {
   Watchdog dog;
   std::atomic<int> calls = 0;
   std::promise<int> first;

@@ -1,4 +1,5 @@
-// Any two of micro, accum and global give the third; what cannot be is an error with all numbers.
+// Tests of the batch keys: any two of micro, accum and global give the third; errors show all
+// numbers.
 #include "config_helpers.h"
 
 namespace {
@@ -54,11 +55,11 @@ TEST_CASE("contradictions name the numbers and their product") {
   CHECK(has(batch_error("accum = 5\nglobal = 4\n", 1), "not a multiple of batch.accum"));
   CHECK(has(batch_error("micro = 4\naccum = 1\nglobal = 4\n", 1, {"batch.micro=8"}),
             "batch.micro = 8"));
-  CHECK(has(batch_error("accum = 4\n", 1), "the batch is open"));
-  CHECK(has(batch_error("", 1), "t.toml: the batch is open"));
+  CHECK(has(batch_error("accum = 4\n", 1), "the batch size is undefined"));
+  CHECK(has(batch_error("", 1), "t.toml: the batch size is undefined"));
 }
 
-TEST_CASE("fewer virtual ranks than ranks cannot be") {
+TEST_CASE("fewer virtual ranks than ranks are refused") {
   CHECK(has(batch_error("micro = 1\n", 3, {"determinism.virtual_ranks=2"}),
             "override 1: determinism.virtual_ranks = 2 is less than the 3 ranks"));
 }

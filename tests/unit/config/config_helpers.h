@@ -1,4 +1,4 @@
-// Configs from text, for the tests of this folder.
+// Makes configs from text, for the tests of this folder.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ inline ds::TrainConfig config_of(const std::string& text,
   return ds::make_train_config(entries, "t.toml", world_size);
 }
 
-/// Message and hint as people see them; "no error" when the config is fine.
+/// Returns message and hint as users see them, or "no error".
 inline std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {},
                             std::int64_t world_size = 1) {
   try {
@@ -36,7 +36,7 @@ inline std::string error_of(const std::string& text, const std::vector<std::stri
   return "no error";
 }
 
-/// The smallest good config with `more` behind it or overrides applied.
+/// Returns the error of the smallest good config with overrides applied.
 inline std::string error_with(const std::vector<std::string>& overrides,
                               std::int64_t world_size = 1) {
   return error_of(kSmallest, overrides, world_size);

@@ -1,10 +1,10 @@
-// What a good train.toml becomes: defaults, presets, overrides, paths.
+// Tests of good train.toml files: defaults, presets, overrides, paths.
 #include <cstdlib>
 #include <filesystem>
 
 #include "config_helpers.h"
 
-TEST_CASE("a small file gives a config with nothing left open") {
+TEST_CASE("a small file gives a complete config") {
   const ds::TrainConfig config = config_of(kSmallest, {}, 2);
   CHECK(config.model.layers == 2);
   CHECK(config.model.ffn == 256);
@@ -16,7 +16,7 @@ TEST_CASE("a small file gives a config with nothing left open") {
   CHECK(config.precision.dtype == ds::Precision::fp32);
 }
 
-TEST_CASE("presets give sizes; keys beside them win; the vocabulary is padded to 64") {
+TEST_CASE("presets give sizes; given keys override them; the vocabulary is padded to 64") {
   const ds::ModelConfig gpt2 = config_of(kSmallest, {"model.preset=gpt2-124m"}).model;
   CHECK(gpt2.hidden == 768);
   CHECK(gpt2.vocab == 50304);

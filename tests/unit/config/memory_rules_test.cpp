@@ -1,5 +1,5 @@
-// Tables two deep, counts, bytes and folders; what [zero], [offload.*], [schedule] and [precision]
-// refuse.
+// Tests of nested tables, counts, bytes and folders, and of the rules of [zero], [offload.*],
+// [schedule] and [precision].
 #include "config_helpers.h"
 #include "engine/config/keys.h"
 #include "engine/config/planted_fault.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Past the list of what is not built: rules hold for values as soon as they are.
+/// Sets values directly, past the check for unimplemented values, to test the rules alone.
 template <class Change>
 ds::TrainConfig resolved(Change change) {
   ds::TrainConfig config = config_of(kSmallest);
@@ -30,7 +30,7 @@ std::string refused(Change change) {
 
 ds::ConfigValue checked(std::string_view name, ds::ConfigValue value) {
   ds::Key key = *ds::find_key(name);
-  key.name = "test.key";  // A name that no list of missing features has.
+  key.name = "test.key";  // a name that is in no list of unimplemented values
   return ds::check_value(key, {"test.key", std::move(value), {"t.toml", 0, "", 0, 0}, "/base"});
 }
 std::string unchecked(std::string_view name, ds::ConfigValue value) {
@@ -46,7 +46,7 @@ using ds::OffloadDevice;
 
 }  // namespace
 
-TEST_CASE("tables two deep are read, and their keys are checked as all others") {
+TEST_CASE("nested tables are read, and their keys are checked like all others") {
   const std::string text = std::string(kSmallest) +
                            "[offload.optimizer]\ndevice = \"none\"\n[offload]\n" +
                            "io = {engine = \"auto\"}\n[precision.loss_scale]\nwindow = 1000\n";
@@ -54,20 +54,20 @@ TEST_CASE("tables two deep are read, and their keys are checked as all others") 
   CHECK(has(error_of(std::string(kSmallest) + "[offload.optimizer]\ndevise = \"cpu\"\n"),
             "t.toml:12:1: unknown key \"offload.optimizer.devise\"; did you mean "
             "\"offload.optimizer.device\"?"));
-  CHECK(has(error_with({"offload.optimizer.device=disk"}), "offload.optimizer.device wants "));
+  CHECK(has(error_with({"offload.optimizer.device=disk"}), "offload.optimizer.device must be "));
   CHECK(error_of(std::string(kSmallest) + "[offload.param]\n[offload]\n") == "no error");
 }
 
-TEST_CASE("counts are whole numbers, also as 5e8, or auto where the plan chooses") {
+TEST_CASE("counts are integers (5e8 is one), or auto where the plan chooses") {
   CHECK(checked("zero.reduce_bucket", {5e8}) == ds::ConfigValue{std::int64_t{500'000'000}});
   CHECK(checked("zero.reduce_bucket", {std::string("auto")}) ==
         ds::ConfigValue{std::string("auto")});
-  CHECK(has(unchecked("zero.reduce_bucket", {1.5}), "wants an integer, at least 1 or \"auto\""));
-  CHECK(has(unchecked("zero.reduce_bucket", {1e300}), "wants an integer"));
-  CHECK(has(unchecked("zero.max_live", {std::string("auto")}), "wants an integer, at least 0"));
+  CHECK(has(unchecked("zero.reduce_bucket", {1.5}), "must be an integer, at least 1 or \"auto\""));
+  CHECK(has(unchecked("zero.reduce_bucket", {1e300}), "must be an integer"));
+  CHECK(has(unchecked("zero.max_live", {std::string("auto")}), "must be an integer, at least 0"));
 }
 
-TEST_CASE("bytes take units of 1024") {
+TEST_CASE("byte units are powers of 1024") {
   const auto bytes = [](const char* text) { return checked("device.memory", {std::string(text)}); };
   CHECK(bytes("8G") == ds::ConfigValue{std::int64_t{8} << 30});
   CHECK(bytes("1.5 GiB") == ds::ConfigValue{std::int64_t{3} << 29});
@@ -75,19 +75,19 @@ TEST_CASE("bytes take units of 1024") {
   CHECK(bytes("auto") == ds::ConfigValue{std::string("auto")});
   for (const char* text : {"", "G", "8", "8X", "8GB", "8Gx", "nanG", "-8G", "1e300G", "1K"}) {
     CAPTURE(text);
-    CHECK(has(unchecked("device.memory", {std::string(text)}), "wants bytes, at least"));
+    CHECK(has(unchecked("device.memory", {std::string(text)}), "must be bytes, at least"));
   }
 }
 
-TEST_CASE("folders are a path or a list of paths, also none") {
+TEST_CASE("folders are a path or a list of paths, which may be empty") {
   const ds::ConfigValue::List one{{std::string("/base/x")}};
   CHECK(checked("offload.optimizer.paths", {std::string("x/")}) == ds::ConfigValue{one});
   CHECK(checked("offload.optimizer.paths", {ds::ConfigValue::List{}}) ==
         ds::ConfigValue{ds::ConfigValue::List{}});
-  CHECK(has(unchecked("offload.optimizer.paths", {std::int64_t{3}}), "wants a folder or a list"));
+  CHECK(has(unchecked("offload.optimizer.paths", {std::int64_t{3}}), "must be a folder or a list"));
 }
 
-TEST_CASE("parameters and gradients leave the device at stage 3 only") {
+TEST_CASE("parameters and gradients can be offloaded only at stage 3") {
   for (const std::int64_t stage : {0, 1, 2, 3}) {
     CAPTURE(stage);
     const std::string param = refused([&](ds::TrainConfig& c) {
@@ -107,7 +107,7 @@ TEST_CASE("parameters and gradients leave the device at stage 3 only") {
   }
 }
 
-TEST_CASE("nvme needs folders; those of the optimizer serve all") {
+TEST_CASE("nvme needs folders; the other sections default to the optimizer's") {
   CHECK(has(refused([](ds::TrainConfig& c) { c.offload.optimizer.device = OffloadDevice::nvme; }),
             "offload.optimizer.device = \"nvme\" needs offload.optimizer.paths"));
   const ds::TrainConfig config = resolved([](ds::TrainConfig& c) {
@@ -131,7 +131,7 @@ TEST_CASE("nvme needs folders; those of the optimizer serve all") {
             "offload.io.block = 5000 is not a multiple of 4096"));
 }
 
-TEST_CASE("all that lies on drives lies in the same folders") {
+TEST_CASE("all sections with nvme must use the same folders") {
   const auto with = [](OffloadDevice optimizer) {
     return refused([&](ds::TrainConfig& c) {
       c.zero.stage = 3;
@@ -153,30 +153,30 @@ TEST_CASE("the precision decides what a step that is not finite does") {
   CHECK(with(ds::Precision::bf16) == ds::OnNonfinite::abort);
   CHECK(with(ds::Precision::fp32) == ds::OnNonfinite::abort);
   CHECK(has(refused([](ds::TrainConfig& c) { c.precision.loss_scale.window = 5; }),
-            "[precision.loss_scale] is for dtype = \"fp16\""));
+            "[precision.loss_scale] applies only to dtype = \"fp16\""));
   CHECK(has(refused([](ds::TrainConfig& c) {
               c.precision.dtype = ds::Precision::bf16;
               c.precision.master = ds::MasterWeights::split16;
               c.offload.optimizer.device = ds::OffloadDevice::cpu;
             }),
-            "precision.master = \"split16\" does not go with offload.optimizer.device"));
+            "precision.master = \"split16\" cannot be combined with offload.optimizer.device"));
   CHECK(has(refused([](ds::TrainConfig& c) { c.precision.master = ds::MasterWeights::split16; }),
             "precision.master = \"split16\" needs dtype = \"bf16\""));
   CHECK(has(refused([](ds::TrainConfig& c) {
               c.precision.dtype = ds::Precision::fp16;
               c.precision.loss_scale = {.init_power = 2, .min = 5};
             }),
-            "precision.loss_scale.min = 5 is above the start, 2 to the 2"));
+            "precision.loss_scale.min = 5 is above the initial scale, 2^2"));
   CHECK(has(refused([](ds::TrainConfig& c) { c.optimizer.nesterov = true; }),
             "optimizer.nesterov needs optimizer.type = \"sgd\""));
 }
 
-TEST_CASE("schedules take their own keys and fill their own defaults") {
+TEST_CASE("schedules accept only their own keys and fill their own defaults") {
   using enum ds::ScheduleType;
   CHECK(has(refused([](ds::TrainConfig& c) { c.schedule.range_rate = 2; }),
-            "schedule.range_rate = 2.0 has no meaning for schedule.type = \"cosine\""));
+            "schedule.range_rate = 2.0 has no effect with schedule.type = \"cosine\""));
   CHECK(has(refused([](ds::TrainConfig& c) { c.schedule.origin = ds::ScheduleOrigin::deepspeed; }),
-            "it belongs to \"warmup\", \"warmup_decay\", \"warmup_cosine\", \"onecycle\""));
+            "it applies to \"warmup\", \"warmup_decay\", \"warmup_cosine\", \"onecycle\""));
   CHECK(resolved([](ds::TrainConfig& c) { c.schedule.type = warmup; }).schedule.warmup == 1000);
   CHECK(has(refused([](ds::TrainConfig& c) { c.schedule.type = warmup_decay; }),
             "schedule.warmup = 1000 is longer than schedule.total = 10"));
@@ -199,7 +199,7 @@ TEST_CASE("schedules take their own keys and fill their own defaults") {
       "schedule.min_momentum = 0.95 is above schedule.max_momentum = 0.9"));
 }
 
-TEST_CASE("a planted fault is steps, or steps and an operation") {
+TEST_CASE("a planted fault is steps, or steps and an op") {
   using Fault = ds::PlantedFault;
   CHECK(ds::parse_planted_fault("") == Fault{});
   CHECK(ds::parse_planted_fault("3,17") == Fault{{3, 17}, ""});
@@ -208,6 +208,6 @@ TEST_CASE("a planted fault is steps, or steps and an operation") {
     CAPTURE(bad);
     CHECK(!ds::parse_planted_fault(bad));
     CHECK(has(refused([&](ds::TrainConfig& c) { c.debug.non_finite = bad; }),
-              "is neither steps nor steps:operation"));
+              "is neither STEPS nor STEPS:OP"));
   }
 }

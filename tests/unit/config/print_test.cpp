@@ -1,5 +1,5 @@
-// The resolved config reads back to itself; the arithmetic list holds what decides bits; the page
-// is current.
+// Tests of printed configs: the resolved config reads back to itself, the arithmetic list has what
+// decides bits, docs/config.md is current.
 #include "engine/config/print.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ ds::TrainConfig read_back(const ds::TrainConfig& config, std::int64_t world_size
                                world_size);
 }
 
-/// An override that is always valid, for any key whose values are free of others.
+/// Returns a valid override for any key whose values do not depend on other keys.
 std::string random_override(const ds::Key& key, std::mt19937& random) {
   const auto name = std::string(key.name);
   switch (key.kind) {
@@ -75,11 +75,11 @@ TEST_CASE("to_toml reads back to an equal config, for random good configs") {
     try {
       config = config_of(kSmallest, overrides, 2);
     } catch (const ds::Error&) {
-      continue;  // Contradicts itself; errors_test has those.
+      continue;  // contradicts itself; errors_test covers those
     }
     ++good;
     REQUIRE(read_back(config, 2) == config);
-    REQUIRE(read_back(config, 1) == config);  // Nothing depends on the next start's world size.
+    REQUIRE(read_back(config, 1) == config);  // independent of the world size of the next start
   }
   CHECK(good > 100);
 }
@@ -105,7 +105,7 @@ TEST_CASE("only arithmetic keys change the arithmetic list") {
   CHECK(has(base, "\ndata = d\nkernels = k\nlibraries = l\n"));
 }
 
-TEST_CASE("docs/config.md is what the key table says (DS_UPDATE_DOCS=1 rewrites it)") {
+TEST_CASE("docs/config.md is current (DS_UPDATE_DOCS=1 rewrites it)") {
   const std::string path = DS_SOURCE_DIR "/docs/config.md";
   if (std::getenv("DS_UPDATE_DOCS") != nullptr) std::ofstream(path) << ds::config_reference();
   std::ifstream file(path);

@@ -1,4 +1,4 @@
-// A job's private socket and its clients, in one process and on one loop.
+// Tests of a job's private socket with clients in the same process and event loop.
 #include "launcher/control/control_server.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ const std::string kId = "00112233aabbccdd";
 
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// A job that is nothing but its socket.
+/// Job that consists of its socket only.
 class Fixture {
  public:
   Fixture() {
@@ -51,7 +51,7 @@ class Fixture {
     CHECK(jobs[0].id == kId);
     return std::move(jobs[0].client);
   }
-  /// The next message to a client; empty when its connection is over.
+  /// Returns the next message to a client; empty when its connection is closed.
   std::optional<ControlMessage> next(JobClient& client) {
     const Deadline deadline = Deadline::after(20s);
     while (!deadline.passed()) {
@@ -192,7 +192,7 @@ TEST_CASE_FIXTURE(Fixture, "a client that does not read holds nobody: it is told
     io.restart();
     io.run_for(1ms);
   }
-  // What the socket holds comes first, then word of the gap, then what the ring still has.
+  // The socket's buffer comes first, then Skipped for the gap, then the rest of the ring.
   std::size_t came = 0;
   std::uint64_t missed = 0;
   while (missed == 0) {
@@ -223,7 +223,7 @@ TEST_CASE_FIXTURE(Fixture, "nonsense and other versions are refused") {
   CHECK(!next(other));
   JobClient wrong = connect();
   wrong.send(Caught{});
-  CHECK(expect<Refused>(wrong).reason == "this is no request");
+  CHECK(expect<Refused>(wrong).reason == "unexpected message: not a request");
   JobClient noise = connect();
   REQUIRE(::send(noise.fd(), "GET / HTTP/1.1\r\n", 16, 0) == 16);
   expect<Refused>(noise);
@@ -240,7 +240,7 @@ TEST_CASE_FIXTURE(Fixture, "what was said before the end is heard, even by who s
     io.restart();
     io.poll();
   }
-  CHECK(expect<Refused>(client).reason == "this is no request");
+  CHECK(expect<Refused>(client).reason == "unexpected message: not a request");
   CHECK(!next(client));
 }
 
@@ -269,7 +269,7 @@ TEST_CASE(
   REQUIRE(::mkdtemp(form.data()) != nullptr);
   const std::string folder = form;
   {
-    // Bound and closed, as after kill -9.
+    // A bound and closed socket, as after kill -9.
     const SocketFolder private_folder = *SocketFolder::open(folder);
     asio::io_context io;
     asio::local::stream_protocol::acceptor dead(

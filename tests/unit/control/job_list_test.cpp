@@ -1,4 +1,4 @@
-// The table of running jobs, its JSON, and which job a typed id means.
+// Tests of the job table, its JSON, and the choice of a job by its id.
 #include "launcher/control/job_list.h"
 
 #include <doctest/doctest.h>
@@ -108,11 +108,11 @@ TEST_CASE("a job is named by the beginning of its id") {
   CHECK(choose_job("", {ids[0]}) == ids[0]);
   CHECK(error_of("aa", ids) ==
         "several jobs have ids that begin with 'aa'\n"
-        "  hint: one of: aabb000000000000, aacc000000000000");
+        "  hint: their ids: aabb000000000000, aacc000000000000");
   CHECK(error_of("x", ids).starts_with("no running job has an id that begins with 'x'"));
-  CHECK(error_of("", ids).starts_with("several jobs are running: say which one"));
+  CHECK(error_of("", ids).starts_with("several jobs are running, choose one"));
   CHECK(error_of("", {}) ==
-        "no job of yours is running on this machine\n"
-        "  hint: what a job with --detach has written lies where it was started, in "
-        "dslaunch-ID.log");
+        "you have no running job on this machine\n"
+        "  hint: the output of a job with --detach is in dslaunch-ID.log, in the folder where it "
+        "was started");
 }

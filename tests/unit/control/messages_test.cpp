@@ -1,4 +1,4 @@
-// Messages of the private socket survive the way, in any cut; nonsense is refused.
+// Tests of control messages: encoding and decoding at any cut, and malformed input.
 #include "launcher/control/messages.h"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ JobInfo some_info() {
   return info;
 }
 
-/// Through a decoder, `step` bytes at a time.
+/// Decodes the bytes, `step` at a time.
 template <class T>
 T passed(const T& message, std::size_t step) {
   Bytes bytes;

@@ -1,4 +1,4 @@
-// The ring of recent output: what is kept, what makes room, and pieces that lie around its end.
+// Tests of the output ring: kept and dropped pieces, and pieces that wrap around.
 #include "launcher/control/output_ring.h"
 
 #include <doctest/doctest.h>

@@ -1,15 +1,18 @@
-// Where private sockets may lie: the folders, their checks, and names in them.
+// Tests of socket folders: their order, checks of owner and mode, and names.
 #include "launcher/control/socket_folder.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <asio/io_context.hpp>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "engine/base/error.h"
+#include "launcher/control/control_server.h"
 
 using namespace ds::launcher;
 namespace fs = std::filesystem;
@@ -54,6 +57,48 @@ using List = std::vector<std::string>;
 
 }  // namespace
 
+namespace {
+
+std::atomic<int> umask_calls = 0;
+
+}  // namespace
+
+/// Replaces libc's umask: the mask belongs to the whole process, and other threads create files.
+extern "C" mode_t umask(mode_t mask) noexcept {
+  ++umask_calls;
+  return mask;
+}
+
+TEST_CASE("the control socket is its owner's alone, and the process's umask is left as it is") {
+  const TempFolder folder;
+  asio::io_context io;
+  umask_calls = 0;
+  ControlServer server(io, "00112233aabbccdd", {folder / "sockets"}, {});
+  REQUIRE(server.open().empty());
+  struct stat facts {};
+  REQUIRE(::stat((folder / "sockets/00112233aabbccdd.sock").c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777U) == 0600);
+  CHECK(umask_calls == 0);
+}
+
+TEST_CASE("ended jobs leave their exit codes, the newest ones") {
+  const TempFolder folder;
+  const SocketFolder sockets = SocketFolder::open_or_make(folder / "sockets");
+  sockets.note_end("00112233aabbccdd", 7);
+  sockets.note_end("00ffffffaabbccdd", 143);
+  const std::vector<EndedJob> all = sockets.ended("00");
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].id == "00112233aabbccdd");
+  CHECK(all[0].code == 7);
+  CHECK(all[1].code == 143);
+  CHECK(sockets.ended("0011").size() == 1);
+  CHECK(sockets.ended("1").empty());
+  CHECK(sockets.ids().empty());
+  for (std::size_t i = 0; i < kEndedKept; ++i)
+    sockets.note_end(fmt::format("{:016x}", 0x1000 + i), 0);
+  CHECK(sockets.ended("").size() == kEndedKept);
+}
+
 TEST_CASE("which folders are looked at") {
   CHECK(folders_with({}) == List{"/run/user/1000/dslaunch", "/tmp/dslaunch-1000"});
   CHECK(folders_with({{"XDG_RUNTIME_DIR", "/run/user/1000"}}) ==
@@ -80,7 +125,7 @@ TEST_CASE("folders that others could write to or read are refused, and so are li
   SocketFolder::open_or_make(temp / "a");
   for (const mode_t mode : {0770, 0701, 0755, 01777}) {
     REQUIRE(::chmod((temp / "a").c_str(), mode) == 0);
-    CHECK(refusal_of(temp / "a").find("others have rights there") != std::string::npos);
+    CHECK(refusal_of(temp / "a").find("other users have rights there") != std::string::npos);
   }
   REQUIRE(::chmod((temp / "a").c_str(), 0700) == 0);
   fs::create_symlink(temp / "a", temp / "link");

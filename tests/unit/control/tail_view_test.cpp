@@ -1,4 +1,4 @@
-// What `tail` and `attach` show: the last lines of what was kept, prefixed, then what comes.
+// Tests of the view of `tail` and `attach`: last kept lines with prefixes, then new output.
 #include "launcher/control/tail_view.h"
 
 #include <doctest/doctest.h>
@@ -77,7 +77,7 @@ TEST_CASE("lines of the launcher are shown as it says them; a gap is told, but n
   view.caught(screen.to());
   CHECK(screen.taken() == "|dslaunch: waiting\n");
   view.skipped({std::uint64_t{3} << 20}, screen.to());
-  CHECK(screen.taken().starts_with("|dslaunch: 3.0 MiB of output left out here"));
+  CHECK(screen.taken().starts_with("|dslaunch: 3.0 MiB of output skipped"));
 }
 
 TEST_CASE("pieces of ranks that do not exist are ignored") {

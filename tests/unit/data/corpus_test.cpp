@@ -1,4 +1,5 @@
-// Files to corpora: order, split, pieces, and one clear message for each way they can be unusable.
+// Tests of open_data(): order, split, pieces, and one clear message for each unusable file or
+// pattern.
 #include "engine/data/corpus.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder that goes away with the test.
+/// A new folder that is removed after the test.
 class Folder {
  public:
   Folder() {
@@ -71,11 +72,11 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("files are joined by path, each once, whatever the patterns' order") {
+TEST_CASE("files are joined in order of their paths, each once, in any order of patterns") {
   const Folder folder;
   folder.file("b.txt", "bbbbbb");
   folder.file("a.txt", "aaaaaa");
-  fs::create_directory(folder / "c.txt");  // A folder that the wildcard meets is passed over.
+  fs::create_directory(folder / "c.txt");  // the wildcard matches this folder, which is skipped
   const ds::DataSet set = ds::open_data(config_of({folder / "b*", folder / "*.txt"}));
   CHECK(all_of(set.train) == "aaaaaabbbbbb");
   CHECK(set.validation.size() == 0);
@@ -100,7 +101,7 @@ TEST_CASE("separate files are held out whole, and must not be training files") {
   CHECK(has(message_of(config), "is also in data.train"));
 }
 
-TEST_CASE("batches cross the seams between files; targets are one place further") {
+TEST_CASE("batches cross file borders; targets are shifted by one") {
   const Folder folder;
   folder.file("a", "abc");
   folder.file("b", "defgh");
@@ -142,10 +143,10 @@ TEST_CASE("each unusable file or pattern gives its own message") {
   CHECK(has(message_of(config_of({folder / ""})), "is a folder"));
   CHECK(has(message_of(config_of({folder.file("empty", "")})), "empty: is empty"));
   CHECK(has(message_of(config_of({folder.file("short", "1234")})),
-            "data.train: 4 bytes are too short for data.seq_len = 4"));
+            "data.train: 4 bytes are too few for data.seq_len = 4"));
   CHECK(has(message_of(config_of({folder.file("tail", "0123456789")}, 0.2)),
-            "data.validation: 2 bytes are too short"));
-  CHECK(has(message_of(config_of({"/dev/null"})), "is no regular file"));
+            "data.validation: 2 bytes are too few"));
+  CHECK(has(message_of(config_of({"/dev/null"})), "is not a regular file"));
   if (::geteuid() != 0) {  // root may read everything
     const std::string secret = folder.file("secret", "text");
     fs::permissions(secret, fs::perms::none);

@@ -1,5 +1,4 @@
-// Properties of the sampler: every window once an epoch, inside the corpus, equal for every world
-// size.
+// Tests of Sampler: every window once per epoch, inside the corpus, the same for every world size.
 #include "engine/data/sampler.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +10,7 @@ using ds::BatchPlan;
 using ds::Permutation;
 using ds::Sampler;
 
-TEST_CASE("a permutation hits every number of [0, size) once, and keys differ") {
+TEST_CASE("a permutation contains every number of [0, size) once and depends on the key") {
   for (const std::int64_t size : {1, 2, 3, 4, 5, 15, 16, 17, 255, 256, 257, 1000, 4097}) {
     std::vector<bool> seen(static_cast<std::size_t>(size));
     const Permutation permutation(size, 7);
@@ -28,11 +27,11 @@ TEST_CASE("a permutation hits every number of [0, size) once, and keys differ") 
     if (Permutation(1000, 1).at(i) == Permutation(1000, 2).at(i)) ++equal;
     if (Permutation(1000, 1).at(i) == i) ++fixed;
   }
-  CHECK(equal < 15);  // 1 is expected of random permutations.
+  CHECK(equal < 15);  // random permutations have 1 on average
   CHECK(fixed < 15);
 }
 
-TEST_CASE("an epoch takes each window once; windows do not overlap and stay inside") {
+TEST_CASE("an epoch contains each window once; windows do not overlap and lie in the text") {
   struct Row {
     std::int64_t bytes, seq_len;
   };
@@ -46,7 +45,7 @@ TEST_CASE("an epoch takes each window once; windows do not overlap and stay insi
         CHECK(offset >= 0);
         CHECK(offset + row.seq_len + 1 <= row.bytes);
         CHECK(offsets.insert(offset).second);
-        CHECK((offset - *offsets.begin()) % row.seq_len == 0);  // One phase an epoch.
+        CHECK((offset - *offsets.begin()) % row.seq_len == 0);  // one phase per epoch
       }
     }
   }

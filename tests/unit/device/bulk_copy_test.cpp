@@ -1,5 +1,5 @@
-// Every byte arrives, and none beside, at every alignment and around the length where stores
-// change.
+// Tests of bulk_copy(): copies every byte and no other, at every alignment and around the length
+// where the kind of store changes.
 #include "engine/device/cpu/bulk_copy.h"
 
 #include <doctest/doctest.h>

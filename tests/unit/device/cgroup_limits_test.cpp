@@ -1,4 +1,5 @@
-// Free memory and CPU quota: the smallest of the machine's and of every cgroup's, version 1 and 2.
+// Tests of free memory and CPU quota: the smallest of the machine's and of every cgroup's, versions
+// 1 and 2.
 #include "engine/device/cpu/cgroup_limits.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +12,7 @@
 
 namespace {
 
-/// A /proc and /sys of our own.
+/// A private /proc and /sys.
 class FakeRoot {
  public:
   FakeRoot()
@@ -34,11 +35,11 @@ class FakeRoot {
 
 }  // namespace
 
-TEST_CASE("without cgroups the kernel's estimate stands") {
+TEST_CASE("without cgroups the kernel's estimate is used") {
   CHECK(FakeRoot().available() == 1000 * 1024);
 }
 
-TEST_CASE("version 2: the tightest level counts, droppable cache does not") {
+TEST_CASE("version 2: the tightest level counts, reclaimable cache does not") {
   FakeRoot root;
   root.write("/proc/self/cgroup", "0::/job/rank\n");
   root.write("/sys/fs/cgroup/job/memory.max", "500000\n");
@@ -59,7 +60,7 @@ TEST_CASE("version 1: the memory hierarchy is found among the others") {
   CHECK(root.available() == 0);
 }
 
-TEST_CASE("CPU quota: version 1 and 2, no quota, and a tighter group above") {
+TEST_CASE("CPU quota: version 1 and 2, no quota, and a tighter parent group") {
   FakeRoot root;
   CHECK(std::isinf(ds::cpu_quota(root.path())));
   root.write("/proc/self/cgroup", "2:cpu,cpuacct:/box\n0::/job/rank\n");

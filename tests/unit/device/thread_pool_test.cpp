@@ -1,5 +1,5 @@
-// The pool: every tile once, with more threads than cores, floating-point mode set, no allocation
-// needed.
+// Tests of the thread pool: runs every tile once, also with more threads than cores, sets the
+// floating-point mode, allocates nothing.
 #include "engine/device/cpu/thread_pool.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ TEST_CASE("every tile runs exactly once, for any number of threads and tiles") {
   }
 }
 
-TEST_CASE("what tiles wrote is seen after the loop, and by the next loop") {
+TEST_CASE("writes of tiles are visible after the loop and in the next loop") {
   ThreadPool pool(4, nullptr);
   std::vector<std::int64_t> values(100, 0);
   for (int round = 0; round < 500; ++round) {
@@ -43,7 +43,7 @@ TEST_CASE("what tiles wrote is seen after the loop, and by the next loop") {
   CHECK(std::accumulate(values.begin(), values.end(), std::int64_t{0}) == 500 * 99 * 100 / 2);
 }
 
-TEST_CASE("denormals are kept in every thread, and the caller's own mode comes back") {
+TEST_CASE("denormals are kept in every thread, and the caller's own mode is restored") {
   std::atomic<int> started = 0;
   static std::atomic<int>* counter = nullptr;
   counter = &started;
@@ -60,7 +60,7 @@ TEST_CASE("denormals are kept in every thread, and the caller's own mode comes b
   while (started.load() < 3) std::this_thread::yield();
 }
 
-TEST_CASE("pools come and go") {
+TEST_CASE("pools can be created and destroyed repeatedly") {
   for (int i = 0; i < 100; ++i) {
     ThreadPool pool(3, nullptr);
     if (i % 2 == 0) pool.parallel_for(2, [](std::int64_t, int) {});

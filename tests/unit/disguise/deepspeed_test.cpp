@@ -1,4 +1,4 @@
-// Command lines of deepspeed as its documentation, tutorials and arena's jobs have them.
+// Tests of deepspeed's command lines, from its documentation, tutorials and arena's jobs.
 #include "unit/disguise/disguise_helpers.h"
 
 using ds::test::meant;
@@ -7,7 +7,7 @@ using ds::test::translate;
 
 namespace {
 
-/// A script with --local_rank behind it.
+/// Script followed by --local_rank.
 const std::string kScript =
     R"(--one-program -- /bin/sh -c exec 'python3' '-u' "$0" "--local_rank=$LOCAL_RANK" "$@" )";
 
@@ -47,9 +47,9 @@ TEST_CASE("deepspeed: without ssh") {
           "deepspeed --hostfile h --no_ssh --node_rank 1 --master_addr w0 --no_local_rank t.py") ==
       "--hostfile h --master-addr w0 --part 1 --master-port 29500 --one-program -- python3 -u "
       "t.py");
-  CHECK(refused("deepspeed --no_ssh t.py").starts_with("deepspeed: --no_ssh needs the number"));
+  CHECK(refused("deepspeed --no_ssh t.py").starts_with("deepspeed: --no_ssh needs the rank"));
   CHECK(refused("deepspeed --no_ssh --node_rank 1 t.py")
-            .starts_with("deepspeed: --no_ssh needs a place to meet"));
+            .starts_with("deepspeed: --no_ssh needs the master's address"));
 }
 
 TEST_CASE("deepspeed: output, notes, refusals") {
@@ -64,12 +64,12 @@ TEST_CASE("deepspeed: output, notes, refusals") {
   CHECK(noted.words[1] == "cores");
   CHECK(noted.notes.size() == 3);
   CHECK(noted.notes[2] ==
-        "--bind_core_list has no effect: dslaunch's --bind cores divides what a node may use");
+        "--bind_core_list has no effect: dslaunch's --bind cores divides the node's cores");
   CHECK(refused("deepspeed --elastic_training t.py") ==
-        "deepspeed: --elastic_training cannot be had here\n"
-        "  hint: a job whose size changes cannot be had; --num_nodes N");
+        "deepspeed: --elastic_training is not supported\n"
+        "  hint: elastic jobs are not supported; use --num_nodes N");
   CHECK(refused("deepspeed --numgpus 2 t.py") ==
         "deepspeed: unknown option --numgpus\n  hint: did you mean --num_gpus?");
   CHECK(refused("deepspeed --num_gpus 2").starts_with("deepspeed: no program is given"));
-  CHECK(refused("deepspeed --autotuning run t.py").starts_with("deepspeed: --autotuning cannot"));
+  CHECK(refused("deepspeed --autotuning run t.py").starts_with("deepspeed: --autotuning is not supported"));
 }

@@ -1,4 +1,4 @@
-// A foreign command line as one text -> the words of dslaunch as one text.
+// Helpers for tests of disguises: translate a command line given as one text.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ inline std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-/// On a node of 6 cores and `gpus` GPUs.
+/// Translates on a node with 6 cores and `gpus` GPUs.
 inline launcher::Disguised translate(const std::string& line, const Variables& variables = {},
                                      int gpus = 0) {
   std::vector<std::string> words = split(line);
@@ -47,7 +47,7 @@ inline launcher::Disguised translate(const std::string& line, const Variables& v
   return disguise->translate(words, around);
 }
 
-/// The words, which dslaunch's own parser must take.
+/// Returns the words; dslaunch's own parser must accept them.
 inline std::string meant(const std::string& line, const Variables& variables = {}, int gpus = 0) {
   const std::vector<std::string> words = translate(line, variables, gpus).words;
   std::vector<const char*> pointers = {"dslaunch"};

@@ -1,4 +1,4 @@
-// Names, spellings, messages; and torchrun's command lines as its documentation has them.
+// Tests of disguises: names, spellings, messages, and torchrun's documented command lines.
 #include <fstream>
 #include <iterator>
 
@@ -86,7 +86,7 @@ TEST_CASE("torchrun: what Kubeflow's torch runtime puts into the environment") {
   CHECK(meant("torchrun train.py", {{"PET_NO_PYTHON", "1"}, {"PET_MODULE", "0"}}) ==
         "--part 0/1:none -n 1 --one-program -- train.py");
   CHECK(refused("torchrun t.py", {{"PET_MODULE", "yes"}}) ==
-        "torchrun: PET_MODULE is 'yes'\n  hint: 0 or 1");
+        "torchrun: PET_MODULE must be 0 or 1, not 'yes'\n  hint: set it to 0 or 1");
 }
 
 TEST_CASE("torchrun: output") {
@@ -111,23 +111,25 @@ TEST_CASE("torchrun: what cannot be") {
   CHECK(refused("torchrun --standalone=1 t.py") ==
         "torchrun: --standalone takes no value\n  hint: see dslaunch as torchrun --help");
   CHECK(refused("torchrun --nnodes 1:4 t.py") ==
-        "torchrun: --nnodes 1:4: a job whose size changes cannot be had\n  hint: give one number");
+        "torchrun: --nnodes 1:4: elastic jobs are not supported\n  hint: give one number");
   CHECK(refused("torchrun --nnodes 2 --node-rank 2 t.py") ==
-        "torchrun: there is no node 2 of 2\n  hint: nodes count from 0");
-  CHECK(refused("torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint h:1 t.py")
-            .starts_with("torchrun: --rdzv-backend c10d gives nodes their numbers only while"));
+        "torchrun: --node-rank 2 is out of range for 2 nodes\n  hint: node ranks start at 0");
+  CHECK(
+      refused("torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint h:1 t.py")
+          .starts_with("torchrun: --rdzv-backend c10d does not give nodes their ranks in advance"));
   CHECK(refused("torchrun --nnodes 2 --rdzv-backend etcd --node-rank 0 t.py")
-            .starts_with("torchrun: --rdzv-backend etcd cannot be had"));
+            .starts_with("torchrun: --rdzv-backend etcd is not supported"));
   CHECK(refused("torchrun --nproc-per-node gpu t.py")
             .starts_with("torchrun: --nproc-per-node gpu, but this node has no GPU"));
   CHECK(refused("torchrun --nproc-per-node x t.py").starts_with("torchrun: --nproc-per-node"));
   CHECK(refused("torchrun --virtual-local-rank t.py") ==
-        "torchrun: --virtual-local-rank cannot be had here\n"
-        "  hint: leave it out: a rank picks its GPU by LOCAL_RANK");
+        "torchrun: --virtual-local-rank is not supported\n"
+        "  hint: remove it: a rank picks its GPU by LOCAL_RANK");
   CHECK(refused("torchrun -m --no-python t.py")
-            .starts_with("torchrun: --module and --no-python exclude each other"));
+            .starts_with("torchrun: --module and --no-python cannot be combined"));
   CHECK(refused("torchrun --nnodes 1").starts_with("torchrun: no program is given"));
-  CHECK(translate("torchrun --rdzv-conf a=1 --rdzv-conf=b=2 --start-method fork t.py").notes ==
-        std::vector<std::string>{"--rdzv-conf has no effect: it is of torchrun's own rendezvous, "
-                                 "which is not used"});
+  CHECK(
+      translate("torchrun --rdzv-conf a=1 --rdzv-conf=b=2 --start-method fork t.py").notes ==
+      std::vector<std::string>{
+          "--rdzv-conf has no effect: it applies to torchrun's own rendezvous, which is not used"});
 }

@@ -1,4 +1,4 @@
-// Command lines of mpirun, mpiexec and mpiexec.hydra as manuals, operators and people write them.
+// Tests of command lines of mpirun, mpiexec and mpiexec.hydra, from manuals and operators.
 #include <cstdint>
 #include <span>
 
@@ -12,7 +12,7 @@ using ds::test::translate;
 
 namespace {
 
-/// What every mpirun adds, without the option of a prefix.
+/// Words that every mpirun adds, without --prefix.
 const std::string kAlways = "--mpi-env=openmpi,mpich --prefix '' --stdin 0 ";
 const std::string kHydra = "--oversubscribe --env all " + kAlways;
 
@@ -30,7 +30,8 @@ TEST_CASE("mpirun: ranks and hosts") {
         "--ppn 8 " + kAlways + "-n 16 -- ./a.out");
   CHECK(meant("mpirun --map-by node:OVERSUBSCRIBE -np 16 ./a.out") ==
         "--map-by node --oversubscribe " + kAlways + "-n 16 -- ./a.out");
-  CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") == "--bind cores " + kAlways + "-n 2 -- ./a.out");
+  CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") ==
+        "--bind cores " + kAlways + "-n 2 -- ./a.out");
   CHECK(meant("mpirun -machinefile hosts -bynode -wdir /w -timeout 60 ./a.out") ==
         "--hostfile hosts --map-by node " + kAlways + "--timeout 60 -n all --wdir /w -- ./a.out");
   CHECK(meant("mpirun -np 2 train.toml train.steps=2") ==
@@ -73,7 +74,7 @@ TEST_CASE("mpirun: variables, the last one of a name; values that nobody else sh
   const auto seen = translate("mpirun -x A=1 -x B=x=y -x A=2 -x RANK=3 -x MY_* -np 1 sh -x C=3");
   CHECK(ds::test::join(seen.words) == kAlways + "-n 1 -x B=x=y -x A=2 -x MY_* -- sh -x C=3");
   CHECK(seen.notes ==
-        std::vector<std::string>{"-x RANK has no effect: each rank has its own value"});
+        std::vector<std::string>{"-x RANK has no effect: dslaunch sets it for each rank"});
   CHECK(seen.secrets == std::vector<SecretPlace>{{1, 2}, {3, 2}, {5, 2}, {7, 5}});
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("mpirun: several programs") {
   CHECK(meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
         kAlways + "-n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
   CHECK(refused("mpirun -np 1 a : -np 1 --timeout 5 b")
-            .starts_with("mpirun: --timeout is of the whole job"));
+            .starts_with("mpirun: --timeout applies to the whole job"));
   CHECK(refused("mpirun -np 1 a :").starts_with("mpirun: no program is given"));
   CHECK(refused("mpirun -np 1 train.toml : -np 1 a")
             .starts_with("mpirun: train.toml cannot run beside other programs"));
@@ -117,8 +118,8 @@ TEST_CASE("mpirun: what cannot be") {
         "mpirun: -mca needs NAME VALUE\n  hint: see dslaunch as mpirun --help");
   CHECK(refused("mpirun --map-by ppr:2:socket a").starts_with("mpirun: --map-by ppr:2:socket"));
   CHECK(refused("mpirun -rf ranks a") ==
-        "mpirun: -rf cannot be had here\n  hint: -hostfile gives hosts their slots");
-  CHECK(refused("mpirun --enable-recovery a").find("the first failure ends the job") !=
+        "mpirun: -rf is not supported\n  hint: use -hostfile to set the slots of hosts");
+  CHECK(refused("mpirun --enable-recovery a").find("the first failure stops the job") !=
         std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// Looks at 0, 0.5, 1 and 2 s, then every 5 s with a jitter; a negative TTL moves them a little.
+// Tests of the schedule of repeated lookups, without and with a negative TTL.
 #include "launcher/dns/look_schedule.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ TEST_CASE("a negative TTL stretches the early pauses, at most to 5 s") {
       CHECK(pause_before_next_look(looks, seconds(ttl), 1) == milliseconds(5000));
 }
 
-TEST_CASE("a later look comes just behind the end of a negative TTL that lies in its jitter") {
+TEST_CASE("a later lookup comes just after the end of a negative TTL that lies within its jitter") {
   CHECK(pause_before_next_look(9, seconds(5), 0) == milliseconds(5050));
   CHECK(pause_before_next_look(9, seconds(4), 0.5) == milliseconds(4150));
   CHECK(pause_before_next_look(9, seconds(30), 0.25) == milliseconds(4500));

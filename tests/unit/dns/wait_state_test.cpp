@@ -1,4 +1,4 @@
-// Waiting for hosts with a clock that is an argument: who is looked at when, and what is said.
+// Tests of waiting for hosts: when each host is checked, and the lines, table and hint.
 #include "launcher/dns/wait_state.h"
 
 #include <doctest/doctest.h>
@@ -22,10 +22,11 @@ HostLook no_record() {
   return {WaitStage::no_record, "no DNS record (NXDOMAIN from 10.96.0.10)", {}, {}};
 }
 HostLook refused(const std::string& address) {
-  return {WaitStage::no_connection,
-          "record, but no TCP at port 22 (Connection refused)",
-          "record, but no TCP at port 22 (" + address + ": Connection refused)",
-          {}};
+  return {
+      WaitStage::no_connection,
+      "has a DNS record, but no TCP connection to port 22 (Connection refused)",
+      "has a DNS record, but no TCP connection to port 22 (" + address + ": Connection refused)",
+      {}};
 }
 
 std::vector<std::string> pods(int count) {
@@ -36,7 +37,7 @@ std::vector<std::string> pods(int count) {
 
 }  // namespace
 
-TEST_CASE("one host is looked at on the schedule until it is ready") {
+TEST_CASE("a host is checked on the schedule until it is ready") {
   WaitState state = waiting({"gpt-0.gpt"});
   std::vector<Clock::duration> looks;
   for (Clock::duration at{}; looks.size() < 7; at = state.wake_at() - kStart) {
@@ -53,13 +54,13 @@ TEST_CASE("one host is looked at on the schedule until it is ready") {
   CHECK(state.take_due(kStart + 30s).empty());
 }
 
-TEST_CASE("a host under way is not looked at again") {
+TEST_CASE("a host whose check is under way is not checked again") {
   WaitState state = waiting({"a", "b"});
   CHECK(state.take_due(kStart) == Indexes{0, 1});
   CHECK(state.take_due(kStart + 60s).empty());
 }
 
-TEST_CASE("at most so many looks at once; who has waited longest goes first") {
+TEST_CASE("at most at_once checks run; hosts that have waited longest come first") {
   WaitState state = waiting(pods(5), {.at_once = 2});
   CHECK(state.take_due(kStart) == Indexes{0, 1});
   CHECK(state.take_due(kStart).empty());
@@ -73,7 +74,7 @@ TEST_CASE("at most so many looks at once; who has waited longest goes first") {
   CHECK(state.take_due(kStart + 700ms) == Indexes{0});
 }
 
-TEST_CASE("a thousand hosts that never come: looks a host are what the schedule says") {
+TEST_CASE("a thousand hosts that never come are checked 123 times each in 600 s") {
   WaitState state = waiting(pods(1000));
   std::size_t looks = 0;
   Clock::time_point now = kStart;
@@ -88,7 +89,7 @@ TEST_CASE("a thousand hosts that never come: looks a host are what the schedule 
   CHECK(looks == 1000 * 123);  // 0, 0.5, 1, 2, 7, ... 597 s
 }
 
-TEST_CASE("the line every 10 s: names folded, grouped by stage and reason") {
+TEST_CASE("the line every 10 s has folded names, grouped by stage and reason") {
   WaitState state = waiting(pods(64));
   state.take_due(kStart);
   for (std::size_t i = 0; i < 64; ++i) {
@@ -101,7 +102,7 @@ TEST_CASE("the line every 10 s: names folded, grouped by stage and reason") {
   CHECK(state.take_news(kStart + 10s).value() ==
         "waiting for 8 of 64 hosts (10 s): gpt-[4-6].gpt: not looked up yet; "
         "gpt-[0-2].gpt: no DNS record (NXDOMAIN from 10.96.0.10); "
-        "gpt-[3,7].gpt: record, but no TCP at port 22 (Connection refused)");
+        "gpt-[3,7].gpt: has a DNS record, but no TCP connection to port 22 (Connection refused)");
   CHECK_FALSE(state.take_news(kStart + 19s));
   CHECK(state.take_news(kStart + 45s));
   CHECK_FALSE(state.take_news(kStart + 49s));
@@ -118,8 +119,9 @@ TEST_CASE("the table at the limit names every missing host with its stage") {
   CHECK(state.over(kStart + 90s));
   CHECK(state.table() ==
         "2 of 3 hosts did not answer within 90 s\n"
-        "  gpt-0.gpt   record, but no TCP at port 22 (10.0.0.3: Connection refused) (1 look)\n"
-        "  gpt-10.gpt  no DNS record (NXDOMAIN from 10.96.0.10) (1 look)");
+        "  gpt-0.gpt   has a DNS record, but no TCP connection to port 22 (10.0.0.3: Connection "
+        "refused) (1 lookup)\n"
+        "  gpt-10.gpt  no DNS record (NXDOMAIN from 10.96.0.10) (1 lookup)");
   CHECK(state.hint().find("publishNotReadyAddresses") != std::string::npos);
 }
 
@@ -133,7 +135,7 @@ TEST_CASE("the table of very many hosts is folded") {
         "  gpt-[0-63].gpt (64): no DNS record (NXDOMAIN from 10.96.0.10)");
 }
 
-TEST_CASE("the hint is about the host that got least far") {
+TEST_CASE("the hint is about the least advanced host") {
   WaitState state = waiting({"a", "b"});
   state.take_due(kStart);
   state.on_missing(0, refused("10.0.0.3"), kStart);

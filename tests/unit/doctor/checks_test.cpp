@@ -1,4 +1,4 @@
-// Good nodes give no finding; each thing spoilt gives its own.
+// Tests of the doctor's checks: good nodes give no finding, and each defect gives its own.
 #include "launcher/doctor/checks.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::string text_of(const std::vector<Finding>& findings) {
   return text;
 }
 
-/// Four good nodes of which the second is spoilt.
+/// Returns the findings for four good nodes, the second of which was changed.
 std::string spoilt(const std::function<void(NodeReport&)>& spoil) {
   std::vector<NodeReport> nodes = good_cluster(4);
   spoil(nodes[1]);
@@ -50,11 +50,11 @@ TEST_CASE("a node that cannot be used is an error") {
   CHECK(spoilt([](NodeReport& n) {
           n.facts.complete = false;
           n.result.end = {ds::ExitStatus::exited(127), {}, {}};
-        }) == "E1 gave no full answer: exited 127");
+        }) == "E1 gave an incomplete answer: exited 127");
   CHECK(spoilt([](NodeReport& n) { n.facts.folders[0].problem = "No such file or directory"; }) ==
         "E1 /work: No such file or directory");
   CHECK(spoilt([](NodeReport& n) { n.facts.folders[0].is_folder = false; }) ==
-        "E1 /work is no directory");
+        "E1 /work is not a directory");
   CHECK(spoilt([](NodeReport& n) {
           n.facts.check = RunnerCheck{65, "no such data"};
         }) == "E1 dsrunner --check: no such data");
@@ -73,7 +73,7 @@ TEST_CASE("fewer GPUs than slots are an error, another number than most have a w
   CHECK(spoilt([](NodeReport& n) {
           n.slots = 1;
           n.devices = {8};
-        }) == "E1 GPU 8 is asked for; it has 8");
+        }) == "E1 GPU 8 is requested, but the node has only 8");
   std::vector<NodeReport> nodes = good_cluster(2);
   for (NodeReport& node : nodes) {
     node.facts.gpu_files = 0;
@@ -103,14 +103,14 @@ TEST_CASE("what differs from most is a warning") {
 TEST_CASE("what is known to make trouble is a warning") {
   CHECK(spoilt([](NodeReport& n) {
           n.facts.open_files = {65536, 1024};
-        }) == "W1 at most 1024 open files (ulimit -Hn)");
+        }) == "W1 only 1024 open files allowed (ulimit -Hn)");
   CHECK(spoilt([](NodeReport& n) { n.facts.memory_free = 1; }) ==
-        "W1 only 1 B of 512 GiB memory are free");
+        "W1 only 1 B of 512 GiB memory free");
   CHECK(spoilt([](NodeReport& n) { n.facts.folders[1].free_bytes = 1 << 20; }) ==
         "W1 /tmp: 1 MiB free");
   CHECK(spoilt([](NodeReport& n) { n.facts.folders[0].writable = false; }) ==
         "W1 /work cannot be written");
-  CHECK(spoilt([](NodeReport& n) { n.facts.load = 33; }) == "W1 busy: a load of 33.0 on 64 cores");
+  CHECK(spoilt([](NodeReport& n) { n.facts.load = 33; }) == "W1 busy: load 33.0 on 64 cores");
   std::vector<NodeReport> nodes = good_cluster(1);
   nodes[0].facts.shm_bytes = 64 << 20;
   nodes[0].facts.infiniband = {"mlx5_0"};
@@ -129,15 +129,15 @@ TEST_CASE("a clock is off only if it must be") {
   };
   CHECK(clock(-5000, 5000).empty());
   CHECK(clock(900, 5000).empty());
-  CHECK(clock(1500, 5000) == "W1 its clock is 1.5 s ahead");
-  CHECK(clock(-9000, -7200) == "W1 its clock is 7.2 s behind");
+  CHECK(clock(1500, 5000) == "W1 clock is 1.5 s ahead");
+  CHECK(clock(-9000, -7200) == "W1 clock is 7.2 s behind");
 }
 
 TEST_CASE("names and addresses that belong to others are named") {
   CHECK(spoilt([](NodeReport& n) { n.reverse_name = "n2.cluster"; }).empty());
   CHECK(spoilt([](NodeReport& n) { n.reverse_name = n.address; }).empty());
   CHECK(spoilt([](NodeReport& n) { n.reverse_name = "other.cluster"; }) ==
-        "W1 its address 10.0.0.1 has the name other.cluster, it calls itself n2");
+        "W1 address 10.0.0.1 resolves to other.cluster, but the host name is n2");
   CHECK(spoilt([](NodeReport& n) {
           n.facts.boot_id = "boot of n1";
           n.facts.host_name = "n1";

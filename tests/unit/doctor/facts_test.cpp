@@ -1,4 +1,4 @@
-// Facts on their way from a node.
+// Tests of the line format of facts.
 #include "launcher/doctor/facts.h"
 
 #include <doctest/doctest.h>

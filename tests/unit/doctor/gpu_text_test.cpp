@@ -1,4 +1,4 @@
-// What nvidia-smi and the driver print.
+// Tests of the parsers for nvidia-smi and the driver's version file.
 #include "launcher/doctor/gpu_text.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Nodes as they should be, for tests to spoil.
+// Good nodes as test data for the doctor; tests change single facts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The table, the JSON and the hostfile.
+// Tests of the doctor's report: table, JSON and hostfile.
 #include "launcher/doctor/report.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Which tensors of Hugging Face's are which parts of ours, and what config.json may say.
+// Tests of the mapping between Hugging Face's tensors and ours, and of what config.json may say.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -22,7 +22,7 @@ ds::ModelConfig config_of(const std::string& arch, bool tied) {
   return config;
 }
 
-/// Elements of each of our tensors that theirs hold, all parts together.
+/// Returns the elements of each of our tensors that the folder's tensors hold, all parts together.
 std::map<std::string, std::int64_t> covered(const std::vector<ds::HfTensor>& tensors) {
   std::map<std::string, std::int64_t> elements;
   for (const ds::HfTensor& tensor : tensors) {
@@ -36,7 +36,7 @@ std::map<std::string, std::int64_t> covered(const std::vector<ds::HfTensor>& ten
 
 }  // namespace
 
-TEST_CASE("theirs cover each of a model's tensors once") {
+TEST_CASE("the folder's tensors cover each of a model's tensors once") {
   for (const auto& [arch, tied] : {std::pair{"gpt2", true}, {"llama", false}, {"llama", true}}) {
     const ds::ModelConfig config = config_of(arch, tied);
     CAPTURE(config.arch);
@@ -54,7 +54,7 @@ TEST_CASE("theirs cover each of a model's tensors once") {
   }
 }
 
-TEST_CASE("columns of a fused tensor go to theirs side by side; padding stays out") {
+TEST_CASE("columns of a fused tensor are divided among the folder's; padding is left out") {
   std::map<std::string, ds::HfTensor> by_name;
   for (ds::HfTensor& tensor : ds::hf_tensors(config_of("llama", false), 256, 16))
     by_name[tensor.name] = tensor;
@@ -66,7 +66,7 @@ TEST_CASE("columns of a fused tensor go to theirs side by side; padding stays ou
   CHECK(by_name.at("lm_head.weight").our_shape() == std::vector<std::int64_t>{320, 48});
 }
 
-TEST_CASE("a config that was written matches its model, and each other value is named") {
+TEST_CASE("a written config matches its model, and each differing value is named") {
   for (const auto& [arch, tied] : {std::pair{"gpt2", true}, {"llama", false}, {"llama", true}}) {
     const ds::ModelConfig config = config_of(arch, tied);
     CAPTURE(config.arch);
@@ -83,7 +83,7 @@ TEST_CASE("a config that was written matches its model, and each other value is 
   const ds::ModelConfig gpt2 = config_of("gpt2", true);
   CHECK(ds::hf_config_mismatches(R"({"model_type": "llama"})", gpt2).front() ==
         "model_type: \"llama\", model.arch = \"gpt2\"");
-  // Nothing given: transformers' own defaults count.
+  // An empty config means transformers' defaults.
   CHECK(ds::hf_config_mismatches("{}", gpt2).front() ==
         "n_layer: 12 (not given), model.layers = 3");
   CHECK_THROWS_AS(ds::hf_config_mismatches("[", gpt2), ds::Error);

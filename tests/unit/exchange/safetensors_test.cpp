@@ -1,4 +1,4 @@
-// The safetensors header: written, read back, and refused when it is damaged in any way.
+// Tests of the safetensors header: written, read back, and refused when damaged.
 #include "engine/exchange/safetensors.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("a header reads back, and tensors begin at a multiple of eight bytes")
   CHECK(ds::parse_safetensors(json_of(header), 34) == kEntries);
 }
 
-TEST_CASE("what does not lie in the file, or does not fit its shape, is refused") {
+TEST_CASE("a tensor outside of the file, or that does not fit its shape, is refused") {
   const std::string json = json_of(ds::safetensors_header(kEntries));
   CHECK(is_refused(json, 33));
   CHECK(is_refused("[1]", 34));
@@ -57,7 +57,7 @@ TEST_CASE("what does not lie in the file, or does not fit its shape, is refused"
   CHECK_THROWS_AS(ds::safetensors_header_bytes("\xff\xff\xff\xff\xff\xff\xff\xff"), ds::Error);
 }
 
-TEST_CASE("damaged headers are refused, or mean tensors inside the file") {
+TEST_CASE("damaged headers are refused, or give only tensors inside the file") {
   ds::test::Mutator damaged({json_of(ds::safetensors_header(kEntries))}, 7);
   int refused = 0;
   for (int round = 0; round < 3000; ++round) {

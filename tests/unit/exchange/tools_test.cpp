@@ -1,4 +1,4 @@
-// What the tools for checkpoints make of a manifest: lines, blocks, what still loads.
+// Tests of the checkpoint tools' views of a manifest: lines, blocks, what still loads.
 #include <doctest/doctest.h>
 
 #include "engine/checkpoint/tools/flat_lines.h"
@@ -35,7 +35,7 @@ TEST_CASE("texts of a manifest as names and values, and where two differ") {
             {"model.layers", "2", "3"}, {"b.c.d", "[]", ""}, {"e", "", "5"}});
 }
 
-TEST_CASE("blocks by the number in a name; equal neighbours are folded") {
+TEST_CASE("blocks by the number in a name; equal neighbors are folded") {
   CHECK(ds::block_of("h.12.attn.c_attn.weight") == "h.12");
   CHECK(ds::block_of("model.layers.3.x") == "model.layers.3");
   CHECK(ds::block_of("wte.weight").empty());
@@ -49,7 +49,7 @@ TEST_CASE("blocks by the number in a name; equal neighbours are folded") {
   CHECK(folded[1].tensors.size() == 2);
 }
 
-TEST_CASE("what still loads: by state, and whether the weights do") {
+TEST_CASE("what still loads: by state, and whether the weights load") {
   const ds::Manifest manifest = some();
   const auto moment = ds::what_still_loads(
       manifest, {{.tensor = "wte.weight", .state = "moment1", .first = 0, .last = 4}});
@@ -66,7 +66,7 @@ TEST_CASE("what still loads: by state, and whether the weights do") {
 TEST_CASE("a report without verification says so; times are UTC") {
   const ds::Manifest manifest = some();
   const std::string text = ds::inspect_text({.folder = "DIR", .manifest = &manifest});
-  CHECK(text.find("not looked at") != std::string::npos);
-  CHECK(text.find("h.0 to h.1  2 blocks alike") != std::string::npos);
+  CHECK(text.find("not checked") != std::string::npos);
+  CHECK(text.find("h.0 to h.1  2 equal blocks") != std::string::npos);
   CHECK(ds::utc_text(1'700'000'000'123) == "2023-11-14 22:13:20 UTC");
 }

@@ -1,4 +1,4 @@
-// Applying a diff must give the other text; known cases look as `diff -u` prints them.
+// Tests of line_diff: applying a diff gives the other text; known cases look as `diff -u` prints them.
 #include "launcher/exec/line_diff.h"
 
 #include <doctest/doctest.h>

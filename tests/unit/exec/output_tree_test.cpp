@@ -1,4 +1,4 @@
-// Equal outputs end at one place of the tree, however the bytes were cut on their way.
+// Tests of OutputTree: equal outputs are one group however they arrived, and are held once.
 #include "launcher/exec/output_tree.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,8 @@ std::string text_of(const OutputGroup& group) {
   std::string text;
   for (const int node : group.nodes) text += std::to_string(node) + " ";
   text += group.cut ? "cut:" : ":";
-  for (const std::string_view line : group.lines) text += " " + std::string(line);
+  for (const std::string_view part : group.parts)
+    for (const char letter : part) text += letter == '\n' ? '|' : letter;
   return text;
 }
 
@@ -34,7 +35,7 @@ TEST_CASE("nodes with equal output are one group, the largest first") {
   tree.add(3, 1, "5.10\n");
   tree.add(2, 1, "ok\n");
   tree.finish();
-  CHECK(texts_of(tree) == std::vector<std::string>{"0 2 : 6.1 ok", "1 : 5.10 ok", "3 : 5.10"});
+  CHECK(texts_of(tree) == std::vector<std::string>{"0 2 :6.1|ok|", "1 :5.10|ok|", "3 :5.10|"});
 }
 
 TEST_CASE("a last line without newline is a line, and silence is no output") {
@@ -43,7 +44,7 @@ TEST_CASE("a last line without newline is a line, and silence is no output") {
   tree.add(1, 1, "a\n");
   tree.add(2, 1, "");
   tree.finish();
-  CHECK(texts_of(tree) == std::vector<std::string>{"0 1 : a"});
+  CHECK(texts_of(tree) == std::vector<std::string>{"0 1 :a|"});
 }
 
 TEST_CASE("progress and DOS lines count as they look in the end") {
@@ -52,7 +53,7 @@ TEST_CASE("progress and DOS lines count as they look in the end") {
   tree.add(1, 1, "20%\r100%\r\nx\r\n");
   tree.add(2, 1, "100%\nx");
   tree.finish();
-  CHECK(texts_of(tree) == std::vector<std::string>{"0 1 2 : 100% x"});
+  CHECK(texts_of(tree) == std::vector<std::string>{"0 1 2 :100%|x|"});
 }
 
 TEST_CASE("lines of both streams stay whole") {
@@ -61,7 +62,7 @@ TEST_CASE("lines of both streams stay whole") {
   tree.add(0, 2, "err\n");
   tree.add(0, 1, "put\n");
   tree.finish();
-  CHECK(texts_of(tree) == std::vector<std::string>{"0 : err out put"});
+  CHECK(texts_of(tree) == std::vector<std::string>{"0 :err|out put|"});
 }
 
 TEST_CASE("how the bytes were cut makes no difference") {
@@ -91,17 +92,17 @@ TEST_CASE("how the bytes were cut makes no difference") {
   }
 }
 
-TEST_CASE("what is too long is cut, and said to be") {
-  OutputTree tree(2, 3000);
+TEST_CASE("output that is too long is cut, and marked as cut") {
+  OutputTree tree(2, 150);
   for (int i = 0; i < 100; ++i) tree.add(0, 1, "line " + std::to_string(i) + "\n");
   tree.add(1, 1, "line 0\n");
   tree.finish();
   const auto groups = tree.groups();
   REQUIRE(groups.size() == 2);
   CHECK(groups[0].cut);
-  CHECK(groups[0].lines.size() > 10);
-  CHECK(groups[0].lines.size() < 30);
-  CHECK(text_of(groups[1]) == "1 : line 0");
+  CHECK(groups[0].parts.at(0).size() <= 150);
+  CHECK(groups[0].parts.at(0).ends_with("line 18\nline 19\n"));
+  CHECK(text_of(groups[1]) == "1 :line 0|");
 }
 
 TEST_CASE("a line that never ends does not take all memory") {
@@ -110,4 +111,33 @@ TEST_CASE("a line that never ends does not take all memory") {
   tree.finish();
   REQUIRE(tree.groups().size() == 1);
   CHECK(tree.groups()[0].cut);
+}
+
+TEST_CASE("short lines take little more room than their bytes") {
+  constexpr int kLines = 200'000;
+  OutputTree tree(3, std::size_t{4} << 20);
+  std::size_t given = 0;
+  for (int i = 0; i < kLines; ++i) {
+    const std::string line = std::to_string(i) + "\n";
+    given += line.size();
+    for (int node = 0; node < 3; ++node) tree.add(node, 1, line);
+  }
+  tree.finish();
+  REQUIRE(tree.groups().size() == 1);
+  CHECK_FALSE(tree.groups()[0].cut);
+  CHECK(tree.bytes() <= 2 * given + OutputTree::kTextCost);
+}
+
+TEST_CASE("outputs that differ late share what they have in common") {
+  OutputTree tree(100);
+  std::string common;
+  for (int i = 0; i < 1000; ++i) common += "line " + std::to_string(i) + "\n";
+  for (int node = 0; node < 100; ++node)
+    tree.add(node, 1, common + "node " + std::to_string(node) + "\nend\n");
+  tree.finish();
+  const auto groups = tree.groups();
+  REQUIRE(groups.size() == 100);
+  CHECK(groups[7].parts.size() == 2);
+  CHECK(groups[7].parts.back() == "node 7\nend\n");
+  CHECK(tree.bytes() <= 2 * common.size() + 100 * (OutputTree::kTextCost + 64));
 }

@@ -5,6 +5,8 @@
 
 #include <csignal>
 
+#include "launcher/exec/killed_text.h"
+
 namespace {
 
 using namespace ds::launcher;
@@ -16,6 +18,14 @@ NodeResult exited(int code) {
 }
 
 }  // namespace
+
+TEST_CASE("background processes that were killed are one line for all nodes") {
+  CHECK(killed_text({"n1", "n2"}, {0, 0}).empty());
+  CHECK(killed_text({"n1", "n2"}, {0, 1}) ==
+        "dslaunch: 1 background process killed on n2; --leave lets them live");
+  CHECK(killed_text({"n1", "n2", "n3"}, {2, 3, 2}) ==
+        "dslaunch: 7 background processes killed on n[1-3]; --leave lets them live");
+}
 
 TEST_CASE("nothing is said when all is well") {
   CHECK(results_text({"n1", "n2"}, {exited(0), exited(0)}).empty());

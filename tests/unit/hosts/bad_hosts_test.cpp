@@ -1,4 +1,4 @@
-// The table of hosts that cannot be used.
+// Tests of the table of hosts that could not be used.
 #include "launcher/hosts/bad_hosts.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Reads the tables of docs/hostfile.md.
+// Reader of the test vectors in docs/hostfile.md.
 #include "unit/hosts/doc_vectors.h"
 
 #include <doctest/doctest.h>

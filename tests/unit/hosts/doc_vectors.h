@@ -1,4 +1,4 @@
-// The test vectors of docs/hostfile.md: rows of the table below one heading.
+// Test vectors of docs/hostfile.md: rows of the table below one heading.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Vector {
   bool is_error = false;
 };
 
-/// The rows below "### heading" up to the next heading. A row that is not of the form
+/// Returns the rows below "### heading" up to the next heading. A row not of the form
 /// | `input` | `expected` | or | `input` | error `expected` | fails the test.
 std::vector<Vector> doc_vectors(std::string_view heading);
 

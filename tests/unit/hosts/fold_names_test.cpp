@@ -1,4 +1,4 @@
-// Folding is for reading, and loses nothing: expanding gives the names back.
+// Tests of folded names: expanding them gives the same names.
 #include "launcher/hosts/fold_names.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace ds::launcher;
 using Names = std::vector<std::string>;
 
-/// All names of expressions joined by commas.
+/// Expands expressions joined by commas.
 Names expand(const std::string& folded) {
   Names names;
   std::string word;

@@ -1,4 +1,4 @@
-// Ranges: the vectors of docs/hostfile.md, and properties over generated expressions.
+// Tests of ranges: vectors of docs/hostfile.md, and properties of generated expressions.
 #include "launcher/hosts/host_ranges.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Selection: DeepSpeed's documented examples, and what the other filters keep.
+// Tests of host selection: DeepSpeed's documented examples, and the other filters.
 #include "launcher/hosts/host_selection.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace ds::launcher;
 
 namespace {
 
-/// "w0:0,2 w1": slots only where some were chosen.
+/// Returns "w0:0,2 w1", with slots only if some were chosen.
 std::string text_of(const std::vector<Host>& hosts) {
   std::string text;
   for (const Host& host : hosts) {
@@ -25,7 +25,7 @@ std::string text_of(const std::vector<Host>& hosts) {
   return text;
 }
 
-/// The value, or the first line of the error with its kind's first letter in front.
+/// Returns the value, or the first line of the error after its kind.
 std::string outcome(const std::function<std::vector<Host>()>& make) {
   try {
     return text_of(make());
@@ -60,18 +60,18 @@ std::string picked(const std::string& hostfile, const std::string& picks) {
 TEST_CASE("DeepSpeed's examples of --include and --exclude mean what its documents say") {
   const std::string one = "worker-0 slots=4";
   const std::string two = "worker-0 slots=4\nworker-1 slots=4";
-  const std::string documented = "worker-[0-3] slots=2";  // of its page "Getting started"
+  const std::string documented = "worker-[0-3] slots=2";  // from DeepSpeed's page "Getting started"
   struct Row {
     std::string hostfile, include, exclude, expected;
   };
   const std::vector<Row> rows = {
-      // Its page "Getting started", and the description of its options.
+      // DeepSpeed's page "Getting started", and the description of its options.
       {documented, "", "worker-1@worker-2@worker-3:0,1", "worker-0 slots=2"},
       {two, "worker-0@worker-1:0,2", "", "worker-0 slots=4 worker-1:0,2"},
       {two, "", "worker-1:0", "worker-0 slots=4 worker-1:1,2,3"},
       {two, "worker-1:0", "", "worker-1:0"},
       {two, "worker-0@worker-1", "", "worker-0 slots=4 worker-1 slots=4"},
-      // Its unit tests: one node.
+      // DeepSpeed's unit tests: one node.
       {one, "", "", "worker-0 slots=4"},
       {one, "", "worker-0:1", "worker-0:0,2,3"},
       {one, "", "worker-0:1,2", "worker-0:0,3"},
@@ -79,8 +79,8 @@ TEST_CASE("DeepSpeed's examples of --include and --exclude mean what its documen
       {one, "worker-0:1,1", "", "worker-0:1"},
       {one, "worker-0:1@worker-0:0,1", "", "worker-0:0,1"},
       {one, "worker-0", "", "worker-0 slots=4"},
-      {one, "", "worker-0", "config: --exclude leaves no host"},
-      {one, "", "worker-0:0,1,2,3", "config: --exclude leaves no slot"},
+      {one, "", "worker-0", "config: --exclude removes every host"},
+      {one, "", "worker-0:0,1,2,3", "config: --exclude removes every slot"},
       // Several nodes.
       {two, "worker-1:0,3", "", "worker-1:0,3"},
       {two, "", "worker-1", "worker-0 slots=4"},
@@ -90,9 +90,9 @@ TEST_CASE("DeepSpeed's examples of --include and --exclude mean what its documen
       {two, "worker-1@worker-0:2", "", "worker-0:2 worker-1 slots=4"},  // hostfile order
       // Errors.
       {two, "jeff", "",
-       "config: --include names host 'jeff', which is not among the 2 hosts of the job"},
+       "config: --include names host 'jeff', which is not one of the 2 hosts of the job"},
       {two, "", "jeff",
-       "config: --exclude names host 'jeff', which is not among the 2 hosts of the job"},
+       "config: --exclude names host 'jeff', which is not one of the 2 hosts of the job"},
       {two, "worker-1:4", "",
        "config: --include names slot 4 of worker-1, which has 4 slots: 0,1,2,3"},
       {two, "worker-1:0,4", "",
@@ -100,7 +100,7 @@ TEST_CASE("DeepSpeed's examples of --include and --exclude mean what its documen
       {two, "", "worker-1:4",
        "config: --exclude names slot 4 of worker-1, which has 4 slots: 0,1,2,3"},
       {two, "", "worker-1@worker-0:1@5",
-       "config: --exclude names host '5', which is not among the 2 hosts of the job"},
+       "config: --exclude names host '5', which is not one of the 2 hosts of the job"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.include);
@@ -130,11 +130,11 @@ TEST_CASE("nonsense in --include and --host points at it and says the form") {
     return "none";
   };
   CHECK(whole([] { parse_slot_picks("--include", "a@b:x"); }) ==
-        "--include: slots needs a number, not 'x'\n  a@b:x\n      ^\n"
-        "  hint: HOST[:SLOT,SLOT...] separated by @, as in worker-0@worker-1:0,2");
+        "--include: slots must be an integer, not 'x'\n  a@b:x\n      ^\n"
+        "  hint: give HOST[:SLOT,SLOT...] separated by @, for example worker-0@worker-1:0,2");
   CHECK(whole([] { parse_host_picks("--host", "a:4,,b"); }) ==
-        "--host: a host name is missing\n  a:4,,b\n      ^\n"
-        "  hint: HOST[:SLOTS] separated by commas, as in node1:4,node[2-3],node4:*");
+        "--host: missing host name\n  a:4,,b\n      ^\n"
+        "  hint: give HOST[:SLOTS] separated by commas, for example node1:4,node[2-3],node4:*");
   for (const char* value : {"", "a@", "@a", "a:", "a:1,", "a:-1", "a:1:2", "a b", "a:4096"})
     CHECK_MESSAGE(whole([&] { parse_slot_picks("-i", value); }).starts_with("-i: "), value);
   for (const char* value : {"", ",", "a:0", "a:4097", "a:x", "+n", "+nx", "+e", "+e:2", "a[2-1]"})
@@ -148,7 +148,7 @@ TEST_CASE("--host without a hostfile names hosts: 1 slot unless said, duplicates
   CHECK(picked("", "n[1-2]:3,[fd00::1]:2,me@x") ==
         "n1 slots=3 n2 slots=3 fd00::1 slots=2 x slots=1");
   CHECK(picked("", "a:4096,a").starts_with("config: --host: a has more than 4096 slots"));
-  CHECK(picked("", "+n1").starts_with("config: --host +n1 counts the hosts of a hostfile"));
+  CHECK(picked("", "+n1").starts_with("config: --host +n1 refers to a hostfile"));
   CHECK(hosts_of_picks(parse_host_picks("--host", "a,b:1"))[0].bare);
   CHECK_FALSE(hosts_of_picks(parse_host_picks("--host", "a,b:1"))[1].bare);
   CHECK(hosts_of_picks(parse_host_picks("--host", "me@a"))[0].user == "me");
@@ -162,9 +162,9 @@ TEST_CASE("--host with a hostfile filters it") {
   CHECK(picked(hosts, "d:2") == "d:3,4,5");
   CHECK(picked(hosts, "u@b") == "b slots=2");
   CHECK(picked(hosts, "b:1,b:1") == "b slots=2");
-  CHECK(picked(hosts, "a:5") == "config: --host asks for 5 slots of a, which has 4");
+  CHECK(picked(hosts, "a:5") == "config: --host requests 5 slots of a, which has 4");
   CHECK(picked(hosts, "e") ==
-        "config: --host names host 'e', which is not among the 4 hosts of the job");
+        "config: --host names host 'e', which is not one of the 4 hosts of the job");
   CHECK(picked(hosts, "+n4") == "config: --host +n4: there are only 4 hosts, counted from +n0");
   CHECK(picked(hosts, "x@b") == "config: --host x@b: the hostfile has another user for b");
 }

@@ -1,5 +1,5 @@
-// Hostfiles: the vectors of docs/hostfile.md, whole messages with caret, limits, and the committed
-// files.
+// Tests of hostfiles: vectors of docs/hostfile.md, whole messages with carets, limits, and the
+// committed files.
 #include "launcher/hosts/hostfile.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ std::string describe(const std::vector<Host>& hosts) {
   return text;
 }
 
-/// The error of a hostfile as a user sees it; "none" when it parses.
+/// Returns the error of a hostfile as a user sees it; "none" if it is valid.
 std::string error_of(std::string_view text) {
   try {
     parse_hostfile(text, "hosts");
@@ -73,17 +73,18 @@ TEST_CASE("an error shows the line, points at the word and says what to do") {
         "         ^\n"
         "  hint: did you mean 'slots'?");
   CHECK(error_of("node01 slots=0") ==
-        "hosts:1:14: a host needs at least 1 slot\n"
+        "hosts:1:14: a host must have at least 1 slot\n"
         "  node01 slots=0\n"
         "               ^\n"
-        "  hint: to leave a host out, remove its line or put '#' before it");
+        "  hint: to exclude a host, remove its line or put '#' before it");
   CHECK(error_of("a slots=1\nb\n\na slots=1") ==
         "hosts:4:1: host 'a' is given twice (first at hosts:1:1)\n"
         "  a slots=1\n"
         "  ^\n"
-        "  hint: give a host one line with slots=N; only bare lines may repeat, and add up");
+        "  hint: give a host one line with slots=N; only lines without options may repeat and add "
+        "up");
   CHECK(error_of("node[08-11,9-1] slots=2") ==
-        "hosts:1:12: the range 9-1 runs backwards\n"
+        "hosts:1:12: the range 9-1 is reversed\n"
         "  node[08-11,9-1] slots=2\n"
         "             ^\n"
         "  hint: write 1-9");
@@ -93,24 +94,24 @@ TEST_CASE("an error shows the line, points at the word and says what to do") {
         "         ^\n"
         "  hint: known keys: slots, max-slots, gpus, port, user, addr");
   CHECK(error_of("# none\n") ==
-        "hosts: no host is named in this file\n"
-        "  hint: write one host a line, as in: node01 slots=8");
+        "hosts: the file names no host\n"
+        "  hint: write one host per line, for example: node01 slots=8");
 }
 
 TEST_CASE("the caret stands below its word after tabs, UTF-8, control bytes and on long lines") {
   CHECK(error_of("\tnode01\tslots=x") ==
-        "hosts:1:15: slots needs a number, not 'x'\n"
+        "hosts:1:15: slots must be an integer, not 'x'\n"
         "  \tnode01\tslots=x\n"
         "  \t      \t      ^");
   CHECK(error_of("n\xC3\xB6"
                  "de1") ==
-        "hosts:1:2: byte 0xc3 cannot be in a host name\n"
+        "hosts:1:2: a host name cannot contain byte 0xc3\n"
         "  n\xC3\xB6"
         "de1\n"
         "   ^\n"
         "  hint: host names are ASCII: letters, digits, '.', '-', '_', '+'");
   CHECK(error_of("a user=\xC3\xB6") ==
-        "hosts:1:8: this character cannot be in a user name\n"
+        "hosts:1:8: a user name cannot contain this character\n"
         "  a user=\xC3\xB6\n"
         "         ^");
   const std::string with_escape = error_of("node01 \x1b[31m=2");
@@ -120,7 +121,7 @@ TEST_CASE("the caret stands below its word after tabs, UTF-8, control bytes and 
   CHECK(first_line(long_line) == "hosts:1:5007: unknown key 'x'");
   CHECK(long_line.size() < 600);
   const std::string many_digits = error_of("node01 slots=" + std::string(100000, '1'));
-  CHECK(first_line(many_digits) == "hosts:1:14: slots can be at most 4096");
+  CHECK(first_line(many_digits) == "hosts:1:14: slots must be at most 4096");
   CHECK(many_digits.size() < 600);
 }
 
@@ -133,9 +134,9 @@ TEST_CASE("limits: slots that add up, hosts of a file, length of a host") {
   CHECK(parse_hostfile("a[0-65535]", "hosts").size() == 65536);
   CHECK(first_line(error_of("a[0-65535]\nb")) == "hosts:2:1: more than 65536 hosts");
   CHECK(first_line(error_of(std::string(1025, 'a'))) ==
-        "hosts:1:1: a host of 1025 characters; at most 1024 are possible");
+        "hosts:1:1: host with 1025 characters; at most 1024 are allowed");
   CHECK(first_line(error_of(std::string(256, 'a'))) ==
-        "hosts:1:1: a host name of 256 characters; at most 255 are possible");
+        "hosts:1:1: host name with 256 characters; at most 255 are allowed");
 }
 
 TEST_CASE("a host remembers the line that named it first") {
@@ -150,7 +151,7 @@ TEST_CASE("a host remembers the line that named it first") {
 TEST_CASE("a byte order mark is skipped, a NUL byte is an error") {
   CHECK(describe(parse_hostfile("\xEF\xBB\xBFnode01", "hosts")) == "node01 slots=1");
   CHECK(first_line(error_of(std::string_view("a\0b", 3))) ==
-        "hosts:1:2: byte 0x00 cannot be in a host name");
+        "hosts:1:2: a host name cannot contain byte 0x00");
 }
 
 TEST_CASE(
@@ -197,7 +198,7 @@ TEST_CASE("include puts the lines of another file in its place") {
 
 TEST_CASE("trouble with includes names the way to it") {
   CHECK(include_error("x\ninclude r", {{"r", "include s"}, {"s", "n slots=y"}}) ==
-        "s:1:9: slots needs a number, not 'y'\n  n slots=y\n          ^\n"
+        "s:1:9: slots must be an integer, not 'y'\n  n slots=y\n          ^\n"
         "  included by r:1\n  included by hosts:2");
   CHECK(include_error("include r", {{"r", "a\ninclude hosts"}, {"hosts", ""}}) ==
         "hosts includes itself\n  included by r:2\n  included by hosts:1");
@@ -208,7 +209,7 @@ TEST_CASE("trouble with includes names the way to it") {
   std::string many;
   for (int i = 0; i < 1001; ++i) many += "include r\n";
   CHECK(include_error(many, {{"r", ""}}).starts_with("hosts:1001:1: more than 1000 includes"));
-  CHECK(first_line(error_of("include r")) == "hosts:1:1: include is not possible here");
+  CHECK(first_line(error_of("include r")) == "hosts:1:1: include is not supported here");
 }
 
 TEST_CASE("the committed hostfiles say what their README says") {

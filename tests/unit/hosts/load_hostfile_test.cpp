@@ -1,4 +1,4 @@
-// Loading a hostfile: what can be wrong with the file itself.
+// Tests of loading hostfiles: missing, unreadable and oversized files, and includes.
 #include "launcher/hosts/load_hostfile.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder of its own, removed at the end.
+/// Temporary folder, removed at the end.
 class TempFolder {
  public:
   TempFolder() {
@@ -52,9 +52,9 @@ TEST_CASE("a file is read whole, and its name stands in errors") {
   const TempFolder folder;
   CHECK(load_hostfile(folder.file("good", "a slots=2\nb\n")).size() == 2);
   const std::string bad = folder.file("bad", "a slots=x\n");
-  CHECK(error_of(bad).starts_with(bad + ":1:9: slots needs a number, not 'x'\n"));
+  CHECK(error_of(bad).starts_with(bad + ":1:9: slots must be an integer, not 'x'\n"));
   const std::string empty = folder.file("empty", "");
-  CHECK(error_of(empty).starts_with(empty + ": no host is named in this file\n"));
+  CHECK(error_of(empty).starts_with(empty + ": the file names no host\n"));
 }
 
 TEST_CASE("a missing file, a directory and a file too large are named with a hint") {
@@ -63,7 +63,7 @@ TEST_CASE("a missing file, a directory and a file too large are named with a hin
   CHECK(error_of(missing) ==
         "cannot read hostfile " + missing +
             ": No such file or directory\n"
-            "  hint: check --hostfile; a relative path counts from the current directory");
+            "  hint: check --hostfile; relative paths start at the current directory");
   CHECK(error_of(folder.path()) == "cannot read hostfile " + folder.path() +
                                        ": Is a directory\n"
                                        "  hint: --hostfile takes a file, not a directory");
@@ -71,7 +71,7 @@ TEST_CASE("a missing file, a directory and a file too large are named with a hin
   CHECK(error_of(large) ==
         "hostfile " + large +
             " is larger than 16 MiB\n"
-            "  hint: a hostfile has one host or one range a line; is this the right file?");
+            "  hint: check that this is a hostfile, with one host or one range per line");
 }
 
 TEST_CASE("included files lie beside the one that names them; a ring is an error") {
@@ -88,7 +88,7 @@ TEST_CASE("included files lie beside the one that names them; a ring is an error
                              "/racks/one:2\n  included by " + top + ":2");
   static_cast<void>(folder.file("racks/two", "include none"));
   CHECK(error_of(top).ends_with(
-      "\n  hint: a relative path counts from the folder of the including file"));
+      "\n  hint: relative paths start at the folder of the including file"));
 }
 
 TEST_CASE("a file without read permission is named with a hint") {

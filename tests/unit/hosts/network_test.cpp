@@ -1,4 +1,4 @@
-// Addresses and networks as people write them.
+// Tests of addresses and networks.
 #include "launcher/hosts/network.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Placement: invariants over generated hosts, -n, the table, and the JSON read back by a real
-// parser.
+// Tests of placement: invariants over generated hosts, -n, the table, and the JSON read by a
+// JSON parser.
 #include "launcher/hosts/placement.h"
 
 #include <doctest/doctest.h>
@@ -75,10 +75,10 @@ TEST_CASE("-n takes the first slots; hosts left empty are not part of the job") 
 
 TEST_CASE("more ranks than slots is an error with the totals") {
   CHECK(error_of({host("a", 2), host("b", 4)}, 7) ==
-        "7 ranks were asked for, but 2 hosts have only 6 slots\n"
+        "7 ranks were requested, but 2 hosts have only 6 slots\n"
         "  hint: lower -n, raise slots= in the hostfile, or add --oversubscribe");
   CHECK(error_of({host("a", 1)}, 2) ==
-        "2 ranks were asked for, but 1 host has only 1 slot\n"
+        "2 ranks were requested, but 1 host has only 1 slot\n"
         "  hint: lower -n, raise slots= in the hostfile, or add --oversubscribe");
   CHECK(error_of({host("a", 1)}, 1) == "none");
 }
@@ -132,7 +132,7 @@ TEST_CASE("the JSON of --dry-run=json is an array of the five keys") {
 
 namespace {
 
-/// "a: 0 1 | b: 2 3": the ranks of each node by local rank.
+/// Returns "a: 0 1 | b: 2 3": the ranks of each node by local rank.
 std::string seats(const Placement& placement) {
   std::string text;
   for (const Node& node : placement.nodes)
@@ -187,14 +187,14 @@ TEST_CASE("ranks fill slots host by host, or go round the hosts") {
 TEST_CASE("--oversubscribe spreads what is too much, up to max-slots") {
   Asked asked;
   CHECK(placed(kHosts, asked.ranks(7).request) ==
-        "7 ranks were asked for, but 3 hosts have only 6 slots");
+        "7 ranks were requested, but 3 hosts have only 6 slots");
   asked.request.oversubscribe = true;
   CHECK(placed(kHosts, asked.request) == "a: 0 1 2 3 | b: 4 | c: 5 6");
   CHECK(placed(kHosts, asked.ranks(10).request) == "a: 0 1 2 3 4 | b: 5 6 | c: 7 8 9");
   const std::string bounded = "a slots=1 max-slots=2\nb slots=1 max-slots=1";
   CHECK(placed(bounded, asked.ranks(3).request) == "a: 0 1 | b: 2");
   CHECK(placed(bounded, asked.ranks(4).request) ==
-        "4 ranks were asked for, but 2 hosts have only 3 slots");
+        "4 ranks were requested, but 2 hosts have only 3 slots");
   CHECK(place_groups(parse_hostfile("a slots=2", "h"), asked.ranks(3).request, 0).ranks[2].slot ==
         0);
   CHECK(place_groups(parse_hostfile("a gpus=5,7", "h"), asked.ranks(3).request, 0).ranks[1].slot ==
@@ -225,9 +225,9 @@ TEST_CASE("groups take slots one after the other and number their ranks in their
   const Placement placement = place_groups(parse_hostfile(kHosts, "h"), on_hosts.request, 0);
   CHECK(placement.groups == std::vector<Group>{{"default", 0, 2}, {"g1", 2, 4}});
   CHECK(placed(kHosts, Asked().ranks(6).group(std::nullopt).request) ==
-        "7 ranks were asked for, but 3 hosts have only 6 slots");
+        "7 ranks were requested, but 3 hosts have only 6 slots");
   CHECK(placed(kHosts, Asked().ranks(1).group(2, "b:1").request) ==
-        "2 ranks were asked for, but 1 host has only 1 slot");
+        "2 ranks were requested, but 1 host has only 1 slot");
   CHECK(
       placed(kHosts, Asked().ranks(1).group(1, "z").request).starts_with("--host names host 'z'"));
 }
@@ -244,7 +244,7 @@ TEST_CASE("a part of a job: numbers of the whole") {
         "2 ranks on 1 node\n");
   Placement two = place_ranks({host("a", 1), host("b", 1)}, {}, 0);
   CHECK_THROWS_WITH_AS(make_part(two, 0, 2, ""),
-                       "--part 0/2 is of one node with one program, not of 2 nodes with 1 program",
+                       "--part 0/2 needs one node with one program, not 2 nodes with 1 program",
                        ds::Error);
 }
 
@@ -257,5 +257,5 @@ TEST_CASE("one node of the hosts alone") {
   CHECK(part.shown_rank(part.ranks.back().rank) == 4);
   CHECK(part.ranks.back() == RankPlace{2, 0, 2, 2, 0});
   Placement none = place_ranks({host("a", 2)}, {}, 0);
-  CHECK_THROWS_WITH_AS(cut_part(none, 1), "--part 1: there is no such node", ds::Error);
+  CHECK_THROWS_WITH_AS(cut_part(none, 1), "--part 1 is out of range", ds::Error);
 }

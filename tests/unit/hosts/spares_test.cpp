@@ -1,4 +1,4 @@
-// Which hosts are held back, and which are of no use.
+// Tests of spares: which hosts are taken, and which are refused.
 #include "launcher/hosts/spares.h"
 
 #include <doctest/doctest.h>
@@ -47,8 +47,8 @@ TEST_CASE("the last hosts are held back, in their order") {
 TEST_CASE("a host must be left") {
   std::vector<Host> hosts = hosts_with({1, 1});
   CHECK(error_of([&] { take_spares(hosts, 2); }) ==
-        "--spares 2 holds back as many hosts as there are (2)\n"
-        "  hint: name more hosts, or fewer spares");
+        "--spares 2 leaves no host for the job (2 given)\n"
+        "  hint: give more hosts or fewer spares");
 }
 
 TEST_CASE("a spare that can stand in for nobody is named") {
@@ -58,6 +58,6 @@ TEST_CASE("a spare that can stand in for nobody is named") {
   CHECK(error_of([&] {
           check_spares(placement, hosts_with({4, 2}));
         }) ==
-        "the spare host h2 has 2 slots, every node of the job has at least 3 ranks\n"
-        "  hint: --spares holds back the last hosts: put those with enough slots there");
+        "the spare host h2 has 2 slots, but every node of the job has at least 3 ranks\n"
+        "  hint: --spares takes the last hosts: put hosts with enough slots there");
 }

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "launcher/agent/node_devices.h"
+#include "launcher/agent/node_facts.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/spec.h"
 

@@ -82,7 +82,6 @@ class FakeTransport : public Transport {
     FakeChannel& operator=(const FakeChannel&) = delete;
     void send(Bytes bytes) override { agent_->hear(bytes); }
     [[nodiscard]] std::size_t unsent() const override { return 0; }
-    void pause_reading(bool) override {}
     void close() override {}
 
    private:

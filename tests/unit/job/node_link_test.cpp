@@ -1,5 +1,5 @@
 // The launcher's end of a channel: which beats it leaves out.
-#include "launcher/job/node_link.h"
+#include "launcher/fleet/node_link.h"
 
 #include <doctest/doctest.h>
 

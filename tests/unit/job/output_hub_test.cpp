@@ -1,5 +1,4 @@
-// The output of a job whose reader reads late: what waits is bounded by the credit, nothing is lost
-// and all stays in order.
+// Tests of OutputHub with a late reader: bounded by credit, complete and in order.
 #include "launcher/job/output_hub.h"
 
 #include <doctest/doctest.h>

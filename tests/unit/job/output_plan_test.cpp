@@ -1,4 +1,4 @@
-// What the options of output mean for each rank: filters, files, prefixes, who keeps what.
+// Tests of output plans: filters, log files, prefixes and spools by the options.
 #include "launcher/job/output_plan.h"
 
 #include <doctest/doctest.h>

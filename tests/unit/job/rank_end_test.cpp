@@ -28,6 +28,8 @@ TEST_CASE("failed starts say what could not be opened, with the codes of shells"
         std::string::npos);
   CHECK(failed(Exited::Stage::exec, ENOEXEC).status == ExitStatus::exited(126));
   CHECK(failed(Exited::Stage::chdir, ENOENT) ==
-        RankEnd{ExitStatus::exited(65), "cannot enter ./x: No such file or directory"});
+        RankEnd{ExitStatus::exited(65),
+                "cannot enter the working directory './x': No such file or directory; create it on "
+                "that node or choose another with --wdir"});
   CHECK(failed(Exited::Stage::fork, EAGAIN).status == ExitStatus::exited(1));
 }

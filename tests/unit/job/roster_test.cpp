@@ -1,4 +1,4 @@
-// Who may stand in for whom.
+// Which agent may fill which node.
 #include "launcher/job/roster.h"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,6 @@
 #include "unit/job/job_helpers.h"
 
 using namespace ds::launcher;
-using Stage = AgentRecord::Stage;
 
 namespace {
 
@@ -16,27 +15,47 @@ Host host_with(const char* name, int slots) {
 
 }  // namespace
 
-TEST_CASE("the first spare that waits and is large enough stands in; a lost host comes last") {
+TEST_CASE("the first spare that waits and is large enough fills a node; a lost host comes last") {
   Roster roster(placement_of(2, 2),
                 {host_with("small", 1), host_with("s0", 2), host_with("s1", 4)});
-  CHECK(roster.size() == 5);
-  CHECK_FALSE(roster.stand_in(2));
-  CHECK(roster.coming(2) == 2);
-  CHECK(roster.coming(1) == 3);
-  const int again = roster.dial_again(1);
+  const int again = roster.add_again(1);
   CHECK(roster.host_of(again).name == "n1");
-  CHECK(roster.coming(2) == 3);
-  for (const int agent : {2, 3, 4, again}) roster[agent].stage = Stage::idle;
   roster.remove(1);
   CHECK(roster.agent_of(1) == -1);
-  CHECK(roster.stand_in(2) == 3);
-  roster.fill(1, 3);
+  roster.vacate({1, "gone"}, 2);
+  CHECK_FALSE(roster.fill_one());
+  CHECK(roster.help_is_coming());
+  for (const int agent : {again, 2, 4, 3}) roster.waits(agent);
+  CHECK_FALSE(roster.help_is_coming());
+  CHECK(roster.fill_one()->reason == "gone");
   CHECK(roster.agent_of(1) == 3);
-  CHECK(roster.stand_in(2) == 4);
-  roster.remove(4);
-  CHECK(roster.stand_in(2) == again);
-  CHECK(roster.stand_in(1) == 2);
-  CHECK_FALSE(roster.stand_in(5));
+  CHECK(roster.node_of(3) == 1);
+  CHECK_FALSE(roster.has_vacancies());
+  CHECK(roster.help_is_coming());
+  for (const int next : {4, again}) {
+    roster.remove(roster.agent_of(1));
+    roster.vacate({1, "gone"}, 2);
+    CHECK(roster.fill_one());
+    CHECK(roster.agent_of(1) == next);
+  }
+  roster.remove(0);
+  roster.vacate({0, "gone"}, 2);
+  CHECK_FALSE(roster.fill_one());  // the small one waits, and is too small
+}
+
+TEST_CASE("the node that needs most slots is filled first; nodes are told of in their order") {
+  Roster roster(placement_of(3, 4), {host_with("s0", 4), host_with("s1", 2)});
+  for (const int node : {2, 0, 1}) {
+    roster.remove(node);
+    roster.vacate({node, "gone"}, node == 2 ? 4 : 2);
+  }
+  CHECK(roster.vacancies() == 3);
+  CHECK(roster.bad_nodes().front().node == 0);
+  for (const int agent : {3, 4}) roster.waits(agent);
+  CHECK(roster.fill_one()->node == 2);
+  CHECK(roster.agent_of(2) == 3);
+  CHECK(roster.fill_one()->node == 0);
+  CHECK_FALSE(roster.fill_one());
 }
 
 TEST_CASE("another host in a place changes no rank's number") {

@@ -103,3 +103,12 @@ TEST_CASE("hosts that cannot be used are in the text") {
       {"node": "n1", "node_rank": 1, "stage": "connection", "reason": "n1: no ? route"}])"));
   CHECK(seen["ranks"][0]["end"] == "not started");
 }
+
+TEST_CASE("incomplete log files are a line for each machine") {
+  JobVerdict verdict{.placement = placement_of(1, 1)};
+  verdict.ranks.resize(1);
+  CHECK(json::parse(verdict_json(verdict, {}, "4f"))["logs_incomplete"] == json::array());
+  const RankWords words{.incomplete_logs = {"n0: 1 of 1 log files is incomplete: EIO"}};
+  CHECK(json::parse(verdict_json(verdict, words, "4f"))["logs_incomplete"] ==
+        json::parse(R"(["n0: 1 of 1 log files is incomplete: EIO"])"));
+}

@@ -75,7 +75,7 @@ TEST_CASE("a long story has its details first, and the headline last") {
                    "the error file of rank 5:\n  | {\"message\":\n  |  \"boom\"}",
                    "rank 5: node rank 1, local rank 1, slot 1, GPU 1, process 4711",
                    "the other ranks: [1-4,6-7] killed by SIGTERM; [0] killed by SIGKILL",
-                   "n9 was reached again: 1 process was left there, killed now",
+                   "n9 was reached again: 1 leftover process was killed there",
                    "rank 5 on n1: exited 1 (first failure); 7 ranks stopped after it, 1 by KILL; "
                    "after 3 restarts"});
 }
@@ -120,4 +120,13 @@ TEST_CASE("control bytes of foreign texts do not reach the terminal") {
 TEST_CASE("a job that ended well has no verdict") {
   CHECK(verdict_paragraphs({.placement = placement_of(1, 1)}, {}).empty());
   CHECK(exit_code(Cause{}) == 0);
+}
+
+TEST_CASE("incomplete log files are told before the headline, and also after success") {
+  const std::string line = "2 of 8 log files are incomplete: No space left on device";
+  CHECK(verdict_paragraphs({.placement = placement_of(1, 1)}, {.incomplete_logs = {line}}) ==
+        Paragraphs{line});
+  CHECK(verdict_paragraphs(failed(placement_of(1, 1), 0, exited(0, 3).end),
+                           {.incomplete_logs = {line}})
+            .front() == line);
 }

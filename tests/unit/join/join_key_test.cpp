@@ -43,12 +43,11 @@ struct Home {
 };
 
 TEST_CASE("HKDF-SHA256 of the secret") {
-  // python3: hmac.new(hmac.new(b"dslaunch", b"secret", "sha256").digest(),
+  // python3: hmac.new(hmac.new(b"dslaunch", b"the secret of a test", "sha256").digest(),
   //                   b"join transport 1\x01", "sha256").hexdigest()
-  CHECK(JoinKey::from_secret("secret").hex() ==
-        "602d344ba8dba1cfd6a0b6735fca4ff46c4fc65e5b04b2026ddc8fe654138784");
-  CHECK(JoinKey::from_secret("a") != JoinKey::from_secret("b"));
-  CHECK_THROWS_AS(JoinKey::from_secret(""), Error);
+  CHECK(JoinKey::from_secret("the secret of a test").hex() ==
+        "0ebc2b80b4531a4a8095ddd9f8ce6d9c4c611f71f906201a0327e3e6a5635634");
+  CHECK(JoinKey::from_secret("sixteen bytes: a") != JoinKey::from_secret("sixteen bytes: b"));
 }
 
 TEST_CASE("hexadecimal and back") {
@@ -65,13 +64,14 @@ TEST_CASE("a named file, the token, the token's file, a mounted key: in this ord
   CHECK_THROWS_WITH_AS(home.find(), doctest::Contains("no secret was found"), Error);
   home.write(".ssh/id_rsa", "-----BEGIN EC PRIVATE KEY-----\n");
   CHECK(home.find().source.ends_with("/.ssh/id_rsa"));
-  home.write("token_file", "of a file\n");
+  home.write("token_file", "the token of a file\n");
   home.environment["DSLAUNCH_TOKEN_FILE"] = (home.folder / "token_file").string();
-  CHECK(home.find().key == JoinKey::from_secret("of a file"));
-  home.environment["DSLAUNCH_TOKEN"] = " of the environment\n";
-  CHECK(home.find().key == JoinKey::from_secret("of the environment"));
-  home.write("named", "named");
-  CHECK(home.find((home.folder / "named").string()).key == JoinKey::from_secret("named"));
+  CHECK(home.find().key == JoinKey::from_secret("the token of a file"));
+  home.environment["DSLAUNCH_TOKEN"] = " the token of the environment\n";
+  CHECK(home.find().key == JoinKey::from_secret("the token of the environment"));
+  home.write("named", "the token of a named file");
+  CHECK(home.find((home.folder / "named").string()).key ==
+        JoinKey::from_secret("the token of a named file"));
 }
 
 TEST_CASE("what is named must be there and say something") {
@@ -83,6 +83,25 @@ TEST_CASE("what is named must be there and say something") {
                        Error);
   home.environment["DSLAUNCH_TOKEN"] = "";
   CHECK_THROWS_WITH_AS(home.find(), doctest::Contains("is empty"), Error);
+}
+
+TEST_CASE(
+    "a secret that can be guessed offline is refused, with the command that makes a good one") {
+  CHECK_THROWS_AS(JoinKey::from_secret(""), Error);
+  CHECK_THROWS_AS(JoinKey::from_secret("fifteen bytes.."), Error);
+  CHECK_NOTHROW(JoinKey::from_secret("sixteen bytes..."));
+  Home home;
+  home.environment["DSLAUNCH_TOKEN"] = "hunter2";
+  try {
+    (void)home.find();
+    FAIL("taken");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    CHECK(std::string(error.what()) ==
+          "the token in DSLAUNCH_TOKEN has 7 bytes; fewer than 16 can be guessed from a recorded "
+          "handshake");
+    CHECK(error.hint() == "make a good one with: openssl rand -hex 32");
+  }
 }
 
 TEST_CASE("the token leaves the environment") {

@@ -1,9 +1,11 @@
-// Records survive the way, in any pieces; nonsense ends in one reason.
+// Tests join records: round trips in any pieces, other versions, damaged bytes.
 #include "launcher/join/join_records.h"
 
 #include <doctest/doctest.h>
 
 #include <random>
+
+#include "support/protocol_page.h"
 
 namespace ds::launcher {
 namespace {
@@ -41,6 +43,26 @@ TEST_CASE("every record comes back as it went, in pieces of any size") {
     }
     CHECK_FALSE(decoder.error());
   }
+}
+
+TEST_CASE("docs/protocol.md names every record and field, in order, and no other") {
+  CHECK(ds::test::rows_of_page("## Nodes that dial in", "## Lines to") ==
+        ds::test::rows_of_description(describe_join()));
+}
+
+TEST_CASE("a JoinHello of another version gives its version, job and place") {
+  Bytes bytes = encode_join(JoinHello{.job = "gpt", .place = "gpt-1"});
+  bytes[5] = static_cast<std::byte>(std::to_integer<unsigned>(bytes[5]) ^ 1U);
+  bytes.insert(bytes.end(), 2, std::byte{9});
+  bytes[0] = static_cast<std::byte>(std::to_integer<unsigned>(bytes[0]) + 2);
+  JoinDecoder decoder;
+  decoder.feed(bytes);
+  const auto got = decoder.next();
+  REQUIRE(got);
+  const JoinHello& hello = std::get<JoinHello>(*got);
+  CHECK(hello.version != kJoinVersion);
+  CHECK(hello.job == "gpt");
+  CHECK(hello.place == "gpt-1");
 }
 
 TEST_CASE("nonsense is one reason, and nothing comes after it") {

@@ -30,7 +30,7 @@ void carry(TlsSession& a, Bytes& to_a, TlsSession& b, Bytes& to_b, std::size_t p
 }
 
 struct Pair {
-  explicit Pair(const std::string& joiner_key, const std::string& root_key = "secret")
+  explicit Pair(const std::string& joiner_key, const std::string& root_key = "the secret of a test")
       : joiner(TlsSession::Side::joiner, JoinKey::from_secret(joiner_key)),
         root(TlsSession::Side::root, JoinKey::from_secret(root_key)) {}
   void run(std::size_t piece = 100000) { carry(joiner, to_joiner, root, to_root, piece); }
@@ -42,7 +42,7 @@ struct Pair {
 
 TEST_CASE("two ends with one key talk, however the bytes are cut") {
   for (const std::size_t piece : {1U, 7U, 1000U, 100000U}) {
-    Pair pair("secret");
+    Pair pair("the secret of a test");
     pair.joiner.send(bytes_of("early"));  // waits for the handshake
     pair.run(piece);
     REQUIRE(pair.joiner.established());
@@ -60,7 +60,7 @@ TEST_CASE("two ends with one key talk, however the bytes are cut") {
 }
 
 TEST_CASE("without the key nothing gets through") {
-  Pair pair("another");
+  Pair pair("another secret of a test");
   pair.joiner.send(bytes_of("hello"));
   pair.run();
   CHECK_FALSE(pair.root.established());
@@ -72,7 +72,7 @@ TEST_CASE("without the key nothing gets through") {
 }
 
 TEST_CASE("bytes that are no TLS are a problem and no crash") {
-  Pair pair("secret");
+  Pair pair("the secret of a test");
   pair.root.receive(bytes_of("GET / HTTP/1.1\r\nHost: here\r\n\r\n"), pair.to_root);
   REQUIRE(pair.root.problem());
   pair.root.receive(bytes_of("more"), pair.to_root);
@@ -81,7 +81,7 @@ TEST_CASE("bytes that are no TLS are a problem and no crash") {
 }
 
 TEST_CASE("a changed byte ends the stream") {
-  Pair pair("secret");
+  Pair pair("the secret of a test");
   pair.run();
   pair.joiner.send(bytes_of("text"));
   Bytes wire = pair.joiner.take_wire();
@@ -92,7 +92,7 @@ TEST_CASE("a changed byte ends the stream") {
 }
 
 TEST_CASE("a recorded connection cannot be played again") {
-  const JoinKey key = JoinKey::from_secret("secret");
+  const JoinKey key = JoinKey::from_secret("the secret of a test");
   TlsSession joiner(TlsSession::Side::joiner, key);
   TlsSession root(TlsSession::Side::root, key);
   Bytes none;

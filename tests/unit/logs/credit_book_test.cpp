@@ -1,4 +1,4 @@
-// Credit follows what has come, and waits while the reader does.
+// Tests of CreditBook: grants follow what arrived, and wait while held.
 #include "launcher/logs/credit_book.h"
 
 #include <doctest/doctest.h>

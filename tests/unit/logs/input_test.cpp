@@ -1,4 +1,5 @@
-// Standard input: the window of the slowest agent, and a reader that takes no more than it may.
+// Tests of standard input: the window of the slowest agent, and a reader that reads what is
+// allowed.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

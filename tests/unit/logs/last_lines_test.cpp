@@ -1,4 +1,4 @@
-// The tail of each rank's output, whatever pieces it came in.
+// Tests of LastLines: the last lines of each rank, however the output was cut into pieces.
 #include "launcher/logs/last_lines.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,4 @@
-// Whole lines leave at once; what has no newline leaves when it is old, or when it fills the
-// buffer.
+// Tests of LineBatcher: whole lines leave at once; unfinished lines leave when old or too long.
 #include "launcher/logs/line_batcher.h"
 
 #include <doctest/doctest.h>

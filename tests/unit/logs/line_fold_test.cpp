@@ -1,4 +1,4 @@
-// Equal lines of ranks become one; order, delays and memory are as promised.
+// Tests of LineFold: equal lines of ranks become one, within promised order, delay and memory.
 #include "launcher/logs/line_fold.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Prefixes, open lines, progress lines, long lines: what the terminal gets.
+// Tests of LineRelay: prefixes, unfinished lines, progress lines and long lines.
 #include "launcher/logs/line_relay.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Times of a node on the launcher's clock, whatever the node's own clock says.
+// Tests of NodeClock: times of a node on the launcher's clock, whatever the node's clock says.
 #include "launcher/logs/node_clock.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Pieces say together what the whole says, and end at newlines where they can.
+// Tests of OutputCutter: the pieces equal the whole and end at newlines where they can.
 #include "launcher/logs/output_cutter.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Order, brokenness, and no waiting for a reader that never reads.
+// Tests of OutputQueue: order, failed writing, and a reader that never reads.
 #include "launcher/logs/output_queue.h"
 
 #include <doctest/doctest.h>

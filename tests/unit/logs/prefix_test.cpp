@@ -1,4 +1,4 @@
-// Templates of prefixes: fields, braces, several ranks, mistakes.
+// Tests of prefix templates: fields, braces, several ranks, errors.
 #include "launcher/logs/prefix.h"
 
 #include <doctest/doctest.h>

@@ -1,10 +1,10 @@
-// Log files: byte for byte, whole lines of two streams, and what is said when they cannot be
-// written.
+// Tests of RankFiles: bytes, whole lines of two streams, and files that cannot be written.
 #include "launcher/logs/rank_files.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -13,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+
+#include "engine/base/unique_fd.h"
 
 namespace {
 
@@ -105,7 +107,7 @@ TEST_CASE("more files than may be open at once") {
   ::setrlimit(RLIMIT_NOFILE, &old);
 }
 
-TEST_CASE("a disk that is full is told once") {
+TEST_CASE("a full disk is reported once") {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit old{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
@@ -120,6 +122,52 @@ TEST_CASE("a disk that is full is told once") {
   const auto problem = folder.files->problem();
   REQUIRE(problem);
   CHECK(*problem ==
-        "cannot write " + folder.file(0) + ": File too large; the job goes on without log files");
+        "cannot write " + folder.file(0) +
+            ": File too large; 1 of 1 log files is incomplete so far, and the job continues");
   CHECK_FALSE(folder.files->problem());
+}
+
+TEST_CASE("files that lack something are counted, whichever failed first") {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
+  Folder folder(3);
+  CHECK(folder.text(2).empty());
+  CHECK(incomplete_text(folder.files->incomplete()).empty());
+  rlimit small = old;
+  small.rlim_cur = 100;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  folder.files->add(0, 1, std::string(200, 'x') + "\n", "");
+  CHECK(folder.text(0).size() == 100);
+  folder.files->add(1, 1, "dropped: the disk is not tried again yet\n", "");
+  CHECK(folder.text(1).empty());
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  CHECK(incomplete_text(folder.files->incomplete()) ==
+        "2 of 3 log files are incomplete: File too large");
+}
+
+TEST_CASE("files that could not be made are counted") {
+  Folder folder(0);
+  std::ofstream(folder.path + "/sub") << "not a folder";
+  folder.open(2, RankFiles::Begin::empty);
+  folder.text(0);
+  const auto problem = folder.files->problem();
+  REQUIRE(problem);
+  CHECK(*problem ==
+        "cannot write " + folder.file(0) +
+            ": Not a directory; 2 of 2 log files are incomplete so far, and the job continues");
+  CHECK(folder.files->incomplete().files == 2);
+}
+
+TEST_CASE("files whose output is given up are counted") {
+  Folder folder(2);
+  CHECK(folder.text(0).empty());
+  ::mkfifo(folder.file(7).c_str(), 0600);  // opening it for writing waits for a reader
+  folder.files.reset();
+  std::vector<std::string> paths = {folder.file(0), folder.file(7)};
+  RankFiles files(paths, RankFiles::Begin::at_end, [] {});
+  files.add(1, 1, "x\n", "");
+  files.give_up("the disk does not answer");
+  CHECK(incomplete_text(files.incomplete()).ends_with(" incomplete: the disk does not answer"));
+  const ds::UniqueFd reader(::open(folder.file(7).c_str(), O_RDONLY | O_NONBLOCK));
 }

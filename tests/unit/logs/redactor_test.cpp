@@ -1,4 +1,4 @@
-// Values are found wherever they stand, and however a line is cut.
+// Tests of Redactor: values are found anywhere in a line, however it is cut.
 #include "launcher/logs/redactor.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// --show: which streams of which ranks.
+// Tests of --show: which streams of which ranks are shown.
 #include "launcher/logs/show.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What goes into a spool comes out in order, whether it waited in memory or on disk.
+// Tests of Spool: output leaves in order, whether it waited in memory or on disk.
 #include "launcher/logs/spool.h"
 
 #include <doctest/doctest.h>

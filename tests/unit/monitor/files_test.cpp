@@ -1,4 +1,4 @@
-// The run folder and its files: names, JSON, what happens to an earlier run.
+// Tests of the run folder and its files: names, JSON, what happens to an earlier run.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new working directory that goes away with the test.
+/// A new working directory that is removed after the test.
 class Folder {
  public:
   Folder() : before_(fs::current_path()) {
@@ -51,7 +51,7 @@ TEST_CASE("without log.dir every run gets a new folder with its config inside") 
   const ds::RunFolder first = ds::RunFolder::create({}, "tiny");
   const ds::RunFolder second = ds::RunFolder::create({}, "tiny");
   CHECK(first.path() != second.path());
-  CHECK(first.path().find("/runs/tiny-2") != std::string::npos);  // A year.
+  CHECK(first.path().find("/runs/tiny-2") != std::string::npos);  // the year begins with 2
   ds::TrainConfig config;
   config.log.dir = first.path();
   CHECK(text_of(first.file("config.toml")) == ds::to_toml(config));
@@ -75,7 +75,7 @@ TEST_CASE("log.dir is the run folder; an earlier run in it is moved aside, nothi
   CHECK(fs::exists(second.file("previous-2/config.toml")));
 }
 
-TEST_CASE("a folder that cannot be made is a config error with a hint") {
+TEST_CASE("a folder that cannot be created is a config error with a hint") {
   const Folder folder;
   std::ofstream(folder / "file") << "x";
   ds::TrainConfig config;
@@ -85,13 +85,13 @@ TEST_CASE("a folder that cannot be made is a config error with a hint") {
     FAIL("no error");
   } catch (const ds::Error& error) {
     CHECK(error.kind() == ds::ErrorKind::config);
-    CHECK(std::string(error.what()).find("file/run cannot be made: Not a directory") !=
+    CHECK(std::string(error.what()).find("file/run cannot be created: Not a directory") !=
           std::string::npos);
     CHECK(error.hint().find("log.dir") != std::string::npos);
   }
 }
 
-TEST_CASE("writing replaces whole files and leaves no partial one") {
+TEST_CASE("writing replaces whole files and leaves no partial file") {
   const Folder folder;
   const ds::RunFolder run = ds::RunFolder::create({}, "tiny");
   run.write("summary.json", "one");
@@ -101,7 +101,7 @@ TEST_CASE("writing replaces whole files and leaves no partial one") {
     CHECK(file.path().extension() != ".partial");
 }
 
-TEST_CASE("metrics lines are JSON with the promised names; not finite is null") {
+TEST_CASE("metrics lines are JSON with the promised names; numbers that are not finite are null") {
   const Folder folder;
   const ds::MetricsWriter writer(folder / "metrics.jsonl");
   writer.write(ds::metrics_line({.step = 10,
@@ -147,7 +147,7 @@ TEST_CASE("metrics lines are JSON with the promised names; not finite is null") 
   CHECK(save["elapsed_s"] == 5);
 }
 
-TEST_CASE("the summary is JSON; what is missing is null") {
+TEST_CASE("the summary is JSON; missing values are null") {
   ds::Summary summary;
   summary.steps = 20;
   summary.train_loss = 1.5;

@@ -1,4 +1,4 @@
-// The kernel's text to bytes.
+// Tests of parse_memory_status() and read_memory_status().
 #include "engine/monitor/memory_status.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ TEST_CASE("fields are found by whole names and counted in KiB") {
   CHECK(ds::parse_memory_status("").peak_bytes == 0);
 }
 
-TEST_CASE("this process has memory, and no more now than at its peak") {
+TEST_CASE("this process uses memory, and not more than at its peak") {
   const ds::MemoryStatus status = ds::read_memory_status();
   CHECK(status.anonymous_bytes > 0);
   CHECK(status.anonymous_bytes <= status.resident_bytes);

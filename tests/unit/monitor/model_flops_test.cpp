@@ -1,4 +1,4 @@
-// The work of known models, by hand.
+// Tests of the operation counts of known models, computed by hand.
 #include "engine/monitor/model_flops.h"
 
 #include <doctest/doctest.h>
@@ -19,29 +19,29 @@ ds::ModelConfig model_of(std::int64_t layers, std::int64_t hidden, std::int64_t 
 
 TEST_CASE("GPT-2 small has 124 M parameters, the 10 M preset 10.8 M") {
   const ds::ModelConfig gpt2 = model_of(12, 768, 3072, 50257);
-  CHECK(ds::total_parameters(gpt2, 1024) == 124'439'808.0);  // As published.
+  CHECK(ds::total_parameters(gpt2, 1024) == 124'439'808.0);  // as published
   const ds::ModelConfig small = model_of(6, 384, 1536, 256);
   CHECK(ds::total_parameters(small, 256) == doctest::Approx(10.84e6).epsilon(0.01));
 }
 
-TEST_CASE("one token costs 6 operations a matrix weight and 6 L C T of attention") {
+TEST_CASE("one token costs 6 operations per matrix weight and 6 L C T for attention") {
   const ds::ModelConfig tiny = model_of(1, 2, 8, 3);
   CHECK(ds::matmul_parameters(tiny) == 4 * 4 + 2 * 16 + 6);
   CHECK(ds::training_flops_per_token(tiny, 5) == 6 * 54 + 6 * 1 * 2 * 5);
 }
 
-TEST_CASE("Llama: grouped keys, three products a feed-forward layer, a head of its own") {
+TEST_CASE("Llama: grouped keys, three products per feed-forward layer, an untied head") {
   ds::ModelConfig llama = model_of(32, 4096, 14336, 128256);
   llama.arch = "llama";
   llama.heads = 32;
   llama.kv_heads = 8;
   llama.tied = false;
-  CHECK(ds::total_parameters(llama, 8192) == 8'030'261'248.0);  // As published: Llama 3 8B.
+  CHECK(ds::total_parameters(llama, 8192) == 8'030'261'248.0);  // as published: Llama 3 8B
   llama = model_of(16, 2048, 8192, 128256);
   llama.arch = "llama";
   llama.heads = 32;
   llama.kv_heads = 8;
-  CHECK(ds::total_parameters(llama, 8192) == 1'235'814'400.0);  // Llama 3.2 1B, tied.
+  CHECK(ds::total_parameters(llama, 8192) == 1'235'814'400.0);  // Llama 3.2 1B, tied
   CHECK(ds::training_flops_per_token(llama, 10) ==
         6 * ds::matmul_parameters(llama) + 6 * 16 * 2048 * 10);
 }

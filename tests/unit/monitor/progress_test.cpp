@@ -1,4 +1,4 @@
-// The progress line: what it says, how it shrinks, how it is redrawn.
+// Tests of the progress line: its fields, how it shrinks, how it is redrawn.
 #include "engine/monitor/progress.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ const ds::Progress kProgress{.step = 120,
                              .peak_fraction = 0.62,
                              .seconds_left = 41};
 
-/// What a writer sends, through a pipe.
+/// Returns what a writer sends through a pipe.
 template <class Body>
 std::string written(ds::ProgressStyle style, Body body) {
   std::array<int, 2> ends{};
@@ -37,7 +37,7 @@ std::string written(ds::ProgressStyle style, Body body) {
 
 }  // namespace
 
-TEST_CASE("a wide line says everything; a narrow one drops whole fields from the end") {
+TEST_CASE("a wide line has all fields; a narrow one drops whole fields from the end") {
   const std::string full =
       "step  120/6000  loss 1.842  lr 9.1e-04  18.4 k tokens/s  62 % of peak  41 s left";
   CHECK(ds::progress_line(kProgress, 200) == full);
@@ -54,7 +54,7 @@ TEST_CASE("skipped steps are shown once there are any") {
   CHECK(ds::progress_line(progress, 50) == "step  120/6000  loss 1.842  lr 9.1e-04  2 skipped");
 }
 
-TEST_CASE("what is unknown or not finite is said or left out") {
+TEST_CASE("values that are unknown or not finite are shown as such or left out") {
   ds::Progress progress = kProgress;
   progress.loss = std::nan("");
   progress.peak_fraction = 0;
@@ -65,7 +65,7 @@ TEST_CASE("what is unknown or not finite is said or left out") {
   CHECK(ds::progress_line(progress, 30) == "step  120/6000  loss 1.23e+05");
 }
 
-TEST_CASE("the launcher's word decides whether the line is live; without it, the terminal") {
+TEST_CASE("DSLAUNCH_LIVE decides whether the line is live; without it, the terminal does") {
   CHECK(ds::progress_style("1", false, 0).live);
   CHECK(ds::progress_style("1", false, 0).width == 79);
   CHECK(ds::progress_style("", true, 60).live);
@@ -87,11 +87,11 @@ TEST_CASE("a live line is redrawn over the last one; notes stand on lines of the
   const std::string first = std::string(ds::progress_line(kProgress, 79)) + "\r";
   REQUIRE(text.starts_with(first));
   const std::string second = text.substr(first.size(), text.rfind('\r') - first.size());
-  CHECK(second.size() == first.size() - 1);  // Padded: nothing of the longer line stays.
+  CHECK(second.size() == first.size() - 1);  // padded: nothing of the longer line stays
   CHECK(text.ends_with("\r\nvalidation loss 1.9\nagain\n"));
 }
 
-TEST_CASE("elsewhere each update is a plain line") {
+TEST_CASE("without a terminal each update is a plain line") {
   const std::string text = written({.live = false, .width = 120}, [](ds::ProgressWriter& writer) {
     writer.show(kProgress);
     writer.note("note");
@@ -100,13 +100,13 @@ TEST_CASE("elsewhere each update is a plain line") {
   CHECK(text == std::string(ds::progress_line(kProgress, 120)) + "\nnote\n");
 }
 
-TEST_CASE("the rate follows the steps, and time left the rate") {
+TEST_CASE("the rate follows the steps, and the time left follows the rate") {
   ds::RateMeter meter;
   CHECK(std::isinf(meter.seconds_left(100)));
   meter.update(0, 10.0);
   meter.update(10, 15.0);
   CHECK(meter.steps_per_s() == 2.0);
   CHECK(meter.seconds_left(100) == 45.0);
-  meter.update(10, 15.0);  // No progress, no time: no division by zero.
+  meter.update(10, 15.0);  // no progress and no time: no division by zero
   CHECK(meter.steps_per_s() == 2.0);
 }

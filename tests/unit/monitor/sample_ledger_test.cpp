@@ -1,4 +1,4 @@
-// The ledger of samples: its lines, and what it makes of a file that a killed rank left.
+// Tests of the ledger of samples: its lines, and the repair of a file that a killed rank left.
 #include "engine/monitor/sample_ledger.h"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ const std::vector<ds::TakenSample> kTaken{{2, 0, 20, 700}, {2, 0, 21, 5}, {3, 0,
 
 }  // namespace
 
-TEST_CASE("a line has a member of each micro-batch, in the order in which they ran") {
+TEST_CASE("a line has one member per micro-batch, in the order in which they ran") {
   std::string text = "what was there";
   ds::ledger_line(41, kTaken, text);
   CHECK(text.back() == '\n');
@@ -55,7 +55,7 @@ TEST_CASE("a line has a member of each micro-batch, in the order in which they r
   CHECK(last["samples"] == std::vector<int>{28, 29});
   CHECK(last["offsets"] == std::vector<int>{3, 4});
   CHECK(line["taken"][1]["samples"] == std::vector<int>{22, 23});
-  ds::ledger_line(1, {}, text);  // a rank beyond the virtual ones
+  ds::ledger_line(1, {}, text);  // a rank without a virtual rank
   CHECK(text == "{\"step\":1,\"taken\":[]}\n");
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("lines are appended; half a line of a killed rank is cut off") {
   CHECK(text_of(path).empty());
 }
 
-TEST_CASE("ledgers of an earlier run move aside with its other files") {
+TEST_CASE("ledgers of an earlier run move to previous-N with its other files") {
   const Folder folder;
   ds::TrainConfig config;
   config.log.dir = folder / "run";
@@ -92,7 +92,7 @@ TEST_CASE("ledgers of an earlier run move aside with its other files") {
   CHECK(fs::exists(folder / "run/samples-rank0000.jsonl.gz"));
 }
 
-TEST_CASE("a ledger that cannot be written says which") {
+TEST_CASE("the error of a ledger that cannot be written names it") {
   const Folder folder;
   std::ofstream(folder / "file") << "x";
   try {

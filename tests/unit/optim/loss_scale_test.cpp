@@ -1,4 +1,4 @@
-// The loss scale against traces of its definition, and against a table made by hand.
+// Tests of the loss scale against traces of its definition and a table made by hand.
 #include "engine/optim/loss_scale.h"
 
 #include "engine/base/error.h"
@@ -13,7 +13,7 @@ ds::PrecisionConfig fp16(const ds::LossScaleConfig& scale) {
   return precision;
 }
 
-/// The scale that each step uses.
+/// Returns the scale that each step uses.
 std::vector<double> scales(const ds::PrecisionConfig& precision, const std::string& steps) {
   ds::LossScaleState state = ds::first_loss_scale(precision);
   std::vector<double> used;
@@ -46,15 +46,15 @@ TEST_CASE("every step of the traces has the defined scale") {
   }
 }
 
-TEST_CASE("by hand: two overflows halve, a window doubles, and the growth is for the next step") {
+TEST_CASE("by hand: two overflows halve the scale, a window doubles it for the next step") {
   const ds::PrecisionConfig precision = fp16({.init_power = 3, .window = 2});
-  // Steps 1 and 2 overflow (the first only spends the hysteresis). Steps 3 and 4 are clean; step 5
-  // completes the window after the overflow: its own gradients were made with 4 and are divided by
-  // 4; step 6 uses 8.
+  // Steps 1 and 2 overflow (the first only uses up the hysteresis). Steps 3 and 4 are clean. Step 5
+  // completes the window after the overflow: its gradients were made with scale 4 and are divided
+  // by 4. Step 6 uses 8.
   CHECK(scales(precision, "xx.....") == std::vector<double>{8, 8, 4, 4, 4, 8, 8});
 }
 
-TEST_CASE("a spent hysteresis stays spent until the window restores it") {
+TEST_CASE("a used-up hysteresis stays used up until the window restores it") {
   const ds::PrecisionConfig precision = fp16({.init_power = 4, .window = 100});
   CHECK(scales(precision, "x.x.x.") == std::vector<double>{16, 16, 16, 8, 8, 4});
   const ds::PrecisionConfig consecutive =

@@ -1,4 +1,4 @@
-// The element arithmetic of every optimizer against traces of the papers' formulas.
+// Tests of every optimizer's arithmetic against traces of the papers' formulas.
 #include "engine/optim/adam_l2.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/lion.h"
@@ -48,8 +48,8 @@ void update(const ds::OptimizerConfig& o, float scale, int step, float grad, Ele
 }
 
 /// All numbers are below 16, hyper-parameters are exact in fp32, and each of 12 steps rounds fewer
-/// than 10 times: 120 * 2^-24 * 16 = 1.1e-4 at the very most; the steps of Adam scale an error of
-/// m / sqrt(v) by lr, so that far less is left.
+/// than 10 times: at most 120 * 2^-24 * 16 = 1.1e-4. Adam's steps scale an error of m / sqrt(v) by
+/// lr, so that far less remains.
 constexpr double kTolerance = 4e-6;
 
 }  // namespace
@@ -106,7 +106,7 @@ TEST_CASE("decay apart from the gradient and decay inside it differ, and agree w
   CHECK(apart.weight != inside.weight);
 }
 
-TEST_CASE("the sign in Lion is that of zero, too") {
+TEST_CASE("Lion's sign of zero is zero") {
   Element e{0.5F, 0, 0};
   ds::OptimizerConfig o{.type = ds::OptimizerType::lion, .weight_decay = 0};
   update(o, 1.0F, 1, 0.0F, e);

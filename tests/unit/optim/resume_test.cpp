@@ -1,4 +1,5 @@
-// A run that is broken anywhere and goes on from its state takes the numbers of the unbroken one.
+// Tests of resuming: a run that is interrupted anywhere uses the same numbers as an uninterrupted
+// one.
 #include <limits>
 #include <random>
 
@@ -10,7 +11,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// What one step used, or that it ended the run.
+/// What one step used, or whether it ended the run.
 struct Taken {
   double scale = 0;
   ds::ScheduledNumbers scheduled{};
@@ -35,8 +36,7 @@ Taken take(ds::UpdateControl& control, bool overflow) {
   return taken;
 }
 
-/// All steps, broken after those in `breaks`: the rest is taken by others that know the state
-/// alone.
+/// Runs all steps and restarts after those in `breaks`, each time from the state alone.
 std::vector<Taken> run(const ds::TrainConfig& config, const std::vector<bool>& overflows,
                        const std::vector<bool>& breaks) {
   std::vector<Taken> taken;
@@ -74,7 +74,7 @@ void check_breaks(const ds::TrainConfig& config, const std::vector<bool>& overfl
 
 }  // namespace
 
-TEST_CASE("the traces of the loss scale, broken anywhere") {
+TEST_CASE("the traces of the loss scale, interrupted anywhere") {
   std::mt19937 random(1);
   for (const TraceCase& trace : read_traces("loss_scale.txt")) {
     CAPTURE(trace.title);
@@ -84,7 +84,8 @@ TEST_CASE("the traces of the loss scale, broken anywhere") {
   }
 }
 
-TEST_CASE("schedules, powers of betas and loss scales with random overflows, broken anywhere") {
+TEST_CASE(
+    "schedules, powers of betas and loss scales with random overflows, interrupted anywhere") {
   std::mt19937 random(2);
   for (const char* keys :
        {"precision.dtype=fp16 precision.loss_scale.init_power=9 precision.loss_scale.window=3 "
@@ -101,7 +102,7 @@ TEST_CASE("schedules, powers of betas and loss scales with random overflows, bro
   }
 }
 
-TEST_CASE("a state is all of it: without one of its parts the numbers differ") {
+TEST_CASE("every part of a state is needed: without one the numbers differ") {
   const ds::TrainConfig config = config_of_case(
       "precision.dtype=fp16 precision.loss_scale.init_power=9 precision.loss_scale.window=3 "
       "schedule.type=linear schedule.total=50 schedule.warmup=40");
@@ -131,7 +132,7 @@ TEST_CASE("a state is all of it: without one of its parts the numbers differ") {
   CHECK(differs([](State& state) { state.scale.last_overflow -= 1; }));
 }
 
-TEST_CASE("a scale of another precision is not taken over") {
+TEST_CASE("a scale of another precision is ignored") {
   const ds::TrainConfig fp16 = config_of_case("precision.dtype=fp16");
   const ds::TrainConfig fixed =
       config_of_case("precision.dtype=fp16 precision.loss_scale.static=64");

@@ -1,4 +1,4 @@
-// Learning rates against values computed by hand.
+// Tests of learning rates against values computed by hand.
 #include "engine/optim/schedule.h"
 
 #include <doctest/doctest.h>

@@ -1,10 +1,10 @@
-// DeepSpeed's schedules and wsd at every step of the traces of their definitions.
+// Tests of DeepSpeed's schedules and wsd at every step of the traces of their definitions.
 #include "engine/optim/schedule.h"
 #include "trace_file.h"
 
 namespace {
 
-/// The tables are rounded to 17 digits, and each value is a handful of roundings away from them.
+/// The tables are rounded to 17 digits, and each value is a few roundings away from them.
 doctest::Approx near(const std::string& number) {
   return doctest::Approx(std::stod(number)).epsilon(1e-13);
 }
@@ -15,7 +15,7 @@ ds::ScheduleConfig schedule_of(const std::string& overrides) {
 
 }  // namespace
 
-TEST_CASE("rates and momenta are those of the definitions") {
+TEST_CASE("rates and momenta follow the definitions") {
   for (const TraceCase& trace : read_traces("schedules.txt")) {
     CAPTURE(trace.title);
     for (const std::vector<std::string>& row : trace.rows) {
@@ -53,7 +53,7 @@ TEST_CASE("a cosine whose total is its warm-up ends at its floor (DeepSpeed 8142
   }
 }
 
-TEST_CASE("a warm-up without a peak of its own ends at the optimizer's rate (DeepSpeed 8171)") {
+TEST_CASE("a warm-up without its own peak ends at the optimizer's rate (DeepSpeed 8171)") {
   const ds::ScheduleConfig schedule = schedule_of("schedule.type=warmup schedule.warmup=3");
   for (const double lr : {0.1, 0.2}) CHECK(ds::learning_rate(schedule, lr, 50) == lr);
 }
@@ -67,6 +67,6 @@ TEST_CASE("stairs change the cycle, and no rounding drops one (DeepSpeed 8179)")
   CHECK(ds::learning_rate(smooth, 9.0, 2) == 1.0);
   CHECK(ds::learning_rate(stairs, 9.0, 2) == 0.0);
   CHECK(ds::learning_rate(stairs, 9.0, 4) == doctest::Approx(3.0).epsilon(1e-15));
-  CHECK(ds::learning_rate(stairs, 9.0, 10) == 9.0);  // The peak, i + 1 = 9.
+  CHECK(ds::learning_rate(stairs, 9.0, 10) == 9.0);  // the peak, i + 1 = 9
   CHECK(ds::learning_rate(stairs, 9.0, 12) == doctest::Approx(6.0).epsilon(1e-15));
 }

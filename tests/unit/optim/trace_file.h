@@ -1,4 +1,4 @@
-// Reads tests/golden/traces: "case KEY=VALUE ..." and rows of words below it.
+// Reads tests/golden/traces: "case KEY=VALUE ..." with rows of words below it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ struct TraceCase {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// The smallest config with the overrides of a case.
+/// Returns the smallest config with the overrides of a case.
 inline ds::TrainConfig config_of_case(const std::string& words) {
   ds::TrainConfig config;
   config.model.preset = "gpt-tiny";
@@ -32,7 +32,8 @@ inline ds::TrainConfig config_of_case(const std::string& words) {
     ds::Entry entry = ds::read_override(word, 1, "");
     const ds::Key* key = ds::find_key(entry.key);
     REQUIRE_MESSAGE(key != nullptr, word);
-    if (!given.places.emplace(entry.key, entry.place).second) continue;  // The case's own wins.
+    // The case's own value wins.
+    if (!given.places.emplace(entry.key, entry.place).second) continue;
     const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
     if (key->kind == ds::KeyKind::number && integer != nullptr) {
       entry.value = {static_cast<double>(*integer)};

@@ -1,4 +1,5 @@
-// DeepSpeed's estimators against what its documentation prints for t5-3b, and against hand counts.
+// Tests of DeepSpeed's estimators against its documentation's figures for t5-3b and against hand
+// counts.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +23,7 @@ const Estimate& find(const std::vector<Estimate>& all, int stage, bool optimizer
   return all.front();
 }
 
-// Figures are printed with two digits.
+// Figures are printed with 2 digits.
 void check_gib(double bytes, double printed) { CHECK(std::abs(gib(bytes) - printed) < 0.0075); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rates as words, and the least time of a step.
+// Tests of parse_rates(), lower_bound() and device_share_of().
 #include "engine/plan/device_share.h"
 #include "engine/plan/rates.h"
 
@@ -18,15 +18,15 @@ TEST_CASE("rates are words with decimal units") {
   CHECK(parse_rates("nvme=6G").nvme_write == 6e9);
 }
 
-TEST_CASE("what is no rate is named") {
+TEST_CASE("a word that is not a rate is named") {
   for (const char* text : {"", "flops", "flops=", "flops=x", "flops=-1", "flops=0", "flops=1Q",
                            "flops=1GG", "flop=1G", "nvme=1G/", "net=1G,", "net=inf", "net=nan"}) {
     CAPTURE(text);
-    CHECK_THROWS_WITH_AS(parse_rates(text), doctest::Contains("is no rate"), Error);
+    CHECK_THROWS_WITH_AS(parse_rates(text), doctest::Contains("is not a rate"), Error);
   }
 }
 
-TEST_CASE("the least time is the largest part overlapped, and the sum in turn") {
+TEST_CASE("the least time is the largest part if all overlap, and the sum if none do") {
   const StepWork work{.flops = 100,
                       .traffic = {.sent_in_node = 40,
                                   .sent_to_nodes = 30,
@@ -46,9 +46,8 @@ TEST_CASE("the least time is the largest part overlapped, and the sum in turn") 
                     .host = 7,
                     .nvme_read = 4,
                     .nvme_write = 2};
-  // compute 10, links 40/4 = 10, network 2 * 60 / 10 = 12, pcie 10/5 = 2, optimizer 9 / 3 = 3,
-  // on the host 2 * 7 / 7 = 2,
-  // reads 2 * 8 / 4 = 4, writes 2 * 4 / 2 = 4.
+  // compute 10, links 40 / 4 = 10, network 2 * 60 / 10 = 12, pcie 10 / 5 = 2, optimizer 9 / 3 = 3,
+  // on the host 2 * 7 / 7 = 2, reads 2 * 8 / 4 = 4, writes 2 * 4 / 2 = 4.
   const LowerBound bound = lower_bound(work, rates, /*slots=*/2);
   CHECK(bound.parts.size() == 8);
   CHECK(bound.overlapped == 12);
@@ -60,7 +59,8 @@ TEST_CASE("the least time is the largest part overlapped, and the sum in turn") 
 TEST_CASE("the device's share of offloaded states ends both sides at the same time") {
   // 12 f / 55 = (28 - 4 f) / 400 has f = 0.307.
   CHECK(ds::device_share_of({.pcie = 55e9, .host = 400e9}) == 31);
-  // Slow host memory is busy with what passes through it anyway: all of it to the device.
+  // Slow host memory is busy with the tiles that pass through it anyway: the device gets all of
+  // them.
   CHECK(ds::device_share_of({.pcie = 55e9, .host = 100e9}) == 100);
   CHECK(ds::device_share_of({.pcie = 1e9, .host = 400e9}) == 1);
   CHECK(ds::device_share_of({.host = 400e9}) == 100);

@@ -1,4 +1,4 @@
-// Limits, the cheapest choice, and what is said when nothing fits: with ranks of chosen size.
+// Tests of limits, the cheapest choice, and the error when nothing fits, with ranks of chosen size.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ RankPlan rank_of(std::int64_t device, std::int64_t host = 0, std::int64_t nvme =
   return plan;
 }
 
-/// A GiB of activations for each sequence of the micro-batch, 8 GiB besides.
+/// A GiB of activations per sequence of the micro-batch, and 8 GiB besides.
 BuiltRank build_by_micro(const TrainConfig& config, int rank, int world) {
   BuiltRank built;
   built.spec = {.rank = rank, .world_size = world};
@@ -44,13 +44,14 @@ TEST_CASE("a plan fits when every limit holds") {
   CHECK(excess(rank, {}, 4).empty());
   CHECK(excess(rank, {.device = 10 * kGiB, .host = 80 * kGiB, .nvme = 120 * kGiB}, 4).empty());
   CHECK(excess(rank, {.device = 10 * kGiB - 1}, 4) ==
-        "10.0 GiB of device memory a rank, the limit is 10.0 GiB");
-  CHECK(excess(rank, {.host = 79 * kGiB}, 4) == "80.0 GiB of memory a node, the limit is 79.0 GiB");
+        "10.0 GiB of device memory per rank, the limit is 10.0 GiB");
+  CHECK(excess(rank, {.host = 79 * kGiB}, 4) ==
+        "80.0 GiB of memory per node, the limit is 79.0 GiB");
   CHECK(excess(rank, {.nvme = 119 * kGiB}, 4) ==
-        "120.0 GiB of NVMe a node, the limit is 119.0 GiB");
+        "120.0 GiB of NVMe per node, the limit is 119.0 GiB");
 }
 
-TEST_CASE("a device that is the host's memory counts against the node") {
+TEST_CASE("device memory that is the host's counts against the node") {
   const RankPlan rank = rank_of(10 * kGiB, 20 * kGiB);
   CHECK(excess(rank, {.host = 60 * kGiB, .device_is_host = true}, 2).empty());
   CHECK_FALSE(excess(rank, {.host = 59 * kGiB, .device_is_host = true}, 2).empty());
@@ -73,7 +74,7 @@ TEST_CASE("the cheapest: least time, then least traffic on the slowest link, the
   CHECK(cheapest(all) == nullptr);
 }
 
-TEST_CASE("a small job is planned rank by rank, a large one by some") {
+TEST_CASE("a small job is planned for all ranks, a large one for some") {
   std::vector<int> seen;
   const BuildRank build = [&](const TrainConfig& config, int rank, int world) {
     seen.push_back(rank);
@@ -88,7 +89,7 @@ TEST_CASE("a small job is planned rank by rank, a large one by some") {
   CHECK(seen == std::vector<int>{0, 32, 63});
 }
 
-/// 20 GiB without recomputation, 15 with some, 10 with all.
+/// 20 GiB without recomputation, 15 with selective, 10 with block.
 BuiltRank build_by_policy(const TrainConfig& config, int rank, int world) {
   BuiltRank built = build_by_micro(config, rank, world);
   const auto saved = static_cast<std::int64_t>(config.recompute.policy);
@@ -96,14 +97,14 @@ BuiltRank build_by_policy(const TrainConfig& config, int rank, int world) {
   return built;
 }
 
-TEST_CASE("recompute.policy = auto: the least that fits, or all") {
+TEST_CASE("recompute.policy = auto: the least that fits, or everything") {
   TrainConfig config;
   const auto chosen = [&](std::optional<std::int64_t> gib) {
     SolveRequest request{.config = config};
     if (gib) request.limits.device = *gib * kGiB;
     return resolve_auto(request, build_by_policy).config.recompute.policy;
   };
-  CHECK(chosen(1) == RecomputePolicy::none);  // nothing was left open
+  CHECK(chosen(1) == RecomputePolicy::none);  // nothing to choose
   config.recompute.policy = RecomputePolicy::automatic;
   CHECK(has_auto(config));
   CHECK(chosen({}) == RecomputePolicy::none);
@@ -114,7 +115,7 @@ TEST_CASE("recompute.policy = auto: the least that fits, or all") {
 }
 
 TEST_CASE("the largest micro-batch that fits, by doubling") {
-  const TrainConfig config = config_of(3);  // 8 GiB and one for each sequence
+  const TrainConfig config = config_of(3);  // 8 GiB, and 1 GiB per sequence
   const auto largest = [&](MemoryLimits limits) {
     return largest_micro({.config = config, .limits = limits}, build_by_micro);
   };
@@ -125,7 +126,7 @@ TEST_CASE("the largest micro-batch that fits, by doubling") {
   CHECK(largest({}) == 3);
 }
 
-TEST_CASE("auto buckets: whole groups, then less and less, before more is computed again") {
+TEST_CASE("auto buckets: whole groups, then smaller ones, before more recomputation") {
   TrainConfig config;
   config.zero.gather_bucket = config.zero.prefetch = kAuto;
   config.recompute.policy = RecomputePolicy::automatic;
@@ -138,26 +139,26 @@ TEST_CASE("auto buckets: whole groups, then less and less, before more is comput
   for (const TrainConfig& step : ladder) {
     CHECK_FALSE(has_auto(step));
     CHECK(step.zero.prefetch == 1);
-    CHECK(step.zero.reduce_bucket == config.zero.reduce_bucket);  // was given
+    CHECK(step.zero.reduce_bucket == config.zero.reduce_bucket);  // set by the config
   }
   CHECK(auto_ladder({}, kLeaf) == std::vector<TrainConfig>{TrainConfig{}});
 }
 
-TEST_CASE("what would fit is named, and nothing larger than that") {
+TEST_CASE("the error names choices that fit, with the fewest changes") {
   const TrainConfig config;
   const SolveRequest request{.config = config, .limits = {.device = 12 * kGiB}};
   const std::string message =
       does_not_fit(request, plan_rank(config, {}, 0, build_by_policy), build_by_policy).what();
   CHECK(message ==
-        "the plan needs 20.0 GiB of device memory a rank, the limit is 12.0 GiB: "
+        "the plan needs 20.0 GiB of device memory per rank, the limit is 12.0 GiB: "
         "recompute.policy=block needs 10.0 GiB");
   CHECK_THROWS_AS(require_fit(request, build_by_policy), Error);
   CHECK_NOTHROW(require_fit({.config = config}, build_by_policy));
 }
 
-TEST_CASE("choices: what differs, and the order that goes with the stage") {
+TEST_CASE("choices: their difference, and the stage's default order") {
   const Choice whole{}, sharded{3, OffloadDevice::nvme, OffloadDevice::cpu, RecomputePolicy::block};
-  CHECK(difference(whole, whole) == "as it is");
+  CHECK(difference(whole, whole) == "unchanged");
   CHECK(difference(whole, sharded) ==
         "zero.stage=3 offload.optimizer.device=nvme offload.param.device=cpu "
         "recompute.policy=block");
@@ -186,7 +187,7 @@ TEST_CASE("choices: what differs, and the order that goes with the stage") {
   }
 }
 
-TEST_CASE("what does not fit is named with a smaller micro-batch that does") {
+TEST_CASE("when no choice fits, the error names a smaller micro-batch that does") {
   const TrainConfig config = config_of(12);
   const auto message = [&](std::int64_t limit) {
     const SolveRequest request{.config = config, .limits = {.device = limit}, .rates = {}};
@@ -194,8 +195,9 @@ TEST_CASE("what does not fit is named with a smaller micro-batch that does") {
   };
   const Error some = message(15 * kGiB);
   CHECK(some.kind() == ErrorKind::config);
-  CHECK(std::string(some.what())
-            .starts_with("the plan needs 20.0 GiB of device memory a rank, the limit is 15.0 GiB"));
-  CHECK(some.hint().starts_with("batch.micro=6 fits"));  // 7 would, but does not divide 12
+  CHECK(
+      std::string(some.what())
+          .starts_with("the plan needs 20.0 GiB of device memory per rank, the limit is 15.0 GiB"));
+  CHECK(some.hint().starts_with("batch.micro=6 fits"));  // 7 would fit too, but does not divide 12
   CHECK(message(8 * kGiB).hint().find("batch.micro") == std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Bytes moved and work done by real programs against closed formulas.
+// Tests of traffic and work of real programs against closed formulas.
 #include "engine/plan/traffic.h"
 
 #include <doctest/doctest.h>
@@ -14,14 +14,14 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
-/// Elements of all groups, padding included: the formulas' psi.
+/// Elements of all groups, including padding: psi in the formulas.
 std::int64_t elements_of(const Program& program) {
   std::int64_t sum = 0;
   for (const ParamGroup& group : program.groups) sum += group.elements;
   return sum;
 }
 
-/// Bytes of all ranks' slices of one rank, f32.
+/// Bytes of one rank's slices of all groups, f32.
 std::int64_t own_bytes(const Program& program, int rank, int world) {
   std::int64_t sum = 0;
   for (const ParamGroup& group : program.groups) {
@@ -45,7 +45,7 @@ TEST_CASE("stage 0 at the boundary: each rank sends and receives 2 psi (N - 1) /
       const ShardSpec spec = spec_of(rank, world, world, 3, ShardSpec::Order::boundary);
       const Traffic moved = traffic(spec, world);
       const std::int64_t own = own_bytes(tiny_forward(), rank, world);
-      // The exchange sends all but the own slice, the gathering sends the own slice to all.
+      // The exchange sends all but the own slice; the gather sends the own slice to all.
       CHECK(moved.sent() == psi - own + own * (world - 1));
       CHECK(moved.received() == own * (world - 1) + psi - own);
       CHECK(moved.sent_to_nodes == 0);
@@ -74,25 +74,26 @@ TEST_CASE("one rank sends nothing") {
   CHECK(moved.received() == 0);
 }
 
-TEST_CASE("what stays on a node is counted apart") {
+TEST_CASE("bytes that stay on a node are counted separately") {
   const ShardSpec spec = spec_of(1, 4, 4, 1, ShardSpec::Order::boundary);
   const Traffic together = traffic(spec, 4), two = traffic(spec, 2), apart = traffic(spec, 1);
   CHECK(together.sent_to_nodes == 0);
   CHECK(apart.sent_in_node == 0);
   CHECK(two.sent_in_node > 0);
-  CHECK(two.sent_to_nodes > two.sent_in_node);  // two of the three others are elsewhere
+  // Two of the three other ranks are on the other node.
+  CHECK(two.sent_to_nodes > two.sent_in_node);
   CHECK(two.sent() == together.sent());
   CHECK(two.received() == apart.received());
 }
 
-TEST_CASE("the optimizer reads gradient and states and writes states") {
+TEST_CASE("the optimizer reads the gradient and states and writes states") {
   const Program forward = tiny_forward();
   // f32: reads gradient, weights, two moments; writes weights and two moments.
   CHECK(traffic(spec_of(0, 1, 1, 1, ShardSpec::Order::boundary), 1).optimizer_device ==
         7 * 4 * elements_of(forward));
 }
 
-TEST_CASE("a step's matrix products are those of the convention") {
+TEST_CASE("a step's matrix products agree with the convention") {
   const ModelConfig config = tiny_config();
   const double tokens = 2 * 4;
   const Program once = differentiate(tiny_forward());
@@ -112,7 +113,7 @@ TEST_CASE("a step's matrix products are those of the convention") {
 
 namespace {
 
-/// Bytes sent by all ranks of a job of tiny steps, whose weights have the type `act`.
+/// Bytes sent by all ranks of a job with tiny steps and weights of type `act`.
 std::int64_t sent_by_all(ShardSpec spec, int world, DType act) {
   std::int64_t sent = 0;
   const Program differentiated = differentiate(tiny_forward(act));
@@ -124,7 +125,7 @@ std::int64_t sent_by_all(ShardSpec spec, int world, DType act) {
 
 }  // namespace
 
-TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N a rank") {
+TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N per rank") {
   constexpr int kWorld = 4;
   const std::int64_t psi = elements_of(tiny_forward());
   using Order = ShardSpec::Order;
@@ -150,7 +151,8 @@ TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N a ra
   }
 }
 
-TEST_CASE("stage 3 gathers for each stretch of uses, twice for groups that forward leaves alone") {
+TEST_CASE(
+    "stage 3 gathers for each stretch of uses, twice for groups with a gap between their uses") {
   constexpr int kWorld = 4;
   const Program forward = tiny_forward(DType::bf16);
   const std::int64_t once = elements_of(forward) * (kWorld - 1);
@@ -160,10 +162,10 @@ TEST_CASE("stage 3 gathers for each stretch of uses, twice for groups that forwa
     const std::int64_t sent =
         sent_by_all({.accum = accum, .order = Order::step, .stage = 3}, kWorld, DType::bf16);
     // At most forward and backward in every micro-step (3 psi with one), and the tied head's
-    // weights once more for the embedding; no more than once where the uses touch.
+    // weights once more for the embedding; only once where the uses are adjacent.
     CHECK(sent - reduce <= 3 * accum * 2 * once);
     CHECK(sent - reduce > accum * 2 * once);
-    // What is used again at once is not gathered twice.
+    // A group that is used again at once is not gathered twice.
     const std::int64_t kept =
         sent_by_all({.accum = accum, .order = Order::step, .stage = 3, .reuse_distance = INT64_MAX},
                     kWorld, DType::bf16);

@@ -30,18 +30,19 @@ TEST_CASE("the local rank picks; a rank that sees one device of its own takes it
 TEST_CASE("more ranks than devices: how many are visible, by which variable, which rank asked") {
   // Local rank 0 has one, and says it: it is the one that speaks for its node.
   CHECK(said(devices(2, "0,1"), 0, 3) ==
-        "3 ranks on this node want a GPU each (this is local rank 0), and 2 are visible here "
+        "3 ranks on this node need a GPU each (this is local rank 0), but 2 are visible "
         "(CUDA_VISIBLE_DEVICES=0,1)\n  hint: start at most 2 ranks on this node");
   CHECK(said(devices(1), 1) ==
-        "2 ranks on this node want a GPU each (this is local rank 1), and 1 is visible here\n"
+        "2 ranks on this node need a GPU each (this is local rank 1), but 1 is visible\n"
         "  hint: start at most 1 rank on this node");
 }
 
 TEST_CASE("no driver, an old driver, no device, a driver that fails: each is said") {
-  CHECK(said({.driver = 0, .runtime = 13000}, 0).find("there is no NVIDIA driver here") !=
+  CHECK(said({.driver = 0, .runtime = 13000}, 0).find("no NVIDIA driver is installed") !=
         std::string::npos);
   const std::string old = said({.driver = 12080, .runtime = 13000}, 0);
-  CHECK(old.find("the NVIDIA driver is too old: it runs CUDA 12.8, and this program needs 13.0") ==
+  CHECK(old.find(
+            "the NVIDIA driver is too old: it supports CUDA 12.8, but this program needs 13.0") ==
         0);
   CHECK(old.find("580 or later") != std::string::npos);
   // A driver of the same major version runs what a newer toolkit built.

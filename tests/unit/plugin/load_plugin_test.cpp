@@ -26,7 +26,7 @@ TEST_CASE("a plugin that is not there, or is none, is said with path and reason"
   CHECK(missing.find("/nonexistent/libdsengine_cuda.so: cannot open shared object file") !=
         std::string::npos);
   CHECK(missing.find("device.backend = \"cpu\"") != std::string::npos);
-  CHECK(why_not("libc.so.6").find("libc.so.6 is no plugin of dslaunch") != std::string::npos);
+  CHECK(why_not("libc.so.6").find("libc.so.6 is not a dslaunch plugin") != std::string::npos);
 }
 
 TEST_CASE("the plugin of this build opens with every symbol resolved, and reports") {

@@ -1,4 +1,4 @@
-// The words of `dslaunch agent --join` and of `dslaunch --k8s`.
+// Tests of the command lines of `dslaunch agent --join` and `dslaunch --k8s`.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -68,17 +68,17 @@ TEST_CASE("what makes no sense for an agent is named") {
                                  "--transport=ssh", "--detach", "--dry-run", "--ssh-config=x"}) {
     CAPTURE(word);
     CHECK(refusal(parse_agent_args, {"--join", word.c_str(), "--", "true"}) ==
-          word.substr(0, word.find('=')) + " makes no sense with dslaunch agent --join");
+          word.substr(0, word.find('=')) + " cannot be used with dslaunch agent --join");
   }
   CHECK(refusal(parse_agent_args, {"--peers=a", "--", "true"}) ==
-        "dslaunch agent takes options only with --join");
+        "dslaunch agent accepts options only with --join");
   CHECK(refusal(parse_agent_args, {"--join"}) == "nothing to run");
   CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--", "true"}) ==
-        "with --root there is no command: the root has it");
+        "--root and a command cannot be combined");
   CHECK(refusal(parse_agent_args, {"--join", "--root=a", "train.toml"}) ==
-        "with --root there is no command: the root has it");
+        "--root and a command cannot be combined");
   CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2", "--node-rank=2", "--", "true"}) ==
-        "--node-rank 2 is none of --nnodes 2");
+        "--node-rank 2 is out of range for --nnodes 2");
   CHECK(refusal(parse_agent_args, {"--join", "--", "true", "--hostfile", "x"}) == "taken");
   CHECK(refusal(parse_agent_args, {"--join", "--root=a"}) == "taken");
   CHECK(agent({"--help"}).action == Options::Action::show_help);
@@ -108,12 +108,12 @@ TEST_CASE("the main command finds pods with --k8s") {
     CHECK(refusal(parse_main, {"--k8s", word.c_str(), "--", "true"}) ==
           word.substr(0, word.find('=')) + " needs --k8s --transport join");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--dry-run", "--", "true"}) ==
-        "--dry-run cannot be given with --transport join");
+        "--dry-run and --transport join cannot be combined");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--job-id=a", "--", "true"}) == "taken");
   CHECK(refusal(parse_main, {"--k8s", "--hostfile=x", "--", "true"}) ==
-        "--k8s and --hostfile both say where the ranks run");
+        "--k8s and --hostfile cannot be combined");
   CHECK(refusal(parse_main, {"--k8s", "-H", "a", "--", "true"}) ==
-        "--k8s and --host both say where the ranks run");
+        "--k8s and --host cannot be combined");
   CHECK(refusal(parse_main, {"--join", "--", "true"}).starts_with("unknown option --join"));
 }
 

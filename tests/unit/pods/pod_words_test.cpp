@@ -1,9 +1,9 @@
-// What options and peers mean together; many wishes to stop are one.
-#include "launcher/pods/pod_words.h"
+// Tests of pod options with peers, and of simultaneous stop requests.
+#include "launcher/commands/pods/pod_words.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/pods/stop_wishes.h"
+#include "launcher/commands/pods/stop_requests.h"
 
 using namespace ds::launcher;
 using namespace std::chrono_literals;
@@ -59,15 +59,15 @@ TEST_CASE("a grace beyond that of pods brings advice") {
   CHECK(!grace_advice(10s));
   CHECK(!grace_advice(25s));
   REQUIRE(grace_advice(25'001ms));
-  CHECK(grace_advice(60s)->find("terminationGracePeriodSeconds of the pods to 65") !=
+  CHECK(grace_advice(60s)->find("terminationGracePeriodSeconds of the pods to at least 65") !=
         std::string::npos);
 }
 
-TEST_CASE("all pods are told to end at once: one wish") {
-  StopWishes wishes;
-  CHECK(wishes.counts("gpt-2"));
-  CHECK(!wishes.counts(""));
-  CHECK(!wishes.counts("gpt-1"));
-  CHECK(wishes.counts("gpt-1"));  // it is told again
-  CHECK(wishes.counts(""));
+TEST_CASE("all pods are told to end at once: one request") {
+  StopRequests requests;
+  CHECK(requests.counts("gpt-2"));
+  CHECK(!requests.counts(""));
+  CHECK(!requests.counts("gpt-1"));
+  CHECK(requests.counts("gpt-1"));  // asked again
+  CHECK(requests.counts(""));
 }

@@ -1,4 +1,4 @@
-// What a pod leaves behind: small enough, never torn.
+// Tests of the termination log and report: size limit, and writes in one piece.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "launcher/commands/pods/termination_log.h"
+#include "launcher/commands/pods/termination_report.h"
 #include "launcher/job/verdict_json.h"
-#include "launcher/pods/termination_log.h"
-#include "launcher/pods/termination_report.h"
 #include "unit/job/job_helpers.h"
 
 using namespace ds::launcher;
@@ -32,7 +32,7 @@ json parsed(const JobVerdict& verdict, const RankWords& words = {}) {
   return parsed(termination_report(text, exit_code(verdict.cause)));
 }
 
-/// A file in a folder that goes with the object.
+/// File in a temporary folder, which is removed with the object.
 struct OwnFile {
   std::string folder = "/tmp/ds_termination_XXXXXX";
   OwnFile() { REQUIRE(::mkdtemp(folder.data()) != nullptr); }
@@ -117,7 +117,7 @@ TEST_CASE("the log is replaced as a whole, in the same file") {
     CHECK(file.text() == "short\n");
     CHECK(std::filesystem::hard_link_count(file.name()) == 2);  // still the mounted file
   }
-  const TerminationLog next(file.name());  // what an earlier run has said is gone
+  const TerminationLog next(file.name());  // the text of an earlier run was removed
   CHECK(file.text().empty());
 }
 

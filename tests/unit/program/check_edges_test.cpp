@@ -1,4 +1,5 @@
-// Edges of real steps: enough, and none too many, at every stage; a removed one is found.
+// Tests of edges_of() on real steps: enough edges and none too many, at every stage; a removed edge
+// is found.
 #include "engine/program/check_edges.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +32,7 @@ Placed place_step(Program program) {
   return placed;
 }
 
-// Any spec there is, by a number.
+// Returns one of all kinds of specs, by a number.
 ShardSpec any_spec(unsigned seed) {
   ShardSpec spec = spec_of(0, 1 + static_cast<int>(seed % 4), 4, 1 + static_cast<int>(seed / 4 % 2),
                            seed / 8 % 2 == 0 ? ShardSpec::Order::step : ShardSpec::Order::boundary);
@@ -54,7 +55,7 @@ OffloadSpec any_offload(unsigned seed, const ShardSpec& spec) {
   return offload;
 }
 
-// The programs of a job, as the trainer makes them.
+// Returns the programs of a job, made as the trainer makes them.
 std::vector<Placed> any_job(unsigned seed) {
   const Program model = differentiate(RandomModel(seed).build());
   Program program = recompute(model, static_cast<Recompute>(seed % 3));
@@ -79,7 +80,7 @@ std::vector<Placed> any_job(unsigned seed) {
   return placed;
 }
 
-/// What a rank of the job sends and receives on each stream, in its order.
+/// Returns what a rank sends and receives on each stream, in order.
 std::array<std::vector<std::string>, kStreams> messages_of(const Program& program) {
   std::array<std::vector<std::string>, kStreams> messages;
   for (const Op& op : program.ops) {
@@ -146,7 +147,7 @@ TEST_CASE("every single edge that is removed is missed, and named") {
           const auto missing = missing_edge(placed.program, placed.offsets, placed.edges);
           CAPTURE(i);
           REQUIRE(missing);
-          CHECK(missing->find("nothing orders them") != std::string::npos);
+          CHECK(missing->find("nothing orders the two") != std::string::npos);
           now = waits;
           ++removed;
         }
@@ -159,7 +160,7 @@ TEST_CASE("every single edge that is removed is missed, and named") {
 TEST_CASE("the decision, the losses and the kernels' scratch are memory too") {
   Placed placed = place_step(
       shard(differentiate(tiny_forward()), spec_of(0, 1, 1, 1, ShardSpec::Order::boundary)));
-  std::int64_t end = 0;  // no value shares bytes, so that no other edge orders what is moved
+  std::int64_t end = 0;  // no values share bytes, so no other edge orders the moves
   for (std::size_t i = 0; i < placed.offsets.size(); ++i) {
     const Home home = home_of(placed.program, static_cast<ValueId>(i));
     const bool is_view = placed.program.values[i].base != kNoValue;

@@ -1,4 +1,4 @@
-// Dropout in programs: only where training wants it, and every run of one op draws the same
+// Tests of dropout in programs: only where training needs it, and all runs of one op draw the same
 // numbers.
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ Program training_program() {
       {.micro = 2, .seq_len = 4, .valid_vocab = 60, .act = DType::f32, .dropout = 0.1});
 }
 
-// "block0.attn.grad" and "block0.attn" are one op's runs.
+// "block0.attn.grad" and "block0.attn" are runs of one op.
 std::string forward_path(const Op& op) { return op.path.substr(0, op.path.find(".grad")); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The checker of schedules against the definition: every pair of ops, all paths.
+// Tests of find_race() against the definition: every pair of ops, all paths.
 #include "engine/program/find_race.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@ using namespace ds;  // NOLINT: the tests of one folder
 
 namespace {
 
-// ordered[b][a]: a has ended before b begins; by all paths, one op at a time.
+// ordered[b][a]: a has ended before b begins, over all paths, one op at a time.
 std::vector<std::vector<bool>> order_of(const std::vector<ScheduledOp>& ops) {
   std::vector<std::vector<bool>> before(ops.size(), std::vector<bool>(ops.size(), false));
   for (std::size_t b = 0; b < ops.size(); ++b) {
@@ -38,7 +38,7 @@ bool conflict(const ScheduledOp& a, const ScheduledOp& b) {
   });
 }
 
-// The second op of the first unordered pair; -1 without one.
+// Returns the second op of the first unordered pair; -1 without one.
 int first_race(const std::vector<ScheduledOp>& ops) {
   const auto before = order_of(ops);
   for (std::size_t b = 0; b < ops.size(); ++b) {
@@ -75,7 +75,7 @@ std::vector<ScheduledOp> random_ops(Random& random) {
   return ops;
 }
 
-// Every conflict gets an edge, but those that others imply.
+// Adds an edge for every conflict, except those that other edges imply.
 void add_edges(std::vector<ScheduledOp>& ops) {
   for (std::size_t b = 0; b < ops.size(); ++b) {
     for (std::size_t a = b; a-- > 0;) {
@@ -105,7 +105,7 @@ TEST_CASE("a write that does not wait for a reader of another stream is found, w
   ops[2].waits = {1};
   CHECK(!find_race(ops));
   ops[2].waits = {};
-  ops[2].accesses[0].begin = 60;  // the same bytes as op 0 alone, of its own stream
+  ops[2].accesses[0].begin = 60;  // only the bytes of op 0, which is on the same stream
   CHECK(!find_race(ops));
   ops[2].accesses[0] = {.memory = 1, .begin = 0, .end = 300, .write = true, .value = 9};
   CHECK(!find_race(ops));

@@ -1,4 +1,4 @@
-// The reverse of programs: a golden text for GPT-2, and fan-out on programs made by hand.
+// Tests of differentiate(): a golden text for GPT-2, and fan-out in small programs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ MicroBatch add_batch(Program& program) {
   return batch;
 }
 
-// One group, a leaf for each tensor.
+// One group with one leaf per tensor.
 class Parameters {
  public:
   explicit Parameters(Program& program) : program_(program) {
@@ -64,7 +64,7 @@ class Parameters {
   ValueId flat_;
 };
 
-// x -> three linear layers of one weight -> sum: every kind of fan-out at once.
+// x -> three linear layers with one weight -> sum: every kind of fan-out at once.
 Program fan_out() {
   Program program;
   const MicroBatch batch = add_batch(program);
@@ -120,7 +120,7 @@ TEST_CASE("GPT-2 of two blocks, differentiated: the golden text") {
   CHECK(print(program) == read_source(path));
 }
 
-TEST_CASE("the tied embedding: the head's gradient first, then the embedding's is added") {
+TEST_CASE("the tied embedding: the embedding's gradient is added to the head's") {
   const Program program = differentiate(tiny_forward());
   const Op &head = op_at(program, "head.grad"), &embed = op_at(program, "embed.grad");
   CHECK(head.out[3] == embed.out[0]);
@@ -129,7 +129,7 @@ TEST_CASE("the tied embedding: the head's gradient first, then the embedding's i
   CHECK_FALSE(embed.attrs.accumulate2);
 }
 
-TEST_CASE("residual gradients are folded into the norms: no add of its own in GPT-2") {
+TEST_CASE("residual gradients are added inside the norms: GPT-2 has no separate add") {
   const Program program = differentiate(tiny_forward());
   for (const Op& op : program.ops) CHECK(op.code != OpCode::add);
   const Op& ln2 = op_at(program, "block1.ln2.grad");

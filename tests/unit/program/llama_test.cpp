@@ -1,4 +1,4 @@
-// Llama's program: operands that fit, what is made again, and the work that the convention counts.
+// Tests of Llama's program: valid operands, recomputation, and the counted operations.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ int count(const Program& program, OpCode code) {
 
 }  // namespace
 
-TEST_CASE("Llama: operands fit, differentiated, made again and cut, with and without dropout") {
+TEST_CASE(
+    "Llama: operands fit after differentiate, recompute and shard, with and without dropout") {
   for (const double dropout : {0.0, 0.1}) {
     for (const std::int64_t kv_heads : {1, 2}) {
       for (const Recompute policy : {Recompute::none, Recompute::selective, Recompute::block}) {
@@ -67,7 +68,7 @@ TEST_CASE("Llama: groups, and a head that is tied or not") {
   CHECK(op_at(tied, "embed.grad").out[1] == kNoValue);
 }
 
-TEST_CASE("Llama: heads of keys are fewer, and the gradient turns back in rows") {
+TEST_CASE("Llama: fewer key heads, and the gradient is rotated back in rows") {
   const Program program = differentiate(llama());
   const auto value = [&](ValueId id) -> const Value& { return program.value(id); };
   const Op& rotary = op_at(program, "block1.attn.rotary");
@@ -77,16 +78,16 @@ TEST_CASE("Llama: heads of keys are fewer, and the gradient turns back in rows")
   CHECK(back.attrs.heads.rows);
   CHECK(value(back.in[0]).shape == Shape{8, (2 + 2) * 8});
   CHECK(op_at(program, "block1.attn.qkv.grad.in").in[0] == back.out[0]);
-  // As many heads of keys as of queries: the shape that GPT-2 has.
+  // As many key heads as query heads: the shape of GPT-2.
   const Program equal = llama(false, 2);
   CHECK(equal.value(op_at(equal, "block0.attn").in[0]).shape == Shape{3, 2, 2, 4, 8});
 }
 
-TEST_CASE("Llama: selective makes norms, SwiGLU and attention again, not the turned heads") {
+TEST_CASE("Llama: selective recomputes norms, SwiGLU and attention, not the rotated heads") {
   const Program program = recompute(differentiate(llama()), Recompute::selective);
   CHECK(count(program, OpCode::rmsnorm) == 5 + 4);
   CHECK(count(program, OpCode::swiglu) == 2 + 2);
   CHECK(count(program, OpCode::attention) == 2 + 2);
-  CHECK(count(program, OpCode::rotary) == 2 + 2);  // forward, and back
+  CHECK(count(program, OpCode::rotary) == 2 + 2);  // forward and backward
   CHECK(count(program, OpCode::linear) == 2 * 4);
 }

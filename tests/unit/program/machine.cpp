@@ -1,4 +1,4 @@
-// The interpreter of sharded programs, and the rule of summing that it is compared with.
+// Interpreter of sharded programs, and the written rule of summing for comparison.
 #include "unit/program/machine.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 namespace ds::test {
 namespace {
 
-constexpr std::byte kGarbage{0xC3};  // read as floats: about -391
+constexpr std::byte kGarbage{0xC3};  // as a float about -391
 
 std::byte pattern_of(const std::string& name, std::int64_t i) {
   const auto hash = std::hash<std::string>{}(name);
@@ -29,7 +29,7 @@ std::vector<float> sum(std::vector<float> left, const std::vector<float>& right)
   return left;
 }
 
-// A binary counter: push, merge equal levels; the rest folds from the right to the left.
+// A binary counter: push, merge equal levels; the rest folds from right to left.
 std::vector<float> counter_sum(const std::vector<std::vector<float>>& leaves) {
   std::vector<std::pair<int, std::vector<float>>> stack;
   const auto fold = [&] {
@@ -45,7 +45,7 @@ std::vector<float> counter_sum(const std::vector<std::vector<float>>& leaves) {
   return stack.front().second;
 }
 
-// One micro-batch's contributions, in program order, into a gradient that may hold others already.
+// Adds one micro-batch's contributions, in program order, to a gradient that may hold earlier ones.
 void add_micro_batch(const Program& program, int g, int virtual_rank, int micro_step, bool fresh,
                      std::vector<float>& gradient) {
   const ParamGroup& group = program.groups[static_cast<std::size_t>(g)];

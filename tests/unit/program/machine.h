@@ -1,8 +1,9 @@
-// A tiny interpreter of sharded programs on their placed memory, all ranks in one process.
+// Machine and World: a small interpreter of sharded programs on their placed memory, all ranks in
+// one process.
 //
-// Sums and moves are done in float; a backward op writes random numbers that depend on its path,
-// virtual rank and micro-step alone; every other result is a pattern that is checked at each read,
-// so bytes that were given to somebody else too early are seen.
+// Sums and moves run in float. A backward op writes random numbers that depend only on its path,
+// virtual rank and micro-step. Every other result is a pattern that is checked at each read, which
+// detects bytes that were reused too early.
 #pragma once
 
 #include <array>
@@ -13,16 +14,16 @@
 
 namespace ds::test {
 
-/// What backward op `path` of one micro-batch adds to its `operand`-th result.
+/// Returns what backward op `path` of one micro-batch adds to its `operand`-th result.
 std::vector<float> random_gradient(const std::string& path, std::size_t operand, int virtual_rank,
                                    int micro_step, std::int64_t elements);
 
 class Machine {
  public:
   explicit Machine(Program program);
-  /// Runs to the next communication op, or to the end: then null.
+  /// Runs up to the next communication op and returns it; null at the end.
   const Op* run();
-  /// After the partners' bytes are in place.
+  /// Continues after the communication op, once the partners' bytes are in place.
   void pass() { ++next_; }
 
   [[nodiscard]] const Program& program() const { return program_; }
@@ -44,11 +45,11 @@ class Machine {
   int broken_reads_ = 0;
 };
 
-/// All ranks of a job, in lock step.
+/// All ranks of a job, in lockstep.
 class World {
  public:
   World(const Program& differentiated, ShardSpec spec);
-  /// Each rank's reduced gradient of group g.
+  /// Returns each rank's reduced gradient of group g.
   [[nodiscard]] std::vector<std::vector<float>> gradients(int g);
   [[nodiscard]] int broken_reads() const;
 
@@ -59,7 +60,7 @@ class World {
   std::vector<Machine> ranks_;
 };
 
-/// The same gradient by the rule as it is written down: one process, no slices, no slots.
+/// Computes the gradient by the written rule: one process, no slices, no slots.
 std::vector<float> expected_gradient(const Program& differentiated, int g, const ShardSpec& spec);
 
 }  // namespace ds::test

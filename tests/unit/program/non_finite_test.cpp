@@ -1,4 +1,5 @@
-// The first operation that makes or reads what is not finite is named, in every type.
+// Tests of NonFiniteHunt: names the first op that makes or reads numbers that are not finite, for
+// all types.
 #include "engine/program/non_finite.h"
 
 #include <doctest/doctest.h>
@@ -63,7 +64,7 @@ TEST_CASE("finite numbers give no finding, and the first op that makes others is
         "block0.fc made mid: 2 of 6 numbers are not finite, the first at 4: -inf");
 }
 
-TEST_CASE("weights that are not finite already are named before what they spoil") {
+TEST_CASE("weights that are already not finite are named before the results that they affect") {
   TwoLayers layers;
   layers.at(layers.w1, 0) = kInf;
   layers.at(layers.out, 0) = kInf;
@@ -71,12 +72,12 @@ TEST_CASE("weights that are not finite already are named before what they spoil"
         "block1.fc read h.1.weight: 1 of 6 numbers are not finite, the first at 0: inf");
 }
 
-TEST_CASE("what only moves or sums other ops' results is not named, on whatever stream it runs") {
+TEST_CASE("ops that only move or sum other ops' results are not named, on any stream") {
   TwoLayers layers;
   const ds::ValueId last_gradient = layers.add("block0.grad", ds::ValueKind::gradient);
   const ds::ValueId gathered = layers.add("block0.weights#0", ds::ValueKind::activation);
-  layers.at(last_gradient, 0) = kNan;  // as the step left it that is run again
-  layers.at(gathered, 5) = kNan;       // not gathered yet: the next bucket's
+  layers.at(last_gradient, 0) = kNan;  // left over from the step that is repeated
+  layers.at(gathered, 5) = kNan;       // not gathered yet: part of the next bucket
   const std::vector<ds::Op> moves{{.code = ds::OpCode::copy,
                                    .path = "grad_out.block0.tile0",
                                    .in = {last_gradient},
@@ -93,7 +94,7 @@ TEST_CASE("what only moves or sums other ops' results is not named, on whatever 
         "block0.fc made mid: 1 of 6 numbers are not finite, the first at 4: inf");
 }
 
-TEST_CASE("a planted NaN goes into the first output of the op of that path") {
+TEST_CASE("plant_nan writes to the first output of the op with that path") {
   TwoLayers layers;
   for (const ds::Op& op : layers.program.ops) {
     ds::plant_nan(op, "block0.fc", [&](ds::ValueId id) { return layers.tensor(id); });

@@ -1,4 +1,5 @@
-// Activations in host memory: where the copies are, the same gradients, and both memories' peaks.
+// Tests of offload_activations(): places of the copies, equal gradients, and the peaks of both
+// memories.
 #include <doctest/doctest.h>
 
 #include "unit/program/machine.h"
@@ -27,7 +28,7 @@ int place_of(const Program& program, std::string_view path) {
 
 }  // namespace
 
-TEST_CASE("a copy to the host follows the maker, one back comes before the first reader") {
+TEST_CASE("the copy to the host follows the maker, the copy back precedes the first reader") {
   const Program program = offload_activations(tiny(Recompute::none, 4), {.ahead = 5});
   verify(program);
   const int made = place_of(program, "block0.mlp.fc");
@@ -43,13 +44,13 @@ TEST_CASE("a copy to the host follows the maker, one back comes before the first
   CHECK(program.value(at(back).in[0]).name == "block0.mlp.fc.out.host");
   CHECK(program.value(at(back).in[0]).tier == Tier::host);
   CHECK(program.value(at(reader).in[0]).name == "block0.mlp.fc.out.back");
-  // Five ops of the model lie between, and other copies.
+  // Five ops of the model lie between, besides other copies.
   int between = 0;
   for (int i = back + 1; i < reader; ++i) between += at(i).code == OpCode::copy ? 0 : 1;
   CHECK(between == 5);
 }
 
-TEST_CASE("what is small or needed soon stays") {
+TEST_CASE("values that are small or needed soon stay") {
   const Program program = offload_activations(tiny(Recompute::none, 4), {.ahead = 5});
   CHECK(place_of(program, "evict.block0.ln1.out") > 0);
   CHECK(place_of(program, "evict.block0.ln1.mean") < 0);

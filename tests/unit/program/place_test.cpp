@@ -1,4 +1,5 @@
-// Offsets: values alive together never share bytes, and memory is as small as it should be.
+// Tests of place(): values alive together never share bytes, and the arena is no larger than
+// necessary.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
-// Both live at some op; written apart from the product's rule, which this is to catch.
+// Both live at some op; written independently of the product's rule, which this must check.
 bool live_together(const Life& a, const Life& b) {
   return std::max(a.first, b.first) <= std::min(a.last, b.last);
 }
@@ -25,7 +26,7 @@ bool share_bytes(const Program& program, const std::vector<std::int64_t>& offset
   return offsets[a] < end_b && offsets[b] < end_a;
 }
 
-// Lives again, found by looking through all ops for each value.
+// Computes lives a second way, by searching all ops for each value.
 Life life_by_search(const Program& program, ValueId id) {
   Life life;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -118,7 +119,7 @@ TEST_CASE("random programs: values that live together never share bytes") {
   }
 }
 
-TEST_CASE("sharded steps: values that live together never share bytes; nothing passes the end") {
+TEST_CASE("sharded steps: values that live together never share bytes; no value exceeds the end") {
   for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
     for (int world = 1; world <= 3; ++world) {
       const Program program = shard(differentiate(tiny_forward()), spec_of(0, world, 4, 2, order));
@@ -130,7 +131,7 @@ TEST_CASE("sharded steps: values that live together never share bytes; nothing p
   }
 }
 
-TEST_CASE("two programs share what persists, by name, and the rest of the arena") {
+TEST_CASE("two programs share persistent values by name, and the rest of the arena") {
   const Program train = shard(differentiate(tiny_forward()), ShardSpec{});
   const Program check = tiny_forward();
   const PlacementPlan plan = place({&train, &check}, 4096);
@@ -184,8 +185,8 @@ TEST_CASE("GPT-2 124 M, B 4, T 256, bf16: memory is what the formulas say") {
   const std::int64_t gradients = 4 * parameters;
   const std::int64_t block =
       34 * rows * width;  // 2 (2 LN + 2 sums + 3 qkv + attention + 4 + 4 + 1)
-  // All gradients live together at the norm; at the start of the backward pass, all activations
-  // and the head's gradient do. The larger of the two, and little more.
+  // At the norm all gradients are alive; at the start of the backward pass all activations and the
+  // head's gradient are. The peak is the larger of the two, and little more.
   const std::int64_t head = 4 * 50304 * width;
   const std::int64_t least = std::max(gradients, layers * block + head);
   CHECK(plan.device().transient_bytes >= gradients);

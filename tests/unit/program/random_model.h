@@ -1,5 +1,5 @@
-// Forward programs that no model has: blocks of random ops, residuals across blocks, values used
-// many times, a tied weight. For properties that hold for every program.
+// RandomModel: random forward programs for tests of properties of all programs: random ops,
+// residuals across blocks, values used many times, a tied weight.
 #pragma once
 
 #include <random>
@@ -81,7 +81,7 @@ class RandomModel {
     unused_ = pool_;
   }
 
-  // Any tensor so far, most often a late one.
+  // Returns any tensor so far, most often a recent one.
   ValueId any() {
     const std::size_t back = static_cast<std::size_t>(std::min(below(4), below(20)));
     const ValueId id = pool_[pool_.size() - 1 - std::min(back, pool_.size() - 1)];
@@ -166,7 +166,7 @@ class RandomModel {
     return out;
   }
 
-  // Everything reaches the loss.
+  // Makes every value reach the loss.
   void finish() {
     ValueId last = pool_.back();
     std::erase(unused_, last);
@@ -186,7 +186,7 @@ class RandomModel {
   std::int64_t heads_ = 1, width_ = 8, micro_ = 1, positions_ = 2, rows_ = 2;
   Program program_;
   ValueId wte_ = kNoValue;
-  std::vector<ValueId> pool_, unused_;  // tensors (rows, width); those that nobody reads yet
+  std::vector<ValueId> pool_, unused_;  // tensors (rows, width); those without a reader so far
 };
 
 }  // namespace ds::test

@@ -1,4 +1,4 @@
-// What holds for every program, on programs that no model has.
+// Tests of properties that hold for every program, on random programs.
 #include "unit/program/random_model.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ TEST_CASE("recomputation and offload keep every gradient (random programs)") {
   CHECK(copies > 1000);
 }
 
-TEST_CASE("sharded steps of random programs read nothing that was given away too early") {
+TEST_CASE("sharded steps of random programs never read bytes that were reused too early") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     const Program plain = differentiate(RandomModel(seed).build());

@@ -1,4 +1,5 @@
-// Recomputation: which ops run again and where, the same gradients by a symbolic run, and memory.
+// Tests of recompute(): which ops run again and where, equal gradients in a symbolic run, and
+// memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::string line_of(const Program& program, const Op& op) {
   return line;
 }
 
-// "path" of every backward op, and the whole line of every op that runs again.
+// Returns the path of every backward op, and the whole line of every op that runs again.
 std::vector<std::string> backward_of(const Program& program) {
   std::vector<std::string> lines;
   bool is_backward = false;
@@ -79,7 +80,7 @@ TEST_CASE("selective runs norms, GELU and attention again, each right before its
   CHECK(found == expected);
 }
 
-TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be made again alone") {
+TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be recomputed alone") {
   const Program forward =
       build_gpt2(tiny_config(), {.micro = 2, .seq_len = 4, .valid_vocab = 60, .act = DType::bf16});
   const Program plain = differentiate(forward);
@@ -95,12 +96,12 @@ TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be made again
   CHECK(gelus == 0);
   CHECK(readers == 2);  // the next product and its weight's gradient
   CHECK(Symbolic(program).gradients() == Symbolic(plain).gradients());
-  // A block runs the whole product again, as it does in any case.
+  // A block runs the whole product again in any case.
   CHECK(print(recompute(plain, Recompute::block, true)) ==
         print(recompute(plain, Recompute::block)));
 }
 
-TEST_CASE("block runs a whole block again, but for its last op, which nobody needs") {
+TEST_CASE("block runs a whole block again, except its last op, which no op needs") {
   const std::vector<std::string> expected{
       "block1.ln1.grad",
       "block0.ln1: embed.out - h.0.ln_1.weight h.0.ln_1.bias -> - block0.ln1.out~ "
@@ -129,7 +130,7 @@ TEST_CASE("block runs a whole block again, but for its last op, which nobody nee
   const std::vector<std::string> all = backward_of(tiny(Recompute::block));
   const auto first = std::find(all.begin(), all.end(), expected.front());
   CHECK(std::vector<std::string>(first, all.end()) == expected);
-  // The last block's values are needed at once: they are kept.
+  // The last block's values are needed at once, so they are kept.
   for (auto line = all.begin(); line != first; ++line) CHECK(line->find('~') == std::string::npos);
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("a block in the middle keeps one tensor for the backward pass") {
   CHECK(kept == std::vector<std::string>{"embed.out", "block1.ln1.sum", "block2.ln1.sum"});
 }
 
-TEST_CASE("every policy gives the same gradients, as far as the program tells") {
+TEST_CASE("every policy gives the same gradients in a symbolic run") {
   for (const std::int64_t layers : {1, 2, 5}) {
     const std::vector<std::size_t> expected = Symbolic(tiny(Recompute::none, layers)).gradients();
     for (const Recompute policy : {Recompute::selective, Recompute::block}) {
@@ -163,7 +164,7 @@ TEST_CASE("every policy gives the same gradients, as far as the program tells") 
         Symbolic(tiny(Recompute::none, 3)).gradients());
 }
 
-TEST_CASE("a step of two ranks with recomputation reads nothing that was given away too early") {
+TEST_CASE("a step of two ranks with recomputation never reads bytes that were reused too early") {
   for (const Recompute policy : {Recompute::selective, Recompute::block}) {
     const Program program = tiny(policy, 3);
     const World world(program, spec_of(0, 2, 4, 2, ShardSpec::Order::boundary));
@@ -180,7 +181,7 @@ TEST_CASE("recomputation lowers the peak of activations: 16 widths a block, 9, 1
     return static_cast<double>(peak(policy, 20) - peak(policy, 10)) /
            static_cast<double>(10 * width);
   };
-  // mean, rstd and lse are small: 2 + 2 + 2 numbers a row of 16.
+  // mean, rstd and lse are small: 2 + 2 + 2 numbers per row of 16.
   CHECK(growth(Recompute::none) == doctest::Approx(16 + 6.0 / 16));
   CHECK(growth(Recompute::selective) == doctest::Approx(9));
   CHECK(growth(Recompute::block) == doctest::Approx(1));

@@ -1,4 +1,4 @@
-// The step of every rank: the reduced gradient has the same bits for any number of ranks.
+// Tests of shard(): the reduced gradient has the same bits for any number of ranks.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -58,7 +58,7 @@ TEST_CASE("step: every world size gives the bits of the written rule") {
   }
 }
 
-TEST_CASE("the two orders are two arithmetics, as soon as there is something to order") {
+TEST_CASE("the two orders give different bits as soon as there is something to order") {
   const Program program = differentiate(tiny_forward());
   const auto sum = [&](ShardSpec::Order order, int virtual_ranks, int accum) {
     return expected_gradient(program, 1, spec_of(0, 1, virtual_ranks, accum, order));
@@ -68,7 +68,7 @@ TEST_CASE("the two orders are two arithmetics, as soon as there is something to 
   CHECK_FALSE(same_bits(sum(Order::boundary, 4, 2), sum(Order::step, 4, 2)));
 }
 
-TEST_CASE("every micro-batch of the step runs once, whoever holds it") {
+TEST_CASE("every micro-batch of the step runs once, on whichever rank holds it") {
   const Program program = differentiate(tiny_forward());
   for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
     for (int world = 1; world <= 5; ++world) {
@@ -87,7 +87,7 @@ TEST_CASE("every micro-batch of the step runs once, whoever holds it") {
   }
 }
 
-TEST_CASE("alone: no communication, and no add when nothing is to be added") {
+TEST_CASE("one rank: no communication, and no add without a second summand") {
   const Program program = differentiate(tiny_forward());
   for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
     const Program one = shard(program, spec_of(0, 1, 1, 1, order));
@@ -110,7 +110,7 @@ TEST_CASE("two ranks, one virtual rank each: one exchange, one add, one gather a
   }
 }
 
-TEST_CASE("a step in f32 updates its weights as the master; in bf16 it has both") {
+TEST_CASE("in f32 the weights are the master; in bf16 a step has both") {
   const Program f32 = shard(differentiate(tiny_forward()), ShardSpec{});
   const Program bf16 = shard(differentiate(tiny_forward(DType::bf16)), ShardSpec{});
   CHECK(f32.groups[0].states[0].master == f32.groups[0].weights);
@@ -121,12 +121,12 @@ TEST_CASE("a step in f32 updates its weights as the master; in bf16 it has both"
   verify(bf16);
 }
 
-TEST_CASE("more ranks than virtual ranks is a mistake of the config") {
+TEST_CASE("more ranks than virtual ranks are a config error") {
   const Program program = differentiate(tiny_forward());
   CHECK_THROWS_AS(shard(program, spec_of(0, 3, 2, 1, ShardSpec::Order::boundary)), Error);
 }
 
-TEST_CASE("the hash tells programs and specs apart, but not ranks") {
+TEST_CASE("the hash differs between programs and specs, but not between ranks") {
   const Program program = differentiate(tiny_forward());
   const auto hash = [&](int rank, int accum) {
     return hash_of_global_program(program, spec_of(rank, 4, 4, accum, ShardSpec::Order::boundary));

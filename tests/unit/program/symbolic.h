@@ -1,4 +1,4 @@
-// A run of a program on hashes instead of numbers, and its peak: for the tests of passes that move
+// Symbolic: runs a program on hashes instead of numbers; peak_of(). For tests of passes that move
 // or repeat ops.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace ds::test {
 
-/// What every value would hold, as a hash of how it was computed. Equal hashes: the same numbers by
-/// the kernels' promises (a norm of a kept sum, GELU alone, a second run).
+/// Computes for every value a hash of how it was computed. Equal hashes mean equal numbers, by the
+/// kernels' promises (a norm of a kept sum, GELU alone, a second run).
 class Symbolic {
  public:
   explicit Symbolic(const Program& program) : program_(program), hashes_(program.values.size()) {
@@ -66,7 +66,7 @@ class Symbolic {
   std::vector<std::size_t> hashes_;
 };
 
-/// Most bytes of activations alive at one op in one tier.
+/// Returns the most bytes of activations alive at one op in one tier.
 inline std::int64_t peak_of(const Program& program, Tier tier) {
   const std::vector<Life> lives = lives_of(program);
   std::int64_t most = 0;

@@ -1,4 +1,4 @@
-// A GPT-2 small enough to look at, and specs of steps, for the tests of the passes.
+// A GPT-2 small enough to inspect, and specs of steps, for the tests of the passes.
 #pragma once
 
 #include "engine/models/gpt2.h"

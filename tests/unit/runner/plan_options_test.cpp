@@ -1,4 +1,4 @@
-// The words of `dsrunner plan`.
+// Tests of the options of `dsrunner plan`.
 #include "runner/plan_options.h"
 
 #include <doctest/doctest.h>
@@ -21,18 +21,18 @@ TEST_CASE("options may stand anywhere, with = or a space") {
   CHECK_FALSE(options.measure);
 }
 
-TEST_CASE("wrong words are usage errors that name the option") {
+TEST_CASE("wrong arguments are usage errors that name the option") {
   const auto fails = [](std::vector<std::string> words, const char* message) {
     CAPTURE(message);
     CHECK_THROWS_WITH_AS(parse_plan_options(words), doctest::Contains(message), Error);
   };
-  fails({"--nodes", "0", "t"}, "--nodes takes a whole number from 1");
+  fails({"--nodes", "0", "t"}, "--nodes must be an integer from 1");
   fails({"--nodes", "four", "t"}, "not 'four'");
-  fails({"--slots=", "t"}, "--slots takes");
-  fails({"--device-memory", "80Q", "t"}, "--device-memory takes bytes as 80G");
+  fails({"--slots=", "t"}, "--slots must be");
+  fails({"--device-memory", "80Q", "t"}, "--device-memory must be a size such as 80G");
   fails({"--node", "1", "t"}, "unknown option '--node'");
   fails({"--json=yes", "t"}, "unknown option '--json=yes'");
   fails({"t", "--print"}, "--print needs a value");
-  fails({"t", "--rank", "1"}, "the job has ranks 0 to 0");
+  fails({"t", "--rank", "1"}, "--rank 1 is out of range (0 to 0)");
   fails({"--json"}, "no train.toml given");
 }

@@ -1,4 +1,4 @@
-// The rank's environment: what counts as set, and which variable each error names.
+// Tests of the rank's environment: what counts as set, and which variable each error names.
 #include "runner/rank_env.h"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ Variables without(Variables variables, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("nothing set is a job of one rank, and so is an empty value") {
+TEST_CASE("an empty environment, or empty values, mean a job of one rank") {
   for (const Variables& variables :
        {Variables{}, Variables{{"RANK", ""}}, Variables{{"HOME", "/root"}}}) {
     const ds::RankEnv env = parse(variables);
@@ -61,7 +61,7 @@ TEST_CASE("nothing set is a job of one rank, and so is an empty value") {
   }
 }
 
-TEST_CASE("a full environment is read as it is") {
+TEST_CASE("a full environment is read") {
   Variables variables = two_ranks();
   const std::string key(64, 'a');
   variables.insert({{"LOCAL_WORLD_SIZE", "2"},
@@ -86,20 +86,20 @@ TEST_CASE("a full environment is read as it is") {
   CHECK(rendezvous.timeout == std::chrono::seconds(7));
 }
 
-TEST_CASE("a world of one needs no master") {
+TEST_CASE("a world of 1 needs no master") {
   const ds::RankEnv env = parse({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}});
   CHECK(env.world_size == 1);
   CHECK(env.master_addr.empty());
 }
 
-TEST_CASE("under torchrun, whose agent listens at MASTER_PORT itself, the next port is ours") {
+TEST_CASE("under torchrun, whose agent listens at MASTER_PORT itself, the next port is used") {
   CHECK(parse(with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "True")).master_port == 29501);
   CHECK(parse(with(two_ranks(), "TORCHELASTIC_USE_AGENT_STORE", "False")).master_port == 29500);
   const Variables last = with(two_ranks(), "MASTER_PORT", "65535");
   CHECK(parse(with(last, "TORCHELASTIC_USE_AGENT_STORE", "True")).master_port == 65534);
 }
 
-TEST_CASE("what is missing, malformed or contradictory is named") {
+TEST_CASE("errors name the variable that is missing, malformed or contradictory") {
   struct Row {
     Variables variables;
     const char* message;
@@ -111,24 +111,27 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
       {without(two_ranks(), "LOCAL_RANK"), "LOCAL_RANK is not set"},
       {without(two_ranks(), "MASTER_ADDR"), "MASTER_ADDR is not set"},
       {without(two_ranks(), "MASTER_PORT"), "MASTER_PORT is not set"},
-      {with(two_ranks(), "RANK", "2"), "RANK=2 is not in 0 to 1"},
-      {with(two_ranks(), "DSLAUNCH_GRACE", "10s"), "DSLAUNCH_GRACE='10s' is no number of seconds"},
-      {with(two_ranks(), "DSLAUNCH_GRACE", "-1"), "DSLAUNCH_GRACE='-1' is no number of seconds"},
-      {with(two_ranks(), "DSLAUNCH_GRACE", "nan"), "DSLAUNCH_GRACE='nan' is no number of seconds"},
-      {with(two_ranks(), "RANK", "-1"), "RANK=-1 is not in 0 to 1"},
-      {with(two_ranks(), "RANK", "one"), "RANK='one' is not a whole number"},
-      {with(two_ranks(), "RANK", "1x"), "RANK='1x' is not a whole number"},
-      {with(two_ranks(), "WORLD_SIZE", "0"), "WORLD_SIZE=0 is not in 1 to 1000000"},
+      {with(two_ranks(), "RANK", "2"), "RANK=2 is out of range (0 to 1)"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "10s"),
+       "DSLAUNCH_GRACE='10s' is not a number of seconds"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "-1"), "DSLAUNCH_GRACE='-1' is not a number of seconds"},
+      {with(two_ranks(), "DSLAUNCH_GRACE", "nan"),
+       "DSLAUNCH_GRACE='nan' is not a number of seconds"},
+      {with(two_ranks(), "RANK", "-1"), "RANK=-1 is out of range (0 to 1)"},
+      {with(two_ranks(), "RANK", "one"), "RANK='one' is not an integer"},
+      {with(two_ranks(), "RANK", "1x"), "RANK='1x' is not an integer"},
+      {with(two_ranks(), "WORLD_SIZE", "0"), "WORLD_SIZE=0 is out of range (1 to 1000000)"},
       {with(two_ranks(), "WORLD_SIZE", "99999999999999999999"),
-       "WORLD_SIZE='99999999999999999999' is not a whole"},
-      {with(two_ranks(), "LOCAL_WORLD_SIZE", "1"), "LOCAL_WORLD_SIZE=1 is not in 2 to 2"},
-      {with(two_ranks(), "MASTER_PORT", "65536"), "MASTER_PORT=65536 is not in 1 to 65535"},
-      {with(two_ranks(), "DSLAUNCH_EPOCH", "-2"), "DSLAUNCH_EPOCH=-2 is not in"},
+       "WORLD_SIZE='99999999999999999999' is not an integer"},
+      {with(two_ranks(), "LOCAL_WORLD_SIZE", "1"), "LOCAL_WORLD_SIZE=1 is out of range (2 to 2)"},
+      {with(two_ranks(), "MASTER_PORT", "65536"), "MASTER_PORT=65536 is out of range (1 to 65535)"},
+      {with(two_ranks(), "DSLAUNCH_EPOCH", "-2"), "DSLAUNCH_EPOCH=-2 is out of range"},
       {with(two_ranks(), "DSLAUNCH_JOB_KEY", "secret"),
        "DSLAUNCH_JOB_KEY is not 64 hexadecimal digits"},
-      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=200M"), "DSLAUNCH_TEST_WIRE is 'rate=200M'"},
-      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=0,latency=1ms"), "DSLAUNCH_TEST_WIRE is"},
-      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=1M,latency=1"), "DSLAUNCH_TEST_WIRE is"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=200M"),
+       "DSLAUNCH_TEST_WIRE='rate=200M' is not a wire speed"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=0,latency=1ms"), "DSLAUNCH_TEST_WIRE='"},
+      {with(two_ranks(), "DSLAUNCH_TEST_WIRE", "rate=1M,latency=1"), "DSLAUNCH_TEST_WIRE='"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);
@@ -138,7 +141,7 @@ TEST_CASE("what is missing, malformed or contradictory is named") {
   }
 }
 
-TEST_CASE("the grace, where a launcher tells it") {
+TEST_CASE("the grace, if the launcher sets it") {
   CHECK(!parse(two_ranks()).grace_s);
   CHECK(parse(with(two_ranks(), "DSLAUNCH_GRACE", "120")).grace_s == 120);
   CHECK(parse(with(two_ranks(), "DSLAUNCH_GRACE", "0.5")).grace_s == 0.5);

@@ -1,5 +1,5 @@
 // A task of srun: its place from what Slurm 22.05 sets, and what does not count as a step.
-#include "runner/slurm_rank.h"
+#include "engine/base/slurm_rank.h"
 
 #include <doctest/doctest.h>
 
@@ -88,9 +88,9 @@ TEST_CASE("scripts, shells and steps of one task have no place") {
 }
 
 TEST_CASE("what contradicts itself is named") {
-  CHECK(error_of(with(task(), "SLURM_PROCID", "3")) == "SLURM_PROCID=3 is not in 0 to 2");
-  CHECK(error_of(with(task(), "SLURM_NODEID", "x")) == "SLURM_NODEID='x' is not a whole number");
-  CHECK(error_of(with(task(), "SLURM_LOCALID", "1")) == "SLURM_LOCALID=1 is not in 0 to 0");
+  CHECK(error_of(with(task(), "SLURM_PROCID", "3")) == "SLURM_PROCID=3 is out of range (0 to 2)");
+  CHECK(error_of(with(task(), "SLURM_NODEID", "x")) == "SLURM_NODEID must be an integer, not 'x'");
+  CHECK(error_of(with(task(), "SLURM_LOCALID", "1")) == "SLURM_LOCALID=1 is out of range (0 to 0)");
   CHECK(error_of(with(task(), "SLURM_LOCALID", "")) ==
         "SLURM_LOCALID is not set, but SLURM_STEP_ID is");
   for (const char* counts : {"", "2", "2,", "(x2)", "2(x", "1(x2", "2(y2)", "1(x1),4", ",1"}) {

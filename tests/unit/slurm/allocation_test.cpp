@@ -1,4 +1,4 @@
-// The allocation from what salloc and sbatch of Slurm 22.05 set; and what is no allocation.
+// Tests of Slurm allocations, with the variables of salloc and sbatch 22.05, and of other input.
 #include "launcher/slurm/allocation.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ std::optional<Allocation> find(const Variables& variables) {
   });
 }
 
-/// "n1 2, n2 1 from SLURM_TASKS_PER_NODE"
+/// Returns "n1 2, n2 1 from SLURM_TASKS_PER_NODE".
 std::string slots(const Variables& variables) {
   const auto allocation = find(variables);
   REQUIRE(allocation);
@@ -38,14 +38,14 @@ std::string error_of(const Variables& variables) {
   } catch (const ds::Error& error) {
     CHECK(error.kind() == ds::ErrorKind::config);
     const std::string what = error.what();
-    const std::string start = "the Slurm allocation cannot be used: ";
+    const std::string start = "cannot use the Slurm allocation: ";
     REQUIRE(what.starts_with(start));
     return what.substr(start.size());
   }
   return "";
 }
 
-/// As salloc -N2 -n3 sets them.
+/// Returns the variables of salloc -N2 -n3.
 Variables salloc_job() {
   return {{"SLURM_JOB_ID", "17"},           {"SLURM_JOBID", "17"},
           {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_NODELIST", "n[1-2]"},
@@ -107,7 +107,10 @@ TEST_CASE("where the job has GPUs they are the slots") {
   CHECK(slots(with(job, {{"SLURM_GPUS", "8"}, {"SLURM_GPUS_ON_NODE", "4"}})) ==
         "n1 4, n2 4 from SLURM_GPUS_ON_NODE");
   CHECK(slots(with(job, {{"SLURM_GPUS_ON_NODE", "0"}})) == "n1 2, n2 1 from SLURM_TASKS_PER_NODE");
-  // Not the same number on each: the nodes are asked.
+  // The total does not give the GPUs of each node: the nodes are asked.
+  CHECK(slots(with(job, {{"SLURM_GPUS", "8"}})) == "n1 0, n2 0 from SLURM_GPUS");
+  CHECK(slots(with(job, {{"SLURM_GPUS", "0"}})) == "n1 2, n2 1 from SLURM_TASKS_PER_NODE");
+  // The nodes have different numbers: they are asked.
   CHECK(slots(with(job, {{"SLURM_GPUS", "5"}, {"SLURM_GPUS_ON_NODE", "4"}})) ==
         "n1 0, n2 0 from SLURM_GPUS");
 }
@@ -118,7 +121,7 @@ TEST_CASE("in a step the counts of tasks are not the job's") {
   CHECK(slots(step) == "n1 1, n2 1 from ");
   CHECK(slots(with(step, {{"SLURM_NTASKS_PER_NODE", "3"}})) ==
         "n1 3, n2 3 from SLURM_NTASKS_PER_NODE");
-  // salloc's interactive step has the job's.
+  // salloc's interactive step has the job's variables.
   CHECK(slots(with(salloc_job(), {{"SLURM_STEP_ID", "4294967290"}})) ==
         "n1 2, n2 1 from SLURM_TASKS_PER_NODE");
 }
@@ -131,7 +134,7 @@ TEST_CASE("components of a heterogeneous job") {
   CHECK(allocation.groups[1].component == 1);
   CHECK(allocation.groups[1].names == std::vector<std::string>{"n2", "n3"});
   CHECK(allocation.groups[1].cpus_each == 1);
-  // sbatch sets the first component's variables beside.
+  // sbatch also sets the first component's variables without a suffix.
   CHECK(slots(with(het_job(), {{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_TASKS_PER_NODE", "2"}})) ==
         "n1 2, n2 1, n3 1 from SLURM_TASKS_PER_NODE_HET_GROUP_0");
 }
@@ -145,29 +148,29 @@ TEST_CASE("a node of two components is one host, and gets one agent") {
 }
 
 TEST_CASE("an allocation without nodes is an error, never this machine alone") {
-  CHECK(error_of({{"SLURM_JOB_ID", "17"}}) == "SLURM_JOB_NODELIST is not set, so it has no nodes");
+  CHECK(error_of({{"SLURM_JOB_ID", "17"}}) == "SLURM_JOB_NODELIST is not set");
   CHECK(error_of({{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NODELIST", ","}}) ==
         "SLURM_JOB_NODELIST=',' has no nodes");
   CHECK(error_of(with(het_job(), {{"SLURM_HET_SIZE", "3"}})) ==
-        "SLURM_JOB_NODELIST_HET_GROUP_2 is not set, so it has no nodes");
+        "SLURM_JOB_NODELIST_HET_GROUP_2 is not set");
 }
 
 TEST_CASE("contradictions are named") {
   CHECK(error_of(with(salloc_job(), {{"SLURM_JOBID", "16"}})) ==
         "SLURM_JOB_ID is 17, but SLURM_JOBID is 16");
   CHECK(error_of(with(salloc_job(), {{"SLURM_JOB_NUM_NODES", "3"}})) ==
-        "SLURM_JOB_NODELIST='n[1-2]' names 2 nodes, but SLURM_JOB_NUM_NODES is 3");
+        "SLURM_JOB_NODELIST='n[1-2]' has 2 nodes, but SLURM_JOB_NUM_NODES is 3");
   CHECK(error_of(with(salloc_job(), {{"SLURM_TASKS_PER_NODE", "2(x3)"}})) ==
-        "SLURM_TASKS_PER_NODE='2(x3)' is for 3 nodes, but SLURM_JOB_NODELIST names 2");
+        "SLURM_TASKS_PER_NODE='2(x3)' has 3 nodes, but SLURM_JOB_NODELIST has 2");
   CHECK(error_of(with(salloc_job(), {{"SLURM_TASKS_PER_NODE", "two"}})) ==
-        "SLURM_TASKS_PER_NODE='two' is no list of counts");
+        "SLURM_TASKS_PER_NODE='two' is not a list of counts");
   CHECK(error_of(with(salloc_job(), {{"SLURM_JOB_NODELIST", "n[1-2"}})) ==
-        "SLURM_JOB_NODELIST='n[1-2', byte 2: '[' is never closed");
+        "SLURM_JOB_NODELIST='n[1-2', byte 2: unclosed '['");
   CHECK(error_of(with(salloc_job(), {{"SLURM_JOB_NODELIST", "n1,n1"}})) ==
         "SLURM_JOB_NODELIST names n1 twice");
   CHECK(error_of(with(salloc_job(), {{"SLURM_GPUS_PER_NODE", "many"}})) ==
-        "SLURM_GPUS_PER_NODE='many' is no number of GPUs");
+        "SLURM_GPUS_PER_NODE must be a number of GPUs, not 'many'");
   CHECK(error_of(with(salloc_job(), {{"SLURM_RESTART_COUNT", "-1"}})) ==
-        "SLURM_RESTART_COUNT='-1' is not a whole number");
-  CHECK(error_of(with(het_job(), {{"SLURM_HET_SIZE", "0"}})) == "SLURM_HET_SIZE is 0");
+        "SLURM_RESTART_COUNT must be an integer, not '-1'");
+  CHECK(error_of(with(het_job(), {{"SLURM_HET_SIZE", "0"}})) == "SLURM_HET_SIZE=0 is out of range");
 }

@@ -1,4 +1,4 @@
-// Slurm's lists of nodes and of counts.
+// Tests of Slurm's lists of nodes and counts.
 #include "launcher/slurm/node_list.h"
 
 #include <doctest/doctest.h>
@@ -36,11 +36,11 @@ TEST_CASE("node lists as Slurm writes them, and as people do") {
 }
 
 TEST_CASE("what is wrong is told with its byte in the whole list") {
-  CHECK(names("a,n[1") == "3: '[' is never closed");
+  CHECK(names("a,n[1") == "3: unclosed '['");
   CHECK(names("a n]") == "3: ']' without a '[' before it");
-  CHECK(names("a,n[3-1]") == "4: the range 3-1 runs backwards");
-  CHECK(names("a,n[]") == "4: a number is missing in brackets");
-  CHECK(names("n[1,x]") == "4: a number is missing in brackets");
+  CHECK(names("a,n[3-1]") == "4: the range 3-1 is reversed");
+  CHECK(names("a,n[]") == "4: missing number in brackets");
+  CHECK(names("n[1,x]") == "4: missing number in brackets");
   CHECK(names("n[0-65536]").ends_with("more than 65536 hosts in one expression"));
   CHECK(names("a,n[0-65535]") == "2: more than 65536 nodes in one list");
 }

@@ -1,4 +1,4 @@
-// What srun is told, and what goes down its standard input.
+// Tests of srun's options and of the lines on its standard input.
 #include "launcher/slurm/step_words.h"
 
 #include <doctest/doctest.h>
@@ -115,17 +115,17 @@ TEST_CASE("what is wrong with the lines is named, and the key is not shown") {
   CHECK(error_of("") == "standard input does not begin with 'dslaunch-join 1'");
   CHECK(error_of("dslaunch-join 2\nend\n") ==
         "standard input does not begin with 'dslaunch-join 1'");
-  CHECK(error_of(head + "job x\n") == "standard input ends before the line 'end'");
-  CHECK(error_of(head + "job x\nend\n") == "the line 'key' is missing");
-  CHECK(error_of(head + "key 12\nend\n") == "the line 'key' has no 64 hexadecimal digits");
-  CHECK(error_of(head + "key " + kKey + "\nend\n") == "the line 'job' is missing");
-  CHECK(error_of(head + "key " + kKey + "\njob x\nend\n") == "no line 'root'");
-  CHECK(error_of(head + "root x\nend\n") == "the line 'root' has no port and address");
-  CHECK(error_of(head + "root 0 x\nend\n") == "the line 'root' has no number from 1 to 65535");
-  CHECK(error_of(head + "sudo\nend\n") == "a line begins with 'sudo'");
+  CHECK(error_of(head + "job x\n") == "standard input ends before line 'end'");
+  CHECK(error_of(head + "job x\nend\n") == "line 'key' is missing");
+  CHECK(error_of(head + "key 12\nend\n") == "line 'key' must have 64 hexadecimal digits");
+  CHECK(error_of(head + "key " + kKey + "\nend\n") == "line 'job' is missing");
+  CHECK(error_of(head + "key " + kKey + "\njob x\nend\n") == "line 'root' is missing");
+  CHECK(error_of(head + "root x\nend\n") == "line 'root' must have a port and an address");
+  CHECK(error_of(head + "root 0 x\nend\n") == "line 'root' must be an integer from 1 to 65535");
+  CHECK(error_of(head + "sudo\nend\n") == "unknown line 'sudo'");
   const std::string most = head + "key " + kKey + "\njob x\nroot 1 x\n";
-  CHECK(error_of(most + "end\n") == "the line 'wait' is missing");
-  CHECK(error_of(most + "wait 9\nend\n") == "the line 'silence' is missing");
+  CHECK(error_of(most + "end\n") == "line 'wait' is missing");
+  CHECK(error_of(most + "wait 9\nend\n") == "line 'silence' is missing");
   CHECK(error_of(most + "wait 9\nsilence 9\nend\n") == "");
 }
 

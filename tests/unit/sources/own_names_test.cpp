@@ -1,4 +1,4 @@
-// Which hosts count as this machine.
+// Tests of the names and addresses of this machine.
 #include "launcher/sources/own_names.h"
 
 #include <doctest/doctest.h>

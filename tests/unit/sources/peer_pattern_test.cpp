@@ -1,4 +1,4 @@
-// --peers and --nnodes: properties over generated patterns, and what is wrong in others.
+// Tests of --peers and --nnodes: properties of generated patterns, and errors.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -51,22 +51,22 @@ TEST_CASE("patterns of both kinds, lists of them, and mixtures") {
 }
 
 TEST_CASE("what is no pattern is pointed at") {
-  CHECK(message("") == "--peers: a name is missing");
-  CHECK(message("a,,b") == "--peers: a name is missing");
-  CHECK(message("a,b,") == "--peers: a name is missing");
-  CHECK(message("a{0..1") == "--peers: '{' is never closed");
+  CHECK(message("") == "--peers: missing name");
+  CHECK(message("a,,b") == "--peers: missing name");
+  CHECK(message("a,b,") == "--peers: missing name");
+  CHECK(message("a{0..1") == "--peers: unclosed '{'");
   CHECK(message("a}") == "--peers: '}' without a '{' before it");
   CHECK(message("a{0..x}") == "--peers: 'x' is not a number");
   CHECK(message("a{0..8..2}") == "--peers: '8..2' is not a number");
-  CHECK(message("a{3..0}") == "--peers: the range 3..0 runs backwards");
-  CHECK(message("a{1}") == "--peers: braces hold a range as {0..3}, or words as {a,b}");
-  CHECK(message("a{b,}") == "--peers: a word is missing in braces");
-  CHECK(message("a{{0..1}}") == "--peers: braces in braces");
-  CHECK(message("a[0-1") == "--peers: '[' is never closed");
+  CHECK(message("a{3..0}") == "--peers: the range 3..0 is reversed");
+  CHECK(message("a{1}") == "--peers: braces contain a range such as {0..3} or words such as {a,b}");
+  CHECK(message("a{b,}") == "--peers: missing word in braces");
+  CHECK(message("a{{0..1}}") == "--peers: braces cannot be nested");
+  CHECK(message("a[0-1") == "--peers: unclosed '['");
   CHECK(message("a,a") == "--peers: 'a' is named twice");
   CHECK(message("a{0..1},a[1-2]") == "--peers: 'a1' is named twice");
-  CHECK(message("me@a") == "--peers: a peer has neither user nor port or slots");
-  CHECK(message("a:8") == "--peers: a peer has neither user nor port or slots");
+  CHECK(message("me@a") == "--peers: a peer cannot have a user, port or slots");
+  CHECK(message("a:8") == "--peers: a peer cannot have a user, port or slots");
   CHECK(message("n{0..65536}") == "--peers: more than 65536 names");
   CHECK(message("n{0..300}-{0..300}") == "--peers: more than 65536 names");
   CHECK(message("n{0..300}[0-300]") == "--peers: more than 65536 names");
@@ -123,8 +123,8 @@ TEST_CASE("numbers of nodes") {
   CHECK(count_message("4") == "4 to 4");
   CHECK(count_message("2:4") == "2 to 4");
   CHECK(count_message("65536") == "65536 to 65536");
-  CHECK(count_message("4:2") == "--nnodes: 4 is more than 2");
+  CHECK(count_message("4:2") == "--nnodes: minimum 4 is more than maximum 2");
   for (const char* bad : {"", "0", "-1", "x", "2:", ":2", "2:3:4", "65537", "2 "})
     CHECK(count_message(bad) ==
-          fmt::format("--nnodes needs a number of nodes, 1 to 65536, not '{}'", bad));
+          fmt::format("--nnodes must be a number of nodes from 1 to 65536, not '{}'", bad));
 }

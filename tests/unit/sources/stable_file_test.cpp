@@ -1,4 +1,4 @@
-// A file that is rewritten while it is read; the clock is only counted.
+// Tests of reading a file that is rewritten meanwhile, with a simulated clock.
 #include "launcher/sources/stable_file.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace ds::launcher;
 
 namespace {
 
-/// Gives one text after the other; the last one stays.
+/// Returns one text after the other; the last one repeats.
 struct Script {
   std::vector<FileText> texts;
   std::size_t reads = 0;
@@ -53,5 +53,5 @@ TEST_CASE("a file that never holds still, or stays empty, ends the wait after 10
   for (int i = 0; i < 100; ++i) restless.texts.push_back(text(i % 2 == 0 ? "a:1\n" : "b:1\n"));
   const FileText seen = restless.run();
   CHECK_FALSE(seen.text);
-  CHECK(seen.problem.find("never held still") != std::string::npos);
+  CHECK(seen.problem.find("was being rewritten") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Reads the texts that worlds/README.md describes.
+// Reader of the texts described in worlds/README.md.
 #include "unit/sources/world_file.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A place in which a launcher may run, as a text: what it sees, and what it must make of that.
+// Worlds as text: the environment of a launcher, and the expected hosts and peers.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ds::test {
 
-/// One `peers ...` or `hosts` line and what stands below it.
+/// One `peers ...` or `hosts` line with the lines below it.
 struct WorldCheck {
   std::string what;                // "peers", "hosts", "own"
   std::vector<std::string> words;  // behind it

@@ -1,4 +1,4 @@
-// Every world of worlds/: what is found there is what the file says.
+// Tests of every world of worlds/: hosts and peers that are found must be those of the file.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,19 +13,19 @@ using namespace ds::launcher;
 
 namespace {
 
-PeerWish read_wish(const std::vector<std::string>& words) {
-  PeerWish wish;
+PeerRequest read_request(const std::vector<std::string>& words) {
+  PeerRequest request;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    if (words[i] == "--nnodes") wish.nodes = parse_node_count("--nnodes", words[i + 1]);
-    if (words[i] == "--peers") wish.peers = words[i + 1];
-    if (words[i] == "--node-rank") wish.node_rank = std::stoi(words[i + 1]);
-    if (words[i] == "--root") wish.root = words[i + 1];
+    if (words[i] == "--nnodes") request.nodes = parse_node_count("--nnodes", words[i + 1]);
+    if (words[i] == "--peers") request.peers = words[i + 1];
+    if (words[i] == "--node-rank") request.node_rank = std::stoi(words[i + 1]);
+    if (words[i] == "--root") request.root = words[i + 1];
   }
-  return wish;
+  return request;
 }
 
 std::string show_peers(const World& world, const std::vector<std::string>& words) {
-  const Peers peers = find_peers(world, read_wish(words));
+  const Peers peers = find_peers(world, read_request(words));
   std::string text = peers.line + "\n";
   text += fmt::format("job {}\n", peers.job);
   text += fmt::format("dial {}\n", fold_names(peers.dial));

@@ -1,4 +1,4 @@
-// What is written is known by exactly its range; overlaps are forgotten.
+// Tests of Checksums: a piece is known by exactly its range; overlapping pieces are forgotten.
 #include "engine/storage/checksums.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ std::vector<std::byte> bytes(std::size_t size, int value) {
 
 }  // namespace
 
-TEST_CASE("a piece that was set matches itself and nothing else") {
+TEST_CASE("a known piece matches only itself") {
   Checksums sums;
   sums.set(100, bytes(50, 1));
   CHECK(sums.matches(100, bytes(50, 1)));
@@ -25,7 +25,7 @@ TEST_CASE("a piece that was set matches itself and nothing else") {
   CHECK_FALSE(sums.matches(100, bytes(50, 1)));
 }
 
-TEST_CASE("a range that was not set as such is not judged") {
+TEST_CASE("a range that is not known exactly is not checked") {
   Checksums sums;
   sums.set(100, bytes(50, 1));
   CHECK(sums.matches(100, bytes(49, 2)));
@@ -34,16 +34,16 @@ TEST_CASE("a range that was not set as such is not judged") {
   CHECK(sums.matches(100, bytes(50, 2)));
 }
 
-TEST_CASE("what overlaps a new piece is forgotten, what only touches it is kept") {
+TEST_CASE("a new piece removes those that overlap it, not those that touch it") {
   Checksums sums;
   for (const int at : {0, 10, 20, 30, 40}) sums.set(at, bytes(10, at));
-  sums.set(15, bytes(15, 9));  // 15..29: over 10 and 20, up to 30
+  sums.set(15, bytes(15, 9));  // 15..29: overlaps 10 and 20, ends at 30
   CHECK_FALSE(sums.matches(0, bytes(10, 7)));
   CHECK(sums.matches(10, bytes(10, 7)));
   CHECK(sums.matches(20, bytes(10, 7)));
   CHECK_FALSE(sums.matches(15, bytes(15, 7)));
   CHECK_FALSE(sums.matches(30, bytes(10, 7)));
-  sums.set(0, bytes(100, 1));  // over all of them
+  sums.set(0, bytes(100, 1));  // overlaps all of them
   CHECK(sums.matches(40, bytes(10, 7)));
   CHECK_FALSE(sums.matches(0, bytes(100, 7)));
 }

@@ -1,5 +1,5 @@
-// Every step of the ladder: each refusal of the kernel leads to the next one, says so, and moves
-// the same bytes.
+// Tests of Ladder: each refusal of the kernel leads to the next step, is reported, and moves the
+// same bytes.
 #include "engine/storage/ladder.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ int refuse_enter(int, unsigned, unsigned, unsigned, const void*, std::size_t) {
   return -1;
 }
 
-/// As with a small limit of locked memory.
+/// Refuses registered buffers, as with a small limit of locked memory.
 int refuse_buffers(int ring, unsigned what, const void* argument, unsigned count) {
   if (what != IORING_REGISTER_BUFFERS) {
     return kernel_uring_calls().enroll(ring, what, argument, count);
@@ -36,7 +36,7 @@ int refuse_buffers(int ring, unsigned what, const void* argument, unsigned count
   return -1;
 }
 
-/// The second ring finds the limit used up by the first.
+/// Refuses the second ring's buffers, as if the first ring had used up the limit.
 int refuse_second_buffers(int ring, unsigned what, const void* argument, unsigned count) {
   thread_local int calls = 0;
   if (what == IORING_REGISTER_BUFFERS && ++calls % 2 == 0) {
@@ -59,7 +59,7 @@ int old_kernel(unsigned entries, io_uring_params* params) {
   return ring;
 }
 
-/// Every call but the third of a kind is put off.
+/// Delays all but every third call of a kind.
 int shaky_enter(int ring, unsigned submit, unsigned complete, unsigned flags, const void* argument,
                 std::size_t size) {
   thread_local int calls = 0;
@@ -77,7 +77,7 @@ int shaky_enter(int ring, unsigned submit, unsigned complete, unsigned flags, co
 
 bool starved = false;
 
-/// While `starved`, the kernel never has the memory to take an order.
+/// While `starved`, the kernel never has memory to accept an order.
 int starving_enter(int ring, unsigned submit, unsigned complete, unsigned flags,
                    const void* argument, std::size_t size) {
   if (!starved) {
@@ -87,7 +87,7 @@ int starving_enter(int ring, unsigned submit, unsigned complete, unsigned flags,
   return -1;
 }
 
-/// A limit of file sizes that ends with the scope; to go past it is an error, not a signal.
+/// Limits file sizes within a scope; exceeding the limit is an error, not a signal.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -110,20 +110,20 @@ class SizeLimit {
 struct Step {
   const char* name;
   UringCalls calls;
-  const char* says;  // the front of the description once memory is offered
+  const char* says;  // beginning of the description after memory was offered
 };
 
-/// All steps that this machine has; the lower ones are everywhere.
+/// Returns all steps that this machine has; the lower ones work everywhere.
 const std::vector<Step>& steps() {
   static const std::vector<Step> all = [] {
     const UringCalls real = kernel_uring_calls();
     std::vector<Step> result = {
         {"setup forbidden",
          {refuse_setup, real.enter, real.enroll},
-         "threads with pread and pwrite (io_uring is refused: Operation not permitted); "}};
+         "threads with pread and pwrite (io_uring is not available: Operation not permitted); "}};
     io_uring_params params{};
     if (!UniqueFd(real.setup(4, &params))) {
-      MESSAGE("skipped here: the steps with io_uring, which this machine forbids");
+      MESSAGE("skipped: the io_uring steps, which this machine forbids");
       return result;
     }
     result.insert(
@@ -145,7 +145,8 @@ const std::vector<Step>& steps() {
           "implemented); "},
          {"old kernel",
           {old_kernel, real.enter, real.enroll},
-          "threads with pread and pwrite (io_uring is refused: Function not implemented); "}});
+          "threads with pread and pwrite (io_uring is not available: Function not "
+          "implemented); "}});
     return result;
   }();
   return all;
@@ -158,7 +159,7 @@ std::unique_ptr<TileFiles> open_on(const Step& step, TileFilesSpec spec) {
 
 }  // namespace
 
-TEST_CASE("tiles come back as written, from one folder and from three, on every step") {
+TEST_CASE("tiles read back as written, from one folder and from three, on every step") {
   const Folder a, b, c;
   for (const Step& step : steps())
     for (const auto& folders : {std::vector{a.path()}, std::vector{a.path(), b.path(), c.path()}}) {
@@ -166,7 +167,7 @@ TEST_CASE("tiles come back as written, from one folder and from three, on every 
       const auto files = open_on(step, spec_in(folders, 4 * kMiB + 4096));
       Memory out(4 * kMiB + 4096), in(4 * kMiB + 4096);
       files->register_memory(out.all());
-      files->register_memory(in.part(0, kMiB));  // a piece may also lie in both kinds of memory
+      files->register_memory(in.part(0, kMiB));  // a piece may span both kinds of memory
       CHECK(has(files->description(), step.says));
       out.fill(1);
       files->write(0, out.all());
@@ -176,7 +177,7 @@ TEST_CASE("tiles come back as written, from one folder and from three, on every 
       files->write(kMiB + 4096, out.part(kMiB + 4096, 300 * 4096));
       files->read(kMiB + 4096, in.part(kMiB + 4096, 300 * 4096));
       CHECK(same(out.part(kMiB + 4096, 300 * 4096), in.part(kMiB + 4096, 300 * 4096)));
-      files->read(kMiB, in.part(kMiB, 4096));  // a part of a tile
+      files->read(kMiB, in.part(kMiB, 4096));  // part of a tile
       CHECK_FALSE(same(out.part(kMiB, 4096), in.part(kMiB, 4096)));
     }
 }
@@ -201,7 +202,7 @@ TEST_CASE("one thread reads while another writes") {
   }
 }
 
-TEST_CASE("a wrong byte is found on every step") {
+TEST_CASE("a wrong byte is detected on every step") {
   for (const Step& step : steps()) {
     CAPTURE(step.name);
     const Folder folder;
@@ -211,7 +212,7 @@ TEST_CASE("a wrong byte is found on every step") {
     memory.fill(1);
     files->write(0, memory.all());
     flip_byte(folder.path(), 99'999);
-    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("not what was written"));
+    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("checksum mismatch"));
   }
 }
 
@@ -222,11 +223,11 @@ TEST_CASE("a file that shrinks is an error on every step") {
     const auto files = open_on(step, spec_in({folder.path()}, kMiB));
     Memory memory(kMiB);
     REQUIRE(::truncate(file_in(folder.path()).c_str(), 100 * 4096) == 0);
-    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends there"));
+    CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends here"));
   }
 }
 
-TEST_CASE("an error of the system is told on every step, and the next transfer works") {
+TEST_CASE("a system error is reported on every step, and the next transfer works") {
   for (const Step& step : steps()) {
     CAPTURE(step.name);
     const Folder folder;
@@ -243,8 +244,8 @@ TEST_CASE("an error of the system is told on every step, and the next transfer w
   }
 }
 
-TEST_CASE("an io_uring that takes no orders any more is given up after the patience") {
-  if (steps().size() == 1) return;  // said above
+TEST_CASE("an io_uring that accepts no orders times out after the patience") {
+  if (steps().size() == 1) return;  // reported above
   const Folder folder;
   TileFilesSpec spec = spec_in({folder.path()}, kMiB);
   spec.engine = TileEngine::uring;
@@ -254,11 +255,11 @@ TEST_CASE("an io_uring that takes no orders any more is given up after the patie
   Memory memory(kMiB);
   files->write(0, memory.all());
   starved = true;
-  CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("no answer for 0.3 s"));
+  CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("no response for 0.3 s"));
   starved = false;
 }
 
-TEST_CASE("the configured engine is kept to") {
+TEST_CASE("the configured engine is used") {
   const Folder folder;
   TileFilesSpec spec = spec_in({folder.path()}, kMiB);
   CHECK(has(TileFiles::open(spec)->description(), "threads with pread and pwrite, as configured"));
@@ -269,7 +270,7 @@ TEST_CASE("the configured engine is kept to") {
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
-    CHECK(
-        has(error.for_people(), "io_uring is refused: Operation not permitted\n  hint: allow it"));
+    CHECK(has(error.for_people(),
+              "io_uring is not available: Operation not permitted\n  hint: allow it"));
   }
 }

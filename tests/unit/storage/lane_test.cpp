@@ -1,5 +1,5 @@
-// Whatever a disk answers, block by block: short moves, interruptions, errors, silence, wrong
-// bytes. The queue is a script in memory.
+// Tests of BlockLane on a scripted queue in memory: short transfers, interruptions, errors,
+// timeouts, wrong bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kPage = kTileAlignment;
 
-/// Answers the n-th start with the n-th scripted result (kAll: everything) and moves those bytes;
-/// answers come last started, first ended.
+/// Ends the n-th start with the n-th scripted result (kAll: everything) and moves that many bytes.
+/// The block started last ends first.
 class ScriptedQueue final : public BlockQueue {
  public:
   static constexpr std::int64_t kAll = 1'000'000'000;
@@ -25,7 +25,7 @@ class ScriptedQueue final : public BlockQueue {
 
   struct Disk {
     std::vector<std::vector<std::byte>> files;
-    std::deque<std::int64_t> script;  // when it is empty: kAll
+    std::deque<std::int64_t> script;  // empty: kAll
     std::vector<Block> seen;
     int most_at_once = 0;
   };
@@ -116,24 +116,25 @@ bool says(const Error& error, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what is written is read again, over one file and over three, the queue always full") {
+TEST_CASE("data reads back as written, over one file and over three, with a full queue") {
   for (const int files : {1, 3}) {
     Rig rig(files);
     rig.write_all();
     CHECK(rig.read_all() == rig.memory);
-    CHECK(rig.disk.seen.size() == 16);  // 8 blocks there, 8 back
+    CHECK(rig.disk.seen.size() == 16);  // 8 blocks written, 8 read
     CHECK(rig.disk.most_at_once == std::min(8, 3 * files));
   }
 }
 
-TEST_CASE("a short move is continued where the last whole page ended") {
+TEST_CASE("a short transfer is continued at the last whole page") {
   Rig rig;
   rig.disk.script = {kPage + 512, 100};
   rig.write_all();
   CHECK(rig.disk.seen.size() == 10);
   const auto resumed = std::count_if(rig.disk.seen.begin(), rig.disk.seen.end(),
                                      [](const Block& b) { return b.size == kPage; });
-  CHECK(resumed == 1);  // one page of the first block was left; the second block began anew
+  CHECK(resumed ==
+        1);  // one page of the first block was left; the second block started from its beginning
   for (const Block& block : rig.disk.seen) {
     CHECK(block.offset % kPage == 0);
     CHECK(block.size % kPage == 0);
@@ -142,7 +143,7 @@ TEST_CASE("a short move is continued where the last whole page ended") {
   CHECK(rig.read_all() == rig.memory);
 }
 
-TEST_CASE("EINTR and EAGAIN are tried again") {
+TEST_CASE("EINTR and EAGAIN are retried") {
   Rig rig;
   rig.disk.script = {-EINTR, -EAGAIN, -EAGAIN};
   rig.write_all();
@@ -164,33 +165,33 @@ TEST_CASE("an error names direction, folder, rank, purpose and both offsets, and
   CHECK(full.error_of(Direction::write).hint().find("free some") != std::string::npos);
 }
 
-TEST_CASE("after an error nothing new is started, and all that was under way has ended") {
+TEST_CASE("after an error no block is started, and all blocks in flight have ended") {
   Rig rig;
   rig.disk.script = {ScriptedQueue::kAll, ScriptedQueue::kAll, -EIO};
   rig.error_of(Direction::read);
   CHECK(rig.disk.seen.size() == 3);
   Rig retried;
-  retried.disk.script = {-EAGAIN, kPage, -EIO};  // the others are not started again either
+  retried.disk.script = {-EAGAIN, kPage, -EIO};  // the others are not retried either
   retried.error_of(Direction::read);
   CHECK(retried.disk.seen.size() == 3);
 }
 
-TEST_CASE("a file that ends early is an error, not an endless attempt") {
+TEST_CASE("a file that ends early is an error, not an endless retry") {
   Rig rig;
   rig.disk.script = {0};
-  CHECK(says(rig.error_of(Direction::read), "the file ends there"));
+  CHECK(says(rig.error_of(Direction::read), "the file ends here"));
 }
 
-TEST_CASE("silence is an error once the patience is over") {
+TEST_CASE("no response within the patience is an error") {
   Rig rig;
   rig.spec.patience = std::chrono::milliseconds(5);
   rig.disk.script = {ScriptedQueue::kAll, ScriptedQueue::kSilent};
   const Error error = rig.error_of(Direction::read);
   CHECK(error.kind() == ErrorKind::deadline);
-  CHECK(says(error, "no answer for"));
+  CHECK(says(error, "no response for"));
 }
 
-TEST_CASE("moves that never come further are silence too") {
+TEST_CASE("transfers without progress time out too") {
   Rig rig;
   rig.spec.depth = 1;
   rig.disk.script.assign(2'000'000, 100);
@@ -198,7 +199,7 @@ TEST_CASE("moves that never come further are silence too") {
   CHECK(rig.error_of(Direction::read).kind() == ErrorKind::deadline);
 }
 
-TEST_CASE("a tile that changed on the disk is named, one that was never written is not judged") {
+TEST_CASE("a tile that changed on the disk is reported; one never written is not checked") {
   Rig rig;
   CHECK_NOTHROW(rig.read_all());
   rig.write_all();
@@ -206,7 +207,7 @@ TEST_CASE("a tile that changed on the disk is named, one that was never written 
   const Error error = rig.error_of(Direction::read);
   CHECK(error.kind() == ErrorKind::system);
   CHECK(std::string(error.what()) ==
-        "reading /fast's file (rank 5, optimizer state) at byte 16384 (tile byte 16384): the 8.0 "
-        "KiB there are not what was written (checksum)");
+        "reading /fast's file (rank 5, optimizer state) at byte 16384 (tile byte 16384): checksum "
+        "mismatch: the 8.0 KiB read differ from the data written");
   CHECK(error.hint().find("smartctl") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Ranges to blocks to files: nothing is left out, nothing is there twice.
+// Tests of Stripes: ranges are cut into blocks and files without gaps or overlaps.
 #include "engine/storage/stripes.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("the pieces of a range follow each other, inside one block each, in its file") {
+TEST_CASE("the pieces of a range are adjacent, each within one block of its file") {
   const Stripes stripes{.files = 3, .block = 10};
   const std::int64_t offset = 17;
   const std::int64_t size = 36;  // 17..52: blocks 1..5

@@ -1,4 +1,4 @@
-// Real files in a temporary folder: what is refused, what is kept, what is found.
+// Tests of TileFiles on real files in a temporary folder: refusals, reserved space, damage found.
 #include "engine/storage/tile_files.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ std::string refusal(const TileFilesSpec& spec) {
 
 }  // namespace
 
-TEST_CASE("the files have their space and no name; the folder may go away") {
+TEST_CASE("the files have reserved space and no name; the folder may be removed") {
   Folder folder;
   const auto files = TileFiles::open(spec_in({folder.path()}, 4 * kMiB));
   CHECK(fs::is_empty(folder.path()));
@@ -46,25 +46,25 @@ TEST_CASE("a folder that cannot be used is refused with its name and what to do"
   const Folder folder;
   const std::string file = folder.path() + "/file";
   std::ofstream(file) << "x";
-  CHECK(
-      has(refusal(spec_in({folder.path() + "/none"}, kMiB)), "none: does not exist\n  hint: make"));
-  CHECK(has(refusal(spec_in({file}, kMiB)), "is no folder"));
-  CHECK(has(refusal(spec_in({}, kMiB)), "no folder for files is given"));
-  CHECK(has(refusal(spec_in({"/proc"}, kMiB)), "/proc: no file can be made there"));
+  CHECK(has(refusal(spec_in({folder.path() + "/none"}, kMiB)),
+            "none: does not exist\n  hint: create"));
+  CHECK(has(refusal(spec_in({file}, kMiB)), "is not a folder"));
+  CHECK(has(refusal(spec_in({}, kMiB)), "no folder for offloaded state is given"));
+  CHECK(has(refusal(spec_in({"/proc"}, kMiB)), "/proc: cannot create a file there"));
 }
 
-TEST_CASE("more than a disk has is refused at once, with what is needed and what is free") {
+TEST_CASE("more space than a disk has is refused with the needed and the free bytes") {
   const Folder folder;
   const std::int64_t available = static_cast<std::int64_t>(fs::space(folder.path()).available);
   const std::string text = refusal(spec_in({folder.path()}, (available / kMiB + 1024) * 2 * kMiB));
   CHECK(has(text, folder.path() + ": needs "));
   CHECK(has(text, " free"));
   CHECK(has(text, "hint: free some space"));
-  // What the attempt took is free again.
+  // The space taken by the attempt is free again.
   CHECK(static_cast<std::int64_t>(fs::space(folder.path()).available) > available / 2);
 }
 
-TEST_CASE("an empty store is opened like any other") {
+TEST_CASE("files of 0 bytes can be opened") {
   const Folder folder;
   const auto files = TileFiles::open(spec_in({folder.path()}, 0));
   files->write(0, {});
@@ -79,7 +79,7 @@ TEST_CASE("the probe gives rates") {
   CHECK(rates.write > 0);
 }
 
-TEST_CASE("bytes that change in a file behind its back are found by reading them") {
+TEST_CASE("bytes changed on the disk are detected when read") {
   const Folder folder;
   const auto files = TileFiles::open(spec_in({folder.path()}, kMiB));
   Memory memory(kMiB);
@@ -88,8 +88,8 @@ TEST_CASE("bytes that change in a file behind its back are found by reading them
   flip_byte(folder.path(), 300'000);
   files->read(0, memory.part(0, 256 * 1024));
   CHECK_THROWS_WITH(files->read(256 * 1024, memory.part(256 * 1024, 256 * 1024)),
-                    doctest::Contains("at byte 262144 (tile byte 262144): the 64.0 KiB there are "
-                                      "not what was written"));
+                    doctest::Contains("at byte 262144 (tile byte 262144): checksum mismatch: the "
+                                      "64.0 KiB read differ"));
   TileFilesSpec trusting = spec_in({folder.path()}, kMiB);
   trusting.checksum = false;
   const auto unchecked = TileFiles::open(trusting);
@@ -98,10 +98,10 @@ TEST_CASE("bytes that change in a file behind its back are found by reading them
   CHECK_NOTHROW(unchecked->read(0, memory.all()));
 }
 
-TEST_CASE("a file that shrinks behind its back is an error") {
+TEST_CASE("a file that was truncated is an error") {
   const Folder folder;
   const auto files = TileFiles::open(spec_in({folder.path()}, kMiB));
   Memory memory(kMiB);
   REQUIRE(::truncate(file_in(folder.path()).c_str(), 100 * 4096) == 0);
-  CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends there"));
+  CHECK_THROWS_WITH(files->read(0, memory.all()), doctest::Contains("the file ends here"));
 }

@@ -1,4 +1,4 @@
-// Folders, aligned memory and the back door to files without a name, for tests of engine/storage.
+// Temporary folders, aligned memory and access to nameless files, for tests of engine/storage.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace ds::test {
 
 inline constexpr std::int64_t kMiB = 1 << 20;
 
-/// A new folder that goes away with the test.
+/// A new folder that is removed with the test.
 class Folder {
  public:
   Folder() {
@@ -76,7 +76,7 @@ inline bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The way to a nameless file of this process that lies in `folder`.
+/// Returns the /proc path of this process's nameless file in `folder`.
 inline std::string file_in(const std::string& folder) {
   std::string found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -1,4 +1,4 @@
-// Tiles that a save holds, on real files: every engine, checksums, threads.
+// Tests of VersionedFiles on real files: every engine, checksums, threads.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -10,7 +10,7 @@ using namespace ds::test;
 
 namespace {
 
-/// Four tiles of 600 KiB with spare slots, on real files.
+/// Four tiles of 600 KiB with spare slots on real files.
 struct RealRig {
   static constexpr std::int64_t kTile = 150 * kPage;
   Folder folder;
@@ -60,7 +60,7 @@ TEST_CASE("on real files: every engine, checksums go with the slots") {
           CHECK(rig.holds(i, 10 * round + static_cast<int>(i)));
           CHECK(rig.has_frozen(i, 10 * (round - 1) + static_cast<int>(i)));
           rig.files->release(rig.tiles[3 - i]);
-          if (i == 1) break;  // the other half is given up
+          if (i == 1) break;  // the save gives up the other half
         }
         rig.files->thaw();
       }
@@ -68,14 +68,14 @@ TEST_CASE("on real files: every engine, checksums go with the slots") {
   }
 }
 
-TEST_CASE("on real files: a byte that changes in a frozen slot is found by the save alone") {
+TEST_CASE("on real files: a byte changed in a frozen slot fails only the save") {
   RealRig rig(TileEngine::threads, 64 * 1024);
   for (std::size_t i = 0; i < 4; ++i) rig.write(i, 1);
   rig.files->freeze(rig.tiles);
-  rig.write(2, 2);  // elsewhere now
+  rig.write(2, 2);  // moves to another slot
   flip_byte(rig.folder.path(), rig.tiles[2].offset + 301'000);
   CHECK_THROWS_WITH(rig.files->read_frozen(rig.tiles[2], rig.buffer.all()),
-                    doctest::Contains("not what was written"));
+                    doctest::Contains("checksum mismatch"));
   CHECK(rig.has_frozen(1, 1));
   CHECK(rig.holds(2, 2));
   rig.files->thaw();

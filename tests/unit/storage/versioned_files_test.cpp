@@ -1,4 +1,4 @@
-// Tiles that a save holds: against a naive oracle, in turns, with threads, over errors.
+// Tests of VersionedFiles in memory: against a naive model, in sequence, with threads, with errors.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -14,7 +14,7 @@ using namespace ds::test;
 
 namespace {
 
-/// Does at random what a trainer and a saver may do, and knows what each tile must hold.
+/// Does random operations of a trainer and a saver, and knows what each tile must hold.
 class RandomUse {
  public:
   RandomUse(Rig& rig, unsigned seed) : rig_(rig), random_(seed) {
@@ -68,7 +68,7 @@ class RandomUse {
     rig_.files->thaw();
     frozen_.clear();
   }
-  /// The page before each tile is nobody's but its own.
+  /// Checks the page before each tile, which belongs to no tile.
   void check_rest() {
     const std::size_t i = below(rig_.slots.tiles.size());
     std::vector<std::byte> page(kPage);
@@ -86,7 +86,7 @@ class RandomUse {
 
 }  // namespace
 
-TEST_CASE("any order of freezing, reading, writing, releasing and thawing gives what it should") {
+TEST_CASE("random freezes, reads, writes, releases and thaws agree with a model") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     const std::vector<int> pages{1, 4, 3, 4, 4, 1, 7};
@@ -98,7 +98,7 @@ TEST_CASE("any order of freezing, reading, writing, releasing and thawing gives 
   }
 }
 
-TEST_CASE("all tiles are overwritten twice while a save is under way, and no write waits") {
+TEST_CASE("overwriting all tiles twice during a save makes no write wait") {
   Rig rig({2, 5, 2}, {2, 2, 5});
   for (std::size_t i = 0; i < 3; ++i) rig.write(i, 10 + static_cast<int>(i));
   for (int save = 0; save < 4; ++save) {
@@ -116,14 +116,14 @@ TEST_CASE("all tiles are overwritten twice while a save is under way, and no wri
 }
 
 // States kept twice: a step reads those of one parity and writes the others. Spare slots for one
-// parity are enough, however long the save takes.
-TEST_CASE("of two sets of tiles in turn only one is frozen, and its size is all that is spare") {
+// parity are enough however long the save takes.
+TEST_CASE("with two alternating sets of tiles, spare slots for one set are enough") {
   Rig rig({2, 3, 2, 3}, {2, 3});
   const auto set = [](int parity, std::size_t i) {
     return 2 * static_cast<std::size_t>(parity) + i;
   };
   for (std::size_t i = 0; i < 4; ++i) rig.write(i, 100);
-  int parity = 0;  // of the set that holds the last step's states
+  int parity = 0;  // parity of the set with the last step's states
   for (int step = 1; step <= 30; ++step) {
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(rig.read(set(parity, i)) == (step == 1 ? 100 : step - 1));
@@ -144,7 +144,7 @@ TEST_CASE("of two sets of tiles in turn only one is frozen, and its size is all 
   CHECK(rig.files->waits() == 0);
 }
 
-TEST_CASE("tiles that nobody writes stay where they are") {
+TEST_CASE("tiles that are not written stay in their slots") {
   Rig rig({1, 1}, {1, 1});
   rig.write(0, 1);
   rig.write(1, 2);
@@ -152,11 +152,11 @@ TEST_CASE("tiles that nobody writes stay where they are") {
   rig.files->freeze(rig.slots.tiles);
   CHECK(rig.read_frozen(1) == 2);
   rig.files->thaw();
-  rig.write(0, 1);  // no longer frozen: in its place
+  rig.write(0, 1);  // no longer frozen: written in place
   CHECK(same(rig.disk.bytes, before));
 }
 
-TEST_CASE("a trainer's threads and a saver's at the same time: nobody sees the others' bytes") {
+TEST_CASE("threads of trainer and saver at the same time see only their own bytes") {
   constexpr std::size_t kTiles = 12;
   constexpr int kSteps = 250;
   Rig rig(std::vector<int>(kTiles, 2), std::vector<int>(kTiles, 2));
@@ -207,7 +207,7 @@ TEST_CASE("without a spare slot a write waits until a slot of its size is releas
   Rig rig({1, 1, 2}, {1});
   for (std::size_t i = 0; i < 3; ++i) rig.write(i, 1);
   rig.files->freeze(rig.slots.tiles);
-  rig.write(0, 2);  // takes the one there is
+  rig.write(0, 2);  // takes the only spare slot
   std::jthread writer([&] { rig.write(1, 3); });
   while (rig.files->waits() == 0) std::this_thread::yield();
   CHECK(rig.read_frozen(1) == 1);
@@ -229,7 +229,7 @@ TEST_CASE("without a spare slot a write waits until a slot of its size is releas
   CHECK(rig.files->waits() == 1);
 }
 
-TEST_CASE("a write that no release helps is an error that names its reason") {
+TEST_CASE("a write that finds no slot in time is an error with the reason") {
   Rig rig({1, 1}, {}, std::chrono::milliseconds(1));
   rig.files->freeze(rig.slots.tiles);
   try {
@@ -237,13 +237,13 @@ TEST_CASE("a write that no release helps is an error that names its reason") {
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::deadline);
-    CHECK(
-        has(error.for_people(), "writing tile byte 12288: its old 4.0 KiB belong to a checkpoint"));
+    CHECK(has(error.for_people(),
+              "writing tile byte 12288: its previous 4.0 KiB are still needed by a checkpoint"));
     CHECK(has(error.hint(), "checkpoint.rate"));
   }
 }
 
-TEST_CASE("an error of the third lane is the save's alone") {
+TEST_CASE("an error of the third lane fails only the save") {
   Rig rig({1, 1}, {1, 1});
   rig.write(0, 1);
   rig.write(1, 2);

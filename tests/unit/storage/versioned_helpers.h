@@ -1,4 +1,4 @@
-// Files in memory with tiles that may be frozen, for tests of VersionedFiles.
+// Files in memory with tiles that can be frozen, for tests of VersionedFiles.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,7 @@ namespace ds::test {
 using Tile = VersionedFiles::Tile;
 inline constexpr std::int64_t kPage = kTileAlignment;
 
-/// Files in memory that know what must not happen: a byte that moves in two transfers at once, one
-/// of them a write.
+/// Files in memory that detect a byte in two transfers at once of which one is a write.
 class MemoryFiles final : public TileFiles {
  public:
   struct Disk {
@@ -82,7 +81,7 @@ struct Rig {
   VersionedFiles::Slots slots;
   std::unique_ptr<VersionedFiles> files;
 
-  /// Tiles of these many pages with a page of something else before each; `spares` as tiles.
+  /// Makes tiles of these many pages, each with a page of other data before it; `spares` likewise.
   explicit Rig(const std::vector<int>& tiles, const std::vector<int>& spares,
                std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     std::int64_t at = 0;
@@ -103,7 +102,7 @@ struct Rig {
     files->write(tile(i).offset, std::vector(static_cast<std::size_t>(tile(i).bytes),
                                              static_cast<std::byte>(content)));
   }
-  /// The content of a tile, -1 if its bytes differ among each other.
+  /// Returns the content of a tile, or -1 if its bytes differ among each other.
   int read(std::size_t i) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(tile(i).bytes));
     files->read(tile(i).offset, bytes);

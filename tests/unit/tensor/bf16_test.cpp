@@ -1,4 +1,4 @@
-// bfloat16: halves away from zero, denormals, infinities, and NaN that stays NaN.
+// Tests of bfloat16: halves away from zero, denormals, infinities, and NaN that stays NaN.
 #include "engine/tensor/bf16.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 using ds::bf16_from_float;
 using ds::float_from_bf16;
 
-TEST_CASE("every bf16 number comes back as it was") {
+TEST_CASE("every bf16 number converts to float and back unchanged") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const float value = float_from_bf16(static_cast<std::uint16_t>(bits));
     if (std::isnan(value)) {
@@ -41,11 +41,11 @@ TEST_CASE("rounding is to nearest, halves away from zero, in both signs and down
   }
 }
 
-TEST_CASE("a master in two halves comes back bit by bit, and NaN as NaN") {
+TEST_CASE("a master in two halves is restored bit by bit, and NaN as NaN") {
   std::uint32_t bits = 12345;
   for (int i = 0; i < 200000; ++i) {
     bits = bits * 1664525U + 1013904223U;
-    // Every fourth at the border of the rounding.
+    // Every fourth number lies at the border of rounding.
     const std::uint32_t at = i % 4 == 0 ? (bits & 0xFFFF0000U) + 0x7FFFU + (bits & 1U) : bits;
     const float master = std::bit_cast<float>(at);
     const float back = ds::joined_halves(bf16_from_float(master), ds::low_half(master));

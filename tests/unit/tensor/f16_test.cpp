@@ -1,4 +1,4 @@
-// IEEE halves: ties to even, denormals, overflow to infinity, and NaN that stays NaN.
+// Tests of IEEE halves: ties to even, denormals, overflow to infinity, and NaN that stays NaN.
 #include "engine/tensor/f16.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 using ds::f16_from_float;
 using ds::float_from_f16;
 
-TEST_CASE("every half comes back as it was, and is what its fields say") {
+TEST_CASE("every half converts to float and back unchanged, with the value of its fields") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const float value = float_from_f16(static_cast<std::uint16_t>(bits));
     const int exponent = static_cast<int>(bits >> 10 & 31U),
@@ -29,12 +29,12 @@ TEST_CASE("every half comes back as it was, and is what its fields say") {
   }
 }
 
-TEST_CASE("between two neighbours the nearer one wins, half way the even one") {
+TEST_CASE("between two neighbors the nearer one wins, halfway the even one") {
   for (std::uint16_t low = 0; low < 0x7C00; ++low) {
     const double below = static_cast<double>(float_from_f16(low));
     const double above = low == 0x7BFF ? 65536.0 : static_cast<double>(float_from_f16(low + 1));
     const auto middle = static_cast<float>((below + above) / 2);
-    const auto high = static_cast<std::uint16_t>(low + 1);  // after the largest: infinity
+    const auto high = static_cast<std::uint16_t>(low + 1);  // after the largest number: infinity
     const std::uint16_t even = low % 2 == 0 ? low : high;
     const bool right = f16_from_float(middle) == even &&
                        f16_from_float(std::nextafter(middle, 0.0F)) == low &&
@@ -44,7 +44,7 @@ TEST_CASE("between two neighbours the nearer one wins, half way the even one") {
   }
 }
 
-TEST_CASE("too large is infinite, too small is zero with its sign") {
+TEST_CASE("too large numbers become infinite, too small ones become zero with their sign") {
   CHECK(f16_from_float(65504.0F) == 0x7BFF);
   CHECK(f16_from_float(65520.0F) == 0x7C00);
   CHECK(f16_from_float(3e38F) == 0x7C00);

@@ -1,4 +1,4 @@
-// Philox4x32-10 against the vectors published with Random123 (kat_vectors).
+// Tests of Philox4x32-10 against the vectors published with Random123 (kat_vectors).
 #include "engine/tensor/philox.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Which bytes are held, for how long, and who waits.
+// Tests of HeldStates: which bytes are held, for how long, and which ops wait.
 #include "engine/execute/held_states.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using ds::Tier;
 
 namespace {
 
-/// A copy that ends when it is let.
+/// A copy that ends only when the test allows it.
 class SlowCopy {
  public:
   explicit SlowCopy(ds::Device& device) : stream_(device.make_host_stream("copy")) {
@@ -39,7 +39,7 @@ class SlowCopy {
 
 }  // namespace
 
-TEST_CASE("exactly the named bytes are held") {
+TEST_CASE("only the given bytes are held") {
   const auto device = ds::make_cpu_device("");
   HeldStates held(*device);
   CHECK(!held.is_any());
@@ -65,8 +65,7 @@ TEST_CASE("exactly the named bytes are held") {
   }
 }
 
-TEST_CASE(
-    "a stream that is made to wait goes on once the copy has ended, and nothing is held then") {
+TEST_CASE("a waiting stream continues when the copy ends, and then nothing is held") {
   const auto device = ds::make_cpu_device("");
   HeldStates held(*device);
   SlowCopy copy(*device);
@@ -87,7 +86,7 @@ TEST_CASE(
   CHECK(!held.is_any());
 }
 
-TEST_CASE("nothing to copy holds nothing; the next hold begins anew") {
+TEST_CASE("an empty copy holds nothing; the next hold starts fresh") {
   const auto device = ds::make_cpu_device("");
   HeldStates held(*device);
   SlowCopy first(*device);

@@ -1,4 +1,5 @@
-// What a resumed job says of settings that decide bits, and what it keeps of its first start.
+// Tests of Resume's texts: differences in settings that decide bits, and settings kept from the
+// first start.
 #include "engine/train/resume.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +19,7 @@ std::string list_of(const ds::TrainConfig& config, const ds::ArithmeticFacts& fa
 
 }  // namespace
 
-TEST_CASE("settings that decide bits and differ are named, with both values; others are not") {
+TEST_CASE("differing settings that decide bits are listed with both values") {
   ds::TrainConfig saved, now;
   saved.optimizer.lr = 0.002;
   now.optimizer.lr = 0.001;
@@ -33,7 +34,7 @@ TEST_CASE("settings that decide bits and differ are named, with both values; oth
   CHECK(ds::arithmetic_differences(list_of(now), list_of(now)).empty());
 }
 
-TEST_CASE("data, kernels and libraries count too") {
+TEST_CASE("data, kernels and libraries are compared too") {
   const ds::TrainConfig config;
   const std::vector<std::string> lines = ds::arithmetic_differences(
       list_of(config),
@@ -44,9 +45,9 @@ TEST_CASE("data, kernels and libraries count too") {
     CHECK(std::ranges::find(lines, line) != lines.end());
 }
 
-TEST_CASE("values with an equals sign, names that one side has not") {
+TEST_CASE("values with an equals sign, and names that only one side has") {
   CHECK(ds::arithmetic_differences("a = \"x = 1\"\nold = 3\n", "a = \"x = 2\"\nnew = 4\n") ==
-        std::vector<std::string>{"a: \"x = 2\", was \"x = 1\"", "new: 4, was not there"});
+        std::vector<std::string>{"a: \"x = 2\", was \"x = 1\"", "new: 4, was absent"});
   CHECK(ds::arithmetic_differences("", "").empty());
 }
 

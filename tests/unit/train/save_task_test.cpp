@@ -1,4 +1,4 @@
-// Work in a thread, and without one where there may be no more.
+// Tests of SaveTask with a thread, and without one when no thread can be created.
 #include "engine/train/save_task.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ ds::SaveOutcome of_bytes(std::int64_t bytes) { return {.bytes = bytes}; }
 
 }  // namespace
 
-TEST_CASE("a task runs until it is waited for, and there may be another one after it") {
+TEST_CASE("a task runs until wait(), and another one may follow") {
   ds::SaveTask task;
   CHECK(!task.is_running());
   for (const std::int64_t bytes : {1, 2}) {
@@ -24,11 +24,11 @@ TEST_CASE("a task runs until it is waited for, and there may be another one afte
   }
 }
 
-TEST_CASE("without a thread the work is done at once") {
+TEST_CASE("without a thread start() does the work") {
   pthread_attr_t before;
   REQUIRE(::pthread_getattr_default_np(&before) == 0);
   pthread_attr_t huge = before;
-  // No machine has so much for a thread's stack.
+  // No machine has this much memory for a thread's stack.
   REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 50U) == 0);
   REQUIRE(::pthread_setattr_default_np(&huge) == 0);
   ds::SaveTask task;

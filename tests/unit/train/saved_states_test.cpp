@@ -1,4 +1,5 @@
-// What the ranks of a job save: every element of every state once, and where it lies.
+// Tests of saved_states.h: the ranks save every element of every state once, and its place is
+// right.
 #include "engine/states/saved_states.h"
 
 #include <doctest/doctest.h>
@@ -55,7 +56,7 @@ std::vector<Form> forms() {
   return all;
 }
 
-/// Adds [first, first + elements) to what was seen, which must be new.
+/// Adds the leaves of [first, first + elements) to `seen` and checks that they are new.
 void see(std::set<std::int64_t>& seen, std::int64_t first, std::int64_t elements) {
   for (std::int64_t leaf = first; leaf < first + elements; leaf += kLeaf)
     CHECK(seen.insert(leaf).second);
@@ -63,7 +64,7 @@ void see(std::set<std::int64_t>& seen, std::int64_t first, std::int64_t elements
 
 }  // namespace
 
-TEST_CASE("the ranks' ranges cover every element of every group once") {
+TEST_CASE("the ranges of all ranks cover every element of every group once") {
   for (const Form& form : forms()) {
     for (const int world : {1, 2, 3, 4}) {
       CAPTURE(form.stage);
@@ -92,7 +93,7 @@ TEST_CASE("the ranks' ranges cover every element of every group once") {
   }
 }
 
-TEST_CASE("the ranks' tiles have every leaf of every state once") {
+TEST_CASE("the tiles of all ranks have every leaf of every state once") {
   for (const Form& form : forms()) {
     for (const int world : {1, 2, 3}) {
       std::set<std::int64_t> seen[3];
@@ -100,7 +101,7 @@ TEST_CASE("the ranks' tiles have every leaf of every state once") {
       for (int rank = 0; rank < world; ++rank) {
         const ShardSpec spec = spec_for(form, rank, world);
         const Program step = step_of(form, spec);
-        std::int64_t start = 0;  // of the group, one behind the other
+        std::int64_t start = 0;  // of the group; groups are numbered one after the other
         std::vector<std::int64_t> starts;
         for (const ParamGroup& group : step.groups) {
           starts.push_back(start);
@@ -116,7 +117,7 @@ TEST_CASE("the ranks' tiles have every leaf of every state once") {
   }
 }
 
-TEST_CASE("a tile lies inside its value, at the elements that it says") {
+TEST_CASE("a tile is within its value, at its stated elements") {
   for (const Form& form : forms()) {
     for (int rank = 0; rank < 2; ++rank) {
       const ShardSpec spec = spec_for(form, rank, 2);
@@ -134,14 +135,16 @@ TEST_CASE("a tile lies inside its value, at the elements that it says") {
         CHECK(high.dtype == DType::bf16);
         CHECK(tile.high_offset + tile.elements <= high.shape.elements());
         const ParamGroup& group = step.groups[static_cast<std::size_t>(tile.group)];
-        // The whole weights begin at element 0, a slice at the first that the rank has.
+        // The whole weights begin at element 0, a slice at the rank's first element.
         CHECK(tile.high_offset == tile.first - (group.weights != kNoValue ? 0 : group.state_first));
       }
     }
   }
 }
 
-TEST_CASE("tiles lie in the snapshot one behind the other, in whole pages; those in files do not") {
+TEST_CASE(
+    "tiles in memory follow each other in the snapshot in whole pages; tiles in files are not in "
+    "it") {
   for (const Form& form : forms()) {
     const ShardSpec spec = spec_for(form, 1, 2);
     const Program step = step_of(form, spec);
@@ -158,7 +161,7 @@ TEST_CASE("tiles lie in the snapshot one behind the other, in whole pages; those
   }
 }
 
-TEST_CASE("two programs that take turns have the same tiles in different memory") {
+TEST_CASE("two alternating programs have the same tiles in different memory") {
   Form form{.stage = 1, .states = Tier::host, .odd = true};
   const ShardSpec spec = spec_for(form, 0, 2);
   const Program odd = step_of(form, spec);

@@ -1,5 +1,5 @@
-// The copy of a rank's states: every byte, at its place, whoever copies it, as it was when the copy
-// began.
+// Tests of Snapshot: every byte is copied to its place as it was at the start, on every kind of
+// device.
 #include "engine/states/snapshot.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
-/// Counts what it copies itself.
+/// Counts the bytes that it copies itself.
 class FarDevice final : public ApartDevice {
  public:
   using ApartDevice::ApartDevice;
@@ -31,8 +31,8 @@ class FarDevice final : public ApartDevice {
   std::int64_t copied = 0;
 };
 
-/// The CPU, whose host streams begin to work when somebody is about to wait for an event, or when
-/// they are let.
+/// A CPU whose host streams start to work only when an event is about to be waited for, or when the
+/// test allows it.
 class LateDevice final : public ApartDevice {
  public:
   using ApartDevice::ApartDevice;
@@ -73,8 +73,8 @@ class LateDevice final : public ApartDevice {
   std::atomic<bool> may_begin_{true};
 };
 
-/// Memory of rank 1 of 2, with other bytes everywhere. With `Ops::clear` its program is one op that
-/// sets all states to zero.
+/// Memory of rank 1 of 2 with different bytes everywhere. With `Ops::clear` its program is one op
+/// that sets all states to zero.
 class Rank {
  public:
   enum class Ops { none, clear };
@@ -111,7 +111,7 @@ class Rank {
 
   [[nodiscard]] std::vector<SavedTile> tiles() const { return saved_tiles(step_, spec_); }
 
-  /// `meanwhile`: between the copy's begin and its end.
+  /// Runs `meanwhile` between the begin and the end of the copy.
   template <class Meanwhile>
   [[nodiscard]] std::vector<std::byte> snapshot(int threads, const Meanwhile& meanwhile) {
     std::vector<std::byte> copy(static_cast<std::size_t>(snapshot_bytes_of(tiles())));
@@ -125,19 +125,19 @@ class Rank {
   [[nodiscard]] std::vector<std::byte> snapshot(int threads) {
     return snapshot(threads, [] {});
   }
-  /// The copy of a late device begins at the latest after it.
+  /// Runs the program. The copy of a late device begins after it at the latest.
   void run() {
     StepContext context;
     executor_->run(context);
     if (late_ != nullptr) late_->let_begin();
   }
 
-  SnapshotTimes times;  // of the last one
+  SnapshotTimes times;  // of the last snapshot
 
-  /// Bytes that the device has copied itself.
+  /// Returns the bytes that the device has copied itself.
   [[nodiscard]] std::int64_t copied_by_device() const { return far_->copied; }
 
-  /// Whether `copy` at `at` is elements [offset, offset + elements) of the value.
+  /// Returns whether `copy` at `at` has the elements [offset, offset + elements) of the value.
   [[nodiscard]] bool is_copied(const std::vector<std::byte>& copy, std::int64_t at, ValueId id,
                                std::int64_t offset, std::int64_t elements) const {
     const Tensor tensor = executor_->tensor(id);
@@ -208,7 +208,7 @@ TEST_CASE("long states are copied in blocks by several threads") {
   check(rank, 2);
 }
 
-TEST_CASE("a device whose memory host code cannot reach copies it itself, and only that") {
+TEST_CASE("a device copies only the memory that host code cannot reach") {
   for (const bool split : {false, true}) {
     Rank near(1, split, Tier::device, 16, Rank::Place::far);
     check(near, 2);
@@ -219,7 +219,7 @@ TEST_CASE("a device whose memory host code cannot reach copies it itself, and on
   CHECK(host.copied_by_device() == 0);
 }
 
-TEST_CASE("who would write states waits until they are copied, however late that is") {
+TEST_CASE("an op that writes states waits until they are copied, however late") {
   using Place = Rank::Place;
   for (const Place place : {Place::here, Place::far, Place::late}) {
     CAPTURE(static_cast<int>(place));
@@ -229,7 +229,7 @@ TEST_CASE("who would write states waits until they are copied, however late that
     CHECK(rank.times.copied_s > 0);
     CHECK(rank.times.stall_s <= rank.times.copied_s);
     if (place == Place::late) CHECK(rank.times.stall_s > 0);
-    // It was written after all.
+    // The states were written in the end.
     const std::vector<std::byte> after = rank.snapshot(1, [&] { rank.run(); });
     for (const SavedTile& tile : rank.tiles()) {
       const auto* const first = after.data() + tile.snapshot_at;
@@ -238,7 +238,7 @@ TEST_CASE("who would write states waits until they are copied, however late that
   }
 }
 
-TEST_CASE("states in files are no part of a snapshot") {
+TEST_CASE("states in files are not in the snapshot") {
   Rank rank(1, false, Tier::nvme, 16);
   CHECK(rank.snapshot(2).empty());
 }

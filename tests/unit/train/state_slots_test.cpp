@@ -1,4 +1,4 @@
-// Where saved states lie in files, and the spare room beside them.
+// Tests of state_slots.h: places of saved states in files, and spare slots.
 #include "engine/train/state_slots.h"
 
 #include <doctest/doctest.h>
@@ -59,7 +59,7 @@ std::vector<std::int64_t> sizes_of(const std::vector<FileTile>& tiles) {
   return sizes;
 }
 
-/// What one save freezes when `program` is the next to run.
+/// Returns the tiles that one save freezes when `program` is the next to run.
 std::vector<FileTile> frozen_of(const TrainPrograms& programs, const PlacementPlan& plan,
                                 const Program& program) {
   std::size_t p = 0;
@@ -84,7 +84,7 @@ TEST_CASE("every save finds a spare slot of the right size for each tile that it
       all.insert(all.end(), frozen.begin(), frozen.end());
     }
     CHECK(all == slots.tiles);
-    // Nothing overlaps: VersionedFiles would not take it.
+    // The ranges must not overlap: VersionedFiles asserts it.
     all.insert(all.end(), slots.spares.begin(), slots.spares.end());
     std::ranges::sort(all, {}, &FileTile::offset);
     for (std::size_t i = 1; i < all.size(); ++i)
@@ -93,7 +93,7 @@ TEST_CASE("every save finds a spare slot of the right size for each tile that it
   }
 }
 
-TEST_CASE("the room is in the plan, behind all else in the files") {
+TEST_CASE("the plan places spare slots after everything else in the files") {
   for (const Form& form : forms()) {
     TrainPrograms programs = programs_of(form);
     const TierPlan with = plan_of(programs).of(Tier::nvme);
@@ -105,15 +105,15 @@ TEST_CASE("the room is in the plan, behind all else in the files") {
     CHECK(with.snapshot_offset == before);
     CHECK(with.total_bytes == before + spare);
     CHECK(with.classes.back() == std::pair<std::string, std::int64_t>{"spare slots", spare});
-    // Of states that one rank alone has, all that is written between two saves; of those that all
-    // have, what holds this rank's share.
+    // For states that only one rank has, the files hold all that is written between two saves; for
+    // replicated ones, at least this rank's share.
     const int sets = form.time == UpdateMoment::backward ? 2 : 1;
     if (form.stage > 0 || form.world == 1) CHECK(before == sets * spare);
     if (form.stage == 0 && form.world == 3) CHECK(sets * spare < before);
   }
 }
 
-TEST_CASE("states in memory need none") {
+TEST_CASE("states in memory need no spare slots") {
   const TrainPrograms programs = programs_of({.states = Tier::host});
   const PlacementPlan plan = plan_of(programs);
   CHECK(plan.of(Tier::nvme).total_bytes == 0);

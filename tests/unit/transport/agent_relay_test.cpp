@@ -1,5 +1,4 @@
-// The relay before the ssh-agent: its cached list, an agent that is missing, and one that never
-// answers.
+// Tests the relay to the ssh-agent: its cached list, a missing agent, an agent that never answers.
 #include "launcher/transport/ssh/agent_relay.h"
 
 #include <doctest/doctest.h>
@@ -55,7 +54,7 @@ TEST_CASE("an agent that never answers is given up at the limit") {
   const SilentAgent agent;
   AgentRelay relay(agent.path(), 50ms);
   CHECK(relay.keys().empty());
-  CHECK(relay.problem().find("does not answer") != std::string::npos);
+  CHECK(relay.problem().find("did not answer") != std::string::npos);
 }
 
 TEST_CASE("a socket path that does not fit is a problem, not an overflow") {

@@ -1,4 +1,4 @@
-// Who is asked for a pass phrase, by what the environment says.
+// Tests how the environment decides the way to ask for a pass phrase.
 #include "launcher/transport/ssh/ask_pass.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// --transport exec:... : how its text is cut into words, and what a host makes of them.
+// Tests --transport exec:CMD: splitting CMD into words, filling in its tokens, kubexec.sh.
 #include "launcher/transport/exec/exec_template.h"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,8 @@
-// Host certificates made by ssh-keygen: fields, signatures, and every way to be refused.
+// Tests host certificates made by ssh-keygen: fields, signatures, and each reason for a refusal.
 #include "launcher/transport/host_keys/host_certificate.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/host_keys/base64.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 #include "launcher/transport/ssh/ssh_files.h"
 #include "support/mutate.h"
@@ -193,8 +192,7 @@ TEST_CASE("a list of revoked keys that cannot be understood or read takes no key
   CHECK(unread.check("web7", 22, kEdPlain).kind == Kind::revoked);
 }
 
-TEST_CASE(
-    "HostKeyAlgorithms of certificates only takes no plain key, though libssh is told of it") {
+TEST_CASE("HostKeyAlgorithms with certificates alone takes no plain key") {
   CHECK(takes_plain_key("", "ssh-ed25519"));
   CHECK(takes_plain_key("", "ssh-rsa"));
   CHECK_FALSE(takes_plain_key("ssh-ed25519-cert-v01@openssh.com", "ssh-ed25519"));
@@ -202,15 +200,22 @@ TEST_CASE(
   CHECK(takes_plain_key("-ssh-ed25519", "ecdsa-sha2-nistp256"));
 }
 
-TEST_CASE("certificates are asked for first, and the plain algorithm of each is in the list") {
-  const std::string all = host_key_algorithms({"ecdsa-sha2-nistp256"}, "", true);
-  CHECK(all.starts_with("ssh-ed25519-cert-v01@openssh.com,ecdsa-sha2-nistp256-cert-v01@"));
-  CHECK(all.find("rsa-sha2-256-cert-v01@openssh.com,ecdsa-sha2-nistp256,ssh-ed25519,") !=
-        std::string::npos);
-  CHECK(host_key_algorithms({}, "ssh-ed25519-cert-v01@openssh.com", true) ==
-        "ssh-ed25519-cert-v01@openssh.com,ssh-ed25519");
-  CHECK(host_key_algorithms({}, "ssh-ed25519", true) == "ssh-ed25519");
+TEST_CASE("HostKeyAlgorithms decides which certificates are asked for") {
+  CHECK(certificate_algorithms("").starts_with(
+      "ssh-ed25519-cert-v01@openssh.com,ecdsa-sha2-nistp256-cert-v01@"));
+  CHECK(certificate_algorithms("ssh-ed25519-cert-v01@openssh.com,ssh-ed25519") ==
+        "ssh-ed25519-cert-v01@openssh.com");
+  CHECK(certificate_algorithms("ssh-ed25519").empty());
   CHECK(host_key_algorithms({}, "").find("-cert-") == std::string::npos);
+}
+
+TEST_CASE(
+    "the key of a certificate is offered first, also if HostKeyAlgorithms names no plain key") {
+  CHECK(host_key_algorithms({"ecdsa-sha2-nistp256"}, "", "ssh-rsa")
+            .starts_with("rsa-sha2-512,rsa-sha2-256,ecdsa-sha2-nistp256,ssh-ed25519,"));
+  CHECK(host_key_algorithms({}, "ssh-ed25519-cert-v01@openssh.com", "ssh-ed25519") ==
+        "ssh-ed25519");
+  CHECK(host_key_algorithms({}, "ssh-ed25519-cert-v01@openssh.com").empty());
 }
 
 TEST_CASE("no damage to a certificate goes unseen") {

@@ -1,12 +1,10 @@
-// Modes and owners of private keys as operators mount them, and the key that all pods share.
+// Tests modes and owners of private keys as operators mount them, ciphers, and authorized_keys.
 #include "launcher/transport/ssh/key_file.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "launcher/transport/host_keys/base64.h"
-#include "launcher/transport/host_keys/shared_key.h"
 #include "launcher/transport/host_keys/wire_reader.h"
 
 using namespace ds::launcher;

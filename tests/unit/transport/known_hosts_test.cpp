@@ -1,4 +1,4 @@
-// known_hosts: every form of a line, and the decision that follows from what it says.
+// Tests known_hosts: every form of a line, and the decisions that follow from it.
 #include "launcher/transport/host_keys/known_hosts.h"
 
 #include <doctest/doctest.h>
@@ -149,7 +149,8 @@ TEST_CASE("what follows from a verdict") {
   settings.host_key_checking = HostKeyChecking::accept_any;
   CHECK(judge_host_key(settings, kOne, unknown).accept);
   CHECK_FALSE(judge_host_key(settings, kOne, unknown).remember);
-  CHECK(judge_host_key(settings, kOne, unknown).text.find("unchecked") != std::string::npos);
+  CHECK(judge_host_key(settings, kOne, unknown).warning.one.find("without a check") !=
+        std::string::npos);
   const auto refused = judge_host_key(settings, kOne, changed);  // even then
   CHECK_FALSE(refused.accept);
   CHECK(refused.text.find("HOST KEY CHANGED") == 0);

@@ -1,4 +1,4 @@
-// Helpers of the ssh_config tests: a config from text and files in memory, asked by a fixed user.
+// Helpers of the ssh_config tests: a config from text and files in memory, for a fixed user.
 #pragma once
 
 #include <doctest/doctest.h>

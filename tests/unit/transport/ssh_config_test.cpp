@@ -1,4 +1,4 @@
-// ssh_config: which value counts for which host, tokens, Include, Match, and messages.
+// Tests ssh_config: which value holds for which host, tokens, Include, Match, and messages.
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 #include <doctest/doctest.h>

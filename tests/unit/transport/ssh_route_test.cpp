@@ -1,4 +1,4 @@
-// ProxyJump and ProxyCommand: their values, and the way to a host that follows from them.
+// Tests ProxyJump and ProxyCommand: their values, and the route to a host.
 #include "launcher/transport/ssh_config/ssh_route.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Frames survive the channel in any cut, and what is no frame is named.
+// Tests frames: round trips in any pieces, errors, and the vectors of docs/protocol.md.
 #include "launcher/wire/frame.h"
 
 #include <doctest/doctest.h>
@@ -50,6 +50,7 @@ std::vector<Message> one_of_each() {
   spec.isolate = Isolate::required;
   spec.bind = Bind::cores;
   spec.tell_binding = true;
+  spec.leave = true;
   spec.limits = {{"nofile", 4096}, {"core", UINT64_MAX}};
   Hello hello{.build = "0.1",
               .pid = 7,
@@ -96,7 +97,7 @@ std::vector<Message> one_of_each() {
                  .bytes = bytes_of("text\n\0x")},
           not_found,
           Problem{"out of processes"},
-          Bye{},
+          Bye{4},
           Cleared{},
           Swept{3},
           ErrorFile{2, "{}"},
@@ -160,7 +161,7 @@ TEST_CASE("what login shells print is skipped up to the preamble, and kept for m
     Decoder decoder(Decoder::Start::preamble);
     std::string stream = noise;
     stream += kPreamble;
-    const Bytes frame = encode(kEnvelope, Bye{});
+    const Bytes frame = encode(kEnvelope, Bye{7});
     stream.append(reinterpret_cast<const char*>(frame.data()), frame.size());
     std::optional<Frame> got;
     for (const char& c : stream) {
@@ -168,7 +169,7 @@ TEST_CASE("what login shells print is skipped up to the preamble, and kept for m
       if (auto next = decoder.next()) got = next;
     }
     REQUIRE(got);
-    CHECK(got->message == Message(Bye{}));
+    CHECK(got->message == Message(Bye{7}));
     CHECK(decoder.noise() == noise);
   }
 }
@@ -214,7 +215,7 @@ TEST_CASE("a frame that is too long, unknown, of another version or torn is name
   CHECK(error_of(good).empty());
   CHECK(damaged(3, 0x7F).find("at most") != std::string::npos);
   CHECK(damaged(4, 200).find("unknown type 200") != std::string::npos);
-  CHECK(damaged(5, 9).find("version 9") != std::string::npos);
+  CHECK(damaged(5, 9).find("form 9") != std::string::npos);
   CHECK(damaged(0, 1).find("broken frame of type 33") != std::string::npos);
   Decoder torn;
   torn.feed(std::span(good).first(good.size() - 1));

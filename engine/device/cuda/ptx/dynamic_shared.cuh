@@ -1,9 +1,9 @@
-// Shared memory whose size the launch decides.
+// dynamic_shared(): access to shared memory whose size the launch sets.
 #pragma once
 
 namespace ds::cuda {
 
-/// The block's dynamic shared memory, aligned to 128 bytes.
+/// Returns the block's dynamic shared memory, aligned to 128 bytes.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char ds_dynamic_shared_bytes[];

@@ -1,7 +1,8 @@
 // Tensor-core products and asynchronous copies of sm_80 and later, one wrapper per PTX instruction.
 //
-// The instructions work on a whole warp: all 32 lanes call together. Lane l = 4 * g + c of a warp
-// holds, of 16-bit matrices (two elements a word, the lower column or row in the lower half):
+// The instructions involve a whole warp: all 32 lanes must call together. Lane l = 4 * g + c of a
+// warp holds, for 16-bit matrices (two elements per word, the lower column or row in the lower
+// half):
 //   a (16 x 16, rows):  a[0] row g, columns 2c, 2c+1;  a[1] row g+8;  a[2] row g, columns + 8;
 //                       a[3] row g+8, columns + 8
 //   b (16 x 8):         b0 rows 2c, 2c+1 of column g;  b1 rows + 8
@@ -41,9 +42,9 @@ __device__ inline void mma_16x8x16<__half>(float (&d)[4], const std::uint32_t (&
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Four 8 x 8 matrices of 16-bit elements from shared memory. Lane l gives the address (16-byte
-/// aligned) of row l % 8 of matrix l / 8 and receives in to[i], of matrix i, elements 2 * (l % 4)
-/// and the next of row l / 4.
+/// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Lane l gives the address
+/// (16-byte aligned) of row l % 8 of matrix l / 8. It receives in to[i], from matrix i, elements
+/// 2 * (l % 4) and the next of row l / 4.
 __device__ inline void load_matrix_x4(std::uint32_t (&to)[4], const void* shared_row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -52,7 +53,7 @@ __device__ inline void load_matrix_x4(std::uint32_t (&to)[4], const void* shared
                : "memory");
 }
 
-/// The same, of the transposed matrices: to[i] holds rows 2 * (l % 4) and the next of column l / 4.
+/// Loads the transposed matrices: to[i] holds rows 2 * (l % 4) and the next of column l / 4.
 __device__ inline void load_matrix_x4_transposed(std::uint32_t (&to)[4], const void* shared_row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -61,7 +62,8 @@ __device__ inline void load_matrix_x4_transposed(std::uint32_t (&to)[4], const v
                : "memory");
 }
 
-/// Two matrices; the addresses of lanes 0 ... 15 count, those of the others must be valid too.
+/// Loads two matrices. Addresses of lanes 0 ... 15 are used; those of other lanes must be valid
+/// too.
 __device__ inline void load_matrix_x2(std::uint32_t (&to)[2], const void* shared_row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\n"
@@ -78,8 +80,8 @@ __device__ inline void load_matrix_x2_transposed(std::uint32_t (&to)[2], const v
                : "memory");
 }
 
-/// Starts a copy of 16 bytes (both addresses 16-byte aligned) into shared memory; with `valid`
-/// false nothing is read and zeros are written (`global` must still be an address of the array).
+/// Starts a copy of 16 bytes (both addresses 16-byte aligned) into shared memory. If not `valid`,
+/// nothing is read and zeros are written (`global` must still be an address in the array).
 __device__ inline void copy_async_16(void* shared, const void* global, bool valid) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const std::uint32_t bytes = valid ? 16 : 0;
@@ -93,8 +95,8 @@ __device__ inline void copy_async_commit() {
   asm volatile("cp.async.commit_group;\n" ::: "memory");
 }
 
-/// Waits until at most kPending of this thread's groups are unfinished; other threads see the data
-/// after a __syncthreads() that follows.
+/// Waits until at most kPending of this thread's groups are unfinished. Other threads see the data
+/// after a following __syncthreads().
 template <int kPending>
 __device__ inline void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");

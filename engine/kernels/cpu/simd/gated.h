@@ -1,4 +1,4 @@
-// RMS norm, SwiGLU and the turning of rotary embeddings: loops over rows of activations.
+// Vector loops over rows of activations: RMS norm, SwiGLU, rotation of rotary embeddings.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"

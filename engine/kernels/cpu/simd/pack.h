@@ -1,19 +1,18 @@
-// Rearranging operands of products into the layouts that oneDNN takes without a copy of its own.
+// Packs operands of products into the layouts that oneDNN reads without a copy of its own.
 #pragma once
 
 #include "engine/kernels/cpu/simd/softmax.h"
 
 namespace ds::DS_LANES {
 
-/// One element of an f32 panel is one lane; of a bf16 panel, a pair (k, k + 1) is one lane:
-/// "16a64b2a".
+/// A lane of a panel is one f32 element or, in a bf16 panel, a pair (k, k + 1): "16a64b2a".
 template <class From, class To>
 struct Packer {
   static constexpr bool kPairs = sizeof(To) == 2;
   static constexpr int64_t kStep = kPairs ? 2 : 1;  // values of k in a lane
   static constexpr int64_t kMultiple = kPairs ? 32 : 16;
 
-  /// Sixteen columns of lane-row k (and k + 1), of which `count` exist.
+  /// Loads sixteen columns of row k (and k + 1), of which `count` exist.
   static DS_LANES_INLINE U32 columns(const From* from, int64_t stride, bool second, int count) {
     if constexpr (kPairs) {
       const U32 low = count == 16 ? load_words(from) : load_words(from, count);
@@ -25,7 +24,7 @@ struct Packer {
       return bits_of(count == 16 ? load(from) : load(from, count));
     }
   }
-  /// Sixteen lanes along k of one row, of which `count` values of k exist.
+  /// Loads sixteen lanes along k of one row, of which `count` values of k exist.
   static DS_LANES_INLINE U32 along_k(const From* from, int64_t count) {
     if constexpr (kPairs) {
       if (count >= 32) return load(reinterpret_cast<const std::uint32_t*>(from));
@@ -36,7 +35,7 @@ struct Packer {
       return bits_of(count >= 16 ? load(from) : load(from, static_cast<int>(count)));
     }
   }
-  /// Writes sixteen lanes along k, of which `count` values of k are wanted.
+  /// Writes the first `count` values of k of sixteen lanes along k.
   static DS_LANES_INLINE void put_along_k(To* to, U32 lanes, int64_t count) {
     if (count >= 16 * kStep) {
       store(reinterpret_cast<std::uint32_t*>(to), lanes);
@@ -81,9 +80,9 @@ struct Packer {
     }
   }
 
-  /// Blocks of k that stay in cache; inside a block each output row is written in one run. (Row by
-  /// row of the input, sixteen or more output streams a power of two apart fight for the same cache
-  /// sets: half as fast.)
+  /// Transposes in blocks of k that stay in cache; within a block each output row is written in one
+  /// run. Row by row of the input would be half as fast: sixteen or more output streams a power of
+  /// two apart compete for the same cache sets.
   static void transpose_operand(const void* from, int64_t stride, int64_t m, int64_t k, void* to,
                                 int64_t to_stride) {
     constexpr int64_t kBlock = 256;
@@ -163,7 +162,7 @@ struct Packer {
     }
   }
 
-  /// 0 where the key does not count.
+  /// Returns p, or 0 where the key is masked.
   static DS_LANES_INLINE F32 keep_keys(const cpu::SoftmaxBackwardTile& a, F32 column, int64_t r,
                                        F32 p) {
     if (a.keys >= cpu::kPanel) return p;

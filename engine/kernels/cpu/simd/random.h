@@ -1,4 +1,4 @@
-// Random numbers: Philox in lanes, normal numbers, and which elements a dropout keeps.
+// Random numbers in lanes: Philox, normal numbers, and the elements that a dropout keeps.
 #pragma once
 
 #include "engine/kernels/cpu/simd/tile.h"
@@ -42,8 +42,8 @@ inline void normal_block(std::uint64_t block, std::uint64_t seed, std::uint64_t 
   }
 }
 
-/// The random words of a dropout's elements 64 * group ... 64 * group + 63: lane i of words[j] is
-/// of element 64 * group + 16 * j + i.
+/// Computes the random words of a dropout's elements 64 * group ... 64 * group + 63. Lane i of
+/// words[j] belongs to element 64 * group + 16 * j + i.
 DS_LANES_INLINE void dropout_words(const cpu::DropoutKey& key, std::uint64_t group,
                                    U32 (&words)[4]) {
   static constexpr std::uint32_t kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -55,13 +55,14 @@ DS_LANES_INLINE void dropout_words(const cpu::DropoutKey& key, std::uint64_t gro
   words[3] = broadcast(static_cast<std::uint32_t>(key.sample >> 32));
   philox_lanes(words, key.philox[0], key.philox[1]);
 }
-/// x scaled where its word's upper 24 bits reach the threshold, else 0 (also if x is not finite).
+/// Returns x scaled where the upper 24 bits of its word reach the threshold, else 0 (also if x is
+/// not finite).
 DS_LANES_INLINE F32 drop(const cpu::DropoutKey& key, U32 words, F32 x) {
   return select_less(to_f32(shift_right<8>(words)), broadcast(key.threshold), broadcast(0.0F),
                      x * broadcast(key.scale));
 }
 
-/// As vector_kernels.h says: factors of 64 keys for some queries, in the order of the scores' tile.
+/// Computes the factors of a DropoutTile (vector_kernels.h) in the order of the scores' tile.
 inline void dropout_tile(const cpu::DropoutTile& a) {
   const F32 one = broadcast(1.0F);
   U32 words[4];

@@ -1,12 +1,12 @@
-// Layer norm, embedding, GELU's gradient, sums and logits: loops over rows of activations.
+// Vector loops over rows of activations: layer norm, embedding, GELU's gradient, sums, logits.
 #pragma once
 
 #include "engine/kernels/cpu/simd/random.h"
 
 namespace ds::DS_LANES {
 
-/// f(i, load, store): `load(p)` and `store(p, x)` work on sixteen elements at p + i, or on what is
-/// left of n.
+/// Calls f(i, load, store) for each group: `load(p)` and `store(p, x)` access sixteen elements at
+/// p + i, or the rest of n.
 template <class Body>
 DS_LANES_INLINE void each(int64_t n, Body body) {
   for_lanes(
@@ -144,7 +144,7 @@ struct Rows {
     }
   }
 
-  /// The first n lanes of a, the rest of b.
+  /// Returns the first n lanes of a and the rest of b.
   static DS_LANES_INLINE F32 select_first(F32 a, F32 b, int n) {
     alignas(64) static constexpr float kIndex[16] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                      8, 9, 10, 11, 12, 13, 14, 15};
@@ -193,7 +193,7 @@ struct Rows {
     });
   }
 
-  /// Elements [first, first + n) of one sample; first is a multiple of 64.
+  /// Processes elements [first, first + n) of one sample; first is a multiple of 64.
   static void dropout(const cpu::DropoutKey& key, int64_t first, const void* in, void* out,
                       int64_t n) {
     U32 words[4] = {};
@@ -218,7 +218,7 @@ struct Rows {
             .embed_row = embed_row,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,
-            .rms_norm = nullptr,  // table.cpp adds those that are not of this file
+            .rms_norm = nullptr,  // table.cpp adds the functions of other files
             .rms_norm_backward = nullptr,
             .swiglu = nullptr,
             .swiglu_backward = nullptr,

@@ -1,4 +1,4 @@
-// Attention's softmax over scores that lie as panels.
+// Attention's softmax over scores that are stored as panels.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"
@@ -57,7 +57,7 @@ struct Softmax {
     }
   }
 
-  /// f(p, column, n): sixteen scores at p, of which n count.
+  /// Calls f(p, column, n) for each sixteen scores at p, of which n count.
   template <class Body>
   static DS_LANES_INLINE void for_panels(const cpu::SoftmaxRows& a, int64_t r, int64_t columns,
                                          Body body) {

@@ -1,12 +1,12 @@
-// The leaves of the gradient norm, and sums of parts.
+// Sums of squares of the gradient norm's leaves, and sums of parts.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"
 
 namespace ds::DS_LANES {
 
-/// Sixteen sums in f64, lane i taking elements i, i + 16, ...; then lane i takes i + 8, i + 4, i +
-/// 2, i + 1.
+/// Returns the sum of squares of a leaf in f64. Lane i sums elements i, i + 16, ...; then lane i
+/// adds lanes i + 8, i + 4, i + 2, i + 1. Adds the number of non-finite elements to *non_finite.
 inline double square_leaf(const float* in, int64_t n, int64_t* non_finite) {
   F64 total = zero_f64();
   F32 bad = broadcast(0.0F);

@@ -1,5 +1,5 @@
-// The table of one instruction set. CMake compiles this file once for each, with DS_LANES and
-// DS_LANES_HEADER set.
+// The function table of one instruction set. CMake compiles this file once per instruction set,
+// with DS_LANES and DS_LANES_HEADER set.
 #include "engine/kernels/cpu/simd/gated.h"
 #include "engine/kernels/cpu/simd/pack.h"
 #include "engine/kernels/cpu/simd/sums.h"

@@ -1,4 +1,4 @@
-// Turning tiles of products into outputs: bias, rounding, GELU, sums.
+// Epilogues that turn tiles of products into outputs: bias, rounding, GELU, sums.
 #pragma once
 
 #include "engine/kernels/cpu/lanes.h"
@@ -8,7 +8,7 @@ namespace ds::DS_LANES {
 
 using std::int64_t;
 
-/// Calls full(i) for every whole group of sixteen and rest(i, count) for what is left.
+/// Calls full(i) for every whole group of sixteen and rest(i, count) for the remainder.
 template <class Full, class Rest>
 DS_LANES_INLINE void for_lanes(int64_t n, Full full, Rest rest) {
   int64_t i = 0;
@@ -16,7 +16,7 @@ DS_LANES_INLINE void for_lanes(int64_t n, Full full, Rest rest) {
   if (i < n) rest(i, static_cast<int>(n - i));
 }
 
-/// GELU with tanh: x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2
+/// Returns GELU with tanh: x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2
 /// sigmoid(2u) - 1.
 DS_LANES_INLINE F32 gelu(F32 x) {
   const F32 slope = fma(x * x, broadcast(0.0713548163F), broadcast(1.59576912F));

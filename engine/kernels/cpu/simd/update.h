@@ -1,5 +1,5 @@
-// One pass over a range of parameters: unscale, clip, update, cast. The arithmetic is in
-// engine/optim.
+// Optimizer updates in one pass over a range of parameters: unscale, clip, update, cast. The
+// arithmetic is in engine/optim.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"
@@ -20,11 +20,11 @@ struct LaneMath {
   }
 };
 
-/// Where the f32 master of some elements is: by itself, with weights of type Weight made from it.
+/// Access to an f32 master stored as such, with weights of type Weight derived from it.
 template <class Weight>
 struct WholeMaster {
   const cpu::UpdateRange& r;
-  bool streams;  // weights are not read soon: past the caches, when their place is aligned
+  bool streams;  // store weights past the caches (they are not read soon), if they are aligned
 
   DS_LANES_INLINE F32 get(int64_t i) const { return load(static_cast<const float*>(r.master) + i); }
   DS_LANES_INLINE F32 get(int64_t i, int n) const {
@@ -42,8 +42,9 @@ struct WholeMaster {
   }
 };
 
-/// In two halves: the bf16 weights, and what rounding took from them. Rounding half away makes the
-/// difference of the bits fit 16 signed ones, so the master's bits are their sum, exactly.
+/// Access to a master in two halves: the bf16 weights and the bits that rounding removed. Rounding
+/// half away makes the difference fit 16 signed bits, so the sum of both is exactly the master's
+/// bits.
 struct SplitMaster {
   const cpu::UpdateRange& r;
 
@@ -67,7 +68,7 @@ struct SplitMaster {
   }
 };
 
-/// element(gradient, weight, m, v) on every element; v only when kTwoMoments.
+/// Calls element(gradient, weight, m, v) for every element; v only if kTwoMoments.
 template <bool kTwoMoments, class Master, class Element>
 DS_LANES_INLINE void update_each(const cpu::UpdateRange& r, const Master& master, Element element) {
   for_lanes(

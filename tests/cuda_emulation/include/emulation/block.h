@@ -1,5 +1,5 @@
-// What a kernel sees of its place in the grid, and its barriers. One thread of one block runs at a
-// time; which one it is, the runtime changes only inside calls of this header and of warp.h.
+// A kernel's position in the grid, and its barriers. One thread of one block runs at a time; the
+// runtime switches threads only inside calls of this header and of warp.h.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
-#ifndef DS_EMULATION_MUTABLE  // the runtime's own view
+#ifndef DS_EMULATION_MUTABLE  // the runtime defines it to modify these variables
 #define DS_EMULATION_MUTABLE const
 #endif
 extern DS_EMULATION_MUTABLE uint3 threadIdx, blockIdx;
@@ -26,32 +26,31 @@ inline constexpr int warpSize = 32;
 
 namespace emulation {
 
-/// The block's dynamic shared memory: NaN bytes when the block starts, aligned to 1024 bytes.
+/// The block's dynamic shared memory: filled with NaN bytes at the block's start, aligned to 1024.
 extern unsigned char* dynamic_shared_bytes;
 
-/// Returns when every thread of the block has called it: how many gave a true `predicate`.
+/// Waits for every thread of the block. Returns how many passed a true `predicate`.
 int block_barrier(bool predicate);
 
-/// Returns when every lane of `mask` has called it with the same `action`, which was then called
-/// once, with the arguments of all lanes of `mask`.
+/// Waits until every lane of `mask` has called it with the same `action`, and calls the action once
+/// with the arguments of all these lanes.
 using WarpAction = void (*)(void* const* arguments, unsigned mask);
 void warp_collective(unsigned mask, WarpAction action, void* arguments);
 /// The calling thread's lane.
 extern DS_EMULATION_MUTABLE unsigned current_lane;
 inline unsigned lane() { return current_lane; }
-/// The lanes of its warp that exist and have not returned.
+/// Returns the lanes of its warp that exist and have not returned.
 unsigned live_lanes();
 
-/// Copies of 16 bytes into shared memory. They are done at the latest moment: when they are waited
-/// for.
+/// Copies 16 bytes into shared memory, at the latest possible moment: when the copy is waited for.
 void copy_async(void* shared, const void* global, bool valid);
 void copy_async_commit();
-/// Returns when at most `pending` groups of the calling thread's copies are unfinished.
+/// Waits until at most `pending` groups of the calling thread's copies are unfinished.
 void copy_async_wait(int pending);
-/// Whether `data` may be shared memory: of the block's own, or of static arrays.
+/// Returns whether `data` may be shared memory: the block's own, or a static array.
 bool in_shared_memory(const void* data);
 
-/// Ends the kernel with `message`, and the device with it.
+/// Ends the kernel and the device with `message`.
 [[noreturn]] void kernel_fault(const char* message);
 
 }  // namespace emulation

@@ -1,4 +1,4 @@
-// The error codes of CUDA 13 that the runtime or a driver gives: name, number, text.
+// Error codes of CUDA 13 that the runtime or a driver returns: name, number, text.
 #pragma once
 
 #define DS_EMULATION_ERRORS(X)                                                                     \

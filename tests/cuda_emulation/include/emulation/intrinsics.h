@@ -1,5 +1,5 @@
-// Arithmetic, bit, memory and atomic functions of device code. Fast approximations are the exact
-// functions.
+// Arithmetic, bit, memory and atomic functions of device code. Fast approximations are replaced by
+// the exact functions.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 #include "emulation/block.h"
 
-// Device code calls these without std::, and nvcc's are overloaded for all widths.
+// Device code calls these without std::, and nvcc overloads them for all widths.
 using std::isfinite;
 using std::isinf;
 using std::isnan;
@@ -68,7 +68,7 @@ inline long long __double_as_longlong(double a) { return std::bit_cast<long long
 inline float __int2float_rn(int a) { return static_cast<float>(a); }
 inline float __uint2float_rn(unsigned a) { return static_cast<float>(a); }
 inline float __double2float_rn(double a) { return static_cast<float>(a); }
-// As on the device: out of range gives the nearest, a NaN gives 0.
+// As on the device, out-of-range values give the nearest int and NaN gives 0.
 inline int __float2int_rz(float a) {
   return std::isnan(a)         ? 0
          : a >= 2147483648.0F  ? INT32_MAX
@@ -121,7 +121,7 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 }
 
 namespace emulation {
-/// Vector accesses fault on the device unless they are aligned.
+/// Faults unless `p` is aligned: the device requires it for vector accesses.
 template <class T>
 void check_aligned(const T* p) {
   if (reinterpret_cast<std::uintptr_t>(p) % sizeof(T) != 0) kernel_fault("misaligned access");
@@ -167,7 +167,7 @@ inline void __nanosleep(unsigned) {}
 inline void __prof_trigger(int) {}
 [[noreturn]] inline void __trap() { emulation::kernel_fault("__trap()"); }
 
-// Integers only: sums of floats in any order give any bits, and no kernel of ours may use them.
+// Integers only: the order of float atomics decides their bits, so our kernels must not use them.
 #define DS_EMULATION_ATOMIC(name, expression)                              \
   template <class T>                                                       \
   T name(T* address, std::type_identity_t<T> value) {                      \

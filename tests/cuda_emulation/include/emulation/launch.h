@@ -1,4 +1,4 @@
-// cudaLaunchKernelEx: keeps a copy of the arguments until the runtime comes to the kernel.
+// cudaLaunchKernelEx: keeps a copy of the arguments until the runtime runs the kernel.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace emulation {
 class KernelCall {
  public:
   virtual ~KernelCall() = default;
-  /// Runs it for the thread that threadIdx and blockIdx name.
+  /// Runs the kernel for the thread that threadIdx and blockIdx name.
   virtual void run_thread() const = 0;
   /// Calls visit(self, argument number, pointer) for every argument that is a pointer.
   using Visit = void (*)(void* self, int argument, const void* pointer);

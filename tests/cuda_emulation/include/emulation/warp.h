@@ -8,7 +8,7 @@
 
 namespace emulation {
 
-/// One lane's part of a shuffle: its value, and the lane whose value it wants.
+/// One lane's part of a shuffle: its value, and the lane that it reads from.
 struct Shuffle {
   std::uint64_t value;
   unsigned source;
@@ -18,7 +18,7 @@ inline void shuffle_action(void* const* arguments, unsigned mask) {
   for (unsigned lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1U) == 0) continue;
     auto* const own = static_cast<Shuffle*>(arguments[lane]);
-    // What a lane outside the mask would give is undefined: NaN bytes.
+    // The value of a lane outside the mask is undefined: NaN bytes.
     own->result = (mask >> own->source & 1U) != 0
                       ? static_cast<const Shuffle*>(arguments[own->source])->value
                       : ~std::uint64_t{0};

@@ -1,4 +1,4 @@
-# A cluster: the bridge that pods hang on, in a namespace of its own, the folder of its state, and its end.
+# Cluster of podctl: its bridge in a namespace of its own, the folder of its state, and its removal.
 # 10.77.0.0/16 and fd77::/64 exist only inside these namespaces; nothing of the machine's network changes.
 
 pods_need() {

@@ -1,4 +1,4 @@
-# The cluster's DNS: dnsmasq knows the records, unbound before it caches, absent names too, as CoreDNS and node caches do.
+# DNS of a cluster: dnsmasq has the records; unbound caches them, also missing names, as CoreDNS and node caches do.
 # One file per pod under $PODS/dns/records; what is asked is in unbound.log (by pod) and dnsmasq.log (past the cache).
 
 pods_dns_address=10.77.0.10

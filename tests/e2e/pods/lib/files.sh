@@ -1,4 +1,4 @@
-# What the kubelet lays into a pod: resolv.conf, hosts, secrets and config maps.
+# Files that the kubelet puts into a pod: resolv.conf, hosts, secrets and config maps.
 
 # The kubelet's form of resolv.conf and hosts for pod NAME.
 pods_network_files() {

@@ -1,4 +1,4 @@
-# What a process in a container of a pod is given: its variables, its user and the capabilities that container engines leave.
+# Environment of a process in a pod's container: variables, user and capabilities.
 
 # pods_variables POD_FOLDER: sets `variables`: the engine's, the kubelet's for the API service, then those of the pod's spec.
 pods_variables() {

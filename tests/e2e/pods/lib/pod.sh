@@ -1,4 +1,4 @@
-# The life of a pod: made, replaced, restarted, deleted, watched.
+# Life of a pod: create, replace, restart, delete, watch.
 
 # create NAME [options] [-- COMMAND...]; the options stand in README.md. Comes back when the command runs.
 pod_create() {

@@ -1,4 +1,4 @@
-# pod_init.sh POD_FOLDER: in the pod's new namespaces, as its PID 1: makes its file system, then becomes its command.
+# PID 1 of a pod in its new namespaces: creates its file system, then becomes its command. Usage: pod_init.sh POD_FOLDER
 # Read as a whole before anything runs: the folder of this script is not in the pod.
 set -eu
 

@@ -1,4 +1,4 @@
-# pod_run.sh POD_FOLDER: runs the container of a pod in its namespaces and writes down how it ended.
+# Runs the container of a pod in its namespaces and records how it ended. Usage: pod_run.sh POD_FOLDER
 set -u
 pod=$1
 lib=$(dirname "$0")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""slow_leg.py A B MILLISECONDS LOSS%: hands the frames of interface A to B and back, late, and some of them never.
-What netem does where the kernel has it. Checksums and segments that the sender left to its hardware are kept so."""
+"""Forwards frames between interfaces A and B, delayed and with losses: slow_leg.py A B MILLISECONDS LOSS%.
+Replaces netem, which not every kernel has. Checksums and segments that the sender left to its hardware are kept."""
 import heapq
 import random
 import select

@@ -1,6 +1,7 @@
 // An engine header that includes the runner, Asio and Gloo outside of its folder.
 #pragma once
-#include <asio.hpp>
 #include <gloo/context.h>
 
-#include "runner/contract.h"
+#include <asio.hpp>
+
+#include "runner/rank_env.h"

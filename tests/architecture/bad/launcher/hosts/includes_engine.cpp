@@ -1,4 +1,3 @@
 // A launcher file that reaches into the engine, beyond its base.
 #include "engine/base/good.h"
 #include "engine/train/trainer.h"
-#include "runner/contract.h"

@@ -1,4 +1,4 @@
-// cub::DeviceRadixSort::SortPairs as a stable sort in the stream's order.
+// cub::DeviceRadixSort::SortPairs, implemented as a stable sort in the stream's order.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@
 namespace cub {
 
 struct DeviceRadixSort {
-  /// As CUB's: with no temporary storage it only says how much it wants.
+  /// As in CUB: without temporary storage it only returns the required size.
   template <class Key, class Value, class Count>
   static cudaError_t SortPairs(void* storage, std::size_t& storage_bytes, const Key* keys_in,
                                Key* keys_out, const Value* values_in, Value* values_out,

@@ -1,6 +1,7 @@
-// Debian's libgloo-dev forgets this header, which its own tcp/pair.h includes. Here are the names and the layout it
-// needs (each wraps one standard smart pointer); the functions stay inside libgloo. Used only where the real one is
-// missing (CMakeLists.txt).
+// Replaces gloo/common/memory.h, which Debian's libgloo-dev lacks although its own tcp/pair.h
+// includes it. Contains the names and the layout that pair.h needs (each wraps one standard smart
+// pointer); the functions are in libgloo. Used only where the real header is missing
+// (CMakeLists.txt).
 #pragma once
 
 #include <memory>

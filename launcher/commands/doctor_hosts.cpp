@@ -1,0 +1,74 @@
+// Hosts of `dslaunch doctor`: combines the hostfile, lists and filters.
+#include "launcher/commands/doctor_hosts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/commands/host_sources.h"
+#include "launcher/exec/host_list.h"
+#include "launcher/hosts/load_hostfile.h"
+
+namespace ds::launcher::doctor {
+namespace {
+
+/// Refuses picks of slots on hosts with slots=auto: their number is not known here.
+void check_auto_slots(const std::vector<Host>& hosts, const HostSelection& selection) {
+  for (const auto* picks : {&selection.include, &selection.exclude})
+    for (const SlotPick& pick : *picks)
+      for (const Host& host : hosts)
+        if (host.slots == kAutoSlots && !pick.slots.empty() &&
+            std::ranges::count(pick.names, host.name) > 0)
+          throw Error(
+              ErrorKind::config,
+              fmt::format("'{}' picks slots of {}, which has slots=auto", pick.text, host.name),
+              "pick the whole host");
+}
+
+/// Applies the selection as a job does, but leaves slots=auto as it is.
+std::vector<Host> chosen(std::vector<Host> hosts, const HostSelection& selection) {
+  check_auto_slots(hosts, selection);
+  hosts = select_hosts(std::move(hosts), selection);
+  std::vector<Host> counted;
+  for (Host& host : hosts) {
+    if (host.slots == kAutoSlots && selection.num_gpus) host.slots = *selection.num_gpus;
+    if (host.slots != kAutoSlots) counted.push_back(host);
+  }
+  if (!counted.empty()) counted = select_slots(std::move(counted), selection);
+  std::vector<Host> all;
+  auto next = counted.begin();
+  for (Host& host : hosts) {
+    if (host.slots == kAutoSlots)
+      all.push_back(std::move(host));
+    else if (next != counted.end() && next->name == host.name && next->port == host.port)
+      all.push_back(std::move(*next++));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Host> hosts_of(const DoctorOptions& options) {
+  HostSelection selection = options.choice.selection;
+  if (!options.user.empty()) exec::check_user(options.user, "-l");
+  exec::HostListParser parser(exec::system_list_reader());
+  const std::vector<HostPick> picks = std::exchange(selection.picks, {});
+  if (options.hostfile)
+    parser.add_hosts(select_hosts(load_hostfile(*options.hostfile), {.picks = picks}));
+  else if (!picks.empty())
+    parser.add_hosts(hosts_of_picks(picks));
+  else if (options.lists.empty() && !exec::add_default_hosts(parser))
+    usage_error("no hosts are given", "for example: dslaunch doctor --hostfile hosts");
+  for (const std::string& list : options.lists) parser.add(list, "-w");
+  for (const std::string& list : options.excluded) parser.exclude(list, "-x");
+  std::vector<Host> hosts = chosen(parser.hosts(), selection);
+  if (hosts.empty()) usage_error("no hosts are left", "check --hostfile, -w and -x");
+  for (Host& host : hosts)
+    if (host.user.empty()) host.user = options.user;
+  return hosts;
+}
+
+}  // namespace ds::launcher::doctor

@@ -1,0 +1,70 @@
+// Lookup of jobs by id among the sockets of this user.
+#include "launcher/commands/jobs/find_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/base/error.h"
+#include "launcher/cli/forward_env.h"
+#include "launcher/control/job_list.h"
+#include "launcher/control/socket_folder.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::chrono::seconds kAnswerWithin{5};
+
+}  // namespace
+
+std::vector<LiveJob> own_jobs() {
+  return live_jobs(socket_folders(own_variable, ::geteuid()),
+                   [](const std::string& text) { fmt::print(stderr, "dslaunch: {}\n", text); });
+}
+
+std::optional<EndedJob> ended_job(std::string_view typed) {
+  std::vector<EndedJob> found;
+  for (const std::string& path : socket_folders(own_variable, ::geteuid())) try {
+      const std::optional<SocketFolder> folder = SocketFolder::open(path);
+      if (!folder) continue;
+      for (EndedJob& job : folder->ended(typed)) found.push_back(std::move(job));
+    } catch (const Error&) {  // own_jobs() has already warned about this folder
+    }
+  return found.size() == 1 ? std::optional(std::move(found.front())) : std::nullopt;
+}
+
+LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed) {
+  std::vector<std::string> ids;
+  for (const LiveJob& job : jobs) ids.push_back(job.id);
+  const std::string id = choose_job(typed, ids);
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const LiveJob& job) { return job.id == id; });
+  LiveJob job = std::move(*found);
+  jobs.erase(found);
+  return job;
+}
+
+ControlMessage answer_of(LiveJob& job) {
+  const Deadline deadline = Deadline::after(kAnswerWithin);
+  std::optional<ControlMessage> answer;
+  while (!answer && !job.client.over() && !deadline.passed()) answer = job.client.next(deadline);
+  const std::string name = "job " + short_id(job.id);
+  if (!answer && job.client.over()) throw Error(ErrorKind::unreachable, name + " has just ended");
+  if (!answer) {
+    const pid_t pid = job.client.pid();
+    if (is_suspended(pid))
+      throw Error(ErrorKind::unreachable, name + " is suspended",
+                  fmt::format("resume it with: dslaunch kill {} --signal CONT", short_id(job.id)));
+    throw Error(ErrorKind::unreachable, name + " does not answer",
+                fmt::format("its launcher is process {}", pid));
+  }
+  if (const auto* refused = std::get_if<Refused>(&*answer))
+    throw Error(ErrorKind::unreachable, name + ": " + refused->reason);
+  return std::move(*answer);
+}
+
+std::string short_id(const std::string& id) { return id.substr(0, 8); }
+
+}  // namespace ds::launcher

@@ -1,0 +1,32 @@
+// Lookup of jobs: from a typed id to a connection with the job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/control/job_client.h"
+
+namespace ds::launcher {
+
+/// Returns every running job of this user on this machine. Prints a line to standard error for each
+/// folder that it does not trust.
+std::vector<LiveJob> own_jobs();
+
+/// Removes the job whose id begins with `typed` from `jobs` and returns it. An empty `typed` means
+/// the only job.
+/// Errors:  as choose_job.
+LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed);
+
+/// Waits for the job's answer to the last request and returns it.
+/// Errors:  Error{unreachable} if the job refuses or does not answer within 5 s.
+ControlMessage answer_of(LiveJob& job);
+
+/// Returns the first 8 digits of a job's id, for messages.
+std::string short_id(const std::string& id);
+
+/// Returns the ended job whose id begins with `typed`; nothing if there is none or more than one.
+std::optional<EndedJob> ended_job(std::string_view typed);
+
+}  // namespace ds::launcher

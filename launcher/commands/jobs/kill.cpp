@@ -1,0 +1,113 @@
+// `dslaunch kill`: stops running jobs or sends them a signal.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+#include "engine/base/error.h"
+#include "engine/base/exit_status.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/commands/jobs/find_job.h"
+#include "launcher/commands/subcommands.h"
+
+namespace ds::launcher {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct KillOptions {
+  int signo = SIGTERM;
+  std::optional<std::chrono::milliseconds> grace;
+  bool wait = false;
+};
+
+constexpr OptionDef<KillOptions> kKillOptions[] = {
+    {{"--signal,-s", "SIGNAL",
+      "TERM (default), INT and HUP stop the job; KILL stops it without a\n"
+      "grace; STOP suspends and CONT resumes it; any other signal goes to the\n"
+      "main process of each rank; as USR1, SIGUSR1 or 10"},
+     [](KillOptions& part, const GivenOption& given) { part.signo = signal_value(given); }},
+    {{"--grace", "SECONDS", "Time between TERM and KILL (default: the job's own --grace)"},
+     [](KillOptions& part, const GivenOption& given) { part.grace = duration_value(given); }},
+    {{"--wait", "", "Wait until the job has ended"},
+     [](KillOptions& part, const GivenOption&) { part.wait = true; }},
+};
+
+OptionTable table_of(KillOptions& options) {
+  OptionTable table;
+  table.add("Options", std::span<const OptionDef<KillOptions>>(kKillOptions), options);
+  return table;
+}
+
+OptionTable kill_options() {
+  static KillOptions shown;
+  return table_of(shown);
+}
+
+/// Wakes a suspended launcher, which cannot read, with CONT: for CONT itself and for signals that
+/// end the job, as a shell's kill does.
+void wake_if_suspended(const LiveJob& job, int signo) {
+  const bool ends = signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGKILL;
+  const pid_t pid = job.client.pid();
+  if (pid > 0 && (signo == SIGCONT || (ends && is_suspended(pid)))) ::kill(pid, SIGCONT);
+}
+
+void wait_for_end(LiveJob& job) {
+  while (!job.client.over()) {
+    const auto message = job.client.next(Deadline::after(1h));
+    if (!message || !std::holds_alternative<JobDone>(*message)) continue;
+    fmt::print(stderr, "dslaunch: job {} ended with code {}\n", short_id(job.id),
+               std::get<JobDone>(*message).code);
+    return;
+  }
+  throw Error(ErrorKind::unreachable, fmt::format("job {} exited unexpectedly", short_id(job.id)));
+}
+
+void signal_job(LiveJob& job, const KillOptions& options) {
+  if (options.wait) job.client.send(WaitRequest{});
+  if (options.signo != SIGCONT) {
+    job.client.send(SignalRequest{.signo = options.signo,
+                                  .grace_ms = options.grace ? options.grace->count() : -1});
+  }
+  wake_if_suspended(job, options.signo);
+  if (options.signo != SIGCONT) answer_of(job);
+  if (options.wait) wait_for_end(job);
+}
+
+int run_kill(int argc, char** argv) {
+  KillOptions options;
+  const auto words = read_command(kKillCommand, table_of(options), argc, argv, Words::mixed);
+  if (!words) return 0;
+  if (words->empty())
+    usage_error("no job is given", "usage: dslaunch kill JOB; dslaunch ps lists the jobs");
+  if (options.grace && options.signo != SIGTERM && options.signo != SIGINT &&
+      options.signo != SIGHUP)
+    usage_error(
+        fmt::format("--grace cannot be combined with signal {}", signal_name(options.signo)));
+  std::vector<LiveJob> jobs = own_jobs();
+  std::vector<LiveJob> chosen;
+  for (const std::string& word : *words) {
+    if (word.empty()) usage_error("the job id must not be empty");
+    chosen.push_back(take_job(jobs, word));
+  }
+  for (LiveJob& job : chosen) signal_job(job, options);
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kKillCommand = {
+    .name = "kill",
+    .summary = "stop running jobs, or send them a signal",
+    .run = run_kill,
+    .synopsis = "JOB... [--signal SIGNAL] [--grace SECONDS] [--wait]",
+    .details =
+        "JOB is the beginning of a job's id, as printed by dslaunch ps. Without options the job "
+        "is\n"
+        "stopped as by Ctrl-C: every rank gets TERM, and KILL after the grace. A second kill of a\n"
+        "job that is already stopping ends the grace.",
+    .options = kill_options,
+};
+
+}  // namespace ds::launcher

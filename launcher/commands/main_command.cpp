@@ -1,0 +1,91 @@
+// Main command: reads the command line, finds the hosts, places the ranks and starts the job.
+#include "launcher/commands/main_command.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/env_table.h"
+#include "launcher/cli/forward_env.h"
+#include "launcher/cli/help.h"
+#include "launcher/cli/options.h"
+#include "launcher/cli/redact.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/pods/first_process.h"
+#include "launcher/commands/start/await_hosts.h"
+#include "launcher/commands/start/check_config.h"
+#include "launcher/commands/start/find_hosts.h"
+#include "launcher/commands/start/job_parts.h"
+#include "launcher/commands/start/pod_job.h"
+#include "launcher/commands/start/slurm_hosts.h"
+#include "launcher/commands/start/slurm_job.h"
+#include "launcher/commands/start/start_job.h"
+#include "launcher/commands/start/step_rank.h"
+#include "launcher/hosts/placement.h"
+#include "launcher/hosts/spares.h"
+#include "launcher/join/join_key.h"
+
+namespace ds::launcher {
+
+namespace {
+
+void take_part(Placement& placement, const PartRequest& part) {
+  if (part.nodes == 0) return cut_part(placement, part.node_rank);
+  make_part(placement, part.node_rank, part.nodes, part.run_id);
+}
+
+/// Warns about --host h:22. For ssh 22 would be a port; here it is a number of slots.
+void warn_of_port(const HostOptions& hosts) {
+  for (const HostPick& pick : hosts.selection.picks)
+    if (pick.slots && (*pick.slots == 22 || *pick.slots == 2222))
+      say_warning(
+          fmt::format("--host {} means {} slots; to set a port, write port={} in a hostfile",
+                      pick.text, *pick.slots, *pick.slots));
+}
+
+}  // namespace
+
+int run_main_command(int argc, char** argv) {
+  const Options options = parse_args(argc, argv, slurm_time_left());
+  blank_values(argc, argv);
+  warn_of_port(options.hosts);
+  if (options.action == Options::Action::show_help) return print(help_text(commands()));
+  if (options.action == Options::Action::show_full_help) return print(full_help_text(commands()));
+  if (options.action == Options::Action::show_version) return print(version_text());
+  if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
+    if (const auto place = own_step_place()) return exec_step_rank(options, *place);
+  if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
+  const EnvList own = own_variables();
+  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
+  JobEnvironment environment = job_environment(options.env, given, own);
+  std::vector<Program> programs = programs_of(options, own);
+  if (options.pods.k8s && options.reach.transport == TransportChoice::join)
+    return run_k8s_job(options, std::move(programs), std::move(environment));
+  std::vector<Host> hosts = find_hosts(options, say_line);
+  const bool runs = options.hosts.dry_run == DryRun::off;
+  if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
+    return run_slurm_job(options, *allocation, std::move(hosts), std::move(programs),
+                         std::move(environment));
+  PlacedJob placed;
+  placed.spares = take_spares(hosts, options.failure.spares);
+  placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
+  check_spares(placed.placement, placed.spares);
+  if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
+  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
+  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
+  if (options.hosts.dry_run == DryRun::env)
+    return print(placement_table(placed.placement) +
+                 env_table(given, environment.sent, options.env.redact));
+  if (options.train) {
+    const Program& program = programs.front();
+    const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
+    const int code = check_config(program.argv, program.working_directory, placed.placement, here);
+    if (code != 0) return code;
+  }
+  if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
+  return start_job(options, std::move(placed), std::move(programs), std::move(environment));
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,69 @@
+// Conversion of pod options and peers into hosts, addresses and advice.
+#include "launcher/commands/pods/pod_words.h"
+
+#include <fmt/format.h>
+
+#include "launcher/hosts/host_word.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// Kubernetes' default of terminationGracePeriodSeconds.
+constexpr std::chrono::seconds kPodGrace{30};
+/// Time needed after --grace: a root repeats KILL after 2 s, tells all nodes, and writes files.
+constexpr std::chrono::seconds kEndMargin{5};
+
+}  // namespace
+
+PeerRequest peer_request(const PodOptions& options) {
+  PeerRequest request;
+  request.peers = options.peers;
+  if (options.nodes) request.nodes = NodeCount{*options.nodes, *options.nodes};
+  request.node_rank = options.node_rank;
+  return request;
+}
+
+Peers peers_of_launcher(const PodOptions& options, World world) {
+  PeerRequest request = peer_request(options);
+  if (!options.peers) return find_peers(world, request);
+  request.node_rank = 0;  // the index of this process is not needed
+  world.hostname = "launcher";
+  world.addresses.clear();
+  return find_peers(world, request);
+}
+
+std::vector<Host> peer_hosts(const PodOptions& options, const Peers& peers) {
+  std::vector<Host> hosts;
+  for (std::size_t i = 0; i < peers.names.size(); ++i) {
+    Host host;
+    host.name = peers.names[i];
+    if (peers.dial[i] != host.name) host.address = peers.dial[i];
+    host.slots = options.slots;
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+RootWord root_of(const PodOptions& options, const Peers& peers) {
+  if (options.root) {
+    RootWord root = *options.root;
+    if (root.port == 0) root.port = options.join_port.value_or(kJoinPort);
+    return root;
+  }
+  return {peers.dial.front(), options.join_port.value_or(peers.port != 0 ? peers.port : kJoinPort)};
+}
+
+std::string listening_address(const Peers& peers) { return read_address(peers.names.front()); }
+
+std::optional<std::string> grace_advice(std::chrono::milliseconds grace) {
+  const auto needed = std::chrono::ceil<std::chrono::seconds>(grace + kEndMargin);
+  if (needed <= kPodGrace) return std::nullopt;
+  return fmt::format(
+      "--grace gives ranks {} s to stop: set terminationGracePeriodSeconds of the pods to at least "
+      "{}, "
+      "because Kubernetes kills them after {} s by default",
+      std::chrono::ceil<std::chrono::seconds>(grace).count(), needed.count(), kPodGrace.count());
+}
+
+}  // namespace ds::launcher

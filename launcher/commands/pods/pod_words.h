@@ -1,0 +1,35 @@
+// Pod options and peers of a job, converted into hosts and addresses. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/options_pods.h"
+#include "launcher/hosts/hostfile.h"
+#include "launcher/sources/peers.h"
+#include "launcher/sources/world.h"
+
+namespace ds::launcher {
+
+/// Returns what find_peers needs of the options.
+PeerRequest peer_request(const PodOptions& options);
+
+/// Returns the peers for a launcher that need not be one of them.   Errors:  as find_peers.
+Peers peers_of_launcher(const PodOptions& options, World world);
+
+/// Returns the hosts of the job by index, with the slots of the options and the name to dial.
+std::vector<Host> peer_hosts(const PodOptions& options, const Peers& peers);
+
+/// Returns the address that nodes dial and where the root listens: --root, else the peer with index
+/// 0, whose port may come from the environment.
+RootWord root_of(const PodOptions& options, const Peers& peers);
+
+/// Returns the address to listen on: the root's own name if that is an address, else empty (all).
+std::string listening_address(const Peers& peers);
+
+/// Returns advice if stopping the job can take longer than Kubernetes' default grace period.
+std::optional<std::string> grace_advice(std::chrono::milliseconds grace);
+
+}  // namespace ds::launcher

@@ -1,0 +1,137 @@
+// Hosts of a job: reads the named hosts, asks for unknown slots and applies the selection.
+#include "launcher/commands/start/find_hosts.h"
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <cstddef>
+#include <cstdio>
+
+#include "engine/base/contract.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/commands/pods/pod_words.h"
+#include "launcher/commands/start/await_hosts.h"
+#include "launcher/commands/start/routes.h"
+#include "launcher/commands/start/slurm_hosts.h"
+#include "launcher/hosts/host_word.h"
+#include "launcher/hosts/load_hostfile.h"
+#include "launcher/job/ask_hosts.h"
+#include "launcher/sources/world.h"
+
+namespace ds::launcher {
+
+namespace {
+
+/// Returns this machine, with one slot for each requested rank.
+Host this_machine(const Options& options) {
+  const HostSelection& selection = options.hosts.selection;
+  Host host;
+  host.name = "localhost";
+  host.bare = true;
+  int ranks = options.hosts.ranks.value_or(0);
+  for (const MoreProgram& program : options.more_programs) ranks += program.ranks.value_or(0);
+  host.slots = std::clamp(ranks, 1, kMaxSlots);
+  const bool by_device =
+      !selection.include.empty() || !selection.exclude.empty() || options.hosts.all_slots;
+  if (selection.num_gpus && ranks == 0) host.slots = *selection.num_gpus;
+  if (by_device) host.slots = kAutoSlots;
+  return host;
+}
+
+std::vector<Host> named_hosts(const Options& options,
+                              const std::function<void(const std::string&)>& say) {
+  if (options.hosts.part && options.hosts.part->nodes > 0) return {this_machine(options)};
+  if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
+  if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
+  if (options.pods.k8s) {
+    const Peers peers = peers_of_launcher(options.pods, this_world());
+    say(peers.line);
+    return peer_hosts(options.pods, peers);
+  }
+  std::optional<NodeList> list = found_list(options);
+  if (!list) return {this_machine(options)};
+  say(describe(*list));
+  return std::move(list->hosts);
+}
+
+/// Sets the slots of hosts with kAutoSlots: reads this machine's facts, asks the other hosts.
+void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
+  const ReachOptions& reach = options.reach;
+  std::vector<Host> unknown;
+  for (const Host& host : hosts)
+    if (host.slots == kAutoSlots) unknown.push_back(host);
+  if (unknown.empty()) return;
+  asio::io_context io(1);
+  const Routes routes = make_routes(io, unknown, reach);
+  std::vector<Host> others;
+  std::vector<NodeRoute> ways;
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    if (routes.by_host[i].local) continue;
+    others.push_back(unknown[i]);
+    ways.push_back(routes.by_host[i]);
+  }
+  if (in_pod() || options.pods.k8s) await_hosts(others, reach, options.pods.wait);
+  std::vector<Hello> hellos;
+  if (!others.empty()) hellos = ask_hosts(io, others, ways, start_timeout(reach));
+  std::size_t asked = 0;
+  std::size_t next_other = 0;
+  for (Host& host : hosts) {
+    if (host.slots != kAutoSlots) continue;
+    const bool local = routes.by_host[asked++].local;
+    const Hello facts = local ? describe_node() : hellos[next_other++];
+    // A pod has as many cores as one rank needs, so the number of cores does not give the ranks.
+    host.slots = options.pods.k8s && facts.devices.empty() ? 1 : auto_slots(facts);
+    if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
+  }
+}
+
+}  // namespace
+
+std::optional<NodeList> found_list(const Options& options) {
+  const bool part = options.hosts.part && options.hosts.part->nodes > 0;
+  const bool named =
+      part || options.hosts.hostfile || options.pods.k8s || !options.hosts.selection.picks.empty();
+  const TransportChoice choice = options.reach.transport;
+  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
+    return std::nullopt;
+  const World world = this_world();
+  if (world.variable(contract::kJobId)) return std::nullopt;
+  return find_node_list(world);
+}
+
+std::vector<Host> find_hosts(const Options& options,
+                             const std::function<void(const std::string&)>& say) {
+  HostSelection selection = options.hosts.selection;
+  selection.spares = options.failure.spares;
+  std::vector<Host> hosts = named_hosts(options, say);
+  if (!options.hosts.hostfile) selection.picks.clear();  // the picks already are the hosts
+  hosts = select_hosts(std::move(hosts), selection);
+  // Agents that srun starts report the slots of their nodes.
+  const bool says_itself =
+      options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
+  const bool unknown =
+      std::ranges::any_of(hosts, [](const Host& host) { return host.slots == kAutoSlots; });
+  if (says_itself && unknown) return hosts;
+  find_auto_slots(hosts, options);
+  return select_slots(std::move(hosts), selection);
+}
+
+PlacementRequest placement_request(const Options& options) {
+  PlacementRequest request;
+  request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
+  for (const MoreProgram& program : options.more_programs)
+    request.groups.push_back(
+        {.name = program.role, .ranks = program.ranks, .hosts = program.hosts});
+  request.by_node = options.hosts.map_by == MapBy::node;
+  request.oversubscribe = options.hosts.oversubscribe;
+  request.ranks_per_host = options.hosts.ranks_per_host;
+  return request;
+}
+
+int auto_slots(const Hello& hello) {
+  if (!hello.devices.empty()) return std::min(static_cast<int>(hello.devices.size()), kMaxSlots);
+  std::uint32_t cores = hello.cores;
+  if (hello.quota_milli > 0) cores = std::min(cores, std::max(hello.quota_milli / 1000, 1U));
+  return static_cast<int>(std::clamp<std::uint32_t>(cores, 1, kMaxSlots));
+}
+
+}  // namespace ds::launcher

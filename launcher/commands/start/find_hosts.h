@@ -1,0 +1,35 @@
+// Hosts of a job: from options to hosts in order, with known slots.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/options.h"
+#include "launcher/hosts/hostfile.h"
+#include "launcher/hosts/placement.h"
+#include "launcher/sources/node_sources.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// Returns the host list of an operator, a scheduler or another launcher if the options name no
+/// host. Returns nothing inside a rank of a dslaunch job and with --transport local: these start
+/// ranks on this machine. Errors:  as find_node_list.
+std::optional<NodeList> found_list(const Options& options);
+
+/// Reads the hostfile, applies the filters, and asks hosts with slots=auto for their slots. Without
+/// a host in the options the result is found_list, reported by one line to `say`, or this machine.
+/// Errors:  Error{config} for a name that does not exist, Error{unreachable} for a host that could
+///          not be asked.
+std::vector<Host> find_hosts(const Options& options,
+                             const std::function<void(const std::string&)>& say);
+
+/// Returns the placement that the options request, with one group per program.
+PlacementRequest placement_request(const Options& options);
+
+/// Returns the ranks of a host with slots=auto: one per GPU, or one per core.
+int auto_slots(const Hello& hello);
+
+}  // namespace ds::launcher

@@ -1,0 +1,131 @@
+// Waiting for joining nodes: one timer and one set of signals, until no node is missing.
+#include "launcher/commands/start/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <csignal>
+#include <map>
+
+#include "engine/base/contract.h"
+#include "launcher/hosts/fold_names.h"
+#include "launcher/fleet/life.h"
+
+namespace ds::launcher {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLook = 50ms;  // interval of checks for missing nodes
+constexpr auto kAsk = 1s;     // interval of calls of given_up
+constexpr auto kSayEvery = 10s;
+constexpr auto kLookAhead = 5s;  // time before a line to start its lookups; a lookup takes as long
+
+class Gathering {
+ public:
+  Gathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
+      : io_(io),
+        server_(server),
+        request_(request),
+        timer_(io),
+        signals_(io, SIGHUP, SIGINT, SIGTERM) {}
+
+  Gathered run() {
+    signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
+      if (!error)
+        end(contract::kExitSignalBase + signo, fmt::format("stopped by signal {}", signo));
+    }));
+    look();
+    io_.restart();
+    while (!done_) io_.run_one();
+    signals_.cancel();
+    timer_.cancel();
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const std::string& place : request_.places)
+      if (server_.node(place) == nullptr) names.push_back(place);
+    return names;
+  }
+
+  void look() {
+    const std::vector<std::string> names = missing();
+    if (names.empty()) {
+      done_ = true;
+      return;
+    }
+    const Clock::time_point now = Clock::now();
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
+    if (now - asked_ >= kAsk && request_.given_up) {
+      asked_ = now;
+      if (const auto reason = request_.given_up()) return end(contract::kExitUnreachable, *reason);
+    }
+    const std::size_t all = request_.places.size() + request_.here;
+    if (now - started_ >= request_.wait)
+      return end(contract::kExitUnreachable, waiting_line(all, names, since, request_.stage_of));
+    const auto ahead = std::min<Clock::duration>(kLookAhead, request_.wait / 2);
+    const bool line_is_near = now - said_ + ahead >= kSayEvery;
+    const bool end_is_near = now - started_ + ahead >= request_.wait;
+    if (request_.look && ((line_is_near && looked_ <= said_) || (end_is_near && !looked_last_))) {
+      looked_ = now;
+      looked_last_ = end_is_near;
+      request_.look(names);
+    }
+    if (now - said_ >= kSayEvery) {
+      said_ = now;
+      const std::string line = waiting_line(all, names, since, request_.stage_of);
+      request_.say(line);
+      server_.tell(line);
+    }
+    timer_.expires_after(kLook);
+    timer_.async_wait(life_.guard([this](const asio::error_code& error) {
+      if (!error) look();
+    }));
+  }
+
+  void end(int code, std::string reason) {
+    done_ = true;
+    result_ = {code, std::move(reason)};
+  }
+
+  asio::io_context& io_;
+  JoinServer& server_;
+  const GatherRequest& request_;
+  asio::steady_timer timer_;
+  asio::signal_set signals_;
+  Life life_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point said_ = started_;
+  Clock::time_point asked_ = started_;
+  Clock::time_point looked_ = started_;
+  bool looked_last_ = false;
+  bool done_ = false;
+  Gathered result_;
+};
+
+}  // namespace
+
+std::string waiting_line(std::size_t all, const std::vector<std::string>& missing,
+                         std::chrono::seconds since,
+                         const std::function<std::string(const std::string&)>& stage_of) {
+  std::map<std::string, std::vector<std::string>> by_stage;
+  for (const std::string& name : missing)
+    by_stage[stage_of ? stage_of(name) : std::string()].push_back(name);
+  std::string list;
+  for (const auto& [stage, names] : by_stage)
+    list += (list.empty() ? "" : "; ") + fold_names(names) + (stage.empty() ? "" : ": " + stage);
+  return fmt::format("{} of {} nodes are here after {} s; missing: {}", all - missing.size(), all,
+                     since.count(), list);
+}
+
+Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request) {
+  return Gathering(io, server, request).run();
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,43 @@
+// Waiting for joining nodes: waits until all nodes have dialed in; prints lines, obeys a deadline.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "launcher/join/join_server.h"
+
+namespace ds::launcher {
+
+struct GatherRequest {
+  std::vector<std::string> places;  // places that must dial in
+  std::chrono::milliseconds wait{600'000};
+  std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
+  /// Called a few seconds before a line, to look up these places. May be empty.
+  std::function<void(const std::vector<std::string>& places)> look;
+  std::function<std::string(const std::string& place)>
+      stage_of;                                          // state of a missing place, or null
+  std::function<std::optional<std::string>()> given_up;  // reason to give up; may be null
+  std::function<void(const std::string&)> say;
+};
+
+struct Gathered {
+  std::optional<int> code;  // if set, the job must not start; exit with this code
+  std::string reason;       // reason for `code`
+};
+
+/// Runs `io` until all places have joined. From 10 s on, a line every 10 s names the missing
+/// places; the waiting nodes get it too. HUP, INT and TERM end the wait with 128 + signal.
+Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request);
+
+/// Returns the line "3 of 4 nodes are here after 20 s; missing: gpt-2.gpt: no DNS record". `all`
+/// counts all places, also those that are here. Pure.
+std::string waiting_line(std::size_t all, const std::vector<std::string>& missing,
+                         std::chrono::seconds since,
+                         const std::function<std::string(const std::string&)>& stage_of);
+
+}  // namespace ds::launcher

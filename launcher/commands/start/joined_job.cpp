@@ -1,0 +1,244 @@
+// Job whose nodes dial in: waits for the nodes, places the ranks, runs the job, reports the end.
+#include "launcher/commands/start/joined_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <csignal>
+#include <utility>
+
+#include "engine/base/contract.h"
+#include "engine/base/error.h"
+#include "engine/base/exit_status.h"
+#include "launcher/agent/limits.h"
+#include "launcher/agent/node_facts.h"
+#include "launcher/commands/pods/stop_requests.h"
+#include "launcher/commands/pods/termination_report.h"
+#include "launcher/commands/start/check_config.h"
+#include "launcher/commands/start/find_hosts.h"
+#include "launcher/commands/start/gather.h"
+#include "launcher/commands/start/job_parts.h"
+#include "launcher/commands/start/job_request.h"
+#include "launcher/commands/start/missing_stages.h"
+#include "launcher/hosts/spares.h"
+#include "launcher/job/verdict.h"
+#include "launcher/transport/local_transport.h"
+
+namespace ds::launcher {
+
+namespace {
+
+constexpr std::chrono::seconds kEndsWithin{2};
+constexpr std::chrono::milliseconds kLook{20};
+
+/// One job with joining nodes, from listening to the final report.
+class JoinedJob {
+ public:
+  JoinedJob(const Options& options, const JoinedJobSetup& setup, const Background* background)
+      : options_(options),
+        setup_(setup),
+        background_(background),
+        io_(1),
+        local_(make_local_transport(io_)),
+        server_(io_, server_options(), server_events()),
+        signals_(io_, SIGHUP, SIGINT, SIGTERM) {
+    signals_.async_wait([this](const asio::error_code& error, int signo) {
+      if (!error) told_ = signo;
+    });
+  }
+  ~JoinedJob() {
+    if (setup_.on_end) setup_.on_end();
+  }
+  JoinedJob(const JoinedJob&) = delete;
+  JoinedJob& operator=(const JoinedJob&) = delete;
+
+  int run(std::vector<Program> programs, JobEnvironment environment) {
+    if (setup_.on_listening) setup_.on_listening(server_, io_);
+    if (setup_.dial_of) stages_.emplace(io_, setup_.dial_of);
+    const Gathered gathered = gather(io_, server_, gather_request());
+    stages_.reset();
+    if (gathered.code) {
+      say(gathered.reason);
+      return finish(*gathered.code, gathered.reason);
+    }
+    try {
+      return run_placed(std::move(programs), std::move(environment));
+    } catch (const Error& error) {
+      finish(contract::exit_code(error.kind()), error.what());
+      throw;
+    } catch (...) {  // the nodes must not wait for a failed root
+      finish(contract::kExitBug, "the root failed; see its output");
+      throw;
+    }
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (background_ != nullptr && background_->terminal.on_say) {
+      background_->terminal.on_say("dslaunch: " + printable(text));
+    } else {
+      say_line(text);
+    }
+  }
+
+  JoinServerOptions server_options() const {
+    JoinServerOptions server{.key = setup_.key,
+                             .job = setup_.job,
+                             .places = {},
+                             .port = setup_.port,
+                             .bind_address = setup_.bind_address,
+                             .silence = options_.failure.node_timeout};
+    for (const Host& place : setup_.places) server.places.push_back(place.name);
+    return server;
+  }
+
+  JoinServerEvents server_events() {
+    return {
+        .on_joined = {},
+        .on_left = [this](const std::string& place,
+                          const std::string& why) { say(fmt::format("{} left: {}", place, why)); },
+        .on_leaving = [this](const std::string& place, int signo) { leave(place, signo); },
+        .on_say = [this](const std::string& text) { say(text); }};
+  }
+
+  /// When one node asks to stop, the whole job stops. Later requests of the same kind change
+  /// nothing.
+  void leave(const std::string& place, int signo) {
+    if (!stop_requests_.counts(place)) return;
+    if (setup_.decide_after.count() == 0) return decide(place, signo);
+    stop_delay_.expires_after(setup_.decide_after);
+    stop_delay_.async_wait([this, place, signo](const asio::error_code& error) {
+      if (!error) decide(place, signo);
+    });
+  }
+
+  void decide(const std::string& place, int signo) {
+    say(fmt::format("{} was told to stop ({}); stopping the job", place, signal_name(signo)));
+    const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
+    if (signal_job_) return signal_job_(own);
+    told_ = own;
+    ::kill(::getpid(), own);
+  }
+
+  [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
+
+  GatherRequest gather_request() {
+    GatherRequest request{.places = {},
+                          .wait = setup_.wait,
+                          .here = setup_.own_place ? 1U : 0U,
+                          .look = {},
+                          .stage_of = setup_.stage_of,
+                          .given_up = setup_.given_up,
+                          .say = [this](const std::string& text) { say(text); }};
+    for (const Host& place : setup_.places)
+      if (!is_own(place.name)) request.places.push_back(place.name);
+    if (stages_) {
+      request.look = [this](const std::vector<std::string>& places) { stages_->look(places); };
+      request.stage_of = [this](const std::string& place) { return stages_->stage_of(place); };
+    }
+    return request;
+  }
+
+  /// Returns the hosts. Unknown slots are taken from what the nodes reported.
+  std::vector<Host> hosts_with_slots() {
+    std::vector<Host> hosts = setup_.places;
+    for (Host& host : hosts) {
+      if (host.slots != kAutoSlots) continue;
+      const Hello facts = is_own(host.name) ? describe_node() : server_.node(host.name)->hello.node;
+      host.slots = facts.devices.empty() ? setup_.cpu_slots : auto_slots(facts);
+    }
+    return hosts;
+  }
+
+  /// Returns an epoch above all that the nodes have seen from an earlier root.
+  std::uint64_t first_epoch() {
+    std::uint64_t epoch = setup_.first_epoch;
+    for (const Host& place : setup_.places)
+      if (const JoinedNode* node = server_.node(place.name))
+        epoch = std::max<std::uint64_t>(epoch, node->hello.next_epoch);
+    return epoch;
+  }
+
+  int run_placed(std::vector<Program> programs, JobEnvironment environment) {
+    PlacedJob placed;
+    std::vector<Host> hosts = hosts_with_slots();
+    placed.spares = take_spares(hosts, options_.failure.spares);
+    placed.placement = place_groups(hosts, placement_request(options_), first_epoch());
+    check_spares(placed.placement, placed.spares);
+    if (options_.train) {
+      const int code =
+          check_config(programs.front().argv, programs.front().working_directory, placed.placement,
+                       is_own(placed.placement.nodes.front().host.name));
+      if (code != 0) return finish(code, "the configuration cannot be used; see the root's output");
+    }
+    std::vector<NodeRoute> routes;
+    const auto add_route = [&](const Host& host) {
+      const bool own = is_own(host.name);
+      routes.push_back({own ? local_.get() : &server_.transport(), own});
+    };
+    for (const Node& node : placed.placement.nodes) add_route(node.host);
+    for (const Host& spare : placed.spares) add_route(spare);
+    JobRequest request = job_request(options_, std::move(placed), std::move(programs),
+                                     std::move(environment), background_);
+    request.routes = std::move(routes);
+    request.policy.start_timeout = setup_.wait;
+    request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
+    request.heeds_signal = [this] { return stop_requests_.counts({}); };
+    std::string verdict;
+    request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
+    io_.restart();
+    io_.poll();
+    if (told_)
+      return finish(contract::kExitSignalBase + *told_,
+                    fmt::format("stopped by signal {}", *told_));
+    const int code = run_job(io_, std::move(request));
+    return finish(code, verdict);
+  }
+
+  int finish(int code, const std::string& verdict) {
+    signal_job_ = nullptr;
+    const std::string reason = termination_report(verdict, code).reason;
+    if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
+    const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
+    if (setup_.on_report) setup_.on_report(report);
+    io_.restart();
+    bool done = false;
+    server_.finish({code, report}, [&done] { done = true; });
+    while (!done) io_.run_one();
+    const Clock::time_point until = Clock::now() + kEndsWithin;
+    const bool all_hear = code != contract::kExitUnreachable;  // a lost node does not end its step
+    while (all_hear && setup_.still_ending && setup_.still_ending() && Clock::now() < until)
+      io_.run_one_for(kLook);
+    return code;
+  }
+
+  const Options& options_;
+  const JoinedJobSetup& setup_;
+  const Background* background_;
+  asio::io_context io_;
+  std::unique_ptr<Transport> local_;
+  std::optional<MissingStages> stages_;  // set while nodes are missing
+  StopRequests stop_requests_;
+  asio::steady_timer stop_delay_{io_};
+  std::function<void(int)> signal_job_;  // set while the job runs
+  JoinServer server_;
+  // Lives as long as the job: a signal between two steps must not end the root without a report.
+  asio::signal_set signals_;
+  std::optional<int> told_;  // signal that came before the job began
+};
+
+}  // namespace
+
+int run_joined_job(const Options& options, const JoinedJobSetup& setup,
+                   std::vector<Program> programs, JobEnvironment environment) {
+  return run_at_terminal(options, [&](const Background* background) {
+    raise_open_files();  // one descriptor per node
+    return JoinedJob(options, setup, background).run(std::move(programs), std::move(environment));
+  });
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,125 @@
+// Routes to hosts: this machine directly, other hosts by ssh or a program, as the options say.
+#include "launcher/commands/start/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/cli/train_command.h"
+#include "launcher/sources/own_names.h"
+#include "launcher/transport/exec/exec_transport.h"
+#include "launcher/transport/exec/kubexec.h"
+#include "launcher/transport/local_transport.h"
+#include "launcher/transport/remote_command.h"
+#include "launcher/transport/ssh/ask_pass.h"
+#include "launcher/transport/ssh/ssh_files.h"
+#include "launcher/transport/ssh/ssh_transport.h"
+#include "launcher/wire/build_line.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+namespace {
+
+// Time beyond the connection: the login, and starting the agent on a busy machine.
+constexpr std::chrono::seconds kStartMargin{30};
+constexpr std::chrono::milliseconds kLeastStage{2000};  // minimum that a busy node needs
+constexpr std::chrono::seconds kExecMargin{20};  // less, so that a silent program is named first
+
+/// Returns the timeouts of the login stages. A given --connect-timeout replaces them, whether it is
+/// shorter or longer.
+SshStageLimits stage_limits(std::chrono::milliseconds connect_timeout) {
+  SshStageLimits limits;
+  if (connect_timeout == ReachOptions().connect_timeout) return limits;
+  limits.handshake = limits.auth = std::max(connect_timeout, kLeastStage);
+  return limits;
+}
+
+SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds node_timeout) {
+  SshOptions ssh;
+  const std::string path = options.agent_path.value_or(own_path());
+  ssh.remote_command = direct_agent_command(path);
+  ssh.fallback_command = remote_agent_command(path);
+  if (ssh.remote_command.empty()) ssh.remote_command = std::exchange(ssh.fallback_command, {});
+  if (options.push && !options.agent_path) ssh.copy = copy_of_this_program;
+  ssh.answer = kPreamble;
+  ssh.build = own_build_id();
+  ssh.config_file = options.ssh_config.value_or("");
+  ssh.known_hosts_files = options.known_hosts;
+  ssh.connect_limit = options.connect_timeout;
+  ssh.limits = stage_limits(options.connect_timeout);
+  ssh.retry_limit = 2 * options.connect_timeout;
+  ssh.dead_after = node_timeout;
+  ssh.window = options.window;
+  if (ask_way() != AskWay::none) ssh.ask = ask_pass_phrase;
+  ssh.warn = [](const std::string& text) {
+    fmt::print(stderr, "{}", "dslaunch: warning: " + text + "\n");
+  };
+  return ssh;
+}
+
+/// Returns the program that reaches other hosts; empty for ssh. An operator without ssh gives its
+/// kubexec.sh to Open MPI in a variable.
+std::vector<std::string> program_words(const ReachOptions& options) {
+  std::vector<std::string> words = options.exec_words;
+  const char* agent = std::getenv("OMPI_MCA_plm_rsh_agent");
+  if (options.transport == TransportChoice::automatic && agent != nullptr && is_kubexec(agent))
+    words = {agent};
+  if (words.size() != 1 || !is_kubexec(words.front())) return words;
+  const std::optional<std::string> script = read_text_file(words.front());
+  return kubexec_words(script.value_or("")).value_or(words);
+}
+
+std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions& options,
+                                       std::chrono::milliseconds node_timeout) {
+  if (options.transport == TransportChoice::slurm)
+    throw Error(ErrorKind::usage,
+                "--transport slurm reaches only the nodes of the job's allocation",
+                "to run a command on each node of the allocation: srun -N 4 --overlap COMMAND");
+  ExecOptions exec;
+  exec.words = program_words(options);
+  if (exec.words.empty()) return make_ssh_transport(io, ssh_options(options, node_timeout));
+  exec.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
+  exec.start_limit = options.connect_timeout + kExecMargin;
+  exec.window = options.window;
+  return make_exec_transport(io, std::move(exec));
+}
+
+}  // namespace
+
+Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
+                   const ReachOptions& options, std::chrono::milliseconds node_timeout) {
+  const TransportChoice choice = options.transport;
+  if (choice == TransportChoice::join)
+    usage_error("--transport join needs --k8s", "--k8s names the nodes that dial in");
+  const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
+  Routes routes;
+  std::vector<Host> remote;
+  for (const Host& host : hosts) {
+    const bool is_local = choice == TransportChoice::local ||
+                          (choice == TransportChoice::automatic && is_own_host(host, own));
+    std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.remote;
+    if (!transport)
+      transport = is_local ? make_local_transport(io) : make_remote(io, options, node_timeout);
+    routes.by_host.push_back({transport.get(), is_local});
+    if (!is_local) remote.push_back(host);
+  }
+  if (routes.remote) routes.remote->prepare(remote);
+  return routes;
+}
+
+bool goes_by_ssh(const ReachOptions& options) {
+  return options.transport != TransportChoice::local && program_words(options).empty();
+}
+
+std::chrono::milliseconds start_timeout(const ReachOptions& options) {
+  return options.connect_timeout + kStartMargin;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,153 @@
+// Subcommands plan, inspect, export and average: checks the words by the tables in
+// engine/base/tool_options.h and executes dsrunner.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "engine/base/error.h"
+#include "engine/base/tool_options.h"
+#include "launcher/cli/option_values.h"
+#include "launcher/cli/train_command.h"
+#include "launcher/commands/subcommands.h"
+
+namespace ds::launcher {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Returns a table that checks the options and appends them to `handed` as --NAME=VALUE.
+OptionTable table_of(std::string_view tool, Words& handed) {
+  OptionTable table;
+  for (const ToolOption& option : tool_options(tool))
+    table.add({option.section,
+               {option.name, option.argument, option.help},
+               [&handed, &option](const GivenOption& given) {
+                 check_tool_value(option, given.value);
+                 const bool is_flag = option.kind == ToolOption::Kind::flag;
+                 handed.push_back(is_flag ? given.name : given.name + "=" + given.value);
+               }});
+  return table;
+}
+
+[[noreturn]] void become_dsrunner(const Words& words) {
+  Words command = {std::filesystem::path(own_path()).parent_path() / "dsrunner"};
+  command.insert(command.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(arguments.front(), arguments.data());
+  throw Error(
+      ErrorKind::config,
+      fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(errno)),
+      fmt::format("{} needs dsrunner in the folder of dslaunch", words.front()));
+}
+
+/// Runs such a subcommand; `check` checks the words that are not options.
+int run_tool(const Command& command, void (*check)(const Words& words), int argc, char** argv) {
+  Words handed = {std::string(command.name)};
+  const OptionTable table = table_of(command.name, handed);
+  const auto words = read_command(command, table, argc, argv, launcher::Words::mixed);
+  if (!words) return 0;
+  check(*words);
+  handed.insert(handed.end(), words->begin(), words->end());
+  become_dsrunner(handed);
+}
+
+/// Returns the options of `command` for help, manual and completion.
+template <const Command& command>
+OptionTable shown() {
+  static Words unused;
+  return table_of(command.name, unused);
+}
+
+/// Checks that the train.toml can be read, as for a job.
+void check_plan(const Words& words) {
+  if (words.empty()) usage_error("no train.toml is given", "usage: dslaunch plan train.toml");
+  train_command({.config = words.front(), .overrides = {}});
+}
+
+void check_inspect(const Words& words) {
+  if (words.empty()) usage_error("no checkpoint is given", "usage: dslaunch inspect CHECKPOINT");
+  if (words.size() > 2)
+    usage_error("more than two checkpoints are given", "to compare two: dslaunch inspect A B");
+}
+
+void check_export(const Words& words) {
+  if (words.size() != 2)
+    usage_error("export takes a checkpoint and an output folder",
+                "usage: dslaunch export CHECKPOINT OUT");
+}
+
+void check_average(const Words& words) {
+  if (words.empty())
+    usage_error("no checkpoint is given",
+                "usage: dslaunch average CHECKPOINT CHECKPOINT --out DIR");
+}
+
+int run_plan(int argc, char** argv) { return run_tool(kPlanCommand, check_plan, argc, argv); }
+int run_inspect(int argc, char** argv) {
+  return run_tool(kInspectCommand, check_inspect, argc, argv);
+}
+int run_export(int argc, char** argv) { return run_tool(kExportCommand, check_export, argc, argv); }
+int run_average(int argc, char** argv) {
+  return run_tool(kAverageCommand, check_average, argc, argv);
+}
+
+}  // namespace
+
+constinit const Command kPlanCommand = {
+    .name = "plan",
+    .summary = "print the memory, traffic and time of a training job, without a cluster",
+    .run = run_plan,
+    .synopsis = "train.toml [key=value ...] [options]",
+    .details =
+        "Exit code 65 if the job does not fit, with advice. docs/plan.md explains the output.",
+    .options = shown<kPlanCommand>,
+};
+
+constinit const Command kInspectCommand = {
+    .name = "inspect",
+    .summary = "show the contents and integrity of a checkpoint, or compare two",
+    .run = run_inspect,
+    .synopsis = "CHECKPOINT [CHECKPOINT] [options]",
+    .details =
+        "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
+        "complete\n"
+        "one is used. Two checkpoints are compared: training state, arithmetic, config, tensors, "
+        "and\n"
+        "every element. Exit code: 0 complete, or equal (except config that changes no bits); 1\n"
+        "broken or different; 65 not a checkpoint. docs/checkpoint.md explains the output.",
+    .options = shown<kInspectCommand>,
+};
+
+constinit const Command kExportCommand = {
+    .name = "export",
+    .summary = "write a checkpoint's weights for other programs",
+    .run = run_export,
+    .synopsis = "CHECKPOINT OUT [options]",
+    .details =
+        "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
+        "complete\n"
+        "one is used. OUT is created with config.json and model.safetensors, completely or not at\n"
+        "all. Only a few pieces are in memory at a time. Names and layouts are those of Hugging\n"
+        "Face's gpt2 and llama.",
+    .options = shown<kExportCommand>,
+};
+
+constinit const Command kAverageCommand = {
+    .name = "average",
+    .summary = "write a checkpoint with the mean of several checkpoints' weights",
+    .run = run_average,
+    .synopsis = "CHECKPOINT... --out DIR",
+    .details =
+        "Each weight is the mean, computed in double, of the f32 master weights, rounded once. "
+        "The\n"
+        "result is a checkpoint without moments, with the step and config of the last one given.\n"
+        "checkpoint.load=weights, inspect and export accept it. Different models are refused.",
+    .options = shown<kAverageCommand>,
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,126 @@
+// Policy of `dslaunch exec`: turns events of many nodes into actions; performs nothing.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "launcher/exec/results.h"
+#include "launcher/fleet/fleet.h"
+#include "launcher/fleet/stop_signals.h"
+
+namespace ds::launcher::exec {
+
+struct ExecPolicy {
+  int fanout = 0;                                   // nodes at the same time; 0: all
+  std::chrono::milliseconds command_timeout{0};     // -u; 0: none
+  std::chrono::milliseconds grace{5'000};           // between TERM and KILL
+  std::chrono::milliseconds node_timeout{8'000};    // silence after which a node is lost; 0: never
+  std::chrono::milliseconds start_timeout{40'000};  // without progress of any node
+  bool stop_at_failure = false;                     // -k
+  bool largest_code = false;                        // -S
+  bool interrupt_asks = false;  // first interrupt lists the nodes; second within 1 s stops
+};
+
+// Events and actions in addition to fleet_events.h. Agents have the numbers of their nodes.
+struct CommandEnded {
+  int node = 0;
+  RankEnd end{};
+};
+using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDone, AgentLost,
+                           CommandEnded, SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
+
+struct StartCommand {
+  int node = 0;
+  friend bool operator==(const StartCommand&, const StartCommand&) = default;
+};
+struct Leave {  // the last action: results() and exit_code() are final
+  friend bool operator==(const Leave&, const Leave&) = default;
+};
+using Action =
+    std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep, DismissAgent,
+                 CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents, Say, Leave>;
+
+/// Policy of one `dslaunch exec`.
+/// Promise: nodes are independent: each runs to its end as fast as it can, and a failure stops
+///          other nodes only with `stop_at_failure`. Leave comes exactly once, when every node has
+///          ended or is given up.
+/// Design:  as JobState: an event sets marks, settle() decides.
+/// Threads: one.   Errors: none; late events are ignored.
+class Fanout {
+ public:
+  Fanout(std::vector<std::string> names, ExecPolicy policy);
+
+  /// Order:   the caller performs the actions in the order of the list.
+  std::vector<Action> on(const Event& event, Clock::time_point now);
+
+  /// Returns when the next Tick is due; sometimes too early.
+  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] bool finished() const { return finished_; }
+  /// Returns whether a signal, -k or closed output stops all nodes; slow readers are then given up.
+  [[nodiscard]] bool stopping() const { return stopping_; }
+  [[nodiscard]] const std::vector<NodeResult>& results() const { return results_; }
+  /// Returns "starting", "running" or "stopping".
+  [[nodiscard]] std::string_view phase_name() const;
+  /// Returns the number of nodes that have not ended.
+  [[nodiscard]] int nodes_left() const { return fleet_.left() + fleet_.size() - next_; }
+  [[nodiscard]] bool is_running(int node) const {
+    return fleet_.stage(node) == Fleet::Stage::running;
+  }
+  void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
+  [[nodiscard]] int exit_code() const;
+
+ private:
+  static constexpr std::chrono::seconds kAskAgain{1};
+
+  void settle();
+  void handle(const Start&) { fleet_.begin(); }
+  void handle(const CommandEnded& event);
+  void handle(const SignalReceived& event);
+  void handle(const Continued&) { fleet_.resume(); }
+  void handle(const OutputClosed&);
+  void handle(const Tick&);
+
+  void take(const Fleet::News& news);
+  void node_ready(int node);
+  void node_lost(const Fleet::News& news);
+  void set_result(int node, NodeResult result);
+  void obey_signal();
+  void stop_all();
+  void open_more();
+  void leave_when_done();
+  [[nodiscard]] std::string stages() const;
+  [[nodiscard]] NodeResult& result(int node) { return results_[static_cast<std::size_t>(node)]; }
+  void take_fleet_actions();
+  template <class T>
+  void act(T action) {
+    take_fleet_actions();  // keeps the order
+    actions_.emplace_back(std::move(action));
+  }
+
+  std::vector<std::string> names_;
+  ExecPolicy policy_;
+  Fleet fleet_;
+  std::vector<NodeResult> results_;
+  std::vector<Action> actions_;
+  Clock::time_point now_{};
+  int next_ = 0;          // the first node that is not dialed yet
+  bool started_ = false;  // a command has started
+  bool stopping_ = false;
+  bool output_gone_ = false;
+  bool finished_ = false;
+  int signo_ = 0;  // the signal that stopped the command
+  StopSignals signals_;
+  std::optional<int> first_failure_;  // with -k
+  std::optional<Clock::time_point> asked_at_;
+
+  // Marks of the current event, for settle().
+  bool ends_ = false;      // stop all nodes
+  bool signaled_ = false;  // a counted signal has arrived
+};
+
+}  // namespace ds::launcher::exec

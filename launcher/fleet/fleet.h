@@ -1,0 +1,218 @@
+// Life of every agent of one launch: turns events into news for a policy and into actions;
+// performs nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "launcher/fleet/fleet_events.h"
+
+namespace ds::launcher {
+
+struct FleetPolicy {
+  std::chrono::milliseconds node_timeout{8'000};    // an agent silent for longer is lost; 0: never
+  std::chrono::milliseconds start_timeout{30'000};  // without progress of any agent
+};
+
+/// Agents, numbered as they are added.
+/// Promise: an event only changes the record of one agent, and adds news. The policy above reads
+///          the news when the event is over and gives orders. No order makes news, so that
+///          nothing changes under a loop over agents. Each agent leaves at most one News of its
+///          end, and CloseAgent follows exactly once for each dialed agent. The wait for an agent
+///          whose ranks are stopped, or that was dismissed, is bounded.
+/// Cost:    an event O(1), an order and a deadline O(log agents).
+/// Threads: one.   Errors: none; an event that does not fit the stage of its agent is ignored.
+class Fleet {
+ public:
+  enum class Stage {
+    queued,     // known, not dialed
+    opening,    // dialed, not heard yet
+    sweeping,   // dialed again: kills leftover processes of its predecessor
+    idle,       // has no Spec, or has cleared up after it
+    preparing,  // has a Spec, its ranks are not ready
+    ready,      // its ranks wait for Go
+    running,    // Go was sent, and processes remain
+    leaving,    // was dismissed
+    gone
+  };
+  struct News {
+    enum class What {
+      greeted,
+      swept,
+      ready,
+      cleared,
+      time_up,  // limit_time(); the agent goes on
+      // The agent is gone, and closed:
+      left,         // after its Bye, or some time after it was dismissed
+      lost,         // `reason` and `stage` as the event had them
+      silent,       // for `span`
+      no_greeting,  // within `span`
+      not_ready,    // within `span`
+      not_swept,    // in time
+      unanswered    // after KILL
+    };
+    What what{};
+    int agent = 0;
+    Stage was{};  // before
+    std::uint16_t port = 0;
+    std::uint32_t killed = 0;
+    std::chrono::milliseconds span{};
+    std::string reason{};
+    std::string stage{};
+  };
+
+  explicit Fleet(FleetPolicy policy) : policy_(policy) {}
+
+  // Orders. An order that does not fit the stage of its agent fails a DS_ASSERT.
+  /// Adds an agent on a host of the policy's numbering and returns its number. `again`: the host
+  /// was lost before; the agent sweeps it once it has greeted.
+  int add(int host, bool again = false);
+  void dial(int agent);
+  /// Gives up an agent that has not swept its host by then; never later than set before.
+  void sweep_within(int agent, std::chrono::milliseconds span);
+  void give_spec(int agent, int node);
+  /// Records that Go is sent: the ranks of the agent run.
+  void start(int agent);
+  /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
+  void limit_time(int agent, std::chrono::milliseconds span);
+  /// Sends TERM; while the agent does not end, sends KILL, then gives it up.
+  void stop(int agent, std::chrono::milliseconds grace);
+  /// Records that the agent's ranks have ended: their leftover processes get KILL in time.
+  void expect_end(int agent, std::chrono::milliseconds grace);
+  void kill(int agent);
+  /// Makes an idle agent leave; closes it if it does not.
+  void dismiss(int agent);
+  /// Closes the agent without news.
+  void close(int agent);
+
+  // Events.
+  void on(const AgentGreeted& event);
+  void on(const AgentReady& event);
+  void on(const AgentHeard& event) { record(event.agent).last_heard = now_; }
+  void on(const AgentCleared& event);
+  void on(const AgentSwept& event);
+  void on(const AgentDone& event);
+  void on(const AgentLost& event);
+  /// Extends the waits after TERM and KILL: agents stop and kill by themselves, but their report
+  /// waits behind unread output. Heartbeats need no credit, so the node timeout stays.
+  void on(const OutputHeld&) { held_at_ = now_; }
+  /// Sends heartbeats and performs whatever is overdue.
+  void on(const Tick&);
+
+  /// Sets the time of the event that is being handled.
+  void set_now(Clock::time_point now) { now_ = now; }
+  /// Sends heartbeats from now on.
+  void begin() { next_beat_ = now_ + beat_period(); }
+  void suspend();
+  /// Returns how long the fleet was suspended; nothing if it was not.
+  std::optional<Clock::duration> resume();
+  /// Returns when Tick is due; sometimes early.
+  [[nodiscard]] Clock::time_point wake_at() const;
+
+  std::vector<News> take_news() { return std::exchange(news_, {}); }
+  std::vector<FleetAction> take_actions() { return std::exchange(actions_, {}); }
+  [[nodiscard]] bool has_actions() const { return !actions_.empty(); }
+
+  [[nodiscard]] int size() const { return static_cast<int>(records_.size()); }
+  /// Returns the number of agents that were dialed and are not gone.
+  [[nodiscard]] int left() const { return left_; }
+  [[nodiscard]] Stage stage(int agent) const { return record(agent).stage; }
+  [[nodiscard]] int host(int agent) const { return record(agent).host; }
+  [[nodiscard]] bool again(int agent) const { return record(agent).again; }
+  /// Returns whether the agent has a Spec and has neither left nor cleared up.
+  [[nodiscard]] bool is_busy(int agent) const {
+    const Stage stage = record(agent).stage;
+    return stage == Stage::preparing || stage == Stage::ready || stage == Stage::running;
+  }
+  /// Returns whether the agent was sent TERM or KILL and has not ended yet.
+  [[nodiscard]] bool is_stopping(int agent) const {
+    const Due due = record(agent).due;
+    return due == Due::kill || due == Due::give_up;
+  }
+  [[nodiscard]] bool is_being_killed(int agent) const { return record(agent).due == Due::give_up; }
+  [[nodiscard]] bool suspended() const { return suspended_at_.has_value(); }
+  /// Returns when the agent was last heard, or a later time if the launcher itself was stopped.
+  [[nodiscard]] Clock::time_point last_heard(int agent) const {
+    return std::max(record(agent).last_heard, heard_floor_);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kHeartbeat{1};
+  // While no ranks run: with many nodes, heartbeats are most of the traffic then.
+  static constexpr std::chrono::seconds kIdleHeartbeat{2};
+  // Agents send KILL by themselves after the grace; the root repeats it after this margin.
+  static constexpr std::chrono::seconds kKillMargin{2};
+  static constexpr std::chrono::seconds kGiveUpAfterKill{5};
+  static constexpr std::chrono::seconds kLeaveWithin{2};
+  // An agent without a Spec sends a heartbeat every 2 s, whatever the node timeout.
+  static constexpr std::chrono::milliseconds kIdleTimeout{5'000};
+  // A Tick so late, or late by a quarter of a short node timeout, means that the launcher itself
+  // was stopped; then the silence of agents proves nothing.
+  static constexpr std::chrono::milliseconds kOwnStall{2'000};
+  static constexpr std::chrono::milliseconds kLeastStall{250};
+  // After a stall the launcher first reads what agents have sent meanwhile.
+  static constexpr std::chrono::seconds kAfterStall{1};
+
+  enum class Due { nothing, swept, time_up, kill, give_up, leave };
+  struct Record {
+    int host = 0;
+    bool again = false;
+    Stage stage = Stage::queued;
+    Due due = Due::nothing;
+    Clock::time_point due_at{};
+    Clock::time_point last_heard{};
+    Clock::time_point queued_at = Clock::time_point::max();  // its valid entry of queue_
+  };
+  struct Entry {
+    Clock::time_point at;
+    int agent;
+    friend bool operator>(const Entry& a, const Entry& b) { return a.at > b.at; }
+  };
+
+  Record& record(int agent);
+  [[nodiscard]] const Record& record(int agent) const;
+  void act(FleetAction action) { actions_.push_back(std::move(action)); }
+  void tell(News news) { news_.push_back(std::move(news)); }
+  void progressed() { progressed_at_ = now_; }
+  void set_stage(Record& record, Stage stage);
+  void set_due(int agent, Due due, std::chrono::milliseconds after);
+  void clear_due(int agent);
+  void end(int agent, News news);
+
+  // fleet_clock.cpp
+  [[nodiscard]] std::chrono::milliseconds beat_period() const;
+  [[nodiscard]] std::optional<Clock::duration> own_stall() const;
+  void skip(Clock::duration pause, Clock::time_point earliest);
+  [[nodiscard]] std::chrono::milliseconds silence_limit(const Record& record) const;
+  [[nodiscard]] Clock::time_point overdue_at(const Record& record) const;
+  [[nodiscard]] Clock::time_point effective_due(const Record& record) const;
+  void queue(int agent);
+  void look_at_due(Clock::time_point until);
+  void perform_due(int agent);
+  void drop_unready();
+  [[nodiscard]] std::optional<Clock::time_point> start_by() const;
+
+  FleetPolicy policy_;
+  std::vector<Record> records_;
+  std::vector<News> news_;
+  std::vector<FleetAction> actions_;
+  // When to check which agent: never too late, often too early; some entries are outdated.
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+  int left_ = 0;
+  int unready_ = 0;  // opening for the first time, or preparing
+  int running_ = 0;
+  Clock::time_point now_{};
+  Clock::time_point next_beat_ = Clock::time_point::max();
+  Clock::time_point progressed_at_{};  // the last progress of any agent
+  Clock::time_point heard_floor_{};    // silence counts from here at the earliest
+  std::optional<Clock::time_point> held_at_;
+  std::optional<Clock::time_point> suspended_at_;
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,29 @@
+// What dsrunner's tools show and use while they work: a progress line, and a number of threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ds {
+
+/// Draws one line on a terminal's standard error, again at most ten times a second, and removes it
+/// at the end. Draws nothing elsewhere.
+class ToolProgress {
+ public:
+  explicit ToolProgress(std::string verb);  // "verified"
+  ~ToolProgress();
+  ToolProgress(const ToolProgress&) = delete;
+  ToolProgress& operator=(const ToolProgress&) = delete;
+  void show(std::int64_t done, std::int64_t bytes);
+
+ private:
+  std::string verb_;
+  bool is_terminal_;
+  std::size_t shown_ = 0;  // columns
+  std::int64_t last_ms_ = 0;
+};
+
+/// Returns how many threads read: the cores that this process may use, 16 at most.
+int reading_threads();
+
+}  // namespace ds

@@ -1,0 +1,212 @@
+// What the agents of a RandomWorld do when a policy orders something, and what no order may be.
+// Part of random_world.h.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "unit/fleet/random_world.h"
+
+namespace ds::launcher {
+
+template <class Traits>
+void RandomWorld<Traits>::obey(const Order& order) {
+  using Kind = Order::Kind;
+  if (concluded_ > 0) return complain("an order after the conclusion");
+  switch (order.kind) {
+    case Kind::open:
+      return open(order);
+    case Kind::spec:
+      return take_spec(order.agent, order.value);
+    case Kind::find_master:
+      return plan(between(1, 500), What::master);
+    case Kind::go:
+    case Kind::stop:
+    case Kind::kill:
+      if (order.agent >= 0) return obey_with_ranks(order.agent, order);
+      for (int agent = 0; agent < static_cast<int>(agents_.size()); ++agent)
+        if (is_busy(agents_[agent])) obey_with_ranks(agent, order);
+      return;
+    case Kind::sweep:
+      return sweep(order.agent);
+    case Kind::dismiss:
+      return leave(order.agent);
+    case Kind::close:
+      return close(order.agent);
+    case Kind::suspend_self:
+      now_ += between(0, 100'000);
+      return feed(typename Traits::ContinuedEvent{});
+    case Kind::flush:
+      if (++flushes_ > 1) complain("two flushes");
+      return plan(between(0, 300), What::written);
+    case Kind::conclude:
+      ++concluded_;
+      for (const Agent& agent : agents_)
+        if (agent.stage != Stage::closed) complain("concluded before an agent was gone");
+      return;
+    case Kind::other:
+      return;
+  }
+}
+
+template <class Traits>
+typename RandomWorld<Traits>::Agent* RandomWorld<Traits>::open_agent(int number,
+                                                                     const char* order) {
+  if (number < 0 || number >= static_cast<int>(agents_.size()) ||
+      agents_[number].stage == Stage::closed) {
+    complain(fmt::format("{} for agent {}, which is gone", order, number));
+    return nullptr;
+  }
+  return &agents_[number];
+}
+
+template <class Traits>
+bool RandomWorld<Traits>::is_busy(const Agent& agent) {
+  return agent.stage == Stage::preparing || agent.stage == Stage::ready ||
+         agent.stage == Stage::running;
+}
+
+template <class Traits>
+void RandomWorld<Traits>::open(const Order& order) {
+  if (order.agent != static_cast<int>(agents_.size()))
+    return complain("an agent was opened out of turn");
+  Agent agent;
+  agent.host = order.value;
+  agent.again =
+      std::ranges::any_of(agents_, [&](const Agent& known) { return known.host == order.value; });
+  if (chance(setup_.badness)) agent.fate = static_cast<Fate>(1 + up_to(7));
+  agent.sick = agent.fate != Fate::well && agent.fate != Fate::dies && agent.fate != Fate::hangs &&
+               agent.fate != Fate::leaves;
+  if (order.agent < setup_.nodes) {
+    agent.node = order.agent;
+    holders_[agent.node] = order.agent;
+  }
+  agents_.push_back(agent);
+  if (agent.fate == Fate::mute) return;
+  if (agent.fate == Fate::unreachable) return plan(between(1, 8'000), What::lost, order.agent);
+  plan(between(1, 2'500), What::greet, order.agent);
+  const What end = agent.fate == Fate::dies     ? What::lost
+                   : agent.fate == Fate::hangs  ? What::hang
+                   : agent.fate == Fate::leaves ? What::bye
+                                                : What::beat;
+  if (end != What::beat) plan(between(0, 40'000), end, order.agent);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::plan_beat(int number) {
+  // Without a Spec an agent knows no node timeout.
+  std::chrono::milliseconds period{2'000};
+  if (is_busy(agents_[number])) period = std::min(period, setup_.node_timeout / 4);
+  plan(period - between(0, 5), What::beat, number);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::take_spec(int number, int node) {
+  Agent* agent = open_agent(number, "Spec");
+  if (agent == nullptr) return;
+  if (agent->stage != Stage::idle && !agent->silent && !agent->bye)
+    return complain(fmt::format("Spec for agent {}, which does not wait for one", number));
+  if (holders_[node] != number) {
+    if (agents_[holders_[node]].stage != Stage::closed)
+      return complain(fmt::format("node {} is given away while its agent is there", node));
+    if (++fills_ > losses_) return complain("more agents stood in than were lost");
+    holders_[node] = number;
+  }
+  agent->node = node;
+  agent->stage = Stage::preparing;
+  agent->stopped = false;
+  ++agent->turn;
+  plan_beat(number);
+  if (agent->fate != Fate::unready) plan(between(1, 300), What::ready, number);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::obey_with_ranks(int number, const Order& order) {
+  Agent* agent = open_agent(number, "an order to ranks");
+  if (agent == nullptr) return;
+  if (order.kind == Order::Kind::go) return go(number, *agent);
+  if (order.kind == Order::Kind::stop) {
+    if (std::exchange(agent->stopped, true)) return complain("TERM twice");
+    if (agent->fate == Fate::stubborn || agent->fate == Fate::deaf) return;
+    for (const int rank : agent->ranks)
+      plan(between(1, order.value + 500), What::exit, number, rank * 1000 + 143);
+    return;
+  }
+  if (agent->fate == Fate::deaf) return;
+  if (agent->stage != Stage::running) {
+    agent->sick = true;  // it ends
+    return plan(between(1, 300), What::bye, number);
+  }
+  for (const int rank : agent->ranks) plan(between(1, 200), What::exit, number, rank * 1000 + 137);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::go(int number, Agent& agent) {
+  for (const int holder : holders_)
+    if (Traits::kAllAtOnce && agents_[holder].stage < Stage::ready)
+      return complain("Go before every node is ready");
+  agent.stage = Stage::running;
+  ++agent.turn;
+  agent.ranks.clear();
+  for (int i = 0; i < setup_.ranks_per_node; ++i) {
+    const int rank = agent.node * setup_.ranks_per_node + i;
+    agent.ranks.push_back(rank);
+    const int code = chance(85) ? 0 : chance(10) ? 93 : 1 + up_to(8);
+    plan(between(1, 20'000), What::exit, number, rank * 1000 + code);
+  }
+}
+
+template <class Traits>
+void RandomWorld<Traits>::rank_ends(int number, int value) {
+  Agent& agent = agents_[number];
+  const auto rank = std::ranges::find(agent.ranks, value / 1000);
+  if (rank == agent.ranks.end()) return;
+  const bool last = agent.ranks.size() == 1;
+  agent.ranks.erase(rank);
+  feed(Traits::ended(value / 1000, value % 1000));
+  if (!last || agents_[number].fate == Fate::deaf) return;
+  if (agents_[number].stage != Stage::closed) plan(between(1, 300), What::clear, number);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::clear(int number) {
+  Agent& agent = agents_[number];
+  if (!setup_.keeps_agents) {
+    agent.bye = true;
+    return feed(typename Traits::Done{number});
+  }
+  agent.stage = Stage::idle;
+  ++agent.turn;
+  feed(typename Traits::Cleared{number});
+}
+
+template <class Traits>
+void RandomWorld<Traits>::sweep(int number) {
+  Agent* agent = open_agent(number, "Sweep");
+  if (agent != nullptr && agent->fate != Fate::unready) plan(between(1, 300), What::swept, number);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::leave(int number) {
+  Agent* agent = open_agent(number, "dismissal");
+  if (agent == nullptr) return;
+  agent->stage = Stage::leaving;
+  ++agent->turn;
+  plan(between(1, 300), What::bye, number);
+}
+
+template <class Traits>
+void RandomWorld<Traits>::close(int number) {
+  Agent* agent = open_agent(number, "closing");
+  if (agent == nullptr) return;
+  const bool in_a_hurry = signals_ >= 2 || (signals_ >= 1 && agent->again);
+  const bool unheard = agent->stage == Stage::opening && Traits::is_ending(state_);
+  if (!agent->sick && !agent->bye && !in_a_hurry && !unheard)
+    complain(fmt::format("agent {}, which is well, is closed", number));
+  if (agent->node >= 0 && holders_[agent->node] == number) ++losses_;
+  agent->stage = Stage::closed;
+  ++agent->turn;
+}
+
+}  // namespace ds::launcher
