@@ -121,11 +121,21 @@ void check_size_limit(const std::string& folder, std::int64_t bytes) {
          "raise the limit (ulimit -f unlimited), or name more folders");
 }
 
-[[noreturn]] void refuse_space(const std::string& folder, int file, std::int64_t bytes, int error) {
-  std::string there = text_of(error);
+std::int64_t free_bytes(int file) {
   struct statfs system {};
-  if (error == ENOSPC && ::fstatfs(file, &system) == 0) {
-    const auto free = static_cast<std::int64_t>(system.f_bavail) * system.f_bsize;
+  if (::fstatfs(file, &system) != 0) return 0;
+  return static_cast<std::int64_t>(system.f_bavail) * system.f_bsize;
+}
+
+/// Reserves `bytes`. It asks first whether they are free: an fallocate that cannot succeed takes all
+/// free space before it fails, and every other program of the node would meet a full disk meanwhile.
+void reserve(const std::string& folder, int file, std::int64_t bytes) {
+  std::int64_t free = free_bytes(file);
+  const int error = free < bytes ? ENOSPC : take_space(file, bytes);
+  if (error == 0) return;
+  std::string there = text_of(error);
+  if (error == ENOSPC) {
+    if (::ftruncate(file, 0) == 0) free = free_bytes(file);
     there = "has " + format_bytes(free) + " free";
     if (free >= bytes) there += ", but other ranks are reserving space at the same time";
   }
@@ -141,11 +151,7 @@ UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& re
   if (!file) refuse_open(folder, errno);
   check_size_limit(folder, bytes);
   if (bytes == 0) return file;
-  if (const int error = take_space(file.get(), bytes); error != 0) {
-    // fallocate takes the available space before it fails; give it back before free space is read.
-    [[maybe_unused]] const int cut = ::ftruncate(file.get(), 0);
-    refuse_space(folder, file.get(), bytes, error);
-  }
+  reserve(folder, file.get(), bytes);
   bool buffered = !direct;
   int error = try_page(file.get());
   if (error == EINVAL && direct) {
