@@ -126,4 +126,19 @@ job hosts.nologin -- true
 expect 69 "an account that may not log in"
 grep -q 'dslaunch: 127.0.3.*no agent could be started there.*(it said: This account is currently not available' err ||
   die "its reason"
+
+# %u is the user of the login, whether a hostfile, an address with @, or ssh_config names the user. The shell of this account prints first.
+as_user() { # HOW CONFIG HOSTS...
+  local how=$1 config=$2
+  shift 2
+  run exec --ssh-config "$config" --agent-path "$work/dslaunch" -N "$@" -- echo "%u is \$(id -un)"
+  expect 0 "%u, $how"
+  [ "$(tail -n 1 out)" = "dsbash is dsbash" ] || die "%u, $how"
+}
+address=$(sed 's/ .*//' hosts.bash)
+as_user "from the hostfile" "$work/ssh/ssh_config" --hostfile hosts.bash
+{ cat ssh/ssh_config && printf 'Host *\n  Port %s\n' "$port"; } >port_config
+as_user "before an @" port_config -w "dsbash@$address"
+{ cat port_config && printf '  User dsbash\n'; } >user_config
+as_user "from ssh_config" user_config -w "$address"
 echo "ssh shells: all passed for ${names[*]}"
