@@ -71,20 +71,20 @@ bool Network::contains(const AddressBytes& address) const {
   return same_start(address_, address, bits_);
 }
 
-std::optional<InterfaceWish> InterfaceWish::parse(const std::string& text) {
+std::optional<InterfaceChoice> InterfaceChoice::parse(const std::string& text) {
   if (text.find('/') != std::string::npos) {
     const std::optional<Network> network = Network::parse(text);
     if (!network) return std::nullopt;
-    return InterfaceWish{.text = text, .network = network};
+    return InterfaceChoice{.text = text, .network = network};
   }
   const bool printable = std::all_of(text.begin(), text.end(),
                                      [](char c) { return c > ' ' && c < '\x7f' && c != ','; });
   const bool is_name = !text.empty() && text.size() <= kLongestInterface && printable;
   if (!is_name || parse_address(text)) return std::nullopt;
-  return InterfaceWish{.text = text};
+  return InterfaceChoice{.text = text};
 }
 
-bool InterfaceWish::fits(const std::string& interface, const std::string& address) const {
+bool InterfaceChoice::fits(const std::string& interface, const std::string& address) const {
   if (!network) return interface == text;
   const std::optional<AddressBytes> bytes = parse_address(address);
   return bytes && network->contains(*bytes);
