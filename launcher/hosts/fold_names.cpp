@@ -1,4 +1,4 @@
-// Folding of names: splits them into texts and numbers, and merges the numbers place by place.
+// Names are split into texts and numbers; the numbers are merged place by place.
 #include "launcher/hosts/fold_names.h"
 
 #include <fmt/format.h>
@@ -122,11 +122,24 @@ std::string fold_names(const std::vector<std::string>& names) {
   }
   for (std::size_t place = places; place-- > 0;) patterns = merge_at(std::move(patterns), place);
   std::string text;
-  for (const Pattern& pattern : patterns) {
-    if (!text.empty()) text += ",";
-    text += expression(pattern);
+  for (const Pattern& pattern : patterns) text += (text.empty() ? "" : ",") + expression(pattern);
+  return text;
+}
+
+std::string rank_ranges(std::span<const int> sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t last = i;
+    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(sorted[i]);
+    if (last > i) text += '-' + std::to_string(sorted[last]);
+    i = last + 1;
   }
   return text;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace ds::launcher

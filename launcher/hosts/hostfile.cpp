@@ -1,4 +1,5 @@
-// Hostfile parser: adds up repeated bare lines, refuses hosts given twice, follows includes.
+// Hostfile parser: blanks comments, adds up repeated bare lines, refuses hosts given twice, follows
+// includes.
 #include "launcher/hosts/hostfile.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,45 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr int kMostIncludes = 1000;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+/// Returns the error for a comment at byte `at` of `text`.
+Error unclosed_comment(std::string_view text, std::size_t at, std::string_view file) {
+  const std::size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0.
+  const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
+  const auto lines_before =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  return text_error({file, static_cast<int>(lines_before) + 1, text.substr(begin, end - begin)},
+                    at - begin, "unclosed comment", "add */ at its end");
+}
+
+/// Replaces every byte of a comment by a blank; line ends stay. A comment begins at a word that
+/// starts with '#' or '//', to the end of the line, or with '/*', up to '*/'.
+/// Errors:  Error{config} if a comment that starts with '/*' does not end.
+std::string blank_comments(std::string_view text, std::string_view file) {
+  std::string code(text);
+  bool word_starts = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    std::size_t end = at;
+    if (word_starts && (rest.starts_with('#') || rest.starts_with("//"))) {
+      end = std::min(text.find('\n', at), text.size());
+    } else if (word_starts && rest.starts_with("/*")) {
+      const std::size_t closing = text.find("*/", at + 2);
+      if (closing == std::string_view::npos) throw unclosed_comment(text, at, file);
+      end = closing + 2;
+    }
+    if (end == at) {
+      word_starts = is_blank(text[at++]);
+      continue;
+    }
+    for (; at < end; ++at)
+      if (!is_blank(text[at])) code[at] = ' ';
+    word_starts = true;
+  }
+  return code;
+}
 
 /// Combines lines into hosts. A host is a name with a port: one name with two ports is two hosts.
 class HostList {

@@ -1,4 +1,5 @@
-// Placement: which rank runs on which node and slot, one value per epoch. Pure.
+// Placement: which rank runs on which node and slot, one value per epoch; and spare hosts, which
+// are kept in reserve to replace other hosts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -100,6 +101,19 @@ void make_part(Placement& placement, int node_rank, int nodes, std::string run_i
 /// Reduces `placement` to node `node_rank`, as a part of the whole job.
 /// Errors:  Error{usage}: no such node, several programs, or ranks that go round the hosts.
 void cut_part(Placement& placement, int node_rank);
+
+/// Placement, and the spare hosts.
+struct PlacedJob {
+  Placement placement;
+  std::vector<Host> spares;
+};
+
+/// Removes the last `count` hosts from `hosts` and returns them.
+/// Errors:  Error{config} if no host would be left.
+std::vector<Host> take_spares(std::vector<Host>& hosts, int count);
+
+/// Errors:  Error{config} naming a spare with too few slots for any node.
+void check_spares(const Placement& placement, const std::vector<Host>& spares);
 
 /// Return the table of --dry-run, and the array of --dry-run=json (rank, node, node_rank,
 /// local_rank, slot, role). The table has a column for roles if there are several programs.

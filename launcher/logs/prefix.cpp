@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/hosts/fold_names.h"
-#include "launcher/logs/rank_ranges.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 

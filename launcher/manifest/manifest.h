@@ -65,9 +65,7 @@ inline constexpr std::string_view kPodConfig = "/opt/dslaunch/job/train.toml";
 /// Errors:  Error{usage} naming an option whose value Kubernetes would refuse, with a hint.
 std::string manifest_text(const ManifestRequest& request);
 
-/// Escapes a word for a container's command, so that Kubernetes passes `word` on: Kubernetes
-/// expands
-/// $(NAME) and reads $$ as $.
+/// Escapes a word for a container's command: Kubernetes expands $(NAME) and reads $$ as $.
 std::string container_word(std::string_view word);
 
 }  // namespace ds::launcher

@@ -22,7 +22,4 @@ void check_resource(const std::string& text);
 void check_claim(const PodClaim& claim);
 void check_variable(const std::string& name, const std::string& value);
 
-/// Returns the longest suffix that this kind adds to the name of the job: "-worker-15".
-std::string longest_suffix(const ManifestRequest& request);
-
 }  // namespace ds::launcher

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <sstream>
 
 #include "engine/base/error.h"
@@ -22,19 +21,15 @@ std::string count_text(const NodeCount& count) {
                                    : fmt::format("{} to {}", count.least, count.most);
 }
 
-/// Adds the number of nodes from general variables if the names do not give it.
-void add_general_count(const World& world, Naming& naming) {
+/// Returns --nnodes, unless the environment fixes the number; else the number from the names or
+/// from general variables.
+NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
   for (const char* name : {"PET_NNODES", "NODE_NUM"}) {
     const auto text = world.variable(name);
-    if (naming.nodes || !text) continue;
+    if (request.nodes || naming.nodes || !text) continue;
     naming.nodes = node_count_variable(name, *text);
     naming.nodes_source = name;
   }
-}
-
-/// Returns --nnodes, unless the environment fixes the number.
-NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
-  if (!request.nodes) add_general_count(world, naming);
   if (!request.nodes && !naming.nodes)
     throw Error(ErrorKind::usage,
                 fmt::format("unknown number of nodes: the environment of {} {} does not give it",
@@ -159,16 +154,12 @@ std::string job_identity(const World& world, const std::optional<PodName>& pod,
   if (const std::string space = namespace_of(world, pod); !space.empty()) job = space + "/" + job;
   if (job.size() > kLongestJob)
     job = fmt::format("{}...{:016x}", job.substr(0, kLongestJob), short_hash(job));
-  for (const char* name : {"DSLAUNCH_JOB_UID", "JOBSET_UID", "JOB_UID", "SLURM_JOB_ID"})
-    if (const auto uid = world.variable(name)) {
-      job += " uid " + *uid;
-      break;
-    }
-  for (const char* name : {"JOBSET_RESTART", "JOBSET_RESTART_ATTEMPT", "SLURM_RESTART_COUNT"})
-    if (const auto attempt = world.variable(name)) {
-      job += " attempt " + *attempt;
-      break;
-    }
+  const auto add_first = [&](const char* what, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (const auto value = world.variable(name)) return void(job += what + *value);
+  };
+  add_first(" uid ", {"DSLAUNCH_JOB_UID", "JOBSET_UID", "JOB_UID", "SLURM_JOB_ID"});
+  add_first(" attempt ", {"JOBSET_RESTART", "JOBSET_RESTART_ATTEMPT", "SLURM_RESTART_COUNT"});
   return job;
 }
 

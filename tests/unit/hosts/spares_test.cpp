@@ -1,5 +1,5 @@
 // Tests of spares: which hosts are taken, and which are refused.
-#include "launcher/hosts/spares.h"
+#include "launcher/hosts/placement.h"
 
 #include <doctest/doctest.h>
 
