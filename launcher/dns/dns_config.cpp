@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <asio/ip/tcp.hpp>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <span>
 #include <sstream>
@@ -73,17 +75,10 @@ std::vector<std::string> servers_of(ares_channel channel) {
   if (ares_get_servers(channel, &list) != ARES_SUCCESS) return servers;
   for (const ares_addr_node* node = list; node != nullptr; node = node->next) {
     std::string text = numeric_text(node->family, &node->addr);
-    if (std::find(servers.begin(), servers.end(), text) == servers.end())
-      servers.push_back(std::move(text));
+    if (std::ranges::count(servers, text) == 0) servers.push_back(std::move(text));
   }
   ares_free_data(list);
   return servers;
-}
-
-std::string text_of(const sockaddr& address) {
-  if (address.sa_family == AF_INET)
-    return numeric_text(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr);
-  return numeric_text(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
 /// Returns the addresses that the hosts file gives a name.
@@ -101,9 +96,11 @@ std::vector<asio::ip::address> in_hosts_file(const std::string& name) {
       channel.get(), name.c_str(), nullptr, &hints,
       [](void* result, int, int, ares_addrinfo* info) {
         if (info == nullptr) return;
-        for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next)
-          static_cast<std::vector<asio::ip::address>*>(result)->push_back(
-              asio::ip::make_address(text_of(*node->ai_addr)));
+        for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) {
+          asio::ip::tcp::endpoint end;
+          std::memcpy(end.data(), node->ai_addr, node->ai_addrlen);
+          static_cast<std::vector<asio::ip::address>*>(result)->push_back(end.address());
+        }
         ares_freeaddrinfo(info);
       },
       &addresses);

@@ -22,17 +22,14 @@ struct DnsQuestion {
 };
 
 /// A query under way. Destroying it ends it and silences its callback.
-class DnsQuery {
- public:
-  virtual ~DnsQuery() = default;
-};
+using DnsQuery = std::shared_ptr<void>;
 
 /// Sends a question; without an answer within `timeout` once more, and then waits twice as long.
 /// Each query has a channel of its own, so that its port and id are random and so that no two
 /// queries share a port: Linux loses one of two packets that leave one port at the same moment
 /// behind address translation. For this reason the query cache of c-ares 1.31 has nothing to say.
 /// Threads: the io_context's. `done` comes once, never from inside the call.
-std::shared_ptr<DnsQuery> send_dns_query(asio::io_context& io, const DnsQuestion& question,
-                                         std::function<void(DnsAnswer)> done);
+DnsQuery send_dns_query(asio::io_context& io, const DnsQuestion& question,
+                        std::function<void(DnsAnswer)> done);
 
 }  // namespace ds::launcher

@@ -33,10 +33,6 @@ std::string seconds_text(std::int64_t milliseconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string counted(int count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string cores_text(const Facts& facts) {
   if (facts.quota_milli == 0 || facts.quota_milli >= 1000 * facts.cores)
     return std::to_string(facts.cores);

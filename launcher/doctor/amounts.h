@@ -1,9 +1,8 @@
-// Formatting of amounts (bytes, limits, times, counts) for the doctor's report. Pure.
+// Formatting of amounts (bytes, limits, times) for the doctor's report. Pure.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "launcher/doctor/facts.h"
 
@@ -15,8 +14,6 @@ std::string bytes_text(std::uint64_t bytes);
 std::string limit_text(std::uint64_t limit, bool bytes);
 /// Formats milliseconds: "1.5 s", "3 min", "1.2 h".
 std::string seconds_text(std::int64_t milliseconds);
-/// Formats a count with its noun: "1 GPU", "2 GPUs".
-std::string counted(int count, std::string_view noun);
 /// Formats the number of cores: "64", or "8 of 64" under a cgroup quota.
 std::string cores_text(const Facts& facts);
 /// Formats the GPUs: "8 NVIDIA H100 80GB HBM3", "none", or "4" if only the device files are known.

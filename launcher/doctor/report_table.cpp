@@ -1,6 +1,4 @@
 // Table of the report: columns, cells, and lines shared by equal nodes.
-#include "launcher/doctor/report_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <optional>
 
 #include "launcher/doctor/amounts.h"
+#include "launcher/doctor/report.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"
 

@@ -36,7 +36,7 @@ struct Pattern {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-Pattern split(const std::string& name) {
+Pattern pattern_of(const std::string& name) {
   Pattern pattern;
   std::string text;
   const bool is_address6 = name.find(':') != std::string::npos;
@@ -117,7 +117,7 @@ std::string fold_names(const std::vector<std::string>& names) {
   std::size_t places = 0;
   for (const std::string& name : names) {
     if (!seen.insert(name).second) continue;
-    patterns.push_back(split(name));
+    patterns.push_back(pattern_of(name));
     places = std::max(places, patterns.back().numbers.size());
   }
   for (std::size_t place = places; place-- > 0;) patterns = merge_at(std::move(patterns), place);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/doctor/amounts.h"
-#include "launcher/doctor/report_table.h"
 #include "unit/doctor/nodes.h"
 
 using namespace ds::launcher;
