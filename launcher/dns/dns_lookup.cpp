@@ -1,13 +1,10 @@
 // Runs a lookup: sends the queries that LookupState names, and ends by its limit.
 #include "launcher/dns/dns_lookup.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <list>
 #include <optional>
 
 #include "engine/base/deadline.h"
@@ -16,7 +13,6 @@
 #include "launcher/transport/resolver.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using namespace std::chrono_literals;

@@ -17,7 +17,6 @@
 #include "launcher/dns/ares_channel.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using Kind = DnsAnswer::Kind;

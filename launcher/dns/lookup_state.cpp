@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using Kind = DnsAnswer::Kind;

@@ -14,7 +14,6 @@
 #include "launcher/transport/connector.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using asio::ip::tcp;

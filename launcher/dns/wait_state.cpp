@@ -9,7 +9,6 @@
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kMaxRows = 64;  // of the table; with more it is folded

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <iterator>
 
 #include "launcher/doctor/amounts.h"
 #include "launcher/doctor/facts_json.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 
 #include "launcher/doctor/amounts.h"
 #include "launcher/doctor/report.h"

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <map>
-#include <string_view>
 #include <unordered_set>
 
 namespace ds::launcher {

@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10;

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -15,7 +14,6 @@
 #include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kMost = std::size_t{64} << 10;

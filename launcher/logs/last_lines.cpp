@@ -5,7 +5,6 @@
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kFirst = 256;

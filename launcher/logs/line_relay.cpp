@@ -9,7 +9,6 @@
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
-
 namespace {
 
 const char* find(const char* from, const char* end, char letter) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace ds::launcher {
-
 namespace {
 
 using std::chrono::nanoseconds;

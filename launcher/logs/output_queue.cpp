@@ -12,7 +12,6 @@
 #include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // Queued pieces are joined up to this size; larger ones are written as they are.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -12,7 +11,6 @@
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using Ranks = std::span<const RankName* const>;

@@ -20,7 +20,6 @@
 #include "launcher/logs/output_queue.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // Queued pieces of the same file are joined up to this size.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cerrno>
-#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>

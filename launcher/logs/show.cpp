@@ -9,7 +9,6 @@
 #include "launcher/logs/log_policy.h"
 
 namespace ds::launcher {
-
 namespace {
 
 std::optional<int> number(std::string_view text) {

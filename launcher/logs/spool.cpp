@@ -12,7 +12,6 @@
 #include <utility>
 
 namespace ds::launcher {
-
 namespace {
 
 std::uint64_t lines_of(std::span<const std::byte> bytes) {

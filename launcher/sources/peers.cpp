@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <initializer_list>
 #include <sstream>
 
