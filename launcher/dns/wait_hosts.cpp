@@ -27,19 +27,18 @@ std::vector<std::string> names_of(std::span<const Host> hosts) {
   return names;
 }
 
-std::function<double()> random_numbers() {
-  return [engine = std::minstd_rand(std::random_device{}())]() mutable {
-    return std::uniform_real_distribution<double>(0, 1)(engine);
-  };
-}
-
 class Wait {
  public:
   Wait(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options)
       : io_(io),
         hosts_(hosts),
         options_(options),
-        state_(names_of(hosts), options, random_numbers(), Clock::now()),
+        state_(
+            names_of(hosts), options,
+            [engine = std::minstd_rand(std::random_device{}())]() mutable {
+              return std::uniform_real_distribution<double>(0, 1)(engine);
+            },
+            Clock::now()),
         lookup_(io, options.dns),
         timer_(io) {}
 
@@ -75,10 +74,9 @@ class Wait {
       const WaitStage stage = no_record ? WaitStage::no_record : WaitStage::dns_failed;
       return missing(index, {stage, result.text, {}, result.negative_ttl});
     }
-    const int port = port_of(index);
     std::vector<tcp::endpoint> ends;
     for (const auto& address : result.addresses)
-      ends.emplace_back(address, static_cast<std::uint16_t>(port));
+      ends.emplace_back(address, static_cast<std::uint16_t>(port_of(index)));
     ConnectOptions options;
     options.limit = kConnectLimit;
     attempts_[index] = connect_any(

@@ -13,16 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxDigits = 18;  // as in expand_host_ranges
 
-/// Number with its written form; "7" and "007" are different.
+/// Number with its written form; "7" and "007" are different. Ordered by width, then by value, so
+/// that runs such as 08, 09, 10 or 9, 10, 11 stay together.
 struct Number {
+  std::size_t width = 0;
   std::uint64_t value = 0;
   std::string text;
-  friend bool operator==(const Number&, const Number&) = default;
-  /// Orders by width, then by value, so that runs such as 08, 09, 10 or 9, 10, 11 stay together.
-  friend bool operator<(const Number& a, const Number& b) {
-    if (a.text.size() != b.text.size()) return a.text.size() < b.text.size();
-    return a.value < b.value;
-  }
+  friend auto operator<=>(const Number&, const Number&) = default;
 };
 using Numbers = std::vector<Number>;  // sorted and unique
 
@@ -45,7 +42,7 @@ Pattern pattern_of(const std::string& name) {
       end = std::max(end, at + 1);
       text += name.substr(at, end - at);
     } else {
-      Number number{0, name.substr(at, end - at)};
+      Number number{end - at, 0, name.substr(at, end - at)};
       std::from_chars(name.data() + at, name.data() + end, number.value);
       pattern.texts.push_back(std::move(text));
       pattern.numbers.push_back({std::move(number)});

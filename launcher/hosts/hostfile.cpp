@@ -69,11 +69,10 @@ class HostList {
     for (std::size_t i = 0; i < line.names.size(); ++i) {
       const auto [entry, is_new] =
           index_.try_emplace(fmt::format("{} {}", line.names[i], line.port), hosts_.size());
-      if (is_new) {
+      if (is_new)
         hosts_.push_back(host_of(source, line, i));
-      } else {
+      else
         repeat(source, line, entry->second);
-      }
     }
   }
 
@@ -83,12 +82,10 @@ class HostList {
   std::vector<Host> take() {
     std::set<std::string> names;
     for (const Host& host : hosts_) names.insert(host.name);
-    std::set<std::string> unwanted;
-    for (const LeftOut& host : left_out_) {
-      if (names.count(host.name) == 0) throw host.error;
-      unwanted.insert(host.name);
-    }
-    std::erase_if(hosts_, [&](const Host& host) { return unwanted.count(host.name) > 0; });
+    for (const LeftOut& host : left_out_)
+      if (!names.contains(host.name)) throw host.error;
+    for (const LeftOut& host : left_out_) names.erase(host.name);
+    std::erase_if(hosts_, [&](const Host& host) { return !names.contains(host.name); });
     return std::move(hosts_);
   }
 
@@ -99,17 +96,16 @@ class HostList {
   };
 
   static Host host_of(const SourceLine& source, const HostLine& line, std::size_t at) {
-    Host host;
-    host.name = line.names[at];
-    host.user = line.user;
-    host.port = line.port;
-    host.slots = line.slots.value_or(1);
-    host.place = {std::string(source.file), source.number, text_column(source.text, line.offset)};
-    host.bare = !line.slots;
-    host.max_slots = line.max_slots.value_or(0);
-    host.devices = line.gpus;
-    if (!line.addresses.empty()) host.address = line.addresses[at];
-    return host;
+    return {
+        .name = line.names[at],
+        .user = line.user,
+        .port = line.port,
+        .slots = line.slots.value_or(1),
+        .place = {std::string(source.file), source.number, text_column(source.text, line.offset)},
+        .bare = !line.slots,
+        .max_slots = line.max_slots.value_or(0),
+        .devices = line.gpus,
+        .address = line.addresses.empty() ? "" : line.addresses[at]};
   }
 
   void leave_out(const SourceLine& source, const HostLine& line) {
@@ -130,10 +126,9 @@ class HostList {
     };
     const bool was_bare =
         host.bare && host.max_slots == 0 && host.devices.empty() && host.address.empty();
-    if (!was_bare || !line.is_bare()) {
+    if (!was_bare || !line.is_bare())
       fail("is given twice",
            "give a host one line with slots=N; only lines without options may repeat and add up");
-    }
     if (host.user != line.user)
       fail("is given twice with different users", "use one user per host");
     if (host.slots == kMaxSlots) fail(fmt::format("has more than {} slots", kMaxSlots), {});
@@ -197,10 +192,9 @@ std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_na
                                  const IncludeReader& read_include, std::string_view identity) {
   HostList list;
   FileReader(list, read_include).read(text, file_name, identity);
-  if (list.empty()) {
+  if (list.empty())
     throw Error(ErrorKind::config, fmt::format("{}: the file names no host", file_name),
                 "write one host per line, for example: node01 slots=8");
-  }
   std::vector<Host> hosts = list.take();
   if (hosts.empty())
     throw Error(ErrorKind::config, fmt::format("{}: every host is excluded by ^", file_name));

@@ -182,14 +182,6 @@ Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& r
   return Placer(hosts, request).place(epoch);
 }
 
-Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
-                      std::uint64_t epoch) {
-  DS_ASSERT(!rank_count || *rank_count > 0, "the command line refuses -n 0");
-  PlacementRequest request;
-  request.groups.front().ranks = rank_count;
-  return place_groups(hosts, request, epoch);
-}
-
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id) {
   if (placement.nodes.size() > 1 || placement.groups.size() > 1)
     throw Error(ErrorKind::usage,

@@ -90,10 +90,6 @@ struct PlacementRequest {
 Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
                        std::uint64_t epoch);
 
-/// Places one group of `rank_count` ranks, or of every slot.
-Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
-                      std::uint64_t epoch);
-
 /// Makes the one node of `placement` node `node_rank` of `nodes` nodes with equal numbers of ranks.
 /// Errors:  Error{usage} if the placement has several nodes or programs.
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id);

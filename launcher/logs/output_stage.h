@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,15 +104,12 @@ class ShowFilter final : public OutputStage {
   ShowFilter(Setup setup, OutputStage& next)
       : setup_(std::move(setup)), next_(next), passed_at_(setup_.shown.size()) {}
 
-  [[nodiscard]] bool shows(int rank, int stream) const {
-    return (setup_.shown[static_cast<std::size_t>(rank)] & stream) != 0;
-  }
-
   void take(const Output& output) override {
     if (output.rank == -1) return next_.take(output);
-    if (!shows(output.rank, output.stream)) return;
+    const auto rank = static_cast<std::size_t>(output.rank);
+    if ((setup_.shown[rank] & output.stream) == 0) return;
     passed_ += output.bytes.size();
-    if (!output.bytes.empty()) passed_at_[static_cast<std::size_t>(output.rank)] = passed_;
+    if (!output.bytes.empty()) passed_at_[rank] = passed_;
     if (!setup_.drops()) return next_.take(output);
     dropped_lines_ += static_cast<std::uint64_t>(
         std::count(output.bytes.begin(), output.bytes.end(), std::byte{'\n'}));
@@ -153,14 +149,13 @@ class LogStage final : public OutputStage {
            OutputStage& next)
       : stamps_(stamps),
         next_(next),
-        files_(std::make_unique<RankFiles>(std::move(paths), RankFiles::Begin::empty,
-                                           std::move(on_change))) {}
+        files_(std::move(paths), RankFiles::Begin::empty, std::move(on_change)) {}
 
   void take(const Output& output) override {
     if (output.rank != -1 && !given_up_) {
       const std::string stamp =
           stamps_ == nullptr ? std::string() : time_text(stamps_->of(output).wall) + ' ';
-      files_->add(static_cast<std::size_t>(output.rank), output.stream, text_of(output), stamp);
+      files_.add(static_cast<std::size_t>(output.rank), output.stream, text_of(output), stamp);
     }
     next_.take(output);
   }
@@ -170,21 +165,21 @@ class LogStage final : public OutputStage {
   void give_up() {
     if (written()) return;
     given_up_ = true;
-    files_->give_up("the disk does not answer");
+    files_.give_up("the disk does not answer");
   }
   [[nodiscard]] bool is_behind(bool was) const {
-    return !given_up_ && files_->queued() > (was ? RankFiles::kLow : RankFiles::kHigh);
+    return !given_up_ && files_.queued() > (was ? RankFiles::kLow : RankFiles::kHigh);
   }
   /// Returns whether nothing waits to be written, or nobody waits for it.
-  [[nodiscard]] bool written() const { return given_up_ || files_->queued() == 0; }
+  [[nodiscard]] bool written() const { return given_up_ || files_.queued() == 0; }
   /// Returns what to tell people since the last call, at most one line.
-  std::optional<std::string> problem() { return files_->problem(); }
-  [[nodiscard]] IncompleteFiles incomplete() const { return files_->incomplete(); }
+  std::optional<std::string> problem() { return files_.problem(); }
+  [[nodiscard]] IncompleteFiles incomplete() const { return files_.incomplete(); }
 
  private:
   const LineClock* stamps_;
   OutputStage& next_;
-  std::unique_ptr<RankFiles> files_;
+  RankFiles files_;
   bool given_up_ = false;
 };
 

@@ -37,8 +37,7 @@ class Screen {
   [[nodiscard]] bool is_full() const { return queue_.queued() > OutputQueue::kHigh; }
   /// Little is queued.
   [[nodiscard]] bool is_low() const { return queue_.queued() < OutputQueue::kLow; }
-  /// The ranks should wait for the reader; with `was`, they do already, and little is not queued
-  /// yet.
+  /// The ranks should wait for the reader. `was`: they do already, and go on once little is queued.
   [[nodiscard]] bool is_behind(bool was) const {
     return waits_ && queue_.queued() > (was ? OutputQueue::kLow : OutputQueue::kHigh);
   }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "engine/base/error.h"
+#include "support/place_ranks.h"
 
 using namespace ds::launcher;
 
