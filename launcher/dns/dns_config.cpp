@@ -1,4 +1,3 @@
-// Reads resolv.conf, the hosts file and nsswitch.conf for lookups, and applies the search list.
 #include "launcher/dns/dns_config.h"
 
 #include <netinet/in.h>
@@ -14,7 +13,7 @@
 #include <sstream>
 
 #include "engine/base/own_host_name.h"
-#include "launcher/dns/ares_channel.h"
+#include "launcher/dns/dns_query.h"
 
 namespace ds::launcher {
 namespace {

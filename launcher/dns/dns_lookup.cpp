@@ -1,4 +1,3 @@
-// Runs a lookup: sends the queries that LookupState names, and ends by its limit.
 #include "launcher/dns/dns_lookup.h"
 
 #include <algorithm>

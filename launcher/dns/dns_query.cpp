@@ -1,4 +1,3 @@
-// Drives a channel of c-ares by its sockets and timeouts on the event loop.
 #include "launcher/dns/dns_query.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include <utility>
 
 #include "engine/base/deadline.h"
-#include "launcher/dns/ares_channel.h"
 
 namespace ds::launcher {
 namespace {

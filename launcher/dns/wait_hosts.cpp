@@ -1,4 +1,3 @@
-// Looks up and connects to the hosts that WaitState names, until all answer.
 #include "launcher/dns/wait_hosts.h"
 
 #include <fmt/format.h>

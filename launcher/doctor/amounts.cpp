@@ -1,11 +1,11 @@
-// Formatting of amounts with about three digits.
-#include "launcher/doctor/amounts.h"
-
+// Texts of amounts: bytes, limits, times, cores and GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "launcher/doctor/facts.h"
 
 namespace ds::launcher::doctor {
 

@@ -1,4 +1,3 @@
-// Checks of single nodes, and comparisons of all reached nodes.
 #include "launcher/doctor/checks.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,6 @@
 #include <functional>
 #include <map>
 
-#include "launcher/doctor/amounts.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher::doctor {

@@ -1,4 +1,3 @@
-// Parsers for comma-separated fields, the last of which may contain commas.
 #include "launcher/doctor/gpu_text.h"
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 #include <array>
 #include <functional>
 
-#include "launcher/doctor/amounts.h"
 #include "launcher/doctor/facts_json.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 
-#include "launcher/doctor/amounts.h"
 #include "launcher/doctor/report.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"

@@ -1,4 +1,3 @@
-// Parser for a hostfile line: the host expression, then key=value words; or include.
 #include "launcher/hosts/host_line.h"
 
 #include <fmt/format.h>

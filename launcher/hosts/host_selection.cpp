@@ -1,4 +1,3 @@
-// Filters for hosts and slots, applied one after the other.
 #include "launcher/hosts/host_selection.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Parsers for host expressions: user, names with ranges or an address, and suffix.
 #include "launcher/hosts/host_word.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,3 @@
-// Placement of ranks: assigns slots to groups, then numbers ranks and nodes.
 #include "launcher/hosts/placement.h"
 
 #include <fmt/format.h>

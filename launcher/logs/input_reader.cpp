@@ -1,4 +1,3 @@
-// A thread that waits until reading is allowed, then for input.
 #include "launcher/logs/input_reader.h"
 
 #include <poll.h>

@@ -1,4 +1,3 @@
-// One backward search for a newline per read.
 #include "launcher/logs/line_batcher.h"
 
 #include "engine/base/error.h"

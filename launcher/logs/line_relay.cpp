@@ -1,4 +1,3 @@
-// Copies lines behind prefixes and keeps them whole.
 #include "launcher/logs/line_relay.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Keeps the sample with the smallest error bound.
 #include "launcher/logs/node_clock.h"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ void write_what_fits(int fd, std::string_view text) {
 
 }  // namespace
 
-int write_all(int fd, std::string_view text) {
+int WriterQueue::write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written > 0) {

@@ -16,9 +16,6 @@
 
 namespace ds::launcher {
 
-/// Writes all of `text`, even if another process made the file non-blocking. Returns 0 or errno.
-int write_all(int fd, std::string_view text);
-
 /// What an object shares with its writing thread.
 struct WriterQueue {
   struct Piece {
@@ -39,6 +36,8 @@ struct WriterQueue {
   /// Calls `write` with each piece, and on_change when the queue falls below OutputQueue::kLow or
   /// is empty, until the queue is abandoned.
   void run(const std::function<void(const Piece&)>& write);
+  /// Writes all of `text`, even if another process made the file non-blocking. Returns 0 or errno.
+  static int write_all(int fd, std::string_view text);
   /// Calls on_change, unless the queue is abandoned.
   void changed();
   void abandon();

@@ -1,4 +1,3 @@
-// A template is parsed once and rendered from its parts.
 #include "launcher/logs/prefix.h"
 
 #include <fmt/format.h>

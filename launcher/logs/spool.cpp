@@ -1,4 +1,3 @@
-// Chunks of records; free slots of the file are used again.
 #include "launcher/logs/spool.h"
 
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "launcher/manifest/names.h"
 #include "launcher/manifest/pod.h"
 
 namespace ds::launcher {

@@ -1,12 +1,11 @@
 // Kubernetes' rules for names: RFC 1123 labels, DNS names of pods, quantities, image references.
-#include "launcher/manifest/names.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "engine/base/split.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/manifest/manifest.h"
 #include "launcher/manifest/yaml.h"
 
 namespace ds::launcher {

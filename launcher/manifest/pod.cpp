@@ -1,4 +1,3 @@
-// Pods and small objects: containers, volumes, resources, Service, ConfigMap and Secret.
 #include "launcher/manifest/pod.h"
 
 #include <fmt/format.h>
@@ -7,7 +6,7 @@ namespace ds::launcher {
 namespace {
 
 using List = Yaml::List;
-using Words = std::vector<std::string>;
+using Argv = std::vector<std::string>;
 
 constexpr const char* kConfigFolder = "/opt/dslaunch/job";
 constexpr int kUser = 1000;       // user mpiuser of the image
@@ -15,7 +14,7 @@ constexpr int kJoinPort = 29400;  // port of the root (docs/protocol.md)
 
 std::string claim_volume(std::size_t index) { return fmt::format("claim-{}", index); }
 
-void append(Words& words, const Words& more) {
+void append(Argv& words, const Argv& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
@@ -34,15 +33,15 @@ Yaml label_variable(const char* name, const char* label) {
 }
 
 /// Appends --max-restarts, the options of --with, and the job.
-void append_job(const ManifestRequest& request, Words& words) {
+void append_job(const ManifestRequest& request, Argv& words) {
   const int restarts = request.max_restarts.value_or(3);
   if (restarts > 0) append(words, {"--max-restarts", std::to_string(restarts)});
   append(words, request.options);
   append(words, job_words(request));
 }
 
-Words agent_command(const ManifestRequest& request, const std::string& peers, bool long_running) {
-  Words words = {"dslaunch", "agent", "--join"};
+Argv agent_command(const ManifestRequest& request, const std::string& peers, bool long_running) {
+  Argv words = {"dslaunch", "agent", "--join"};
   if (!peers.empty()) append(words, {"--peers", peers});
   append(words, {"--slots", std::to_string(request.slots)});
   if (long_running) append(words, {"--on-success", "idle"});
@@ -50,7 +49,7 @@ Words agent_command(const ManifestRequest& request, const std::string& peers, bo
   return words;
 }
 
-Yaml agent_container(const ManifestRequest& request, const Words& command) {
+Yaml agent_container(const ManifestRequest& request, const Argv& command) {
   List env = {field_variable("POD_IP", "status.podIP"), field_variable("POD_UID", "metadata.uid"),
               field_variable("POD_NAMESPACE", "metadata.namespace")};
   // These distinguish a job, and an attempt of it, from others of the same name.
@@ -92,21 +91,21 @@ Yaml object(const ManifestRequest& request, const char* api, const char* kind, Y
           {"spec", std::move(spec)}};
 }
 
-Words job_words(const ManifestRequest& request) {
-  Words words = {request.command.empty() ? request.config : "--"};
+Argv job_words(const ManifestRequest& request) {
+  Argv words = {request.command.empty() ? request.config : "--"};
   append(words, request.command.empty() ? request.overrides : request.command);
   return words;
 }
 
-Words launcher_command(const ManifestRequest& request) {
-  Words words = {"dslaunch"};
+Argv launcher_command(const ManifestRequest& request) {
+  Argv words = {"dslaunch"};
   // ssh does not carry variables.
   for (const auto& variable : request.env) append(words, {"-x", variable.first});
   append_job(request, words);
   return words;
 }
 
-Yaml container_words(const Words& words) {
+Yaml container_words(const Argv& words) {
   List list;
   for (const std::string& word : words) list.emplace_back(container_word(word));
   return list;

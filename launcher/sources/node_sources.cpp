@@ -1,4 +1,3 @@
-// Sources of host lists in order of precedence, one function each.
 #include "launcher/sources/node_sources.h"
 
 #include <fmt/format.h>

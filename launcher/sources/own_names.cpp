@@ -1,4 +1,3 @@
-// Own names, compared as text without DNS. kubelet writes the full name of a pod into /etc/hosts.
 #include "launcher/sources/own_names.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,3 @@
-// Clues: numbers in variables and names, Volcano's lists, and the own name among peers.
 #include "launcher/sources/peer_clues.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Peers: finds names, number of nodes and own index, and checks that they agree.
 #include "launcher/sources/peers.h"
 
 #include <fmt/format.h>

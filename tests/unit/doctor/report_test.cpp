@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/doctor/amounts.h"
 #include "unit/doctor/nodes.h"
 
 using namespace ds::launcher;
