@@ -36,7 +36,7 @@ Naming name_after_root(const char* substrate, const std::string& root) {
   const bool counts_on =
       !is_address(root) && parts && parts->number == 0 && !parts->start.ends_with("-master-");
   naming.first = root;
-  naming.group = counts_on ? parts->group() : label;
+  naming.group = counts_on ? parts->group() : std::string(label);
   naming.start = counts_on ? parts->start : "peer";  // only the name of index 0 is ever resolved
   if (counts_on) naming.end = root.substr(label.size());
   return naming;
@@ -97,9 +97,8 @@ std::optional<Naming> name_slurm(const World& world) {
 }
 
 /// Handles several Jobs of one JobSet in one dslaunch job; the pod's name does not contain their
-/// number.
-void add_jobs(const World& world, Naming& naming, const std::string& start) {
-  const std::optional<Numbered> job = split_number(start.substr(0, start.size() - 1));
+/// number. `job`: what the group's name ends in.
+void add_jobs(const World& world, Naming& naming, const std::optional<Numbered>& job) {
   const auto jobs = any_number(world, {"JOBSET_REPLICAS", "JOBSET_REPLICATEDJOB_REPLICAS"});
   if (!job || !jobs || jobs->value <= 1) return;
   if (job->number >= jobs->value)
@@ -134,7 +133,7 @@ std::optional<Naming> name_pods(const World& world, const std::optional<PodName>
   const std::optional<Numbered> job = split_number(naming.group);
   const bool looks_so = job && naming.group.starts_with(pod->subdomain + "-");
   naming.substrate = world.variable("JOBSET_NAME") || looks_so ? "JobSet" : "Indexed Job";
-  if (naming.substrate == "JobSet") add_jobs(world, naming, own->start);
+  if (naming.substrate == "JobSet") add_jobs(world, naming, job);
   return naming;
 }
 
