@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine/base/own_host_name.h"
-#include "launcher/logs/output_cutter.h"
+#include "launcher/logs/line_batcher.h"
 #include "launcher/logs/prefix.h"
 
 namespace ds::launcher {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launcher/agent/agent_channel.h"
-#include "launcher/logs/credit_book.h"
+#include "launcher/logs/flow_control.h"
 #include "launcher/logs/last_lines.h"
 #include "launcher/logs/rank_files.h"
 #include "launcher/logs/spool.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "launcher/logs/rank_ranges.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {

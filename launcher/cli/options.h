@@ -33,7 +33,7 @@ struct Options {
   FailureOptions failure;
   LogOptions logs;
   ReachOptions reach;
-  MasterWish master;
+  MasterRequest master;
   PodOptions pods;
   ControlOptions control;
   TrainOptions training;  // already added to the overrides of `train`

@@ -28,13 +28,13 @@ std::string address_value(const GivenOption& given) {
   return given.value;
 }
 
-constexpr OptionDef<MasterWish> kMasterOptions[] = {
+constexpr OptionDef<MasterRequest> kMasterOptions[] = {
     {{"--iface", "NAME|NETWORK",
       "Network interface of every node that ranks use: a name (eth1) or a\n"
       "network (10.1.0.0/16); limits MASTER_ADDR, and sets\n"
       "GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME unless they are set"},
-     [](MasterWish& part, const GivenOption& given) {
-       part.iface = InterfaceWish::parse(given.value);
+     [](MasterRequest& part, const GivenOption& given) {
+       part.iface = InterfaceChoice::parse(given.value);
        if (!part.iface)
          usage_error(
              fmt::format("{} must be an interface or a network, not '{}'", given.name, given.value),
@@ -43,15 +43,15 @@ constexpr OptionDef<MasterWish> kMasterOptions[] = {
     {{"--master-addr", "ADDRESS",
       "Set MASTER_ADDR, without a test (default: an address of the first node\n"
       "that all others have reached)"},
-     [](MasterWish& part, const GivenOption& given) { part.address = address_value(given); }},
+     [](MasterRequest& part, const GivenOption& given) { part.address = address_value(given); }},
     {{"--master-port", "PORT", "Set MASTER_PORT (default: a free port on the first node)"},
-     [](MasterWish& part, const GivenOption& given) {
+     [](MasterRequest& part, const GivenOption& given) {
        part.port = static_cast<std::uint16_t>(number_value(given, 1, kMostPorts));
      }},
 };
 
 }  // namespace
 
-std::span<const OptionDef<MasterWish>> master_options() { return kMasterOptions; }
+std::span<const OptionDef<MasterRequest>> master_options() { return kMasterOptions; }
 
 }  // namespace ds::launcher

@@ -4,10 +4,10 @@
 #include <span>
 
 #include "launcher/cli/option_table.h"
-#include "launcher/hosts/master_wish.h"
+#include "launcher/hosts/network.h"
 
 namespace ds::launcher {
 
-std::span<const OptionDef<MasterWish>> master_options();
+std::span<const OptionDef<MasterRequest>> master_options();
 
 }  // namespace ds::launcher

@@ -10,7 +10,7 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/exec/host_list.h"
-#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher::doctor {
 namespace {

@@ -14,7 +14,7 @@
 #include "launcher/control/socket_folder.h"
 #include "launcher/exec/exec_input.h"
 #include "launcher/exec/exec_run.h"
-#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {

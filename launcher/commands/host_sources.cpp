@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "engine/base/error.h"
-#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/sources/node_sources.h"
 #include "launcher/transport/ssh/ssh_files.h"
 

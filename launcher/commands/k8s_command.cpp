@@ -12,7 +12,6 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/commands/subcommands.h"
 #include "launcher/manifest/manifest.h"
-#include "launcher/manifest/names.h"
 
 namespace ds::launcher {
 namespace {

@@ -24,7 +24,6 @@
 #include "launcher/commands/start/start_job.h"
 #include "launcher/commands/start/step_rank.h"
 #include "launcher/hosts/placement.h"
-#include "launcher/hosts/spares.h"
 #include "launcher/join/join_key.h"
 
 namespace ds::launcher {

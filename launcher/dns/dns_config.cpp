@@ -1,4 +1,3 @@
-// Reads resolv.conf, the hosts file and nsswitch.conf for lookups, and applies the search list.
 #include "launcher/dns/dns_config.h"
 
 #include <netinet/in.h>
@@ -6,16 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <asio/ip/tcp.hpp>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <span>
 #include <sstream>
 
 #include "engine/base/own_host_name.h"
-#include "launcher/dns/ares_channel.h"
+#include "launcher/dns/dns_query.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1 << 20;
@@ -44,18 +44,13 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Returns the domain of this machine's name, which is searched without a search list.
-std::vector<std::string> own_domain() {
-  const std::string own = own_host_name();
-  const std::size_t dot = own.find('.');
-  if (dot == std::string::npos || dot + 1 == own.size()) return {};
-  return {own.substr(dot + 1)};
-}
-
 /// Reads what c-ares does not tell: ares_save_options of 1.34 returns only the options that were
 /// given to it, and 1.18 does not know use-vc, with which clusters avoid lost UDP packets.
 void read_search(std::string_view text, DnsConfig& config) {
-  config.search = own_domain();
+  // Without a search list the domain of this machine's name is searched.
+  const std::string own = own_host_name();
+  const std::size_t dot = own.find('.');
+  if (dot != std::string::npos && dot + 1 < own.size()) config.search = {own.substr(dot + 1)};
   for (const Line& line : lines_of(text)) {
     if (line.size() > 1 && (line[0] == "search" || line[0] == "domain"))
       config.search.assign(line.begin() + 1, line[0] == "search" ? line.end() : line.begin() + 2);
@@ -67,23 +62,19 @@ void read_search(std::string_view text, DnsConfig& config) {
   }
 }
 
-std::vector<std::string> servers_of(ares_channel channel) {
+std::vector<std::string> servers_in(const std::string& resolv_conf) {
+  AresOptions options;
+  options.resolv_conf = resolv_conf;
+  const AresChannel channel = open_channel(options);
   std::vector<std::string> servers;
   ares_addr_node* list = nullptr;
-  if (ares_get_servers(channel, &list) != ARES_SUCCESS) return servers;
+  if (!channel || ares_get_servers(channel.get(), &list) != ARES_SUCCESS) return servers;
   for (const ares_addr_node* node = list; node != nullptr; node = node->next) {
     std::string text = numeric_text(node->family, &node->addr);
-    if (std::find(servers.begin(), servers.end(), text) == servers.end())
-      servers.push_back(std::move(text));
+    if (std::ranges::count(servers, text) == 0) servers.push_back(std::move(text));
   }
   ares_free_data(list);
   return servers;
-}
-
-std::string text_of(const sockaddr& address) {
-  if (address.sa_family == AF_INET)
-    return numeric_text(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr);
-  return numeric_text(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
 /// Returns the addresses that the hosts file gives a name.
@@ -101,9 +92,11 @@ std::vector<asio::ip::address> in_hosts_file(const std::string& name) {
       channel.get(), name.c_str(), nullptr, &hints,
       [](void* result, int, int, ares_addrinfo* info) {
         if (info == nullptr) return;
-        for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next)
-          static_cast<std::vector<asio::ip::address>*>(result)->push_back(
-              asio::ip::make_address(text_of(*node->ai_addr)));
+        for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) {
+          asio::ip::tcp::endpoint end;
+          std::memcpy(end.data(), node->ai_addr, node->ai_addrlen);
+          static_cast<std::vector<asio::ip::address>*>(result)->push_back(end.address());
+        }
         ares_freeaddrinfo(info);
       },
       &addresses);
@@ -123,26 +116,23 @@ std::string text_of(const std::string& path) {
 
 DnsConfig read_dns_config(const std::string& resolv_conf) {
   DnsConfig config;
-  AresOptions options;
-  options.resolv_conf = resolv_conf;
-  const AresChannel channel = open_channel(options);
-  if (channel) config.servers = servers_of(channel.get());
+  config.servers = servers_in(resolv_conf);
   read_search(text_of(resolv_conf), config);
   return config;
 }
 
 std::vector<std::string> candidate_names(std::string_view name, const DnsConfig& config) {
   const std::string plain = plain_name(name);
-  const bool inside = std::any_of(
-      config.search.begin(), config.search.end(),
-      [&](const std::string& domain) { return plain.ends_with("." + plain_name(domain)); });
+  const bool inside = std::ranges::any_of(config.search, [&](const std::string& domain) {
+    return plain.ends_with("." + plain_name(domain));
+  });
   if (name.ends_with('.') || inside) return {plain};
   std::vector<std::string> names;
   for (const std::string& domain : config.search) {
     if (names.size() + 1 == kMaxCandidates) break;
     const std::string suffix = plain_name(domain);
     std::string candidate = plain + "." + suffix;
-    if (!suffix.empty() && std::find(names.begin(), names.end(), candidate) == names.end())
+    if (!suffix.empty() && std::ranges::count(names, candidate) == 0)
       names.push_back(std::move(candidate));
   }
   const bool first = std::count(plain.begin(), plain.end(), '.') >= config.ndots;

@@ -1,23 +1,17 @@
-// Runs a lookup: sends the queries that LookupState names, and ends by its limit.
 #include "launcher/dns/dns_lookup.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <list>
 #include <optional>
 
 #include "engine/base/deadline.h"
 #include "launcher/dns/dns_config.h"
 #include "launcher/dns/dns_query.h"
-#include "launcher/dns/lookup_state.h"
 #include "launcher/transport/resolver.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,52 +30,33 @@ DnsResult found(std::vector<asio::ip::address> addresses) {
                         [](const asio::ip::address& address) { return address.is_v4(); });
   DnsResult result;
   for (asio::ip::address& address : addresses)
-    if (std::find(result.addresses.begin(), result.addresses.end(), address) ==
-        result.addresses.end())
+    if (std::ranges::count(result.addresses, address) == 0)
       result.addresses.push_back(std::move(address));
   return result;
 }
 
 }  // namespace
 
-class DnsLookup::Impl : public std::enable_shared_from_this<DnsLookup::Impl> {
- public:
-  Impl(asio::io_context& io, DnsOptions options) : io_(io), options_(std::move(options)) {}
-
-  void look_up(const std::string& name, std::function<void(DnsResult)> done);
-
- private:
-  /// One lookup under way.
-  struct Look {
-    Look(asio::io_context& io, std::string what, std::function<void(DnsResult)> callback)
-        : name(std::move(what)), done(std::move(callback)), timer(io) {}
-    std::string name;
-    std::function<void(DnsResult)> done;
-    asio::steady_timer timer;
-    Clock::time_point limit;
-    Clock::time_point asked;
-    DnsConfig config;
-    std::optional<LookupState> state;
-    std::array<std::shared_ptr<DnsQuery>, 2> queries;  // A, AAAA
-    std::array<std::optional<DnsAnswer>, 2> answers;
-    std::list<std::shared_ptr<Look>>::iterator place;
-  };
-  using LookPtr = std::shared_ptr<Look>;
-
-  void finish(const LookPtr& look, DnsResult result);
-  void ask(const LookPtr& look);
-  void on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer);
-  void settle(const LookPtr& look);
-  void wait_until(const LookPtr& look, Clock::time_point when);
-  void ask_library(const LookPtr& look);
-
-  asio::io_context& io_;
-  DnsOptions options_;
-  std::list<LookPtr> looks_;  // the only owner
-  std::unique_ptr<Resolver> resolver_;
+struct DnsLookup::Look {
+  Look(asio::io_context& io, std::string what, std::function<void(DnsResult)> callback)
+      : name(std::move(what)), done(std::move(callback)), timer(io) {}
+  std::string name;
+  std::function<void(DnsResult)> done;
+  asio::steady_timer timer;
+  Clock::time_point limit;
+  Clock::time_point asked;
+  DnsConfig config;
+  std::optional<LookupState> state;
+  std::array<DnsQuery, 2> queries;  // A, AAAA
+  std::array<std::optional<DnsAnswer>, 2> answers;
+  std::list<LookPtr>::iterator place;
 };
 
-void DnsLookup::Impl::look_up(const std::string& name, std::function<void(DnsResult)> done) {
+DnsLookup::DnsLookup(asio::io_context& io, DnsOptions options)
+    : io_(io), options_(std::move(options)) {}
+DnsLookup::~DnsLookup() = default;
+
+void DnsLookup::look_up(const std::string& name, std::function<void(DnsResult)> done) {
   auto look = std::make_shared<Look>(io_, name, std::move(done));
   look->place = looks_.insert(looks_.end(), look);
   look->limit = Clock::now() + options_.limit;
@@ -97,7 +72,7 @@ void DnsLookup::Impl::look_up(const std::string& name, std::function<void(DnsRes
   ask(look);
 }
 
-void DnsLookup::Impl::finish(const LookPtr& look, DnsResult result) {
+void DnsLookup::finish(const LookPtr& look, DnsResult result) {
   const auto done = std::move(look->done);
   look->queries = {};
   look->timer.cancel();
@@ -106,7 +81,7 @@ void DnsLookup::Impl::finish(const LookPtr& look, DnsResult result) {
 }
 
 /// Asks for both types of the name whose turn it is.
-void DnsLookup::Impl::ask(const LookPtr& look) {
+void DnsLookup::ask(const LookPtr& look) {
   look->answers = {};
   look->asked = Clock::now();
   for (const std::size_t type : {0U, 1U}) {
@@ -125,7 +100,7 @@ void DnsLookup::Impl::ask(const LookPtr& look) {
   wait_until(look, look->limit);
 }
 
-void DnsLookup::Impl::on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer) {
+void DnsLookup::on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer) {
   const bool decides =
       answer.kind == DnsAnswer::Kind::addresses || answer.kind == DnsAnswer::Kind::no_name;
   look->answers[type] = std::move(answer);
@@ -133,7 +108,7 @@ void DnsLookup::Impl::on_answer(const LookPtr& look, std::size_t type, DnsAnswer
   if (decides) wait_until(look, std::min(look->limit, Clock::now() + kSecondAnswer));
 }
 
-void DnsLookup::Impl::wait_until(const LookPtr& look, Clock::time_point when) {
+void DnsLookup::wait_until(const LookPtr& look, Clock::time_point when) {
   look->timer.expires_at(when);
   look->timer.async_wait([this, weak = std::weak_ptr(look)](const asio::error_code& error) {
     const LookPtr held = error ? nullptr : weak.lock();
@@ -144,7 +119,7 @@ void DnsLookup::Impl::wait_until(const LookPtr& look, Clock::time_point when) {
 
 /// Gives the answers to the state, whichever have come; ends a lookup that still waits for
 /// getaddrinfo.
-void DnsLookup::Impl::settle(const LookPtr& look) {
+void DnsLookup::settle(const LookPtr& look) {
   if (look->state->end()) return finish(look, *look->state->end());
   const auto now = Clock::now();
   look->queries = {};
@@ -160,7 +135,7 @@ void DnsLookup::Impl::settle(const LookPtr& look) {
 }
 
 /// Asks getaddrinfo. Without an address there the result of the name servers stays: it says more.
-void DnsLookup::Impl::ask_library(const LookPtr& look) {
+void DnsLookup::ask_library(const LookPtr& look) {
   if (!resolver_) resolver_ = std::make_unique<Resolver>(io_, kGetaddrinfoThreads);
   const std::weak_ptr weak(look);
   resolver_->resolve(look->name, 0, [this, weak](const Resolved& resolved) {
@@ -171,14 +146,6 @@ void DnsLookup::Impl::ask_library(const LookPtr& look) {
     finish(held, addresses.empty() ? *held->state->end() : found(std::move(addresses)));
   });
   wait_until(look, look->limit);
-}
-
-DnsLookup::DnsLookup(asio::io_context& io, DnsOptions options)
-    : impl_(std::make_shared<Impl>(io, std::move(options))) {}
-DnsLookup::~DnsLookup() = default;
-
-void DnsLookup::look_up(const std::string& name, std::function<void(DnsResult)> done) {
-  impl_->look_up(name, std::move(done));
 }
 
 }  // namespace ds::launcher

@@ -5,12 +5,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
-#include "launcher/dns/dns_result.h"
+#include "launcher/dns/lookup_state.h"
 
 namespace ds::launcher {
+
+class Resolver;
 
 struct DnsOptions {
   std::string resolv_conf = "/etc/resolv.conf";
@@ -34,8 +37,20 @@ class DnsLookup {
   void look_up(const std::string& name, std::function<void(DnsResult)> done);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  struct Look;  // one lookup under way
+  using LookPtr = std::shared_ptr<Look>;
+
+  void finish(const LookPtr& look, DnsResult result);
+  void ask(const LookPtr& look);
+  void on_answer(const LookPtr& look, std::size_t type, DnsAnswer answer);
+  void settle(const LookPtr& look);
+  void wait_until(const LookPtr& look, Clock::time_point when);
+  void ask_library(const LookPtr& look);
+
+  asio::io_context& io_;
+  DnsOptions options_;
+  std::list<LookPtr> looks_;  // the only owner
+  std::unique_ptr<Resolver> resolver_;
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Drives a channel of c-ares by its sockets and timeouts on the event loop.
 #include "launcher/dns/dns_query.h"
 
 #include <fmt/format.h>
@@ -14,11 +13,8 @@
 #include <utility>
 
 #include "engine/base/deadline.h"
-#include "launcher/dns/ares_channel.h"
-#include "launcher/dns/negative_ttl.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using Kind = DnsAnswer::Kind;
@@ -61,11 +57,11 @@ DnsAnswer without_message(int status, Clock::duration waited) {
   return {Kind::silent, {}, fmt::format("({})", ares_strerror(status)), {}};
 }
 
-class Query final : public DnsQuery, public std::enable_shared_from_this<Query> {
+class Query : public std::enable_shared_from_this<Query> {
  public:
   Query(asio::io_context& io, const DnsQuestion& question, std::function<void(DnsAnswer)> done)
       : io_(io), question_(question), done_(std::move(done)), timer_(io) {}
-  ~Query() override { channel_.reset(); }  // calls forget(), which needs sockets_
+  ~Query() { channel_.reset(); }  // calls forget(), which needs sockets_
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
@@ -177,8 +173,8 @@ class Query final : public DnsQuery, public std::enable_shared_from_this<Query> 
 
 }  // namespace
 
-std::shared_ptr<DnsQuery> send_dns_query(asio::io_context& io, const DnsQuestion& question,
-                                         std::function<void(DnsAnswer)> done) {
+DnsQuery send_dns_query(asio::io_context& io, const DnsQuestion& question,
+                        std::function<void(DnsAnswer)> done) {
   auto query = std::make_shared<Query>(io, question, std::move(done));
   query->start();
   return query;

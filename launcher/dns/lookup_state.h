@@ -1,16 +1,33 @@
-// Policy of one lookup: which name to ask of which server next, and the result. Pure.
+// Policy of one lookup: which name to ask of which server next, what answers say, the result. Pure.
 #pragma once
 
 #include <asio/ip/address.hpp>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "launcher/dns/dns_result.h"
 
 namespace ds::launcher {
+
+/// While a job starts, every kind but `none` means "not yet".
+enum class DnsProblem {
+  none,
+  no_record,      // NXDOMAIN, or the name exists without an address
+  server_failed,  // SERVFAIL, REFUSED and other error codes
+  no_answer       // no name server answered in time
+};
+
+struct DnsResult {
+  std::vector<asio::ip::address> addresses{};  // IPv4 before IPv6, each once; none: see `problem`
+  DnsProblem problem = DnsProblem::none;
+  std::string text{};  // for people: "no DNS record (NXDOMAIN from 10.96.0.10)"
+  /// How long caches keep the answer "no record" (RFC 2308). A lookup before that reads the same
+  /// answer from the cache.
+  std::optional<std::chrono::seconds> negative_ttl{};
+};
 
 /// Answer to one query, of type A or AAAA.
 struct DnsAnswer {
@@ -27,6 +44,11 @@ struct DnsAnswer {
   std::string detail{};
   std::optional<std::chrono::seconds> negative_ttl{};
 };
+
+/// Returns how long caches keep this answer when it says that a record does not exist: the smaller
+/// of the TTL and the MINIMUM of the SOA record in the authority section. Empty without such a
+/// record, and for a malformed message.
+std::optional<std::chrono::seconds> negative_ttl(std::span<const unsigned char> message);
 
 /// Returns "within 1.5 s".
 std::string within_text(Clock::duration waited);

@@ -1,4 +1,3 @@
-// Looks up and connects to the hosts that WaitState names, until all answer.
 #include "launcher/dns/wait_hosts.h"
 
 #include <fmt/format.h>
@@ -6,6 +5,7 @@
 #include <asio/steady_timer.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include "engine/base/error.h"
@@ -13,7 +13,6 @@
 #include "launcher/transport/connector.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using asio::ip::tcp;
@@ -27,20 +26,18 @@ std::vector<std::string> names_of(std::span<const Host> hosts) {
   return names;
 }
 
-std::function<double()> random_numbers() {
-  return [engine = std::minstd_rand(std::random_device{}())]() mutable {
-    return std::uniform_real_distribution<double>(0, 1)(engine);
-  };
-}
-
 class Wait {
  public:
   Wait(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options)
       : io_(io),
         hosts_(hosts),
         options_(options),
-        state_(names_of(hosts), {options.limit, options.news, options.at_once}, random_numbers(),
-               Clock::now()),
+        state_(
+            names_of(hosts), options,
+            [engine = std::minstd_rand(std::random_device{}())]() mutable {
+              return std::uniform_real_distribution<double>(0, 1)(engine);
+            },
+            Clock::now()),
         lookup_(io, options.dns),
         timer_(io) {}
 
@@ -73,15 +70,12 @@ class Wait {
   void looked_up(std::size_t index, const DnsResult& result) {
     if (result.addresses.empty()) {
       const bool no_record = result.problem == DnsProblem::no_record;
-      return missing(index, {no_record ? WaitStage::no_record : WaitStage::dns_failed,
-                             result.text,
-                             {},
-                             result.negative_ttl});
+      const WaitStage stage = no_record ? WaitStage::no_record : WaitStage::dns_failed;
+      return missing(index, {stage, result.text, {}, result.negative_ttl});
     }
-    const int port = port_of(index);
     std::vector<tcp::endpoint> ends;
     for (const auto& address : result.addresses)
-      ends.emplace_back(address, static_cast<std::uint16_t>(port));
+      ends.emplace_back(address, static_cast<std::uint16_t>(port_of(index)));
     ConnectOptions options;
     options.limit = kConnectLimit;
     attempts_[index] = connect_any(
@@ -103,12 +97,11 @@ class Wait {
     const std::string& problem = connected.problem;
     const std::size_t colon = problem.rfind(": ");
     const std::string words = colon == std::string::npos ? problem : problem.substr(colon + 2);
-    missing(index, {WaitStage::no_connection,
-                    fmt::format("has a DNS record, but no TCP connection to port {} ({})",
-                                port_of(index), words),
-                    fmt::format("has a DNS record, but no TCP connection to port {} ({})",
-                                port_of(index), problem),
-                    {}});
+    const auto text = [&](const std::string& why) {
+      return fmt::format("has a DNS record, but no TCP connection to port {} ({})", port_of(index),
+                         why);
+    };
+    missing(index, {WaitStage::no_connection, text(words), text(problem), {}});
   }
 
   void missing(std::size_t index, HostLook look) {
@@ -132,19 +125,16 @@ class Wait {
 }  // namespace
 
 void wait_for_hosts(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options) {
-  bool ready = false;
-  std::string table;
-  std::string hint;
+  std::optional<Error> error;
   {
     Wait wait(io, hosts, options);
-    ready = wait.run();
-    table = wait.state().table();
-    hint = wait.state().hint();
+    if (!wait.run())
+      error.emplace(ErrorKind::unreachable, wait.state().table(), wait.state().hint());
   }
   io.restart();
   io.poll();  // runs the handlers of cancelled operations
   io.restart();
-  if (!ready) throw Error(ErrorKind::unreachable, table, hint);
+  if (error) throw *error;
 }
 
 }  // namespace ds::launcher

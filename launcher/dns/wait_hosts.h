@@ -3,30 +3,27 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
 
 #include "launcher/dns/dns_lookup.h"
+#include "launcher/dns/wait_state.h"
 #include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher {
 
-struct WaitForHosts {
-  std::chrono::milliseconds limit{600'000};
-  std::chrono::milliseconds news{10'000};
-  std::size_t at_once = 64;                       // checks under way
+struct WaitForHosts : WaitLimits {
   int port = 22;                                  // of hosts without a port
   std::function<void(const std::string&)> say{};  // called every `news` with a line for the user
   DnsOptions dns{};
 };
 
 /// Looks up each host (its `address` where it has one, else its name) on the schedule of
-/// look_schedule.h and connects to its port, until every host has answered once. Then sets each
-/// Host::address to the numeric address that answered, and Host::found_by to the name it belongs
-/// to. Runs `io` meanwhile, which must have no other work.
-/// Errors:  Error{unreachable} when `limit` is over, with a table of all missing hosts, the stage
+/// pause_before_next_look and connects to its port, until every host has answered once. Then sets
+/// each Host::address to the numeric address that answered, and Host::found_by to the name it
+/// belongs to. Runs `io` meanwhile, which must have no other work. Errors:  Error{unreachable} when
+/// `limit` is over, with a table of all missing hosts, the stage
 ///          of each, and a hint.
 void wait_for_hosts(asio::io_context& io, std::span<Host> hosts, const WaitForHosts& options);
 

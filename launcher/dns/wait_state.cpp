@@ -1,25 +1,43 @@
-// Keeps the schedule of each host, and formats the line, the table and the hint.
 #include "launcher/dns/wait_state.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
-#include "launcher/dns/look_schedule.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kMaxRows = 64;  // of the table; with more it is folded
 
-std::string count_text(std::size_t count) {
-  return fmt::format("{} host{}", count, count == 1 ? "" : "s");
-}
+using std::chrono::milliseconds;
+
+constexpr std::array kEarly = {milliseconds(500), milliseconds(500), milliseconds(1000)};
+constexpr milliseconds kEvery{5000};
+constexpr double kJitter = 0.2;  // so that a thousand agents do not ask at the same moment
+constexpr milliseconds kLongTtl{60'000};
+constexpr milliseconds kBehind{50};  // caches count whole seconds
 
 }  // namespace
+
+milliseconds pause_before_next_look(int looks, std::optional<std::chrono::seconds> negative_ttl,
+                                    double random) {
+  const auto scaled = [](double by) {
+    return milliseconds(static_cast<long>(static_cast<double>(kEvery.count()) * by));
+  };
+  const milliseconds late = scaled(1 - kJitter + 2 * kJitter * std::clamp(random, 0.0, 1.0));
+  const bool early = looks >= 1 && looks <= static_cast<int>(kEarly.size());
+  const milliseconds pause = early ? kEarly[static_cast<std::size_t>(looks - 1)] : late;
+  if (!negative_ttl) return pause;
+  const auto spread = milliseconds(static_cast<long>(200 * random));
+  const milliseconds expired = std::min<milliseconds>(*negative_ttl, kLongTtl) + kBehind + spread;
+  if (early) return std::clamp(expired, pause, kEvery);
+  const bool near = expired >= scaled(1 - kJitter) && expired <= scaled(1 + kJitter);
+  return near ? expired : late;
+}
 
 WaitState::WaitState(std::vector<std::string> names, WaitLimits limits,
                      std::function<double()> random, Clock::time_point now)
@@ -77,20 +95,18 @@ std::optional<std::string> WaitState::take_news(Clock::time_point now) {
   while (next_news_ <= now) next_news_ += limits_.news;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
   std::string line = fmt::format("waiting for {} of {} ({} s):", hosts_.size() - ready_,
-                                 count_text(hosts_.size()), seconds);
-  std::string_view separator = " ";
-  for (const Group& group : groups()) {
-    line += fmt::format("{}{}: {}", separator, fold_names(group.names), group.reason);
-    separator = "; ";
-  }
+                                 counted(std::ssize(hosts_), "host"), seconds);
+  for (const char* separator = " "; const Group& group : groups())
+    line += fmt::format("{}{}: {}", std::exchange(separator, "; "), fold_names(group.names),
+                        group.reason);
   return line;
 }
 
 std::string WaitState::table() const {
   const std::size_t missing = hosts_.size() - ready_;
-  std::string text =
-      fmt::format("{} of {} did not answer within {:g} s", missing, count_text(hosts_.size()),
-                  std::chrono::duration<double>(limits_.limit).count());
+  std::string text = fmt::format("{} of {} did not answer within {:g} s", missing,
+                                 counted(std::ssize(hosts_), "host"),
+                                 std::chrono::duration<double>(limits_.limit).count());
   if (missing > kMaxRows) {
     for (const Group& group : groups())
       text +=
@@ -102,17 +118,17 @@ std::string WaitState::table() const {
     if (!entry.ready) width = std::max(width, entry.name.size());
   for (const Entry& entry : hosts_)
     if (!entry.ready)
-      text += fmt::format("\n  {:{}}  {} ({} lookup{})", entry.name, width,
+      text += fmt::format("\n  {:{}}  {} ({})", entry.name, width,
                           entry.last.detail.empty() ? entry.last.reason : entry.last.detail,
-                          entry.looks, entry.looks == 1 ? "" : "s");
+                          counted(entry.looks, "lookup"));
   return text;
 }
 
 std::string WaitState::hint() const {
-  switch (const auto missing = groups();
-          missing.empty() ? WaitStage::not_looked : missing[0].stage) {
+  const std::vector<Group> missing = groups();
+  switch (missing.empty() ? WaitStage::not_looked : missing[0].stage) {
     case WaitStage::not_looked:
-      break;
+      return {};
     case WaitStage::no_record:
       return "are these pods running, and does the headless Service select them with "
              "publishNotReadyAddresses: true?";

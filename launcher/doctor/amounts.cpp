@@ -1,11 +1,11 @@
-// Formatting of amounts with about three digits.
-#include "launcher/doctor/amounts.h"
-
+// Texts of amounts: bytes, limits, times, cores and GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "launcher/doctor/facts.h"
 
 namespace ds::launcher::doctor {
 
@@ -31,10 +31,6 @@ std::string seconds_text(std::int64_t milliseconds) {
   if (seconds < 120) return fmt::format("{:.1f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
-}
-
-std::string counted(int count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string cores_text(const Facts& facts) {

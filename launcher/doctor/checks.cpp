@@ -1,4 +1,3 @@
-// Checks of single nodes, and comparisons of all reached nodes.
 #include "launcher/doctor/checks.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,6 @@
 #include <functional>
 #include <map>
 
-#include "launcher/doctor/amounts.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher::doctor {
@@ -40,14 +38,15 @@ class Checker {
   }
 
  private:
-  void add(Level level, int node, Subject subject, std::string text) {
-    findings_.push_back({level, node, subject, std::move(text)});
+  template <class... Args>
+  void error(int node, Subject about, fmt::format_string<Args...> text, Args&&... args) {
+    findings_.push_back(
+        {Level::error, node, about, fmt::format(text, std::forward<Args>(args)...)});
   }
-  void error(int node, Subject subject, std::string text) {
-    add(Level::error, node, subject, std::move(text));
-  }
-  void warn(int node, Subject subject, std::string text) {
-    add(Level::warning, node, subject, std::move(text));
+  template <class... Args>
+  void warn(int node, Subject about, fmt::format_string<Args...> text, Args&&... args) {
+    findings_.push_back(
+        {Level::warning, node, about, fmt::format(text, std::forward<Args>(args)...)});
   }
 
   void check_alone(int i, const NodeReport& node) {
@@ -59,8 +58,7 @@ class Checker {
     check_name(i, node);
     const double cores = std::max(1, node.facts.cores);
     if (node.facts.load > kBusy * cores)
-      warn(i, Subject::cores,
-           fmt::format("busy: load {:.1f} on {} cores", node.facts.load, node.facts.cores));
+      warn(i, Subject::cores, "busy: load {:.1f} on {} cores", node.facts.load, node.facts.cores);
   }
 
   bool check_reached(int i, const NodeReport& node) {
@@ -70,16 +68,15 @@ class Checker {
                                    ? node.result.reason.substr(node.name.size() + 2)
                                    : node.result.reason;
     if (node.result.kind == Kind::unreachable) {
-      error(i, Subject::node, "not reached: " + reason);
+      error(i, Subject::node, "not reached: {}", reason);
     } else if (node.result.kind == Kind::lost) {
-      error(i, Subject::node, "lost: " + reason);
+      error(i, Subject::node, "lost: {}", reason);
     } else if (!facts.complete) {
       const bool late = node.result.kind == Kind::timed_out;
       const std::string what = late ? "did not answer in time"
                                     : "gave an incomplete answer: " + describe(node.result.end);
-      error(i, Subject::node,
-            what + (node.said.empty() ? "" : ": " + node.said) +
-                (facts.doing.empty() ? "" : ", while " + facts.doing));
+      error(i, Subject::node, "{}{}{}", what, node.said.empty() ? "" : ": " + node.said,
+            facts.doing.empty() ? "" : ", while " + facts.doing);
     }
     return node.reached();
   }
@@ -91,41 +88,33 @@ class Checker {
       return gpu_count(other.facts) > 0;
     });
     if (any_gpus && count < node.slots)
-      error(i, Subject::gpus,
-            fmt::format("{} for {}", counted(count, "GPU"), counted(node.slots, "slot")));
+      error(i, Subject::gpus, "{} for {}", counted(count, "GPU"), counted(node.slots, "slot"));
     else if (any_gpus && !node.devices.empty() && std::ranges::max(node.devices) >= count)
-      error(i, Subject::gpus,
-            fmt::format("GPU {} is requested, but the node has only {}",
-                        std::ranges::max(node.devices), count));
-    if (!facts.gpu_problem.empty()) warn(i, Subject::gpus, facts.gpu_problem);
+      error(i, Subject::gpus, "GPU {} is requested, but the node has only {}",
+            std::ranges::max(node.devices), count);
+    if (!facts.gpu_problem.empty()) warn(i, Subject::gpus, "{}", facts.gpu_problem);
     if (!facts.gpus.empty() && static_cast<int>(facts.gpus.size()) < facts.gpu_files)
-      error(i, Subject::gpus,
-            fmt::format("{} GPUs in /dev, but nvidia-smi sees {}", facts.gpu_files,
-                        facts.gpus.size()));
+      error(i, Subject::gpus, "{} GPUs in /dev, but nvidia-smi sees {}", facts.gpu_files,
+            facts.gpus.size());
     for (const GpuProcess& process : facts.gpu_processes)
-      warn(i, Subject::gpus,
-           fmt::format("GPU {} is in use: process {} of {}, {}, {} MiB",
-                       process.gpu < 0 ? "?" : std::to_string(process.gpu), process.pid,
-                       process.user.empty() ? "an unknown user" : process.user, process.name,
-                       process.memory_mib));
+      warn(i, Subject::gpus, "GPU {} is in use: process {} of {}, {}, {} MiB",
+           process.gpu < 0 ? "?" : std::to_string(process.gpu), process.pid,
+           process.user.empty() ? "an unknown user" : process.user, process.name,
+           process.memory_mib);
   }
 
   void check_limits(int i, const Facts& facts) {
     if (facts.shm_bytes < kLeastShm)
-      warn(i, Subject::shm,
-           fmt::format("/dev/shm has {}; data loaders and NCCL may need more",
-                       bytes_text(facts.shm_bytes)));
+      warn(i, Subject::shm, "/dev/shm has {}; data loaders and NCCL may need more",
+           bytes_text(facts.shm_bytes));
     if (facts.open_files.hard < kLeastFiles)
-      warn(i, Subject::files,
-           fmt::format("only {} open files allowed (ulimit -Hn)", facts.open_files.hard));
+      warn(i, Subject::files, "only {} open files allowed (ulimit -Hn)", facts.open_files.hard);
     if (!facts.infiniband.empty() && facts.locked_memory.soft < kLeastLocked)
-      warn(i, Subject::locked,
-           fmt::format("InfiniBand, but only {} of locked memory (ulimit -l)",
-                       bytes_text(facts.locked_memory.soft)));
+      warn(i, Subject::locked, "InfiniBand, but only {} of locked memory (ulimit -l)",
+           bytes_text(facts.locked_memory.soft));
     if (facts.memory_free < facts.memory_bytes / 10)
-      warn(i, Subject::memory,
-           fmt::format("only {} of {} memory free", bytes_text(facts.memory_free),
-                       bytes_text(facts.memory_bytes)));
+      warn(i, Subject::memory, "only {} of {} memory free", bytes_text(facts.memory_free),
+           bytes_text(facts.memory_bytes));
   }
 
   void check_folders(int i, const Facts& facts) {
@@ -133,24 +122,24 @@ class Checker {
       const Folder& folder = facts.folders[n];
       const Subject about = n == 1 ? Subject::tmp : Subject::folder;
       if (!folder.problem.empty())
-        error(i, about, fmt::format("{}: {}", folder.path, folder.problem));
+        error(i, about, "{}: {}", folder.path, folder.problem);
       else if (n == 0 && !folder.is_folder)
-        error(i, about, fmt::format("{} is not a directory", folder.path));
+        error(i, about, "{} is not a directory", folder.path);
       else if (n <= 1 && !folder.writable)
-        warn(i, about, fmt::format("{} cannot be written", folder.path));
+        warn(i, about, "{} cannot be written", folder.path);
       else if (n <= 1 && folder.free_bytes < kLeastFree)
-        warn(i, about, fmt::format("{}: {} free", folder.path, bytes_text(folder.free_bytes)));
+        warn(i, about, "{}: {} free", folder.path, bytes_text(folder.free_bytes));
     }
     if (facts.check && facts.check->code != 0)
-      error(i, Subject::folder, fmt::format("dsrunner --check: {}", facts.check->words));
+      error(i, Subject::folder, "dsrunner --check: {}", facts.check->words);
   }
 
   void check_clock(int i, const NodeReport& node) {
     if (!node.clock_from || !node.clock_to) return;
     if (*node.clock_from > kClockMs)
-      warn(i, Subject::clock, fmt::format("clock is {} ahead", seconds_text(*node.clock_from)));
+      warn(i, Subject::clock, "clock is {} ahead", seconds_text(*node.clock_from));
     if (*node.clock_to < -kClockMs)
-      warn(i, Subject::clock, fmt::format("clock is {} behind", seconds_text(-*node.clock_to)));
+      warn(i, Subject::clock, "clock is {} behind", seconds_text(-*node.clock_to));
   }
 
   /// Warns if the address has a name that is not a name of the node.
@@ -161,14 +150,13 @@ class Checker {
     if (reverse == first_part(node.name) || reverse == first_part(node.facts.host_name) ||
         reverse == "localhost")
       return;
-    warn(i, Subject::address,
-         fmt::format("address {} resolves to {}, but the host name is {}", node.address,
-                     node.reverse_name, node.facts.host_name));
+    warn(i, Subject::address, "address {} resolves to {}, but the host name is {}", node.address,
+         node.reverse_name, node.facts.host_name);
   }
 
   // Comparisons with most nodes.
 
-  using ValueOf = std::function<std::string(const NodeReport&)>;
+  using ValueOf = std::function<std::string(const Facts&)>;
 
   void compare(Subject subject, const std::string& what, const ValueOf& value_of) {
     std::map<std::string, std::vector<int>> nodes_with;
@@ -176,7 +164,7 @@ class Checker {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].reached()) continue;
       ++reached;
-      nodes_with[value_of(nodes_[i])].push_back(static_cast<int>(i));
+      nodes_with[value_of(nodes_[i].facts)].push_back(static_cast<int>(i));
     }
     if (nodes_with.size() < 2) return;
     const auto most = std::max_element(
@@ -187,8 +175,7 @@ class Checker {
     for (const auto& [value, nodes] : nodes_with) {
       if (value == most->first) continue;
       for (const int node : nodes)
-        warn(node, subject,
-             fmt::format("{}: {}; most have {}", what, shown(value), shown(most->first)));
+        warn(node, subject, "{}: {}; most have {}", what, shown(value), shown(most->first));
     }
   }
 
@@ -200,7 +187,7 @@ class Checker {
       for (const int node : nodes) names.push_back(nodes_[static_cast<std::size_t>(node)].name);
       text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", shown(value), fold_names(names));
     }
-    warn(-1, subject, fmt::format("{} differs: {}", what, text));
+    warn(-1, subject, "{} differs: {}", what, text);
   }
 
   static std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
@@ -216,36 +203,33 @@ class Checker {
                      amounts.begin() + static_cast<std::ptrdiff_t>(amounts.size() / 2),
                      amounts.end());
     const std::uint64_t middle = amounts[amounts.size() / 2];
-    compare(subject, what, [&](const NodeReport& node) {
-      const std::uint64_t amount = amount_of(node.facts);
+    compare(subject, what, [&](const Facts& facts) {
+      const std::uint64_t amount = amount_of(facts);
       const double off = std::abs(static_cast<double>(amount) - static_cast<double>(middle));
       return bytes_text(off <= kSameAmount * static_cast<double>(middle) ? middle : amount);
     });
   }
 
   void compare_all() {
-    compare(Subject::dslaunch, "dslaunch", [](const NodeReport& n) {
-      return fmt::format("{} ({})", n.facts.version, n.facts.build);
-    });
-    compare(Subject::system, "kernel", [](const NodeReport& n) { return n.facts.kernel; });
-    compare(Subject::system, "system", [](const NodeReport& n) { return n.facts.os; });
-    compare(Subject::system, "machine", [](const NodeReport& n) { return n.facts.machine; });
-    compare(Subject::cores, "processor", [](const NodeReport& n) { return n.facts.cpu; });
-    compare(Subject::cores, "cores", [](const NodeReport& n) { return cores_text(n.facts); });
+    compare(Subject::dslaunch, "dslaunch",
+            [](const Facts& f) { return fmt::format("{} ({})", f.version, f.build); });
+    compare(Subject::system, "kernel", [](const Facts& f) { return f.kernel; });
+    compare(Subject::system, "system", [](const Facts& f) { return f.os; });
+    compare(Subject::system, "machine", [](const Facts& f) { return f.machine; });
+    compare(Subject::cores, "processor", [](const Facts& f) { return f.cpu; });
+    compare(Subject::cores, "cores", [](const Facts& f) { return cores_text(f); });
     compare_amounts(Subject::memory, "memory", [](const Facts& f) { return f.memory_bytes; });
-    compare(Subject::memory, "memory limit of the cgroup", [](const NodeReport& n) {
-      return n.facts.memory_limit == 0 ? "" : bytes_text(n.facts.memory_limit);
-    });
-    compare(Subject::gpus, "GPUs", [](const NodeReport& n) { return gpus_text(n.facts); });
-    compare(Subject::gpus, "GPU driver", [](const NodeReport& n) { return n.facts.driver; });
+    compare(Subject::memory, "memory limit of the cgroup",
+            [](const Facts& f) { return f.memory_limit == 0 ? "" : bytes_text(f.memory_limit); });
+    compare(Subject::gpus, "GPUs", [](const Facts& f) { return gpus_text(f); });
+    compare(Subject::gpus, "GPU driver", [](const Facts& f) { return f.driver; });
     compare_amounts(Subject::shm, "/dev/shm", [](const Facts& f) { return f.shm_bytes; });
     compare(Subject::files, "open files (ulimit -n)",
-            [](const NodeReport& n) { return limit_text(n.facts.open_files.soft, false); });
+            [](const Facts& f) { return limit_text(f.open_files.soft, false); });
     compare(Subject::locked, "locked memory (ulimit -l)",
-            [](const NodeReport& n) { return limit_text(n.facts.locked_memory.soft, true); });
-    compare(Subject::system, "InfiniBand devices", [](const NodeReport& n) {
-      return fmt::format("{}", fmt::join(n.facts.infiniband, " "));
-    });
+            [](const Facts& f) { return limit_text(f.locked_memory.soft, true); });
+    compare(Subject::system, "InfiniBand devices",
+            [](const Facts& f) { return fmt::format("{}", fmt::join(f.infiniband, " ")); });
   }
 
   /// Warns about one machine that appears under several names.
@@ -256,8 +240,8 @@ class Checker {
         names_of[node.facts.boot_id + " " + node.facts.host_name].push_back(node.name);
     for (const auto& [machine, names] : names_of)
       if (names.size() > 1)
-        warn(-1, Subject::address,
-             fmt::format("one machine under {} names: {}", names.size(), fold_names(names)));
+        warn(-1, Subject::address, "one machine under {} names: {}", names.size(),
+             fold_names(names));
   }
 
   const std::vector<NodeReport>& nodes_;

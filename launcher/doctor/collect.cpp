@@ -1,11 +1,9 @@
 // Readers of facts from /proc, /sys, nvidia-smi and dsrunner; unknown facts stay empty.
 #include "launcher/doctor/collect.h"
 
-#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
+#include <openssl/evp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -20,11 +18,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
+#include "engine/base/unique_fd.h"
 #include "launcher/agent/memory_cgroup.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/train_command.h"
-#include "launcher/doctor/build_hash.h"
 #include "launcher/doctor/gpu_text.h"
 #include "launcher/doctor/run_tool.h"
 
@@ -62,25 +61,6 @@ Limit limit_of(__rlimit_resource resource) {
   return {value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
-std::vector<Interface> own_interfaces() {
-  std::vector<Interface> interfaces;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return interfaces;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-    char text[INET6_ADDRSTRLEN] = {};
-    const int family = entry->ifa_addr->sa_family;
-    const void* from = nullptr;
-    if (family == AF_INET) from = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
-    if (family == AF_INET6)
-      from = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
-    if (from != nullptr && ::inet_ntop(family, from, text, sizeof text) != nullptr)
-      interfaces.push_back({entry->ifa_name, text});
-  }
-  ::freeifaddrs(list);
-  return interfaces;
-}
-
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -90,14 +70,26 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-int count_gpu_files() {
-  int count = 0;
-  for (const std::string& name : names_in("/dev")) {
-    const bool numbered = name.starts_with("nvidia") && name.size() > 6 &&
-                          name.find_first_not_of("0123456789", 6) == std::string::npos;
-    if (numbered) ++count;
-  }
-  return count;
+/// Returns the first 12 hexadecimal digits of the SHA-256 of this program's file; empty if the file
+/// cannot be read.
+std::string own_build_hash() {
+  constexpr std::size_t kPiece = std::size_t{1} << 18;
+  constexpr unsigned kShownBytes = 6;
+  const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        EVP_MD_CTX_free);
+  if (!file || !context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) return {};
+  std::vector<char> buffer(kPiece);
+  ssize_t got = 0;
+  while ((got = ::read(file.get(), buffer.data(), buffer.size())) > 0)
+    EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(got));
+  unsigned char digest[EVP_MAX_MD_SIZE] = {};
+  unsigned size = 0;
+  if (got < 0 || EVP_DigestFinal_ex(context.get(), digest, &size) != 1 || size < kShownBytes)
+    return {};
+  std::string text;
+  for (unsigned i = 0; i < kShownBytes; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
 }
 
 void look_at_system(Facts& facts) {
@@ -105,6 +97,8 @@ void look_at_system(Facts& facts) {
   facts.version = hello.build;
   facts.build = own_build_hash();
   facts.host_name = hello.hostname;
+  for (const NodeAddress& own : hello.addresses)
+    if (!own.interface.empty()) facts.interfaces.push_back({own.interface, own.address});
   facts.cores = static_cast<int>(hello.cores);
   facts.quota_milli = static_cast<int>(hello.quota_milli);
   utsname system{};
@@ -172,13 +166,12 @@ void look_at_gpus(Facts& facts) {
                     Deadline::after(15s));
   };
   const ToolResult gpus = ask(kGpuQuery);
-  if (!gpus.started || gpus.code == 127) {
+  if (!gpus.started || gpus.code == 127)
     facts.gpu_problem = "nvidia-smi is not on PATH";
-  } else if (!gpus.in_time) {
+  else if (!gpus.in_time)
     facts.gpu_problem = "nvidia-smi did not finish within 15 s";
-  } else if (gpus.code != 0) {
+  else if (gpus.code != 0)
     facts.gpu_problem = fmt::format("nvidia-smi: {}", last_line_of(gpus.out));
-  }
   if (!facts.gpu_problem.empty()) return;
   facts.gpus = parse_gpus(gpus.out);
   const ToolResult processes = ask(kProcessQuery);
@@ -219,9 +212,11 @@ void collect_facts(const CollectRequest& request,
   Facts facts;
   look_at_system(facts);
   look_at_memory(facts);
-  facts.interfaces = own_interfaces();
   facts.infiniband = names_in("/sys/class/infiniband");
-  facts.gpu_files = count_gpu_files();
+  for (const std::string& name : names_in("/dev"))
+    if (name.starts_with("nvidia") && name.size() > 6 &&
+        name.find_first_not_of("0123456789", 6) == std::string::npos)
+      ++facts.gpu_files;
   facts.driver = parse_driver_version(text_of_file("/proc/driver/nvidia/version"));
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   facts.clock_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();

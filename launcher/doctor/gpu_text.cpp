@@ -1,4 +1,3 @@
-// Parsers for comma-separated fields, the last of which may contain commas.
 #include "launcher/doctor/gpu_text.h"
 
 #include <algorithm>
@@ -11,8 +10,7 @@ namespace ds::launcher::doctor {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  text.remove_prefix(begin);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
   return text.substr(0, text.find_last_not_of(" \t\r") + 1);
 }
 
@@ -32,7 +30,7 @@ std::optional<std::vector<std::string_view>> four_fields(std::string_view line) 
 template <class T>
 bool read(std::string_view text, T& value) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && stop == text.data() + text.size() && !text.empty();
+  return error == std::errc() && stop == text.data() + text.size();
 }
 
 }  // namespace
@@ -57,8 +55,7 @@ std::vector<GpuProcess> parse_gpu_processes(std::string_view text, const std::ve
     const auto fields = four_fields(take_line(text));
     GpuProcess process;
     if (!fields || !read((*fields)[1], process.pid)) continue;
-    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
-                                  [&](const Gpu& g) { return g.uuid == fields->front(); });
+    const auto gpu = std::ranges::find(gpus, fields->front(), &Gpu::uuid);
     if (gpu != gpus.end()) process.gpu = gpu->index;
     read((*fields)[2], process.memory_mib);
     process.name = (*fields)[3];
@@ -69,16 +66,9 @@ std::vector<GpuProcess> parse_gpu_processes(std::string_view text, const std::ve
 
 std::string parse_driver_version(std::string_view text) {
   // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug ..."
-  std::string_view line = take_line(text);
-  while (!line.empty()) {
-    line = trimmed(line);
-    const std::size_t end = std::min(line.find(' '), line.size());
-    const std::string_view word = line.substr(0, end);
-    const bool version = word.find('.') != std::string_view::npos &&
-                         word.find_first_not_of("0123456789.") == std::string_view::npos;
-    if (version) return std::string(word);
-    line.remove_prefix(end);
-  }
+  for (const std::string_view word : split(take_line(text), ' '))
+    if (word.find('.') != word.npos && word.find_first_not_of("0123456789.") == word.npos)
+      return std::string(word);
   return {};
 }
 

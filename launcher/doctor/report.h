@@ -9,6 +9,14 @@
 
 namespace ds::launcher::doctor {
 
+/// Maximum number of nodes that get one line each.
+inline constexpr std::size_t kMostSingleLines = 16;
+
+/// Formats the table. A '*' marks values with findings. With more than kMostSingleLines nodes,
+/// those with the same state, marks and values share a line; differing amounts are shown as
+/// `least..most`.
+std::string table_text(const std::vector<NodeReport>& nodes, const std::vector<Finding>& findings);
+
 /// Returns the table: facts common to all nodes, one line per node, errors and warnings with folded
 /// node names, and the number of good nodes.
 std::string report_text(const std::vector<NodeReport>& nodes, const std::vector<Finding>& findings);

@@ -1,14 +1,11 @@
 // Table of the report: columns, cells, and lines shared by equal nodes.
-#include "launcher/doctor/report_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 
-#include "launcher/doctor/amounts.h"
+#include "launcher/doctor/report.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"
 
@@ -21,6 +18,8 @@ struct Cell {
   std::string text;
   double amount = 0;
 };
+
+Cell bytes_cell(std::uint64_t bytes) { return {bytes_text(bytes), static_cast<double>(bytes)}; }
 
 struct Column {
   enum class Kind { value, amount, name };  // nodes with different amounts or names share a line
@@ -43,7 +42,7 @@ Cell folder_cell(const NodeReport& node, std::size_t index) {
   if (node.facts.folders.size() <= index) return {"?"};
   const Folder& folder = node.facts.folders[index];
   if (!folder.problem.empty()) return {"missing"};
-  return {bytes_text(folder.free_bytes), static_cast<double>(folder.free_bytes)};
+  return bytes_cell(folder.free_bytes);
 }
 
 Cell clock_cell(const NodeReport& node) {
@@ -63,9 +62,7 @@ const std::vector<Column>& columns() {
       {"GPUs", Subject::gpus, Kind::value,
        [](const NodeReport& n) { return Cell{std::to_string(gpu_count(n.facts))}; }},
       {"/dev/shm", Subject::shm, Kind::amount,
-       [](const NodeReport& n) {
-         return Cell{bytes_text(n.facts.shm_bytes), static_cast<double>(n.facts.shm_bytes)};
-       }},
+       [](const NodeReport& n) { return bytes_cell(n.facts.shm_bytes); }},
       {"files", Subject::files, Kind::value,
        [](const NodeReport& n) { return Cell{limit_text(n.facts.open_files.soft, false)}; }},
       {"locked", Subject::locked, Kind::value,
@@ -143,10 +140,7 @@ Line line_of(const NodeReport& node, int index, const std::vector<Finding>& find
     const bool odd = node.reached() && std::ranges::any_of(findings, [&](const Finding& f) {
                        return f.node == index && f.subject == column.subject;
                      });
-    const std::string text = cell.text;
-    const bool is_name = column.kind == Column::Kind::name;
-    if (is_name) cell.amount = 0;
-    line.parts.push_back({cell, cell, {text}, odd});
+    line.parts.push_back({cell, cell, {cell.text}, odd});
   }
   return line;
 }
@@ -157,14 +151,11 @@ std::vector<Line> lines_of(const std::vector<NodeReport>& nodes,
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Line line = line_of(nodes[i], static_cast<int>(i), findings);
-    if (nodes.size() > kMostSingleLines) {
-      const auto [place, is_new] = known.try_emplace(line.key(), lines.size());
-      if (!is_new) {
-        lines[place->second].join(line);
-        continue;
-      }
-    }
-    lines.push_back(std::move(line));
+    const auto [place, is_new] = known.try_emplace(line.key(), lines.size());
+    if (is_new || nodes.size() <= kMostSingleLines)
+      lines.push_back(std::move(line));
+    else
+      lines[place->second].join(line);
   }
   return lines;
 }

@@ -1,12 +1,10 @@
 // Reverse lookups on a few threads, because getnameinfo blocks; the threads own their data.
 #include "launcher/doctor/reverse_names.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
+#include <asio/ip/tcp.hpp>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -28,21 +26,13 @@ struct Work {
 };
 
 std::string name_of(const std::string& address) {
-  sockaddr_in6 six{};
-  sockaddr_in four{};
-  const sockaddr* any = reinterpret_cast<const sockaddr*>(&four);
-  socklen_t size = sizeof four;
-  if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-  } else if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) == 1) {
-    six.sin6_family = AF_INET6;
-    any = reinterpret_cast<const sockaddr*>(&six);
-    size = sizeof six;
-  } else {
-    return {};
-  }
+  asio::error_code error;
+  const asio::ip::tcp::endpoint end(asio::ip::make_address(address, error), 0);
   char name[NI_MAXHOST] = {};
-  return ::getnameinfo(any, size, name, sizeof name, nullptr, 0, NI_NAMEREQD) == 0 ? name : "";
+  if (error || ::getnameinfo(end.data(), static_cast<socklen_t>(end.size()), name, sizeof name,
+                             nullptr, 0, NI_NAMEREQD) != 0)
+    return {};
+  return name;
 }
 
 void take_work(const std::shared_ptr<Work>& work) {

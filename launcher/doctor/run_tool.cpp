@@ -1,4 +1,3 @@
-// Runner of small programs with posix_spawn, a pipe and poll.
 #include "launcher/doctor/run_tool.h"
 
 #include <fcntl.h>
@@ -45,8 +44,7 @@ bool read_all(int fd, std::string& text, Deadline deadline) {
     ::poll(&ready, 1, static_cast<int>(deadline.remaining().count()));
     if (ready.revents == 0) continue;
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got == 0) return true;
-    if (got < 0 && errno != EINTR) return true;
+    if (got == 0 || (got < 0 && errno != EINTR)) return true;
     if (got > 0 && text.size() < kMostBytes)
       text.append(buffer.data(), static_cast<std::size_t>(got));
   }
@@ -74,14 +72,9 @@ ToolResult run_tool(const std::vector<std::string>& argv, bool with_errors, Dead
   return result;
 }
 
-std::string last_line_of(const std::string& text) {
-  std::string last;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) last = text.substr(at, end - at);
-    at = end + 1;
-  }
-  return last;
+std::string last_line_of(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return std::string(text.substr(text.rfind('\n') + 1));  // npos + 1 is 0.
 }
 
 }  // namespace ds::launcher::doctor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -19,6 +20,6 @@ struct ToolResult {
 ToolResult run_tool(const std::vector<std::string>& argv, bool with_errors, Deadline deadline);
 
 /// Returns the last non-empty line of a text.
-std::string last_line_of(const std::string& text);
+std::string last_line_of(std::string_view text);
 
 }  // namespace ds::launcher::doctor

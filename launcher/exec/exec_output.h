@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "launcher/exec/output_tree.h"
-#include "launcher/logs/backlog.h"
 #include "launcher/logs/flow_control.h"
+#include "launcher/logs/output_stage.h"
 #include "launcher/logs/relay_stage.h"
-#include "launcher/logs/screen.h"
-#include "launcher/logs/show_filter.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher::exec {

@@ -1,15 +1,15 @@
 // Table of bad hosts: replaces names and addresses in reasons by gaps, so that equal reasons merge.
 #include "launcher/hosts/bad_hosts.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <cstddef>
 #include <map>
 
 #include "launcher/hosts/fold_names.h"
+#include "launcher/hosts/network.h"
 
 namespace ds::launcher {
 namespace {
@@ -21,22 +21,14 @@ constexpr char kAddressGap = '\x02';
 
 std::string clean(std::string_view text) {
   std::string out(text);
-  for (char& letter : out) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7f) letter = '?';
-  }
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return out;
 }
 
 bool is_word(char letter) {
-  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-         (letter >= 'A' && letter <= 'Z') || letter == '.' || letter == '-' || letter == '_';
-}
-
-bool is_address(const std::string& word) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, word.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, word.c_str(), bytes.data()) == 1;
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == '-' ||
+         letter == '_';
 }
 
 /// Reason with gaps, and the values that stood there.
@@ -48,7 +40,7 @@ struct Template {
 /// Replaces names and addresses. Words end as names and IPv4 addresses do; IPv6 adds colons.
 Template gaps_of(const std::string& reason, const std::string& name, const std::string& dialled) {
   const auto varies = [&](const std::string& word) {
-    return word == name || (!word.empty() && word == dialled) || is_address(word);
+    return word == name || (!word.empty() && word == dialled) || parse_address(word).has_value();
   };
   Template out;
   for (std::size_t at = 0; at < reason.size();) {

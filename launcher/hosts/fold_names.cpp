@@ -1,13 +1,11 @@
-// Folding of names: splits them into texts and numbers, and merges the numbers place by place.
+// Names are split into texts and numbers; the numbers are merged place by place.
 #include "launcher/hosts/fold_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <map>
-#include <string_view>
 #include <unordered_set>
 
 namespace ds::launcher {
@@ -15,16 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxDigits = 18;  // as in expand_host_ranges
 
-/// Number with its written form; "7" and "007" are different.
+/// Number with its written form; "7" and "007" are different. Ordered by width, then by value, so
+/// that runs such as 08, 09, 10 or 9, 10, 11 stay together.
 struct Number {
+  std::size_t width = 0;
   std::uint64_t value = 0;
   std::string text;
-  friend bool operator==(const Number&, const Number&) = default;
-  /// Orders by width, then by value, so that runs such as 08, 09, 10 or 9, 10, 11 stay together.
-  friend bool operator<(const Number& a, const Number& b) {
-    if (a.text.size() != b.text.size()) return a.text.size() < b.text.size();
-    return a.value < b.value;
-  }
+  friend auto operator<=>(const Number&, const Number&) = default;
 };
 using Numbers = std::vector<Number>;  // sorted and unique
 
@@ -36,7 +31,7 @@ struct Pattern {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-Pattern split(const std::string& name) {
+Pattern pattern_of(const std::string& name) {
   Pattern pattern;
   std::string text;
   const bool is_address6 = name.find(':') != std::string::npos;
@@ -47,7 +42,7 @@ Pattern split(const std::string& name) {
       end = std::max(end, at + 1);
       text += name.substr(at, end - at);
     } else {
-      Number number{0, name.substr(at, end - at)};
+      Number number{end - at, 0, name.substr(at, end - at)};
       std::from_chars(name.data() + at, name.data() + end, number.value);
       pattern.texts.push_back(std::move(text));
       pattern.numbers.push_back({std::move(number)});
@@ -117,16 +112,29 @@ std::string fold_names(const std::vector<std::string>& names) {
   std::size_t places = 0;
   for (const std::string& name : names) {
     if (!seen.insert(name).second) continue;
-    patterns.push_back(split(name));
+    patterns.push_back(pattern_of(name));
     places = std::max(places, patterns.back().numbers.size());
   }
   for (std::size_t place = places; place-- > 0;) patterns = merge_at(std::move(patterns), place);
   std::string text;
-  for (const Pattern& pattern : patterns) {
-    if (!text.empty()) text += ",";
-    text += expression(pattern);
+  for (const Pattern& pattern : patterns) text += (text.empty() ? "" : ",") + expression(pattern);
+  return text;
+}
+
+std::string rank_ranges(std::span<const int> sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t last = i;
+    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(sorted[i]);
+    if (last > i) text += '-' + std::to_string(sorted[last]);
+    i = last + 1;
   }
   return text;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace ds::launcher

@@ -1,7 +1,10 @@
-// Folding of host names into short expressions with brackets: `node[01-03,07]`. Pure.
+// Short texts about several things: folded names, ranges of numbers, counts with a noun. Pure.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ds::launcher {
@@ -11,5 +14,11 @@ namespace ds::launcher {
 /// Order:   texts in the order of their first names, numbers ascending; a repeated name comes once.
 /// Promise: expand_host_ranges of each expression gives exactly these names.
 std::string fold_names(const std::vector<std::string>& names);
+
+/// Returns "0-2,7" for {0, 1, 2, 7}; `sorted` is ascending and has each number once.
+std::string rank_ranges(std::span<const int> sorted);
+
+/// Returns "1 host", "2 hosts".
+std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace ds::launcher

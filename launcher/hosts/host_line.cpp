@@ -1,4 +1,3 @@
-// Parser for a hostfile line: the host expression, then key=value words; or include.
 #include "launcher/hosts/host_line.h"
 
 #include <fmt/format.h>
@@ -10,6 +9,8 @@
 #include <utility>
 
 #include "engine/base/nearest_word.h"
+#include "engine/base/split.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/hostfile.h"
 
@@ -17,29 +18,6 @@ namespace ds::launcher {
 namespace {
 
 constexpr int kMaxPort = 65535;
-constexpr std::string_view kKnownKeys = "known keys: slots, max-slots, gpus, port, user, addr";
-
-enum class Key { slots, max_slots, gpus, port, user, addr };
-struct KeyName {
-  std::string_view name;
-  Key key;
-};
-// Spellings of Open MPI, Hydra and others; '_' equals '-'.
-constexpr std::array<KeyName, 15> kKeys = {{{"slots", Key::slots},
-                                            {"cpu", Key::slots},
-                                            {"count", Key::slots},
-                                            {"max-slots", Key::max_slots},
-                                            {"slots-max", Key::max_slots},
-                                            {"max-cpu", Key::max_slots},
-                                            {"cpu-max", Key::max_slots},
-                                            {"max-count", Key::max_slots},
-                                            {"count-max", Key::max_slots},
-                                            {"gpus", Key::gpus},
-                                            {"port", Key::port},
-                                            {"user", Key::user},
-                                            {"username", Key::user},
-                                            {"user-name", Key::user},
-                                            {"addr", Key::addr}}};
 constexpr std::array<std::string_view, 6> kOwnKeys = {"slots", "max-slots", "gpus",
                                                       "port",  "user",      "addr"};
 
@@ -71,6 +49,13 @@ class LineReader {
   }
 
  private:
+  struct Key {
+    std::string_view names;  // spellings of Open MPI, Hydra and others; '_' equals '-'
+    void (LineReader::*set)(Word value);
+    bool once = true;  // else `set` refuses a second value
+  };
+  static const std::array<Key, 6> kKeys;
+
   [[noreturn]] void fail(std::size_t offset, std::string_view what, std::string hint = {}) const {
     throw text_error(line_, offset, what, std::move(hint));
   }
@@ -104,10 +89,9 @@ class LineReader {
     const Word key = word.part(0, equals);
     const bool sign_follows =
         equals == std::string_view::npos && at < words.size() && words[at].text.front() == '=';
-    if (key.text.empty() || (equals == std::string_view::npos && !sign_follows)) {
+    if (key.text.empty() || (equals == std::string_view::npos && !sign_follows))
       fail(word.offset, fmt::format("{} is not key=value", quoted(word.text)),
            "for example: node01 slots=8 port=2222");
-    }
     Word value = sign_follows ? words[at++].part(1) : word.part(equals + 1);
     const bool value_follows = value.text.empty() && at < words.size() &&
                                words[at].text.find('=') == std::string_view::npos;
@@ -119,31 +103,20 @@ class LineReader {
   void set(Word key, Word value) {
     std::string name(key.text);
     std::replace(name.begin(), name.end(), '_', '-');
-    const auto known = std::find_if(kKeys.begin(), kKeys.end(),
-                                    [&](const KeyName& entry) { return entry.name == name; });
+    const auto known = std::ranges::find_if(kKeys, [&](const Key& each) {
+      return std::ranges::count(split(each.names, ' '), name) > 0;
+    });
     if (known == kKeys.end()) unknown(key, name);
-    if (!given_.insert(known->key).second && known->key != Key::slots && known->key != Key::user)
+    if (known->once && !given_.insert(known->names).second)
       fail(value.offset, fmt::format("{} is given twice", key.text));
-    switch (known->key) {
-      case Key::slots:
-        return set_slots(value);
-      case Key::max_slots:
-        return set_max_slots(value);
-      case Key::gpus:
-        return set_gpus(value);
-      case Key::port:
-        return set_port(value);
-      case Key::user:
-        return set_user(value);
-      case Key::addr:
-        return set_addresses(value);
-    }
+    (this->*known->set)(value);
   }
 
   [[noreturn]] void unknown(Word key, const std::string& name) const {
     const std::string near = nearest_word(name, kOwnKeys);
     fail(key.offset, fmt::format("unknown key {}", quoted(key.text)),
-         near.empty() ? std::string(kKnownKeys) : fmt::format("did you mean '{}'?", near));
+         near.empty() ? fmt::format("known keys: {}", fmt::join(kOwnKeys, ", "))
+                      : fmt::format("did you mean '{}'?", near));
   }
 
   void set_slots(Word value) {
@@ -154,10 +127,9 @@ class LineReader {
       return;
     }
     result_.slots = read_number(line_, value, "slots", kMaxSlots);
-    if (*result_.slots == 0) {
+    if (*result_.slots == 0)
       fail(value.offset, "a host must have at least 1 slot",
            "to exclude a host, remove its line or put '#' before it");
-    }
   }
 
   void set_max_slots(Word value) {
@@ -193,29 +165,25 @@ class LineReader {
         fail(value.offset + problem->offset, problem->message, problem->hint);
       result_.addresses = std::get<std::vector<std::string>>(std::move(expanded));
     }
-    for (std::string& address : result_.addresses) {
+    for (const std::string& address : result_.addresses)
       if (read_address(address).empty())
         fail(value.offset, fmt::format("{} is not an address", quoted(address)),
              "addr= takes an IPv4 or IPv6 address, for example addr=10.0.0.7");
-    }
-    if (result_.addresses.size() != result_.names.size()) {
+    if (result_.addresses.size() != result_.names.size())
       fail(value.offset,
-           fmt::format("{} address{} for {} host{}", result_.addresses.size(),
-                       result_.addresses.size() == 1 ? "" : "es", result_.names.size(),
-                       result_.names.size() == 1 ? "" : "s"),
+           fmt::format("{} address{} for {}", result_.addresses.size(),
+                       result_.addresses.size() == 1 ? "" : "es",
+                       counted(std::ssize(result_.names), "host")),
            "a range of hosts needs a range of as many addresses, for example addr=10.0.0.[1-16]");
-    }
   }
 
   /// Checks what depends on the whole line.
   void finish() {
     const int gpus = static_cast<int>(result_.gpus.size());
     if (gpus > 0 && result_.slots.value_or(kAutoSlots) == kAutoSlots) result_.slots = gpus;
-    if (gpus > 0 && *result_.slots > gpus) {
-      fail(gpus_at_,
-           fmt::format("{} slots, but only {} GPU{}", *result_.slots, gpus, gpus == 1 ? "" : "s"),
+    if (gpus > 0 && *result_.slots > gpus)
+      fail(gpus_at_, fmt::format("{} slots, but only {}", *result_.slots, counted(gpus, "GPU")),
            "a rank uses the GPU of its LOCAL_RANK: list one GPU per slot, or lower slots=");
-    }
     if (result_.max_slots && *result_.max_slots < result_.slots.value_or(1))
       fail(max_slots_at_,
            fmt::format("max-slots is less than slots ({})", result_.slots.value_or(1)));
@@ -223,10 +191,18 @@ class LineReader {
 
   SourceLine line_;
   HostLine result_;
-  std::set<Key> given_;
+  std::set<std::string_view> given_;
   std::size_t max_slots_at_ = 0;
   std::size_t gpus_at_ = 0;
 };
+
+const std::array<LineReader::Key, 6> LineReader::kKeys = {
+    {{"slots cpu count", &LineReader::set_slots, false},
+     {"max-slots slots-max max-cpu cpu-max max-count count-max", &LineReader::set_max_slots},
+     {"gpus", &LineReader::set_gpus},
+     {"port", &LineReader::set_port},
+     {"user username user-name", &LineReader::set_user, false},
+     {"addr", &LineReader::set_addresses}}};
 
 IncludeLine read_include(const SourceLine& line, std::string_view code,
                          const std::vector<Word>& words) {

@@ -38,9 +38,4 @@ using HostfileLine = std::variant<HostLine, IncludeLine>;
 /// line without words. Errors:  Error{config} pointing at the wrong word.
 std::optional<HostfileLine> parse_host_line(const SourceLine& line, std::string_view code);
 
-/// Replaces every byte of a comment by a blank; line ends stay. A comment begins at a word that
-/// starts with '#', '//' or '/*'. Errors:  Error{config} if a comment that starts with '/*' does
-/// not end.
-std::string blank_comments(std::string_view text, std::string_view file);
-
 }  // namespace ds::launcher

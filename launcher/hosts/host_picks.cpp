@@ -1,7 +1,6 @@
 // Parsers for the values of --host, --include and --exclude.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -13,28 +12,14 @@
 namespace ds::launcher {
 namespace {
 
-/// Splits `value` at each `separator` outside brackets.
-std::vector<Word> split(std::string_view value, char separator) {
-  std::vector<Word> parts;
-  std::size_t start = 0;
-  int depth = 0;
-  for (std::size_t at = 0; at <= value.size(); ++at) {
-    if (at < value.size() && value[at] == '[') ++depth;
-    if (at < value.size() && value[at] == ']') depth = std::max(depth - 1, 0);
-    if (at < value.size() && (value[at] != separator || depth > 0)) continue;
-    parts.push_back({value.substr(start, at - start), start});
-    start = at + 1;
-  }
-  return parts;
-}
-
 /// Calls `read` for each part, and turns its errors into usage errors.
 template <class Read>
-auto read_parts(const SourceLine& line, char separator, std::string_view form, Read read) {
+auto read_parts(const SourceLine& line, std::string_view separator, std::string_view form,
+                Read read) {
   std::vector<decltype(read(Word{}))> picks;
   std::size_t names = 0;
   try {
-    for (const Word& part : split(line.text, separator)) {
+    for (const Word& part : split_outside_brackets(line.text, separator)) {
       picks.push_back(read(part));
       names += picks.back().names.size();
       if (names > kMaxHosts)
@@ -87,14 +72,14 @@ SlotPick read_slot_pick(const SourceLine& line, Word part) {
 
 std::vector<HostPick> parse_host_picks(std::string_view option, std::string_view value) {
   const SourceLine line = {option, 0, value};
-  return read_parts(line, ',',
+  return read_parts(line, ",",
                     "give HOST[:SLOTS] separated by commas, for example node1:4,node[2-3],node4:*",
                     [&](Word part) { return read_host_pick(line, part); });
 }
 
 std::vector<SlotPick> parse_slot_picks(std::string_view option, std::string_view value) {
   const SourceLine line = {option, 0, value};
-  return read_parts(line, '@',
+  return read_parts(line, "@",
                     "give HOST[:SLOT,SLOT...] separated by @, for example worker-0@worker-1:0,2",
                     [&](Word part) { return read_slot_pick(line, part); });
 }

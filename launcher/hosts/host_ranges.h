@@ -27,4 +27,8 @@ struct RangeProblem {
 std::variant<std::vector<std::string>, RangeProblem> expand_host_ranges(
     std::string_view expression);
 
+/// Returns each of `starts` followed by each of `ends`; `ends` varies fastest.
+std::vector<std::string> combined(const std::vector<std::string>& starts,
+                                  const std::vector<std::string>& ends);
+
 }  // namespace ds::launcher

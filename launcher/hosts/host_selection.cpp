@@ -1,18 +1,16 @@
-// Filters for hosts and slots, applied one after the other.
 #include "launcher/hosts/host_selection.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
-#include "launcher/hosts/host_ranges.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
@@ -37,8 +35,8 @@ class NameIndex {
     std::vector<std::string_view> known;
     for (const Host& host : hosts_) known.emplace_back(host.name);
     const std::string near = known.size() <= kMostCompared ? nearest_word(name, known) : "";
-    fail(fmt::format("{} names host '{}', which is not one of the {} host{} of the job", option,
-                     name, hosts_.size(), hosts_.size() == 1 ? "" : "s"),
+    fail(fmt::format("{} names host '{}', which is not one of the {} of the job", option, name,
+                     counted(std::ssize(hosts_), "host")),
          near.empty() ? "use the names of the hostfile" : fmt::format("did you mean '{}'?", near));
   }
 
@@ -75,10 +73,9 @@ void take_slots(std::string_view option, Host& host, int count) {
 }
 
 void keep(std::vector<Host>& hosts, const std::vector<bool>& kept) {
-  std::vector<Host> left;
-  for (std::size_t i = 0; i < hosts.size(); ++i)
-    if (kept[i]) left.push_back(std::move(hosts[i]));
-  hosts = std::move(left);
+  std::erase_if(hosts, [&](const Host& host) {
+    return !kept[static_cast<std::size_t>(&host - hosts.data())];
+  });
 }
 
 /// Applies --host to the hosts of a hostfile: keeps the named hosts, with a number only so many
@@ -109,28 +106,26 @@ void apply_whole_hosts(std::vector<Host>& hosts, const HostSelection& selection)
   if (hosts.empty()) fail("--exclude removes every host");
 }
 
-/// Returns the slots that all entries for one host name together; an empty set means the whole
-/// host.
+/// Returns the slots that all entries for one host name together, without hosts that an entry names
+/// as a whole.
 std::map<std::string, std::set<int>> slots_by_name(const std::vector<SlotPick>& picks) {
   std::map<std::string, std::set<int>> named;
-  std::set<std::string> whole;
-  for (const SlotPick& pick : picks) {
-    for (const std::string& name : pick.names) {
-      if (pick.slots.empty()) whole.insert(name);
+  for (const SlotPick& pick : picks)
+    for (const std::string& name : pick.names)
       named[name].insert(pick.slots.begin(), pick.slots.end());
-    }
-  }
-  for (const std::string& name : whole) named[name].clear();
+  for (const SlotPick& pick : picks)
+    for (const std::string& name : pick.names)
+      if (pick.slots.empty()) named.erase(name);
   return named;
 }
 
 void check_slots(std::string_view option, const Host& host, const std::set<int>& named) {
   const std::vector<int> numbers = slot_numbers(host);
   for (const int slot : named) {
-    if (std::find(numbers.begin(), numbers.end(), slot) != numbers.end()) continue;
+    if (std::ranges::count(numbers, slot) > 0) continue;
     fail(fmt::format(
-             "{} names slot {} of {}, which has {} slot{}: {}", option, slot, host.name,
-             numbers.size(), numbers.size() == 1 ? "" : "s",
+             "{} names slot {} of {}, which has {}: {}", option, slot, host.name,
+             counted(std::ssize(numbers), "slot"),
              fmt::join(numbers.begin(),
                        numbers.begin() + std::min<std::ptrdiff_t>(16, std::ssize(numbers)), ",")),
          "slots count from 0, or are the numbers of gpus= in the hostfile");
@@ -141,16 +136,14 @@ void apply_slots(std::vector<Host>& hosts, const HostSelection& selection) {
   const auto included = slots_by_name(selection.include);
   const auto excluded = slots_by_name(selection.exclude);
   for (Host& host : hosts) {
-    if (const auto named = included.find(host.name);
-        named != included.end() && !named->second.empty()) {
+    if (const auto named = included.find(host.name); named != included.end()) {
       check_slots("--include", host, named->second);
       set_slot_numbers(host, {named->second.begin(), named->second.end()});
     }
-    if (const auto named = excluded.find(host.name);
-        named != excluded.end() && !named->second.empty()) {
+    if (const auto named = excluded.find(host.name); named != excluded.end()) {
       check_slots("--exclude", host, named->second);
       std::vector<int> numbers = slot_numbers(host);
-      std::erase_if(numbers, [&](int slot) { return named->second.count(slot) > 0; });
+      std::erase_if(numbers, [&](int slot) { return named->second.contains(slot); });
       const int slots = std::min(host.slots, static_cast<int>(numbers.size()));
       set_slot_numbers(host, std::move(numbers));
       host.slots = slots;
@@ -166,8 +159,8 @@ void apply_gpus(std::vector<Host>& hosts, int count) {
     if (host.bare) host.slots = count;
     std::vector<int> numbers = slot_numbers(host);
     if (static_cast<int>(numbers.size()) < count)
-      fail(fmt::format("--num-gpus {}: {} has {} slot{}", count, host.name, numbers.size(),
-                       numbers.size() == 1 ? "" : "s"),
+      fail(fmt::format("--num-gpus {}: {} has {}", count, host.name,
+                       counted(std::ssize(numbers), "slot")),
            "raise slots= in the hostfile, or request fewer");
     numbers.resize(static_cast<std::size_t>(count));
     set_slot_numbers(host, std::move(numbers));
@@ -190,9 +183,8 @@ std::map<std::size_t, int> find_picked(const std::vector<Host>& hosts,
   for (const HostPick& pick : picks) {
     const auto number = static_cast<std::size_t>(pick.number);
     if (pick.names.empty() && number >= hosts.size())
-      fail(fmt::format("--host {}: there {} only {} host{}, counted from +n0", pick.text,
-                       hosts.size() == 1 ? "is" : "are", hosts.size(),
-                       hosts.size() == 1 ? "" : "s"));
+      fail(fmt::format("--host {}: there {} only {}, counted from +n0", pick.text,
+                       hosts.size() == 1 ? "is" : "are", counted(std::ssize(hosts), "host")));
     if (pick.names.empty()) add(number, pick);
     for (const std::string& name : pick.names)
       for (const std::size_t at : index.find("--host", name)) add(at, pick);
@@ -208,19 +200,19 @@ std::vector<Host> hosts_of_picks(const std::vector<HostPick>& picks) {
       fail(fmt::format("--host {} refers to a hostfile, but none is given", pick.text),
            "add --hostfile FILE");
     for (const std::string& name : pick.names) {
+      const int slots = pick.slots.value_or(1);
       const auto [entry, is_new] = index.try_emplace(name, hosts.size());
       if (is_new) {
-        Host& host = hosts.emplace_back();
-        host.name = name;
-        host.user = pick.user;
-        host.slots = pick.slots.value_or(1);
-        host.place.file = "--host";
-        host.bare = !pick.slots;
+        hosts.push_back({.name = name,
+                         .user = pick.user,
+                         .slots = slots,
+                         .place = {.file = "--host"},
+                         .bare = !pick.slots});
         continue;
       }
       Host& host = hosts[entry->second];
-      const bool counts = host.slots != kAutoSlots && pick.slots.value_or(1) != kAutoSlots;
-      host.slots = counts ? host.slots + pick.slots.value_or(1) : kAutoSlots;
+      const bool known = host.slots != kAutoSlots && slots != kAutoSlots;
+      host.slots = known ? host.slots + slots : kAutoSlots;
       host.bare = host.bare && !pick.slots;
       if (host.slots > kMaxSlots)
         fail(fmt::format("--host: {} has more than {} slots", name, kMaxSlots));
@@ -235,10 +227,9 @@ std::vector<Host> select_hosts(std::vector<Host> hosts, const HostSelection& sel
   if (selection.num_nodes) {
     const auto wanted = static_cast<std::size_t>(*selection.num_nodes);
     if (wanted > hosts.size())
-      fail(
-          fmt::format("--num-nodes {}: there {} only {} host{}", wanted,
-                      hosts.size() == 1 ? "is" : "are", hosts.size(), hosts.size() == 1 ? "" : "s"),
-          "name more hosts in the hostfile, or request fewer");
+      fail(fmt::format("--num-nodes {}: there {} only {}", wanted, hosts.size() == 1 ? "is" : "are",
+                       counted(std::ssize(hosts), "host")),
+           "name more hosts in the hostfile, or request fewer");
     const std::size_t with_spares = wanted + static_cast<std::size_t>(selection.spares);
     if (with_spares < hosts.size()) hosts.resize(with_spares);
   }

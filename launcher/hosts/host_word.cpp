@@ -1,10 +1,10 @@
-// Parsers for host expressions: user, names with ranges or an address, and suffix.
 #include "launcher/hosts/host_word.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -22,8 +22,8 @@ constexpr std::size_t kLongestName = 255;
 }
 
 bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '-' || c == '_' || c == '+';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view(".-_+").find(c) != std::string_view::npos;
 }
 
 /// Returns whether `name` is an IPv6 address, with or without a zone (fe80::1%eth0).
@@ -76,7 +76,15 @@ void check_name_characters(const SourceLine& line, Word word) {
   }
 }
 
-std::vector<std::string> expand(const SourceLine& line, Word word) {
+/// Reads the expression without user and suffix: names with ranges, or an IPv6 address in brackets.
+std::vector<std::string> read_names(const SourceLine& line, Word word) {
+  if (is_bracketed_address(word.text) && word.text.back() == ']') {
+    const std::string name(word.text.substr(1, word.text.size() - 2));
+    if (!is_ipv6(name))
+      fail(line, word.offset + 1, fmt::format("{} is not an IPv6 address", quoted(name)));
+    return {name};
+  }
+  check_name_characters(line, word);
   auto expanded = expand_host_ranges(word.text);
   if (const auto* problem = std::get_if<RangeProblem>(&expanded))
     fail(line, word.offset + problem->offset, problem->message, problem->hint);
@@ -119,6 +127,21 @@ std::string quoted(std::string_view text) {
                                : fmt::format("'{}...'", text.substr(0, kShown));
 }
 
+std::vector<Word> split_outside_brackets(std::string_view text, std::string_view separators) {
+  std::vector<Word> words;
+  std::size_t start = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[' || text[at] == '{') ++depth;
+    if (text[at] == ']' || text[at] == '}') depth = std::max(depth - 1, 0);
+    if (depth > 0 || separators.find(text[at]) == separators.npos) continue;
+    words.push_back({text.substr(start, at - start), start});
+    start = at + 1;
+  }
+  words.push_back({text.substr(start), start});
+  return words;
+}
+
 HostWord read_host_word(const SourceLine& line, Word word) {
   if (word.text.size() > kLongestHostWord) {
     fail(line, word.offset,
@@ -140,20 +163,8 @@ HostWord read_host_word(const SourceLine& line, Word word) {
   const std::size_t end = end_of_expression(line, word);
   if (end < word.text.size()) host.suffix = word.part(end + 1);
   if (end == 0) fail(line, word.offset, "missing host name before ':'");
-  host.names = read_host_names(line, word.part(0, end));
+  host.names = read_names(line, word.part(0, end));
   return host;
-}
-
-std::vector<std::string> read_host_names(const SourceLine& line, Word word) {
-  if (word.text.empty()) fail(line, word.offset, "missing host name");
-  if (is_bracketed_address(word.text) && word.text.back() == ']') {
-    const std::string name(word.text.substr(1, word.text.size() - 2));
-    if (!is_ipv6(name))
-      fail(line, word.offset + 1, fmt::format("{} is not an IPv6 address", quoted(name)));
-    return {name};
-  }
-  check_name_characters(line, word);
-  return expand(line, word);
 }
 
 int read_number(const SourceLine& line, Word word, std::string_view what, int most) {
@@ -172,22 +183,19 @@ int read_number(const SourceLine& line, Word word, std::string_view what, int mo
 std::vector<int> read_number_list(const SourceLine& line, Word word, std::string_view what,
                                   int most) {
   std::vector<int> numbers;
-  for (std::size_t at = 0; at <= word.text.size();) {
-    const std::size_t end = std::min(word.text.find(',', at), word.text.size());
-    const Word item = word.part(at, end - at);
+  for (Word item : split_outside_brackets(word.text, ",")) {
+    item.offset += word.offset;
     const std::size_t dash = item.text.find('-', 1);
     const int low = read_number(line, item.part(0, dash), what, most);
     const int high =
-        dash == std::string_view::npos ? low : read_number(line, item.part(dash + 1), what, most);
-    if (high < low) {
+        dash == item.text.npos ? low : read_number(line, item.part(dash + 1), what, most);
+    if (high < low)
       fail(line, item.offset, fmt::format("the range {} is reversed", item.text),
            fmt::format("write {}-{}", high, low));
-    }
     if (numbers.size() + static_cast<std::size_t>(high - low) >
         2 * static_cast<std::size_t>(kMaxSlots))
       fail(line, item.offset, fmt::format("more numbers than a host can have {}", what));
     for (int value = low; value <= high; ++value) numbers.push_back(value);
-    at = end + 1;
   }
   return numbers;
 }

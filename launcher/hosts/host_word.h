@@ -24,6 +24,9 @@ struct Word {
   }
 };
 
+/// Splits `text` at each byte of `separators` outside [] and {}. Returns empty words too.
+std::vector<Word> split_outside_brackets(std::string_view text, std::string_view separators);
+
 /// Host expression `[user@]expression[:suffix]`.
 struct HostWord {
   std::vector<std::string> names;  // never empty; ranges are expanded, IPv6 has no brackets
@@ -35,9 +38,6 @@ struct HostWord {
 
 /// Parses one host expression; the suffix is not checked.
 HostWord read_host_word(const SourceLine& line, Word word);
-/// Parses the expression without user and suffix: names with ranges, or an IPv6 address in
-/// brackets.
-std::vector<std::string> read_host_names(const SourceLine& line, Word word);
 
 /// Parses an integer from 0 to `most`.
 int read_number(const SourceLine& line, Word word, std::string_view what, int most);

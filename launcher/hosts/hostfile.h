@@ -1,4 +1,4 @@
-// Parser for hostfiles: text becomes hosts. Pure: reads no files and looks up no names.
+// Hostfiles: the parser turns text into hosts and is pure; load_hostfile reads the files.
 #pragma once
 
 #include <functional>
@@ -47,10 +47,14 @@ using IncludeReader = std::function<IncludedText(const std::string& path, const 
 /// Parses the grammar of docs/hostfile.md. `identity` is that of the file itself.
 /// Order:   that of the lines; ranges expand with the last bracket varying fastest.
 /// Errors:  Error{config} with the message `file:line:column: problem`, and the line with a caret
-/// below
-///          it. Errors in an included file end with the places of the includes.
+///          below it. Errors in an included file end with the places of the includes.
 std::vector<Host> parse_hostfile(std::string_view text, std::string_view file_name,
                                  const IncludeReader& read_include = {},
                                  std::string_view identity = {});
+
+/// Reads and parses the file; "-" reads standard input to its end.
+/// Errors:  Error{config} if it is missing, not a file, not readable or larger than 16 MiB; errors
+///          of parse_hostfile.
+std::vector<Host> load_hostfile(const std::string& path);
 
 }  // namespace ds::launcher

@@ -14,16 +14,6 @@ constexpr std::uint32_t kMappedBits = 96;
 constexpr std::size_t kMappedBytes = 12;
 constexpr std::size_t kLongestInterface = 15;  // limit of the kernel
 
-/// Returns whether the first `bits` bits are equal.
-bool same_start(const AddressBytes& a, const AddressBytes& b, std::uint32_t bits) {
-  const std::size_t whole = bits / 8;
-  if (!std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(whole), b.begin()))
-    return false;
-  if (bits % 8 == 0) return true;
-  const unsigned mask = 0xFFU << (8 - bits % 8);
-  return ((a[whole] ^ b[whole]) & mask) == 0;
-}
-
 bool in(const AddressBytes& address, std::string_view network) {
   return Network::parse(network)->contains(address);
 }
@@ -39,9 +29,8 @@ std::optional<AddressBytes> parse_address(const std::string& text) {
 }
 
 bool is_v4(const AddressBytes& address) {
-  return std::all_of(address.begin(), address.begin() + kMappedBytes - 2,
-                     [](unsigned char byte) { return byte == 0; }) &&
-         address[kMappedBytes - 2] == 0xFF && address[kMappedBytes - 1] == 0xFF;
+  constexpr AddressBytes kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::equal(address.begin(), address.begin() + kMappedBytes, kMapped.begin());
 }
 
 AddressKind kind_of(const AddressBytes& address) {
@@ -68,23 +57,25 @@ std::optional<Network> Network::parse(std::string_view text) {
 }
 
 bool Network::contains(const AddressBytes& address) const {
-  return same_start(address_, address, bits_);
+  const std::size_t whole = bits_ / 8;
+  if (std::memcmp(address_.data(), address.data(), whole) != 0) return false;
+  return bits_ % 8 == 0 || (address_[whole] ^ address[whole]) >> (8 - bits_ % 8) == 0;
 }
 
-std::optional<InterfaceWish> InterfaceWish::parse(const std::string& text) {
+std::optional<InterfaceChoice> InterfaceChoice::parse(const std::string& text) {
   if (text.find('/') != std::string::npos) {
     const std::optional<Network> network = Network::parse(text);
     if (!network) return std::nullopt;
-    return InterfaceWish{.text = text, .network = network};
+    return InterfaceChoice{.text = text, .network = network};
   }
   const bool printable = std::all_of(text.begin(), text.end(),
                                      [](char c) { return c > ' ' && c < '\x7f' && c != ','; });
   const bool is_name = !text.empty() && text.size() <= kLongestInterface && printable;
   if (!is_name || parse_address(text)) return std::nullopt;
-  return InterfaceWish{.text = text};
+  return InterfaceChoice{.text = text};
 }
 
-bool InterfaceWish::fits(const std::string& interface, const std::string& address) const {
+bool InterfaceChoice::fits(const std::string& interface, const std::string& address) const {
   if (!network) return interface == text;
   const std::optional<AddressBytes> bytes = parse_address(address);
   return bytes && network->contains(*bytes);

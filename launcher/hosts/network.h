@@ -1,4 +1,4 @@
-// Numeric addresses and networks: kind of an address, and membership in a network. Pure.
+// Numeric addresses and networks, and the options --iface, --master-addr and --master-port. Pure.
 #pragma once
 
 #include <array>
@@ -40,14 +40,22 @@ class Network {
 };
 
 /// Value of --iface: an interface name, or a network that contains an address of the interface.
-struct InterfaceWish {
+struct InterfaceChoice {
   std::string text{};  // as typed
   std::optional<Network> network{};
 
   /// Returns nothing if `text` is neither a name nor a network.
-  static std::optional<InterfaceWish> parse(const std::string& text);
+  static std::optional<InterfaceChoice> parse(const std::string& text);
   [[nodiscard]] bool fits(const std::string& interface, const std::string& address) const;
-  friend bool operator==(const InterfaceWish&, const InterfaceWish&) = default;
+  friend bool operator==(const InterfaceChoice&, const InterfaceChoice&) = default;
+};
+
+/// Options of the rendezvous.
+struct MasterRequest {
+  std::string address{};                   // MASTER_ADDR; empty: chosen by dslaunch
+  std::uint16_t port = 0;                  // MASTER_PORT; 0: any free port
+  std::optional<InterfaceChoice> iface{};  // on every node
+  friend bool operator==(const MasterRequest&, const MasterRequest&) = default;
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Placement of ranks: assigns slots to groups, then numbers ranks and nodes.
 #include "launcher/hosts/placement.h"
 
 #include <fmt/format.h>
@@ -7,18 +6,16 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
-
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 /// Place of one rank before nodes have numbers.
 struct Seat {
@@ -37,7 +34,7 @@ class Placer {
   }
 
   Placement place(std::uint64_t epoch) {
-    std::vector<std::int64_t> counts = group_sizes();
+    const std::vector<std::int64_t> counts = group_sizes();
     Placement placement{
         .epoch = epoch, .first_epoch = epoch, .nodes = {}, .ranks = {}, .groups = {}};
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -68,9 +65,7 @@ class Placer {
   }
 
   [[nodiscard]] std::int64_t total_slots() const {
-    std::int64_t sum = 0;
-    for (const int slots : slots_) sum += slots;
-    return sum;
+    return std::accumulate(slots_.begin(), slots_.end(), std::int64_t{0});
   }
 
   /// Returns the number of ranks of each group. A group without a number gets the remaining slots.
@@ -87,11 +82,10 @@ class Placer {
       if (counts[i] < 1) too_few(asked + 1, total_slots(), hosts_.size());
       asked += counts[i];
     }
-    if (asked > kMaxRanks) {
+    if (asked > kMaxRanks)
       throw Error(ErrorKind::config,
                   fmt::format("{} ranks requested; a job can have at most {}", asked, kMaxRanks),
                   "lower -n or the slots of the hosts");
-    }
     return counts;
   }
 
@@ -113,37 +107,28 @@ class Placer {
     const std::map<std::size_t, int> picked = find_picked(hosts_, group.hosts);
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       const auto found = picked.find(i);
-      if (found == picked.end()) room[i] = 0;
-      if (found != picked.end() && found->second != kAutoSlots)
-        room[i] = std::min(room[i], found->second);
+      const bool limited = found == picked.end() || found->second != kAutoSlots;
+      if (limited) room[i] = found == picked.end() ? 0 : std::min(room[i], found->second);
     }
     return room;
   }
 
   void seat_group(int index, std::int64_t count) {
     const GroupRequest& group = request_.groups[static_cast<std::size_t>(index)];
-    std::vector<int> seats(hosts_.size());  // seats of this group, by host
-    std::vector<std::size_t> round;         // hosts in seat order, if request_.by_node
+    std::vector<std::size_t> round;  // hosts in the order in which they were taken
     std::int64_t left = count;
-    left -= fill(room_for(group, false), left, request_.by_node, seats, round);
-    if (left > 0 && request_.oversubscribe)
-      left -= fill(room_for(group, true), left, true, seats, round);
-    if (left > 0) {
-      std::size_t usable = hosts_.size();
-      if (!group.hosts.empty()) usable = find_picked(hosts_, group.hosts).size();
-      too_few(count, count - left, usable);
-    }
-    if (request_.by_node) {
-      for (const std::size_t host : round) seats_.push_back({host, index});
-      return;
-    }
-    for (std::size_t host = 0; host < hosts_.size(); ++host)
-      seats_.insert(seats_.end(), static_cast<std::size_t>(seats[host]), {host, index});
+    left -= fill(room_for(group, false), left, request_.by_node, round);
+    if (left > 0 && request_.oversubscribe) left -= fill(room_for(group, true), left, true, round);
+    if (left > 0)
+      too_few(count, count - left,
+              group.hosts.empty() ? hosts_.size() : find_picked(hosts_, group.hosts).size());
+    if (!request_.by_node) std::sort(round.begin(), round.end());
+    for (const std::size_t host : round) seats_.push_back({host, index});
   }
 
   /// Takes up to `wanted` seats, host by host or one per host in turn. Returns the number taken.
   std::int64_t fill(std::vector<int> room, std::int64_t wanted, bool in_turn,
-                    std::vector<int>& seats, std::vector<std::size_t>& round) {
+                    std::vector<std::size_t>& round) {
     std::int64_t taken = 0;
     for (bool found = true; found && taken < wanted;) {
       found = false;
@@ -154,7 +139,6 @@ class Placer {
         found = true;
         room[host] -= here;
         used_[host] += here;
-        seats[host] += here;
         taken += here;
         round.insert(round.end(), static_cast<std::size_t>(here), host);
       }
@@ -195,14 +179,6 @@ class Placer {
 Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
                        std::uint64_t epoch) {
   return Placer(hosts, request).place(epoch);
-}
-
-Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
-                      std::uint64_t epoch) {
-  DS_ASSERT(!rank_count || *rank_count > 0, "the command line refuses -n 0");
-  PlacementRequest request;
-  request.groups.front().ranks = rank_count;
-  return place_groups(hosts, request, epoch);
 }
 
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id) {
@@ -251,6 +227,33 @@ void cut_part(Placement& placement, int node_rank) {
   placement.groups.front().ranks = ranks;
   placement.nodes.clear();
   placement.nodes.push_back(std::move(node));
+}
+
+std::vector<Host> take_spares(std::vector<Host>& hosts, int count) {
+  const auto wanted = static_cast<std::size_t>(count);
+  if (wanted == 0) return {};
+  if (wanted >= hosts.size())
+    throw Error(
+        ErrorKind::config,
+        fmt::format("--spares {} leaves no host for the job ({} given)", wanted, hosts.size()),
+        "give more hosts or fewer spares");
+  std::vector<Host> spares(hosts.end() - count, hosts.end());
+  hosts.resize(hosts.size() - wanted);
+  return spares;
+}
+
+void check_spares(const Placement& placement, const std::vector<Host>& spares) {
+  std::size_t least = SIZE_MAX;
+  for (const Node& node : placement.nodes)
+    least = std::min({least, node.ranks.size(), static_cast<std::size_t>(node.host.slots)});
+  for (const Host& spare : spares) {
+    if (static_cast<std::size_t>(spare.slots) >= least) continue;
+    throw Error(
+        ErrorKind::config,
+        fmt::format("the spare host {} has {}, but every node of the job has at least {} ranks",
+                    spare.name, counted(spare.slots, "slot"), least),
+        "--spares takes the last hosts: put hosts with enough slots there");
+  }
 }
 
 }  // namespace ds::launcher

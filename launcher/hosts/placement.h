@@ -1,4 +1,5 @@
-// Placement: which rank runs on which node and slot, one value per epoch. Pure.
+// Placement: which rank runs on which node and slot, one value per epoch; and spare hosts, which
+// are kept in reserve to replace other hosts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -89,10 +90,6 @@ struct PlacementRequest {
 Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
                        std::uint64_t epoch);
 
-/// Places one group of `rank_count` ranks, or of every slot.
-Placement place_ranks(const std::vector<Host>& hosts, std::optional<int> rank_count,
-                      std::uint64_t epoch);
-
 /// Makes the one node of `placement` node `node_rank` of `nodes` nodes with equal numbers of ranks.
 /// Errors:  Error{usage} if the placement has several nodes or programs.
 void make_part(Placement& placement, int node_rank, int nodes, std::string run_id);
@@ -100,6 +97,19 @@ void make_part(Placement& placement, int node_rank, int nodes, std::string run_i
 /// Reduces `placement` to node `node_rank`, as a part of the whole job.
 /// Errors:  Error{usage}: no such node, several programs, or ranks that go round the hosts.
 void cut_part(Placement& placement, int node_rank);
+
+/// Placement, and the spare hosts.
+struct PlacedJob {
+  Placement placement;
+  std::vector<Host> spares;
+};
+
+/// Removes the last `count` hosts from `hosts` and returns them.
+/// Errors:  Error{config} if no host would be left.
+std::vector<Host> take_spares(std::vector<Host>& hosts, int count);
+
+/// Errors:  Error{config} naming a spare with too few slots for any node.
+void check_spares(const Placement& placement, const std::vector<Host>& spares);
 
 /// Return the table of --dry-run, and the array of --dry-run=json (rank, node, node_rank,
 /// local_rank, slot, role). The table has a column for roles if there are several programs.

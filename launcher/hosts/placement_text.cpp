@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/placement.h"
 
 namespace ds::launcher {
@@ -46,9 +47,8 @@ std::string placement_table(const Placement& placement) {
   if (placement.part)
     table += fmt::format("part of a job of {} ranks on {} nodes:\n", placement.shown_world(),
                          placement.shown_nodes());
-  return table + fmt::format("{} rank{} on {} node{}\n", placement.ranks.size(),
-                             placement.ranks.size() == 1 ? "" : "s", placement.nodes.size(),
-                             placement.nodes.size() == 1 ? "" : "s");
+  return table + fmt::format("{} on {}\n", counted(std::ssize(placement.ranks), "rank"),
+                             counted(std::ssize(placement.nodes), "node"));
 }
 
 std::string placement_json(const Placement& placement) {

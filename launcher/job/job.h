@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "launcher/fleet/agent_links.h"
-#include "launcher/hosts/master_wish.h"
+#include "launcher/hosts/network.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_state.h"
 #include "launcher/job/rank_environment.h"
@@ -37,7 +37,7 @@ struct JobRequest {
   Bind bind = Bind::none;
   bool tell_binding = false;  // prints where each rank runs
   JobPolicy policy;
-  MasterWish master;
+  MasterRequest master;
   LogPolicy logs;
   std::string verdict_file;            // --verdict; empty: none
   std::vector<std::string> secrets{};  // values to hide in the ranks' output

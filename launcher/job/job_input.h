@@ -8,7 +8,6 @@
 
 #include "launcher/fleet/life.h"
 #include "launcher/logs/input_reader.h"
-#include "launcher/logs/input_window.h"
 #include "launcher/logs/log_policy.h"
 
 namespace ds::launcher {

@@ -57,12 +57,12 @@ void Job::perform(const FindMaster& action) {
 }
 
 EnvList Job::master_variables(std::uint16_t held_port) {
-  const MasterWish& wish = request_.master;
-  const std::uint16_t port = wish.port != 0 ? wish.port : held_port;
-  if (!wish.address.empty()) return master_env(wish.address, port);
+  const MasterRequest& request = request_.master;
+  const std::uint16_t port = request.port != 0 ? request.port : held_port;
+  if (!request.address.empty()) return master_env(request.address, port);
   if (!nodes_share_network() && !master_.address().empty())
     return master_env(master_.address(), port);
-  if (wish.iface) {
+  if (request.iface) {
     const std::vector<NodeAddress> candidates = master_question(port).candidates;
     if (!candidates.empty()) return master_env(candidates.front().address, port);
   }

@@ -52,7 +52,7 @@ std::vector<int> probing_nodes(const std::vector<NodeView>& nodes) {
 
 std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
                                            const std::string& reached,
-                                           const std::optional<InterfaceWish>& wish) {
+                                           const std::optional<InterfaceChoice>& choice) {
   using Key = std::tuple<bool, bool, bool, int, bool>;  // false and less first
   const bool shared = share_network(nodes);
   std::vector<std::pair<Key, NodeAddress>> sorted;
@@ -62,7 +62,7 @@ std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
     const AddressKind kind = kind_of(*bytes);
     if (kind == AddressKind::link_local_v6) continue;  // needs a zone, which differs by node
     if (kind == AddressKind::loopback && !shared) continue;
-    if (wish && !wish->fits(own.interface, own.address)) continue;
+    if (choice && !choice->fits(own.interface, own.address)) continue;
     sorted.push_back({Key{kind == AddressKind::loopback, kind == AddressKind::link_local_v4,
                           own.address != reached, -neighbours(own, nodes), !is_v4(*bytes)},
                       own});
@@ -75,27 +75,27 @@ std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
   return candidates;
 }
 
-std::string interface_of(const InterfaceWish& wish, const std::vector<NodeAddress>& addresses) {
+std::string interface_of(const InterfaceChoice& choice, const std::vector<NodeAddress>& addresses) {
   for (const NodeAddress& own : addresses) {
     const std::optional<AddressBytes> bytes = parse_address(own.address);
     const bool usable = bytes && kind_of(*bytes) != AddressKind::link_local_v6;
-    if (usable && !own.interface.empty() && wish.fits(own.interface, own.address))
+    if (usable && !own.interface.empty() && choice.fits(own.interface, own.address))
       return own.interface;
   }
   return {};
 }
 
-std::string interface_problem(const std::string& host, const InterfaceWish& wish,
+std::string interface_problem(const std::string& host, const InterfaceChoice& choice,
                               const std::vector<NodeAddress>& addresses) {
-  if (!interface_of(wish, addresses).empty()) return {};
+  if (!interface_of(choice, addresses).empty()) return {};
   std::vector<std::string> names;
   for (const NodeAddress& own : addresses) {
-    const std::string name = wish.network ? address_text(own) : own.interface;
+    const std::string name = choice.network ? address_text(own) : own.interface;
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   }
   return fmt::format("{}: no interface {} {} (it has {})", host,
-                     wish.network ? "with an address in" : "named", wish.text,
+                     choice.network ? "with an address in" : "named", choice.text,
                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 

@@ -28,11 +28,11 @@ std::vector<int> probing_nodes(const std::vector<NodeView>& nodes);
 /// by other nodes in the subnet; IPv4; link-local last. Loopback only if all share the network.
 std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
                                            const std::string& reached,
-                                           const std::optional<InterfaceWish>& wish);
+                                           const std::optional<InterfaceChoice>& choice);
 /// Returns the name of the node's requested interface; empty: it has none.
-std::string interface_of(const InterfaceWish& wish, const std::vector<NodeAddress>& addresses);
+std::string interface_of(const InterfaceChoice& choice, const std::vector<NodeAddress>& addresses);
 /// Returns why a node cannot take part; empty: it can.
-std::string interface_problem(const std::string& host, const InterfaceWish& wish,
+std::string interface_problem(const std::string& host, const InterfaceChoice& choice,
                               const std::vector<NodeAddress>& addresses);
 
 /// Collects results of probers and chooses an address.

@@ -9,14 +9,11 @@
 
 #include "launcher/job/output_plan.h"
 #include "launcher/job/output_setup.h"
-#include "launcher/logs/backlog.h"
 #include "launcher/logs/flow_control.h"
 #include "launcher/logs/fold_stage.h"
-#include "launcher/logs/log_stage.h"
-#include "launcher/logs/rank_prefixes.h"
+#include "launcher/logs/output_stage.h"
+#include "launcher/logs/prefix.h"
 #include "launcher/logs/relay_stage.h"
-#include "launcher/logs/screen.h"
-#include "launcher/logs/show_filter.h"
 
 namespace ds::launcher {
 

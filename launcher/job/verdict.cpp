@@ -9,7 +9,7 @@
 
 #include "engine/base/contract.h"
 #include "launcher/hosts/bad_hosts.h"
-#include "launcher/logs/rank_ranges.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "launcher/dns/dns_lookup.h"
-#include "launcher/dns/look_schedule.h"
+#include "launcher/dns/wait_state.h"
 #include "launcher/transport/connector.h"
 
 namespace ds::launcher {

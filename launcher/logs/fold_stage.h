@@ -1,6 +1,7 @@
 // The stage that folds equal lines of many ranks into one line with their numbers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -9,8 +10,6 @@
 
 #include "engine/base/deadline.h"
 #include "launcher/logs/line_fold.h"
-#include "launcher/logs/output_stage.h"
-#include "launcher/logs/rank_prefixes.h"
 #include "launcher/logs/relay_stage.h"
 
 namespace ds::launcher {
@@ -23,12 +22,39 @@ class FoldStage final : public OutputStage {
 
   /// The ranks start (again), under the names that the prefixes have now. `shown` by rank: 1
   /// stdout, 2 stderr, added up.
-  void start(const std::vector<std::uint8_t>& shown);
-  void take(const Output& output) override;
-  void finish() override;
+  void start(const std::vector<std::uint8_t>& shown) {
+    for (const int stream : {1, 2}) {
+      const auto index = static_cast<std::size_t>(stream - 1);
+      std::vector<bool> writes;
+      for (const std::uint8_t streams : shown) writes.push_back((streams & stream) != 0);
+      folds_[index].start(writes);
+      last_[index] = {};
+    }
+    next_.push();
+  }
+  void take(const Output& output) override {
+    if (output.rank == -1) return next_.take(output);
+    LineFold& fold = folds_[output.stream - 1U];
+    const Clock::time_point at{std::chrono::nanoseconds(output.time)};
+    const auto flags = static_cast<std::uint8_t>(output.flags & ~Output::kLast);
+    fold.add(output.rank, flags, text_of(output), at, Clock::now());
+    if ((output.flags & Output::kLast) != 0) fold.ended(output.rank, at, Clock::now());
+    next_.push();
+  }
+  void finish() override {
+    for (LineFold& fold : folds_) fold.flush();
+    next_.finish();
+  }
   /// When tick() has something to do.
-  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
-  void tick(Clock::time_point now);
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const {
+    const auto out = folds_[0].wake_at();
+    const auto err = folds_[1].wake_at();
+    return out && err ? std::min(out, err) : out ? out : err;
+  }
+  void tick(Clock::time_point now) {
+    for (LineFold& fold : folds_) fold.tick(now);
+    next_.push();
+  }
 
  private:
   struct Prefix {  // of the last line that came out
@@ -36,7 +62,18 @@ class FoldStage final : public OutputStage {
     Clock::time_point at{};
     std::string text{};
   };
-  void emit(int stream, const FoldedLine& line);
+  void emit(int stream, const FoldedLine& line) {
+    Prefix& last = last_[static_cast<std::size_t>(stream - 1)];
+    const bool same = std::ranges::equal(last.ranks, line.ranks) &&
+                      (line.first == last.at || !prefixes_.has_time());
+    if (!same) {
+      last.text = prefixes_.of(line.ranks, stream, clock_.of(line.first));
+      last.ranks.assign(line.ranks.begin(), line.ranks.end());
+      last.at = line.first;
+    }
+    const int rank = line.ranks.size() == 1 ? line.ranks.front() : -1;
+    next_.line(rank, stream, line.text, last.text);
+  }
 
   const RankPrefixes& prefixes_;
   const LineClock& clock_;

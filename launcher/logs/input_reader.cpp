@@ -1,10 +1,8 @@
-// A thread that waits until reading is allowed, then for input.
 #include "launcher/logs/input_reader.h"
 
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -15,7 +13,6 @@
 #include "engine/base/helper_thread.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kMost = std::size_t{64} << 10;
@@ -39,40 +36,31 @@ struct InputReader::Shared {
   bool abandoned = false;
 
   void run();
-  std::size_t wait_for_leave();
-  bool hand_over(std::vector<std::byte> bytes, bool last);
 };
 
-/// 0: abandoned.
-std::size_t InputReader::Shared::wait_for_leave() {
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [this] { return abandoned || allowed > 0; });
-  return abandoned ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(allowed, kMost));
-}
-
-bool InputReader::Shared::hand_over(std::vector<std::byte> bytes, bool last) {
-  const std::lock_guard lock(mutex);  // so on_input is not called once abandoned
-  if (abandoned) return false;
-  allowed -= std::min<std::uint64_t>(allowed, bytes.size());
-  on_input(std::move(bytes), last);
-  return !last;
-}
-
 void InputReader::Shared::run() {
-  while (const std::size_t most = wait_for_leave()) {
+  while (true) {
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [this] { return abandoned || allowed > 0; });
+    if (abandoned) return;
+    std::vector<std::byte> bytes(std::min<std::uint64_t>(allowed, kMost));
+    lock.unlock();
     pollfd ready{fd, POLLIN, 0};
     if (::poll(&ready, 1, -1) < 0 && errno == EINTR) continue;
     if (is_in_background(fd)) {
       std::this_thread::sleep_for(kForegroundPeriod);
       continue;
     }
-    std::vector<std::byte> bytes(most);
     const ssize_t got = ::read(fd, bytes.data(), bytes.size());
     const bool again = got < 0 && (errno == EINTR || errno == EAGAIN);
     // The terminal has just been given to another job: with signals blocked, read() fails with EIO.
     if (again || (got < 0 && errno == EIO && is_in_background(fd))) continue;
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (!hand_over(std::move(bytes), got <= 0)) return;
+    lock.lock();  // so on_input is not called once abandoned
+    if (abandoned) return;
+    allowed -= std::min<std::uint64_t>(allowed, bytes.size());
+    on_input(std::move(bytes), got <= 0);
+    if (got <= 0) return;
   }
 }
 

@@ -1,7 +1,4 @@
-// One backward search for a newline per read.
 #include "launcher/logs/line_batcher.h"
-
-#include <cstring>
 
 #include "engine/base/error.h"
 

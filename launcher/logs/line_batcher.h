@@ -1,21 +1,23 @@
-// Cuts one output stream of one rank into batches of whole lines, on the node. Pure: the clock is
-// an argument.
+// Cuts output of a rank on its node: a stream into batches of whole lines, an Output into smaller
+// ones. Pure: the clock is an argument.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "engine/base/deadline.h"
+#include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
 /// Flags that say how a batch ends; 0: with a newline.
 inline constexpr std::uint8_t kOutputPartial =
-    1;  // inside a line that grew no further, or at the end of the stream
+    1;                                          // inside a line that stopped growing, or at the end
 inline constexpr std::uint8_t kOutputCr = 2;    // inside a line, after a '\r': progress
 inline constexpr std::uint8_t kOutputMore = 4;  // inside a line longer than a batch
 
@@ -56,12 +58,41 @@ class LineBatcher {
   std::uint8_t partial_flags() const;
 
   std::size_t capacity_;
-  std::unique_ptr<std::byte[]>
-      buffer_;             // allocated by the first read, so a silent stream costs nothing
+  /// Allocated by the first read, so a silent stream costs nothing.
+  std::unique_ptr<std::byte[]> buffer_;
   std::size_t begin_ = 0;  // the first byte not taken
   std::size_t end_ = 0;
   std::size_t lines_end_ = 0;        // after the last newline; <= begin_: none
   Clock::time_point partial_since_;  // when the first byte after lines_end_ arrived
+};
+
+/// Cuts an Output into pieces of limited size, after newlines where there are any. The pieces
+/// together equal the whole. One backward search for a newline a piece.
+class OutputCutter {
+ public:
+  /// `limit` > 0, in bytes of text.
+  OutputCutter(const Output& whole, std::size_t limit) : rest_(whole), limit_(limit) {}
+
+  /// Returns the next piece; the last one has the flags of the whole. Valid as long as the whole.
+  std::optional<Output> next() {
+    if (done_) return std::nullopt;
+    Output piece = rest_;
+    done_ = rest_.bytes.size() <= limit_;
+    if (done_) return piece;
+    const void* newline = ::memrchr(rest_.bytes.data(), '\n', limit_);
+    const auto* const end = static_cast<const std::byte*>(newline);
+    const std::size_t size =
+        end == nullptr ? limit_ : static_cast<std::size_t>(end - rest_.bytes.data()) + 1;
+    piece.flags = static_cast<std::uint8_t>(end == nullptr ? Output::kPartial | Output::kMore : 0);
+    piece.bytes = rest_.bytes.first(size);
+    rest_.bytes = rest_.bytes.subspan(size);
+    return piece;
+  }
+
+ private:
+  Output rest_;
+  std::size_t limit_;
+  bool done_ = false;
 };
 
 }  // namespace ds::launcher

@@ -7,7 +7,6 @@
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
-
 namespace {
 
 /// Returns the length of the first line of `text` with its end; 0 if it is unfinished. A '\r' ends

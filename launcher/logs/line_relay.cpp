@@ -1,4 +1,3 @@
-// Copies lines behind prefixes and keeps them whole.
 #include "launcher/logs/line_relay.h"
 
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include "launcher/logs/line_batcher.h"
 
 namespace ds::launcher {
-
 namespace {
 
 const char* find(const char* from, const char* end, char letter) {

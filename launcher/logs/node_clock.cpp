@@ -1,10 +1,8 @@
-// Keeps the sample with the smallest error bound.
 #include "launcher/logs/node_clock.h"
 
 #include <algorithm>
 
 namespace ds::launcher {
-
 namespace {
 
 using std::chrono::nanoseconds;
@@ -47,18 +45,9 @@ std::optional<NodeClock::Reading> NodeClock::reading(std::uint64_t agent_time) c
 }
 
 Clock::time_point NodeClock::here(std::uint64_t agent_time, Clock::time_point now) {
-  Clock::time_point at = now;
-  if (best_) {
-    const nanoseconds since_epoch(minus(agent_time, static_cast<std::uint64_t>(best_->offset)));
-    at = std::min(now, Clock::time_point(std::chrono::duration_cast<Clock::duration>(since_epoch)));
-  }
-  last_answer_ = std::max(last_answer_, at);
+  const std::optional<Reading> known = reading(agent_time);
+  last_answer_ = std::max(last_answer_, known ? std::min(now, known->at) : now);
   return last_answer_;
-}
-
-std::optional<nanoseconds> NodeClock::error() const {
-  if (!best_) return std::nullopt;
-  return nanoseconds(best_->error);
 }
 
 }  // namespace ds::launcher

@@ -34,8 +34,6 @@ class NodeClock {
     std::chrono::nanoseconds error{};  // without drift
   };
   [[nodiscard]] std::optional<Reading> reading(std::uint64_t agent_time) const;
-  /// Returns the error bound without drift; nothing before the first sample.
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> error() const;
 
  private:
   struct Sample {

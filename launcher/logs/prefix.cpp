@@ -1,60 +1,79 @@
-// A template is parsed once and rendered from its parts.
 #include "launcher/logs/prefix.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <ctime>
 
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/hosts/fold_names.h"
-#include "launcher/logs/rank_ranges.h"
 
 namespace ds::launcher {
-
 namespace {
 
-constexpr std::array<std::string_view, 9> kFields = {
-    "rank", "local_rank", "node", "node_rank", "host", "group", "stream", "time", "elapsed"};
+using Ranks = std::span<const RankName* const>;
 
-template <class Of>
-std::string numbers(std::span<const RankName* const> ranks, Of of) {
-  if (ranks.size() == 1) return std::to_string(of(*ranks.front()));
+template <int RankName::*number>
+std::string numbers(Ranks ranks, int, const LineTime&) {
   std::vector<int> all;
-  for (const RankName* rank : ranks) all.push_back(of(*rank));
+  for (const RankName* rank : ranks) all.push_back(rank->*number);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return rank_ranges(all);
 }
 
-template <class Of>
-std::string names(std::span<const RankName* const> ranks, Of of) {
-  if (ranks.size() == 1) return of(*ranks.front());
+template <std::string RankName::*name>
+std::string names(Ranks ranks, int, const LineTime&) {
+  if (ranks.size() == 1) return ranks.front()->*name;
   std::vector<std::string> all;
   for (const RankName* rank : ranks)
-    if (all.empty() || all.back() != of(*rank)) all.push_back(of(*rank));
+    if (all.empty() || all.back() != rank->*name) all.push_back(rank->*name);
   return fold_names(all);
+}
+
+std::string stream_name(Ranks, int stream, const LineTime&) { return stream == 1 ? "out" : "err"; }
+std::string wall_time(Ranks, int, const LineTime& time) { return time_text(time.wall); }
+std::string elapsed_time(Ranks, int, const LineTime& time) {
+  const auto millis = std::chrono::floor<std::chrono::milliseconds>(time.elapsed).count();
+  return fmt::format("{}.{:03}", millis / 1000, millis % 1000);
 }
 
 }  // namespace
 
-PrefixTemplate::Field PrefixTemplate::field_named(std::string_view name, std::string_view whole) {
-  const auto found = std::find(kFields.begin(), kFields.end(), name);
-  if (found != kFields.end())
-    return static_cast<Field>(found - kFields.begin() + 1);  // the order of Field
-  const std::string nearest = nearest_word(name, kFields);
+struct PrefixTemplate::Field {
+  std::string_view name;
+  std::string (*value)(Ranks ranks, int stream, const LineTime& time);
+};
+const PrefixTemplate::Field PrefixTemplate::kFields[9] = {
+    {"rank", numbers<&RankName::rank>},
+    {"local_rank", numbers<&RankName::local_rank>},
+    {"node", names<&RankName::node>},
+    {"node_rank", numbers<&RankName::node_rank>},
+    {"host", names<&RankName::host>},
+    {"group", names<&RankName::group>},
+    {"stream", stream_name},
+    {"time", wall_time},
+    {"elapsed", elapsed_time}};
+
+const PrefixTemplate::Field& PrefixTemplate::field_named(std::string_view name,
+                                                         std::string_view whole) {
+  std::vector<std::string_view> known;
+  for (const Field& field : kFields) {
+    if (field.name == name) return field;
+    known.push_back(field.name);
+  }
+  const std::string nearest = nearest_word(name, known);
   throw Error(ErrorKind::usage, fmt::format("--prefix '{}': unknown field {{{}}}", whole, name),
               (nearest.empty() ? "" : fmt::format("did you mean {{{}}}? ", nearest)) +
-                  fmt::format("known: {{{}}}", fmt::join(kFields, "} {")));
+                  fmt::format("known: {{{}}}", fmt::join(known, "} {")));
 }
 
 PrefixTemplate PrefixTemplate::parse(std::string_view text) {
   PrefixTemplate prefix;
   std::string literal;
   const auto end_literal = [&] {
-    if (!literal.empty()) prefix.parts_.push_back({Field::literal, std::move(literal)});
+    if (!literal.empty()) prefix.parts_.push_back({nullptr, std::move(literal)});
     literal.clear();
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -69,7 +88,7 @@ PrefixTemplate PrefixTemplate::parse(std::string_view text) {
         throw Error(ErrorKind::usage, fmt::format("--prefix '{}': a {{ without its }}", text),
                     "a brace itself is written twice: {{");
       end_literal();
-      prefix.parts_.push_back({field_named(text.substr(at + 1, close - at - 1), text)});
+      prefix.parts_.push_back({&field_named(text.substr(at + 1, close - at - 1), text)});
       at = close;
     } else if (letter == '}') {
       throw Error(ErrorKind::usage, fmt::format("--prefix '{}': a }} without its {{", text),
@@ -90,42 +109,15 @@ PrefixTemplate PrefixTemplate::with_time_first() const {
 
 bool PrefixTemplate::has_time() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.field == Field::time || part.field == Field::elapsed;
+    return part.field != nullptr && (part.field->name == "time" || part.field->name == "elapsed");
   });
-}
-
-std::string PrefixTemplate::value(Field field, std::span<const RankName* const> ranks, int stream,
-                                  const LineTime& time) {
-  switch (field) {
-    case Field::literal:
-      break;
-    case Field::rank:
-      return numbers(ranks, [](const RankName& name) { return name.rank; });
-    case Field::local_rank:
-      return numbers(ranks, [](const RankName& name) { return name.local_rank; });
-    case Field::node_rank:
-      return numbers(ranks, [](const RankName& name) { return name.node_rank; });
-    case Field::node:
-      return names(ranks, [](const RankName& name) { return name.node; });
-    case Field::host:
-      return names(ranks, [](const RankName& name) { return name.host; });
-    case Field::group:
-      return names(ranks, [](const RankName& name) { return name.group; });
-    case Field::stream:
-      return stream == 1 ? "out" : "err";
-    case Field::time:
-      return time_text(time.wall);
-    case Field::elapsed:
-      return elapsed_text(time.elapsed);
-  }
-  return {};
 }
 
 std::string PrefixTemplate::render(std::span<const RankName* const> ranks, int stream,
                                    const LineTime& time) const {
   std::string text;
   for (const Part& part : parts_)
-    text += part.field == Field::literal ? part.text : value(part.field, ranks, stream, time);
+    text += part.field == nullptr ? part.text : part.field->value(ranks, stream, time);
   return text;
 }
 
@@ -140,14 +132,9 @@ std::string time_text(std::chrono::system_clock::time_point time) {
                      millis);
 }
 
-std::string elapsed_text(std::chrono::nanoseconds elapsed) {
-  const auto millis = std::chrono::floor<std::chrono::milliseconds>(elapsed).count();
-  return fmt::format("{}.{:03}", millis / 1000, millis % 1000);
-}
-
 std::string coloured(std::string_view prefix, int rank) {
-  constexpr std::array<int, 6> kColours = {36, 32, 33,
-                                           35, 34, 96};  // not red, which means an error
+  // Not red, which means an error.
+  constexpr std::array<int, 6> kColours = {36, 32, 33, 35, 34, 96};
   const auto colour = kColours[static_cast<std::size_t>(rank) % kColours.size()];
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, prefix);
 }

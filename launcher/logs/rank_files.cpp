@@ -7,13 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <system_error>
 
 #include "engine/base/deadline.h"
@@ -21,10 +17,9 @@
 #include "engine/base/helper_thread.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/logs/line_relay.h"
-#include "launcher/logs/output_buffer.h"
+#include "launcher/logs/output_queue.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // Queued pieces of the same file are joined up to this size.
@@ -36,37 +31,17 @@ std::size_t open_limit() {
   return std::clamp<std::size_t>(limit.rlim_cur / 4, 16, 1024);
 }
 
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 }  // namespace
 
-struct RankFiles::Shared {
-  struct Piece {
-    std::size_t file = 0;
-    OutputBuffer bytes;
-  };
-  std::vector<std::string> paths;
-  int flags = 0;          // of the first open
-  std::size_t count = 0;  // of paths that are not empty
-  std::function<void()> on_change;
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::deque<Piece> pieces;
-  std::vector<bool> made;              // by file; all of them, unless one could not be
-  std::vector<bool> lacking;           // by file: output that could not be written
-  std::string reason;                  // why, of the first
-  std::optional<std::size_t> writing;  // the file of the piece that is being written
+struct RankFiles::Shared : WriterQueue {
+  std::vector<std::string> paths;  // by file, which is the target
+  int flags = 0;                   // of the first open
+  std::size_t count = 0;           // of paths that are not empty
+  // With `mutex` held.
+  std::vector<bool> made;     // by file; all of them, unless one could not be
+  std::vector<bool> lacking;  // by file: output that could not be written
+  std::string reason;         // why, of the first
   std::optional<std::string> problem;
-  bool abandoned = false;
-  std::atomic<std::size_t> queued{
-      1};  // bytes, including those being written; 1: the files are being made
 
   // Used by the thread only.
   std::map<std::size_t, UniqueFd> open;
@@ -74,7 +49,6 @@ struct RankFiles::Shared {
   std::optional<Clock::time_point> broken_since;
   std::uint64_t missing = 0;  // bytes, since then
 
-  void run();
   void begin();
   int open_file(std::size_t file);
   void write(const Piece& piece);
@@ -85,10 +59,6 @@ struct RankFiles::Shared {
   void say(std::string text) {
     const std::lock_guard lock(mutex);
     problem = std::move(text);
-    if (!abandoned) on_change();
-  }
-  void changed() {
-    const std::lock_guard lock(mutex);  // so on_change is not called once abandoned
     if (!abandoned) on_change();
   }
 };
@@ -138,7 +108,7 @@ std::size_t RankFiles::Shared::count_incomplete() const {
 /// With `mutex` held.
 void RankFiles::Shared::lack_queued(const std::string& why) {
   if (writing) lacks(*writing, why);
-  for (const Piece& piece : pieces) lacks(piece.file, why);
+  for (const Piece& piece : pieces) lacks(piece.target, why);
 }
 
 void RankFiles::Shared::failed(std::size_t file, int error, std::size_t bytes) {
@@ -167,37 +137,16 @@ void RankFiles::Shared::write(const Piece& piece) {
   if (broken_since && Clock::now() < *broken_since + kRetryAfter) {
     missing += text.size();
     const std::lock_guard lock(mutex);
-    return lacks(piece.file, {});
+    return lacks(piece.target, {});
   }
-  int error = open.contains(piece.file) ? 0 : open_file(piece.file);
-  if (error == 0) error = write_all(open[piece.file].get(), text);
-  if (error != 0) return failed(piece.file, error, text.size());
+  int error = open.contains(piece.target) ? 0 : open_file(piece.target);
+  if (error == 0) error = write_all(open[piece.target].get(), text);
+  if (error != 0) return failed(piece.target, error, text.size());
   if (!broken_since) return;
   broken_since.reset();
   say(fmt::format("log files in {} can be written again; {} bytes are missing",
-                  std::filesystem::path(paths[piece.file]).parent_path().string(),
+                  std::filesystem::path(paths[piece.target]).parent_path().string(),
                   std::exchange(missing, 0)));
-}
-
-void RankFiles::Shared::run() {
-  begin();
-  if (queued.fetch_sub(1) == 1) changed();
-  while (true) {
-    Piece piece;
-    {
-      std::unique_lock lock(mutex);
-      wake.wait(lock, [this] { return abandoned || !pieces.empty(); });
-      if (abandoned) return;
-      piece = std::move(pieces.front());
-      pieces.pop_front();
-      writing = piece.file;
-    }
-    write(piece);
-    const std::size_t size = piece.bytes.size();
-    const std::size_t before = queued.fetch_sub(size);
-    const std::size_t after = before - size;
-    if (after == 0 || (before >= kLow && after < kLow)) changed();
-  }
 }
 
 RankFiles::RankFiles(std::vector<std::string> paths, Begin begin, std::function<void()> on_change)
@@ -209,14 +158,15 @@ RankFiles::RankFiles(std::vector<std::string> paths, Begin begin, std::function<
   shared_->paths = std::move(paths);
   shared_->flags = begin == Begin::empty ? O_TRUNC : 0;
   shared_->on_change = std::move(on_change);
-  start_helper_thread([shared = shared_] { shared->run(); });
+  shared_->queued = 1;  // the files are being made
+  start_helper_thread([shared = shared_] {
+    shared->begin();
+    if (shared->queued.fetch_sub(1) == 1) shared->changed();
+    shared->run([&](const WriterQueue::Piece& piece) { shared->write(piece); });
+  });
 }
 
-RankFiles::~RankFiles() {
-  const std::lock_guard lock(shared_->mutex);
-  shared_->abandoned = true;
-  shared_->wake.notify_one();
-}
+RankFiles::~RankFiles() { shared_->abandon(); }
 
 bool RankFiles::has(std::size_t file) const { return !shared_->paths[file].empty(); }
 
@@ -233,16 +183,7 @@ void RankFiles::add(std::size_t file, int stream, std::string_view text, std::st
   }
   open_[file] = static_cast<signed char>(text.back() == '\n' ? 0 : stream);
   const std::lock_guard lock(shared_->mutex);
-  shared_->queued += bytes.size();
-  auto& pieces = shared_->pieces;
-  if (!pieces.empty() && pieces.back().file == file &&
-      pieces.back().bytes.size() + bytes.size() <= kJoin) {
-    pieces.back().bytes.append(bytes.view());
-  } else {
-    pieces.emplace_back().file = file;
-    pieces.back().bytes.swap(bytes);
-  }
-  shared_->wake.notify_one();
+  shared_->push(file, bytes, kJoin);
 }
 
 std::size_t RankFiles::queued() const { return shared_->queued; }

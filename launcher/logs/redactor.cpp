@@ -3,21 +3,14 @@
 
 #include <algorithm>
 
+#include "engine/base/split.h"
+
 namespace ds::launcher {
-namespace {
-
-constexpr std::string_view kInstead = "***";
-
-}  // namespace
 
 Redactor::Redactor(const std::vector<std::string>& values) {
-  for (const std::string& value : values) {
-    for (std::size_t at = 0; at <= value.size();) {
-      const std::size_t end = std::min(value.find('\n', at), value.size());
-      if (end - at >= kShortest) values_.push_back(value.substr(at, end - at));
-      at = end + 1;
-    }
-  }
+  for (const std::string& value : values)
+    for (const std::string_view line : split(value, '\n'))
+      if (line.size() >= kShortest) values_.emplace_back(line);
   std::ranges::sort(values_, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a < b;
   });
@@ -44,7 +37,7 @@ std::size_t Redactor::replace(std::string_view text, bool whole, std::string& sh
     }
     shown.append(text, copied, at - copied);
     if (rest.size() < found->size()) return at;  // more bytes are needed to decide
-    shown += kInstead;
+    shown += "***";
     at += found->size();
     copied = at;
   }

@@ -1,6 +1,4 @@
-// Splits the value at commas and checks each item.
-#include "launcher/logs/show.h"
-
+// Parser for --show: splits the value at commas and checks each item.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -8,16 +6,16 @@
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "launcher/logs/log_policy.h"
 
 namespace ds::launcher {
-
 namespace {
 
 std::optional<int> number(std::string_view text) {
   int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
 [[noreturn]] void refuse(std::string_view whole, const std::string& why) {
@@ -32,15 +30,13 @@ ShowChoice ShowChoice::parse(std::string_view text) {
   ShowChoice choice;
   choice.text_ = text;
   choice.all_ = false;
-  bool none = false;
-  int words = 0;
-  for (const std::string_view word : split(text, ',')) {
-    ++words;
+  const std::vector<std::string_view> words = split(text, ',');
+  for (const std::string_view word : words) {
     const std::size_t dash = word.find('-');
     if (word == "all") {
       choice.all_ = true;
     } else if (word == "none") {
-      none = true;
+      if (words.size() > 1) refuse(text, "'none' stands alone");
     } else if (word == "err") {
       choice.errors_ = true;
     } else if (word == "last") {
@@ -58,7 +54,6 @@ ShowChoice ShowChoice::parse(std::string_view text) {
       refuse(text, word.empty() ? "a word is missing" : fmt::format("'{}' is no rank", word));
     }
   }
-  if (none && words > 1) refuse(text, "'none' stands alone");
   return choice;
 }
 

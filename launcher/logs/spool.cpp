@@ -1,4 +1,3 @@
-// Chunks of records; free slots of the file are used again.
 #include "launcher/logs/spool.h"
 
 #include <fcntl.h>
@@ -12,7 +11,6 @@
 #include <utility>
 
 namespace ds::launcher {
-
 namespace {
 
 std::uint64_t lines_of(std::span<const std::byte> bytes) {
@@ -37,9 +35,7 @@ bool moves_all(Call call, std::byte* bytes, std::size_t size, std::size_t at) {
 
 void Spool::push(const Output& output) {
   const std::size_t needed = sizeof(Header) + output.bytes.size();
-  if (drop_) {
-    while (!chunks_.empty() && size_ + needed > limit_) drop_oldest();
-  }
+  while (drop_ && !chunks_.empty() && size_ + needed > limit_) drop_oldest();
   if (chunks_.empty() || chunks_.back().size + needed > kChunk || chunks_.back().slot) {
     // The oldest chunk stays in memory, since it is read next.
     if (chunks_.size() > 1 && in_memory_ > memory_) put_on_disk(chunks_.back());
@@ -87,11 +83,10 @@ void Spool::pop() {
 
 void Spool::forget_front() {
   Chunk& chunk = chunks_.front();
-  if (chunk.slot) {
+  if (chunk.slot)
     free_slots_.push_back(*chunk.slot);
-  } else {
+  else
     in_memory_ -= chunk.size;
-  }
   chunks_.pop_front();
   read_ = 0;
   lines_read_ = 0;
@@ -122,26 +117,18 @@ bool Spool::open_file() {
 }
 
 void Spool::put_on_disk(Chunk& chunk) {
-  if (disk_failed_ || !open_file()) {
-    disk_failed_ = true;
-    return;
-  }
-  std::size_t slot = slots_;
-  if (!free_slots_.empty()) {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-  } else {
-    ++slots_;
-  }
+  // A record larger than a chunk is a chunk of its own and stays in memory.
+  if (chunk.size > kChunk) return;
+  disk_failed_ = disk_failed_ || !open_file();
+  if (disk_failed_) return;
+  if (free_slots_.empty()) free_slots_.push_back(slots_++);
+  const std::size_t slot = free_slots_.back();
   const auto write = [this](std::byte* from, std::size_t count, off_t at) {
     return ::pwrite(file_.get(), from, count, at);
   };
-  // A record larger than a chunk is a chunk of its own and stays in memory.
-  if (chunk.size > kChunk || !moves_all(write, chunk.bytes.data(), chunk.size, slot * kChunk)) {
-    disk_failed_ = disk_failed_ || chunk.size <= kChunk;
-    free_slots_.push_back(slot);
-    return;
-  }
+  disk_failed_ = !moves_all(write, chunk.bytes.data(), chunk.size, slot * kChunk);
+  if (disk_failed_) return;
+  free_slots_.pop_back();
   in_memory_ -= chunk.size;
   chunk.bytes = {};
   chunk.slot = slot;
@@ -152,8 +139,7 @@ void Spool::fetch(Chunk& chunk) {
   const auto read = [this](std::byte* to, std::size_t count, off_t at) {
     return ::pread(file_.get(), to, count, at);
   };
-  const bool came = moves_all(read, chunk.bytes.data(), chunk.size, *chunk.slot * kChunk);
-  if (!came) return drop_oldest();
+  if (!moves_all(read, chunk.bytes.data(), chunk.size, *chunk.slot * kChunk)) return drop_oldest();
   free_slots_.push_back(*std::exchange(chunk.slot, std::nullopt));
   in_memory_ += chunk.size;
 }

@@ -1,4 +1,4 @@
-// Kubernetes manifests of jobs: the options of a manifest, and its text. Pure.
+// Kubernetes manifests of jobs: the options of a manifest, their checks, and its text. Pure.
 #pragma once
 
 #include <array>
@@ -65,9 +65,26 @@ inline constexpr std::string_view kPodConfig = "/opt/dslaunch/job/train.toml";
 /// Errors:  Error{usage} naming an option whose value Kubernetes would refuse, with a hint.
 std::string manifest_text(const ManifestRequest& request);
 
-/// Escapes a word for a container's command, so that Kubernetes passes `word` on: Kubernetes
-/// expands
-/// $(NAME) and reads $$ as $.
+/// Escapes a word for a container's command: Kubernetes expands $(NAME) and reads $$ as $.
 std::string container_word(std::string_view word);
+
+// Checks by Kubernetes' rules. Errors of all:  Error{usage} naming the option.
+
+/// Checks all values.
+void check_request(const ManifestRequest& request);
+
+/// Check one value each. A checked job name may still be too long for its kind.
+void check_job_name(const std::string& name);
+void check_label(std::string_view option, const std::string& value);
+/// Checks the name of a Secret or claim: labels separated by dots.
+void check_object(std::string_view option, const std::string& value);
+/// Checks the characters of an image reference; the cluster checks whether the image exists.
+void check_image(const std::string& image);
+/// Checks an amount of bytes such as 64Gi.
+void check_quantity(std::string_view option, const std::string& text);
+/// Checks a resource of nodes such as nvidia.com/gpu.
+void check_resource(const std::string& text);
+void check_claim(const PodClaim& claim);
+void check_variable(const std::string& name, const std::string& value);
 
 }  // namespace ds::launcher

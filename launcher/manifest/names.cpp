@@ -1,11 +1,11 @@
 // Kubernetes' rules for names: RFC 1123 labels, DNS names of pods, quantities, image references.
-#include "launcher/manifest/names.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/base/split.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/manifest/manifest.h"
 #include "launcher/manifest/yaml.h"
 
 namespace ds::launcher {
@@ -14,16 +14,30 @@ namespace {
 constexpr std::size_t kLongestLabel = 63;            // RFC 1123
 constexpr std::size_t kMostConfigBytes = 1'000'000;  // a ConfigMap takes 1 MiB with its names
 
+// The longest text that each ManifestKind adds to the name of the job; N is the last index.
+constexpr std::array<std::string_view, 9> kLongestSuffixes = {
+    "-N-xxxxx",  // name of a pod
+    "-node-0-N-xxxxx",
+    "-xxxxxxxxxx",  // label of its revision
+    "-0-xxxxxxxxxx",   "-launcher-xxxxx", "-launcher-0-0-xxxxx",
+    "-node-0-N-xxxxx", "-launcher-xxxxx", "-node-N"};
+
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+/// Returns whether `text` has only letters, digits and characters of `others`.
+bool has_only(std::string_view text, std::string_view others) {
+  return std::ranges::all_of(text, [&](char c) {
+    return is_lower(c) || is_upper(c) || is_digit(c) || others.find(c) != others.npos;
+  });
+}
 
 /// Returns what is wrong with `text` as a label of a DNS name; empty if it is valid.
 std::string label_problem(std::string_view text, bool starts_with_letter) {
   if (text.empty()) return "is empty";
-  const bool known = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
-  if (!known) return "has characters other than a-z, 0-9 and '-'";
+  if (!has_only(text, "-") || std::ranges::any_of(text, is_upper))
+    return "has characters other than a-z, 0-9 and '-'";
   if (starts_with_letter && !is_lower(text.front())) return "does not start with a letter";
   if (text.front() == '-' || text.back() == '-') return "starts or ends with '-'";
   return text.size() > kLongestLabel ? fmt::format("is longer than {} bytes", kLongestLabel) : "";
@@ -33,7 +47,7 @@ std::string label_problem(std::string_view text, bool starts_with_letter) {
 std::string as_label(std::string_view text) {
   std::string label;
   for (const char c : text) {
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const char lower = is_upper(c) ? static_cast<char>(c + 32) : c;
     const bool known = is_lower(lower) || is_digit(lower);
     if (known && (!label.empty() || is_lower(lower)))
       label += lower;
@@ -59,7 +73,9 @@ void check_text(std::string_view what, const std::string& text) {
 }
 
 void check_length(const ManifestRequest& request) {
-  const std::string suffix = longest_suffix(request);
+  std::string suffix(kLongestSuffixes[static_cast<std::size_t>(request.kind)]);
+  if (const std::size_t at = suffix.find('N'); at != std::string::npos)
+    suffix.replace(at, 1, std::to_string(request.nodes - 1));
   if (request.name.size() + suffix.size() > kLongestLabel)
     usage_error(
         fmt::format("--name {} is too long: '{}{}' has {} bytes, but a DNS label has at most {}",
@@ -87,26 +103,19 @@ void check_label(std::string_view option, const std::string& value) {
 }
 
 void check_object(std::string_view option, const std::string& value) {
-  std::string_view rest = value;
-  for (bool more = true; more;) {
-    const std::size_t dot = rest.find('.');
-    const std::string problem = label_problem(rest.substr(0, dot), false);
+  for (const std::string_view part : split(value, '.')) {
+    const std::string problem = label_problem(part, /*starts_with_letter=*/false);
     if (!problem.empty() || value.size() > 253)
       usage_error(fmt::format("{} '{}' is not a valid object name: a part of it {}", option,
                               shown(value), problem.empty() ? "is too long" : problem),
                   "use lower-case letters, digits, '-' and '.'");
-    more = dot != rest.npos;
-    if (more) rest.remove_prefix(dot + 1);
   }
 }
 
 void check_image(const std::string& image) {
-  const bool known = std::all_of(image.begin(), image.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || std::string_view("._-/:@").find(c) != std::string::npos;
-  });
   if (image.empty())
     usage_error("--image is missing", "for example --image registry.example/dslaunch:1");
-  if (!known || !(is_letter(image.front()) || is_digit(image.front())) || image.size() > 512)
+  if (!has_only(image, "._-/:@") || !has_only(image.substr(0, 1), "") || image.size() > 512)
     usage_error(fmt::format("--image '{}' is not an image reference", shown(image)),
                 "for example registry.example/dslaunch:1");
 }
@@ -114,23 +123,18 @@ void check_image(const std::string& image) {
 void check_quantity(std::string_view option, const std::string& text) {
   constexpr std::array<std::string_view, 9> kUnits = {"",   "k",  "M",  "G", "T",
                                                       "Ki", "Mi", "Gi", "Ti"};
-  std::string_view rest = text;
-  while (!rest.empty() && is_digit(rest.front())) rest.remove_prefix(1);
-  const std::size_t digits = text.size() - rest.size();
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const bool number = digits > 0 && digits < 10 && text.front() != '0';
-  if (!number || std::find(kUnits.begin(), kUnits.end(), rest) == kUnits.end())
+  if (!number || std::ranges::find(kUnits, text.substr(digits)) == kUnits.end())
     usage_error(fmt::format("{} must be an amount of bytes such as 64Gi or 500M, not '{}'", option,
                             shown(text)));
 }
 
 void check_resource(const std::string& text) {
   const std::size_t slash = text.find('/');
-  const bool known = std::all_of(text.begin(), text.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || std::string_view("._-/").find(c) != std::string::npos;
-  });
   const bool parts = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
                      text.find('/', slash + 1) == std::string::npos;
-  if (!known || !parts || text.size() > 300)
+  if (!has_only(text, "._-/") || !parts || text.size() > 300)
     usage_error(fmt::format("--gpu '{}' is not a resource name", shown(text)),
                 "for example --gpu=amd.com/gpu");
 }
@@ -144,39 +148,10 @@ void check_claim(const PodClaim& claim) {
 }
 
 void check_variable(const std::string& name, const std::string& value) {
-  const bool known = std::all_of(name.begin(), name.end(),
-                                 [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
-  if (name.empty() || !known || is_digit(name.front()))
+  if (name.empty() || !has_only(name, "_") || is_digit(name.front()))
     usage_error(fmt::format("-x '{}' is not a valid variable name", shown(name)),
                 "for example -x NCCL_DEBUG=INFO");
   check_text("-x", value);
-}
-
-std::string longest_suffix(const ManifestRequest& request) {
-  const std::string last = std::to_string(request.nodes - 1);
-  switch (request.kind) {
-    case ManifestKind::indexed:
-      return "-" + last + "-xxxxx";  // name of a pod
-    case ManifestKind::jobset:
-      return "-node-0-" + last + "-xxxxx";
-    case ManifestKind::statefulset:
-      return "-xxxxxxxxxx";  // label of its revision
-    case ManifestKind::lws:
-      return "-0-xxxxxxxxxx";
-    case ManifestKind::mpijob:
-      return std::max<std::string>(
-          "-launcher-xxxxx", "-worker-" + last,
-          [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    case ManifestKind::trainjob:
-      return "-launcher-0-0-xxxxx";
-    case ManifestKind::trainjob_torch:
-      return "-node-0-" + last + "-xxxxx";
-    case ManifestKind::etjob:
-      return "-launcher-xxxxx";
-    case ManifestKind::volcano:
-      return "-node-" + last;
-  }
-  return "";
 }
 
 void check_request(const ManifestRequest& request) {

@@ -7,153 +7,99 @@
 namespace ds::launcher {
 namespace {
 
-constexpr const char* kRuntime = "dslaunch-distributed";
-constexpr const char* kKeys = "/home/mpiuser/.ssh";
+using List = Yaml::List;
 
-/// Returns a pod with one container. An empty `command` leaves the operator's own command, sshd.
-Yaml::Map ssh_pod(const ManifestRequest& request, const std::string& container_name,
-                  const std::vector<std::string>& command, bool works) {
-  Yaml::List env;
+constexpr const char* kRuntime = "dslaunch-distributed";
+constexpr const char* kTrainerApi = "trainer.kubeflow.org/v1alpha1";
+
+/// Returns a pod template with one container. An empty `command` leaves the operator's own command,
+/// sshd, on a worker.
+Yaml ssh_pod(const ManifestRequest& request, const std::string& container_name,
+             const std::vector<std::string>& command) {
   Yaml::Map container = {{"name", container_name}, {"image", request.image}};
   if (!command.empty()) {
     container.emplace_back("command", container_words(command));
-    add_requested_variables(request, env);
+    add_variables(request, {}, container);
+  } else {
+    add_resources(request, "resources", container);
   }
-  if (!env.empty()) container.emplace_back("env", env);
-  if (Yaml::Map wanted = resources(request); works && !wanted.empty())
-    container.emplace_back("resources", std::move(wanted));
   container.emplace_back("volumeMounts", volume_mounts(request));
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
-  return {{"terminationGracePeriodSeconds", request.leave_seconds},
-          {"containers", yaml_list({container})},
-          {"volumes", volumes(request)}};
+  return {{"spec",
+           {{"terminationGracePeriodSeconds", request.leave_seconds},
+            {"containers", List{container}},
+            {"volumes", volumes(request)}}}};
 }
 
-Yaml pod_template(Yaml::Map pod) { return yaml_map({{"spec", std::move(pod)}}); }
-
-std::vector<Yaml> mpijob(const ManifestRequest& request) {
-  const Yaml launcher = yaml_map(
-      {{"restartPolicy", "OnFailure"},
-       {"template", pod_template(ssh_pod(request, "launcher", launcher_command(request), false))}});
-  const Yaml worker = yaml_map({{"replicas", request.nodes},
-                                {"template", pod_template(ssh_pod(request, "worker", {}, true))}});
-  return {yaml_map(
-      {{"apiVersion", "kubeflow.org/v2beta1"},
-       {"kind", "MPIJob"},
-       {"metadata", metadata(request, request.name)},
-       {"spec",
-        yaml_map({{"slotsPerWorker", request.slots},
-                  {"mpiImplementation", "OpenMPI"},
-                  {"sshAuthMountPath", "/root/.ssh"},
-                  {"runPolicy", yaml_map({{"cleanPodPolicy", "Running"}, {"backoffLimit", 6}})},
-                  {"mpiReplicaSpecs", yaml_map({{"Launcher", launcher}, {"Worker", worker}})}})}})};
-}
-
-std::vector<Yaml> etjob(const ManifestRequest& request) {
-  const Yaml launcher = yaml_map(
-      {{"replicas", 1},
-       {"template", pod_template(ssh_pod(request, "et", launcher_command(request), false))}});
-  const Yaml worker = yaml_map({{"replicas", request.nodes},
-                                {"minReplicas", request.nodes},
-                                {"maxReplicas", request.nodes},
-                                {"template", pod_template(ssh_pod(request, "et", {}, true))}});
-  return {yaml_map(
-      {{"apiVersion", "kai.alibabacloud.com/v1alpha1"},
-       {"kind", "TrainingJob"},
-       {"metadata", metadata(request, request.name)},
-       {"spec",
-        yaml_map({{"cleanPodPolicy", "Running"},
-                  {"launcherAttachMode", "ssh"},
-                  {"slotsPerWorker", request.slots},
-                  {"backoffLimit", 6},
-                  {"etReplicaSpecs", yaml_map({{"launcher", launcher}, {"worker", worker}})}})}})};
-}
-
-/// Returns a pod of the runtime. Trainer mounts keys and hostfile in containers named `node`.
-Yaml::Map runtime_pod(const ManifestRequest& request, bool works) {
-  Yaml::Map container = {{"name", "node"},
-                         {"image", request.image},
-                         {"securityContext", yaml_map({{"runAsUser", 1000}})}};
+/// Returns the spec of a job of the runtime. Trainer mounts keys and hostfile in containers named
+/// `node`.
+Yaml runtime_job(const ManifestRequest& request, bool works) {
+  Yaml::Map container = {
+      {"name", "node"}, {"image", request.image}, {"securityContext", {{"runAsUser", 1000}}}};
   if (works) {
-    container.emplace_back("command", yaml_list({"/usr/sbin/sshd"}));
-    container.emplace_back("args", yaml_list({"-De", "-f", "/home/mpiuser/.sshd_config"}));
-    container.emplace_back("readinessProbe", yaml_map({{"tcpSocket", yaml_map({{"port", 2222}})},
-                                                       {"initialDelaySeconds", 1},
-                                                       {"periodSeconds", 1}}));
+    container.emplace_back("command", List{"/usr/sbin/sshd"});
+    container.emplace_back("args", List{"-De", "-f", "/home/mpiuser/.sshd_config"});
+    container.emplace_back(
+        "readinessProbe",
+        Yaml{{"tcpSocket", {{"port", 2222}}}, {"initialDelaySeconds", 1}, {"periodSeconds", 1}});
   }
-  return {{"securityContext", yaml_map({{"fsGroup", 1000}})},
-          {"containers", yaml_list({container})}};
+  const Yaml pod = {{"securityContext", {{"fsGroup", 1000}}}, {"containers", List{container}}};
+  return {{"template", {{"spec", pod}}}};
 }
 
 /// Returns the runtime, which all jobs of the cluster share: the generated manifest uses only the
 /// image name of this one.
 Yaml runtime(const ManifestRequest& request) {
-  const auto job = [](Yaml::Map pod) {
-    return yaml_map({{"template", yaml_map({{"spec", std::move(pod)}})}});
-  };
-  const Yaml node = yaml_map(
-      {{"name", "node"}, {"template", yaml_map({{"spec", job(runtime_pod(request, true))}})}});
-  const Yaml step = yaml_map({{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}});
-  const Yaml launcher =
-      yaml_map({{"name", "launcher"},
-                {"dependsOn", yaml_list({yaml_map({{"name", "node"}, {"status", "Ready"}})})},
-                {"template", yaml_map({{"metadata", yaml_map({{"labels", step}})},
-                                       {"spec", job(runtime_pod(request, false))}})}});
-  const Yaml mpi = yaml_map({{"numProcPerNode", 1},
-                             {"mpiImplementation", "OpenMPI"},
-                             {"sshAuthMountPath", kKeys},
-                             {"runLauncherAsNode", true}});
-  const Yaml success =
-      yaml_map({{"operator", "All"}, {"targetReplicatedJobs", yaml_list({"launcher"})}});
-  const Yaml set = yaml_map({{"network", yaml_map({{"publishNotReadyAddresses", true}})},
-                             {"failurePolicy", yaml_map({{"maxRestarts", 3}})},
-                             {"successPolicy", success},
-                             {"replicatedJobs", yaml_list({node, launcher})}});
-  const Yaml labels = yaml_map({{"trainer.kubeflow.org/framework", "deepspeed"}});
-  return yaml_map({{"apiVersion", "trainer.kubeflow.org/v1alpha1"},
-                   {"kind", "ClusterTrainingRuntime"},
-                   {"metadata", yaml_map({{"name", kRuntime}, {"labels", labels}})},
-                   {"spec", yaml_map({{"mlPolicy", yaml_map({{"numNodes", 1}, {"mpi", mpi}})},
-                                      {"template", yaml_map({{"spec", set}})}})}});
+  const Yaml node = {{"name", "node"}, {"template", {{"spec", runtime_job(request, true)}}}};
+  const Yaml step = {{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}};
+  const Yaml launcher = {
+      {"name", "launcher"},
+      {"dependsOn", List{Yaml{{"name", "node"}, {"status", "Ready"}}}},
+      {"template", {{"metadata", {{"labels", step}}}, {"spec", runtime_job(request, false)}}}};
+  const Yaml mpi = {{"numProcPerNode", 1},
+                    {"mpiImplementation", "OpenMPI"},
+                    {"sshAuthMountPath", "/home/mpiuser/.ssh"},
+                    {"runLauncherAsNode", true}};
+  const Yaml success = {{"operator", "All"}, {"targetReplicatedJobs", List{"launcher"}}};
+  const Yaml set = {{"network", {{"publishNotReadyAddresses", true}}},
+                    {"failurePolicy", {{"maxRestarts", 3}}},
+                    {"successPolicy", success},
+                    {"replicatedJobs", List{node, launcher}}};
+  const Yaml labels = {{"trainer.kubeflow.org/framework", "deepspeed"}};
+  return {{"apiVersion", kTrainerApi},
+          {"kind", "ClusterTrainingRuntime"},
+          {"metadata", {{"name", kRuntime}, {"labels", labels}}},
+          {"spec", {{"mlPolicy", {{"numNodes", 1}, {"mpi", mpi}}}, {"template", {{"spec", set}}}}}};
 }
 
 /// Returns patches with the volumes and the grace period for the named jobs of the runtime.
 Yaml patches(const ManifestRequest& request, const std::vector<std::string>& jobs) {
-  Yaml::List list;
-  for (const std::string& job : jobs) {
-    const Yaml container = yaml_map({{"name", "node"}, {"volumeMounts", volume_mounts(request)}});
-    const Yaml pod = yaml_map({{"terminationGracePeriodSeconds", request.leave_seconds},
-                               {"volumes", volumes(request)},
-                               {"containers", yaml_list({container})}});
-    const Yaml pods = yaml_map({{"spec", yaml_map({{"template", yaml_map({{"spec", pod}})}})}});
-    list.push_back(yaml_map({{"name", job}, {"template", pods}}));
-  }
-  const Yaml set = yaml_map({{"spec", yaml_map({{"replicatedJobs", list}})}});
-  return yaml_list({yaml_map({{"manager", "dslaunch.io/manifest"},
-                              {"trainingRuntimeSpec", yaml_map({{"template", set}})}})});
+  const Yaml container = {{"name", "node"}, {"volumeMounts", volume_mounts(request)}};
+  const Yaml pod = {{"terminationGracePeriodSeconds", request.leave_seconds},
+                    {"volumes", volumes(request)},
+                    {"containers", List{container}}};
+  const Yaml pods = {{"spec", {{"template", {{"spec", pod}}}}}};
+  List list;
+  for (const std::string& job : jobs) list.push_back({{"name", job}, {"template", pods}});
+  const Yaml set = {{"spec", {{"replicatedJobs", list}}}};
+  return List{
+      Yaml{{"manager", "dslaunch.io/manifest"}, {"trainingRuntimeSpec", {{"template", set}}}}};
 }
 
-Yaml train_job(const ManifestRequest& request, const char* runtime_name, Yaml::Map trainer,
+/// Returns a TrainJob whose nodes have these variables besides those of -x.
+Yaml train_job(const ManifestRequest& request, const char* runtime_name,
+               const std::vector<std::string>& command, List env,
                const std::vector<std::string>& jobs) {
-  if (Yaml::Map wanted = resources(request); !wanted.empty())
-    trainer.emplace_back("resourcesPerNode", std::move(wanted));
-  return yaml_map({{"apiVersion", "trainer.kubeflow.org/v1alpha1"},
-                   {"kind", "TrainJob"},
-                   {"metadata", metadata(request, request.name)},
-                   {"spec", yaml_map({{"runtimeRef", yaml_map({{"name", runtime_name}})},
-                                      {"trainer", std::move(trainer)},
-                                      {"runtimePatches", patches(request, jobs)}})}});
-}
-
-std::vector<Yaml> trainjob(const ManifestRequest& request) {
-  Yaml::List env;
-  add_requested_variables(request, env);
   Yaml::Map trainer = {{"image", request.image},
-                       {"command", container_words(launcher_command(request))},
+                       {"command", container_words(command)},
                        {"numNodes", request.nodes},
                        {"numProcPerNode", request.slots}};
-  if (!env.empty()) trainer.emplace_back("env", env);
-  return {runtime(request), train_job(request, kRuntime, std::move(trainer), {"node", "launcher"})};
+  add_variables(request, std::move(env), trainer);
+  add_resources(request, "resourcesPerNode", trainer);
+  return object(request, kTrainerApi, "TrainJob",
+                {{"runtimeRef", {{"name", runtime_name}}},
+                 {"trainer", trainer},
+                 {"runtimePatches", patches(request, jobs)}});
 }
 
 /// Returns the command of a pod, which starts the ranks of its own node. The job key proves their
@@ -169,33 +115,44 @@ std::vector<std::string> torchrun_command(const ManifestRequest& request) {
   return words;
 }
 
-std::vector<Yaml> trainjob_torch(const ManifestRequest& request) {
-  Yaml::List env;
-  if (request.command.empty()) env.push_back(secret_variable(request, "DSLAUNCH_JOB_KEY"));
-  add_requested_variables(request, env);
-  Yaml::Map trainer = {{"image", request.image},
-                       {"command", container_words(torchrun_command(request))},
-                       {"numNodes", request.nodes},
-                       {"numProcPerNode", request.slots}};
-  if (!env.empty()) trainer.emplace_back("env", env);
-  return {train_job(request, "torch-distributed", std::move(trainer), {"node"})};
-}
-
 }  // namespace
 
-std::vector<Yaml> operator_kind(const ManifestRequest& request) {
-  switch (request.kind) {
-    case ManifestKind::mpijob:
-      return mpijob(request);
-    case ManifestKind::trainjob:
-      return trainjob(request);
-    case ManifestKind::trainjob_torch:
-      return trainjob_torch(request);
-    case ManifestKind::etjob:
-      return etjob(request);
-    default:
-      return {};
-  }
+std::vector<Yaml> mpijob(const ManifestRequest& request) {
+  const Yaml launcher = {{"restartPolicy", "OnFailure"},
+                         {"template", ssh_pod(request, "launcher", launcher_command(request))}};
+  const Yaml worker = {{"replicas", request.nodes}, {"template", ssh_pod(request, "worker", {})}};
+  return {object(request, "kubeflow.org/v2beta1", "MPIJob",
+                 {{"slotsPerWorker", request.slots},
+                  {"mpiImplementation", "OpenMPI"},
+                  {"sshAuthMountPath", "/root/.ssh"},
+                  {"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", 6}}},
+                  {"mpiReplicaSpecs", {{"Launcher", launcher}, {"Worker", worker}}}})};
+}
+
+std::vector<Yaml> etjob(const ManifestRequest& request) {
+  const Yaml launcher = {{"replicas", 1},
+                         {"template", ssh_pod(request, "et", launcher_command(request))}};
+  const Yaml worker = {{"replicas", request.nodes},
+                       {"minReplicas", request.nodes},
+                       {"maxReplicas", request.nodes},
+                       {"template", ssh_pod(request, "et", {})}};
+  return {object(request, "kai.alibabacloud.com/v1alpha1", "TrainingJob",
+                 {{"cleanPodPolicy", "Running"},
+                  {"launcherAttachMode", "ssh"},
+                  {"slotsPerWorker", request.slots},
+                  {"backoffLimit", 6},
+                  {"etReplicaSpecs", {{"launcher", launcher}, {"worker", worker}}}})};
+}
+
+std::vector<Yaml> trainjob(const ManifestRequest& request) {
+  return {runtime(request),
+          train_job(request, kRuntime, launcher_command(request), {}, {"node", "launcher"})};
+}
+
+std::vector<Yaml> trainjob_torch(const ManifestRequest& request) {
+  List env;
+  if (request.command.empty()) env.push_back(secret_variable(request, "DSLAUNCH_JOB_KEY"));
+  return {train_job(request, "torch-distributed", torchrun_command(request), env, {"node"})};
 }
 
 }  // namespace ds::launcher

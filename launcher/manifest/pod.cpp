@@ -1,4 +1,3 @@
-// Pods and small objects: containers, volumes, resources, Service, ConfigMap and Secret.
 #include "launcher/manifest/pod.h"
 
 #include <fmt/format.h>
@@ -6,49 +5,70 @@
 namespace ds::launcher {
 namespace {
 
+using List = Yaml::List;
+using Argv = std::vector<std::string>;
+
 constexpr const char* kConfigFolder = "/opt/dslaunch/job";
-constexpr int kUser = 1000;  // user mpiuser of the image
+constexpr int kUser = 1000;       // user mpiuser of the image
+constexpr int kJoinPort = 29400;  // port of the root (docs/protocol.md)
 
 std::string claim_volume(std::size_t index) { return fmt::format("claim-{}", index); }
 
-void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+void append(Argv& words, const Argv& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
-/// Returns variables that distinguish a job, and an attempt of it, from others of the same name.
-Yaml::List identity_variables(ManifestKind kind) {
-  const auto label = [](const std::string& name, const std::string& key) {
-    return field_variable(name, fmt::format("metadata.labels['{}']", key));
-  };
-  if (kind == ManifestKind::indexed)
-    return {label("JOB_UID", "batch.kubernetes.io/controller-uid")};
-  if (kind == ManifestKind::jobset)
-    return {label("JOBSET_UID", "jobset.sigs.k8s.io/jobset-uid"),
-            label("JOBSET_RESTART", "jobset.sigs.k8s.io/restart-attempt")};
-  return {};
+Yaml metadata(const ManifestRequest& request, const std::string& name) {
+  Yaml::Map map = {{"name", name}};
+  if (!request.space.empty()) map.emplace_back("namespace", request.space);
+  return map;
 }
 
-Yaml::Map agent_container(const ManifestRequest& request, const std::string& peers,
-                          bool long_running) {
-  Yaml::List env = {field_variable("POD_IP", "status.podIP"),
-                    field_variable("POD_UID", "metadata.uid"),
-                    field_variable("POD_NAMESPACE", "metadata.namespace")};
-  for (Yaml& variable : identity_variables(request.kind)) env.push_back(std::move(variable));
+Yaml field_variable(const char* name, const std::string& path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+Yaml label_variable(const char* name, const char* label) {
+  return field_variable(name, fmt::format("metadata.labels['{}']", label));
+}
+
+/// Appends --max-restarts, the options of --with, and the job.
+void append_job(const ManifestRequest& request, Argv& words) {
+  const int restarts = request.max_restarts.value_or(3);
+  if (restarts > 0) append(words, {"--max-restarts", std::to_string(restarts)});
+  append(words, request.options);
+  append(words, job_words(request));
+}
+
+Argv agent_command(const ManifestRequest& request, const std::string& peers, bool long_running) {
+  Argv words = {"dslaunch", "agent", "--join"};
+  if (!peers.empty()) append(words, {"--peers", peers});
+  append(words, {"--slots", std::to_string(request.slots)});
+  if (long_running) append(words, {"--on-success", "idle"});
+  append_job(request, words);
+  return words;
+}
+
+Yaml agent_container(const ManifestRequest& request, const Argv& command) {
+  List env = {field_variable("POD_IP", "status.podIP"), field_variable("POD_UID", "metadata.uid"),
+              field_variable("POD_NAMESPACE", "metadata.namespace")};
+  // These distinguish a job, and an attempt of it, from others of the same name.
+  if (request.kind == ManifestKind::indexed)
+    env.push_back(label_variable("JOB_UID", "batch.kubernetes.io/controller-uid"));
+  if (request.kind == ManifestKind::jobset) {
+    env.push_back(label_variable("JOBSET_UID", "jobset.sigs.k8s.io/jobset-uid"));
+    env.push_back(label_variable("JOBSET_RESTART", "jobset.sigs.k8s.io/restart-attempt"));
+  }
   env.push_back(secret_variable(request, "DSLAUNCH_TOKEN"));
-  add_requested_variables(request, env);
   Yaml::Map container = {
-      {"name", "node"},
-      {"image", request.image},
-      {"command", container_words(agent_command(request, peers, long_running))},
-      {"env", env},
-      {"ports", yaml_list({yaml_map({{"name", "join"}, {"containerPort", kManifestJoinPort}})})}};
-  if (Yaml::Map wanted = resources(request); !wanted.empty())
-    container.emplace_back("resources", std::move(wanted));
+      {"name", "node"}, {"image", request.image}, {"command", container_words(command)}};
+  add_variables(request, std::move(env), container);
+  container.emplace_back("ports", List{Yaml{{"name", "join"}, {"containerPort", kJoinPort}}});
+  add_resources(request, "resources", container);
   container.emplace_back("volumeMounts", volume_mounts(request));
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
-  container.emplace_back("securityContext",
-                         yaml_map({{"allowPrivilegeEscalation", false},
-                                   {"capabilities", yaml_map({{"drop", yaml_list({"ALL"})}})}}));
+  container.emplace_back("securityContext", Yaml{{"allowPrivilegeEscalation", false},
+                                                 {"capabilities", {{"drop", List{"ALL"}}}}});
   return container;
 }
 
@@ -64,59 +84,29 @@ std::string container_word(std::string_view word) {
   return out;
 }
 
-Yaml metadata(const ManifestRequest& request, const std::string& name) {
-  Yaml::Map map = {{"name", name}};
-  if (!request.space.empty()) map.emplace_back("namespace", request.space);
-  return map;
+Yaml object(const ManifestRequest& request, const char* api, const char* kind, Yaml spec) {
+  return {{"apiVersion", api},
+          {"kind", kind},
+          {"metadata", metadata(request, request.name)},
+          {"spec", std::move(spec)}};
 }
 
-std::vector<std::string> job_words(const ManifestRequest& request) {
-  std::vector<std::string> words;
-  if (request.command.empty()) {
-    words.push_back(request.config);
-    append(words, request.overrides);
-  } else {
-    words.emplace_back("--");
-    append(words, request.command);
-  }
+Argv job_words(const ManifestRequest& request) {
+  Argv words = {request.command.empty() ? request.config : "--"};
+  append(words, request.command.empty() ? request.overrides : request.command);
   return words;
 }
 
-std::vector<std::string> job_options(const ManifestRequest& request) {
-  std::vector<std::string> words;
-  const int restarts = request.max_restarts.value_or(3);
-  if (restarts > 0) words = {"--max-restarts", std::to_string(restarts)};
-  append(words, request.options);
-  return words;
-}
-
-std::vector<std::string> agent_command(const ManifestRequest& request, const std::string& peers,
-                                       bool long_running) {
-  std::vector<std::string> words = {"dslaunch", "agent", "--join"};
-  if (!peers.empty()) append(words, {"--peers", peers});
-  append(words, {"--slots", std::to_string(request.slots)});
-  if (long_running) append(words, {"--on-success", "idle"});
-  append(words, job_options(request));
-  append(words, job_words(request));
-  return words;
-}
-
-std::vector<std::string> forwarded(const ManifestRequest& request) {
-  std::vector<std::string> words;
+Argv launcher_command(const ManifestRequest& request) {
+  Argv words = {"dslaunch"};
+  // ssh does not carry variables.
   for (const auto& variable : request.env) append(words, {"-x", variable.first});
+  append_job(request, words);
   return words;
 }
 
-std::vector<std::string> launcher_command(const ManifestRequest& request) {
-  std::vector<std::string> words = {"dslaunch"};
-  append(words, forwarded(request));
-  append(words, job_options(request));
-  append(words, job_words(request));
-  return words;
-}
-
-Yaml container_words(const std::vector<std::string>& words) {
-  Yaml::List list;
+Yaml container_words(const Argv& words) {
+  List list;
   for (const std::string& word : words) list.emplace_back(container_word(word));
   return list;
 }
@@ -125,88 +115,82 @@ std::string token_secret(const ManifestRequest& request) {
   return request.token_secret.empty() ? request.name + "-token" : request.token_secret;
 }
 
-Yaml::Map secret_variable(const ManifestRequest& request, const std::string& name) {
-  const Yaml key = yaml_map({{"name", token_secret(request)}, {"key", "token"}});
-  return {{"name", name}, {"valueFrom", yaml_map({{"secretKeyRef", key}})}};
+Yaml secret_variable(const ManifestRequest& request, const char* name) {
+  const Yaml key = {{"name", token_secret(request)}, {"key", "token"}};
+  return {{"name", name}, {"valueFrom", {{"secretKeyRef", key}}}};
 }
 
-Yaml::Map field_variable(const std::string& name, const std::string& path) {
-  const Yaml field = yaml_map({{"fieldPath", path}});
-  return {{"name", name}, {"valueFrom", yaml_map({{"fieldRef", field}})}};
-}
-
-void add_requested_variables(const ManifestRequest& request, Yaml::List& env) {
+void add_variables(const ManifestRequest& request, List env, Yaml::Map& container) {
   for (const auto& [name, value] : request.env)
-    env.push_back(yaml_map({{"name", name}, {"value", container_word(value)}}));
+    env.push_back({{"name", name}, {"value", container_word(value)}});
+  if (!env.empty()) container.emplace_back("env", std::move(env));
 }
 
-Yaml::Map resources(const ManifestRequest& request) {
+void add_resources(const ManifestRequest& request, const char* key, Yaml::Map& container) {
   Yaml::Map amounts;
   if (request.cpus > 0) amounts.emplace_back("cpu", request.cpus);
   if (!request.memory.empty()) amounts.emplace_back("memory", request.memory);
   if (!request.gpu.empty()) amounts.emplace_back(request.gpu, request.slots);
-  return amounts.empty() ? Yaml::Map() : Yaml::Map{{"limits", amounts}};
+  if (!amounts.empty()) container.emplace_back(key, Yaml{{"limits", amounts}});
 }
 
-Yaml::List volumes(const ManifestRequest& request) {
-  Yaml::List list = {yaml_map({{"name", "shm"}, {"emptyDir", yaml_map({{"medium", "Memory"}})}})};
+List volumes(const ManifestRequest& request) {
+  List list = {Yaml{{"name", "shm"}, {"emptyDir", {{"medium", "Memory"}}}}};
   if (request.config_text)
-    list.push_back(
-        yaml_map({{"name", "job"}, {"configMap", yaml_map({{"name", request.name + "-config"}})}}));
+    list.push_back({{"name", "job"}, {"configMap", {{"name", request.name + "-config"}}}});
   for (std::size_t i = 0; i < request.claims.size(); ++i)
-    list.push_back(
-        yaml_map({{"name", claim_volume(i)},
-                  {"persistentVolumeClaim", yaml_map({{"claimName", request.claims[i].name}})}}));
+    list.push_back({{"name", claim_volume(i)},
+                    {"persistentVolumeClaim", {{"claimName", request.claims[i].name}}}});
   return list;
 }
 
-Yaml::List volume_mounts(const ManifestRequest& request) {
-  Yaml::List list = {yaml_map({{"name", "shm"}, {"mountPath", "/dev/shm"}})};
+List volume_mounts(const ManifestRequest& request) {
+  List list = {Yaml{{"name", "shm"}, {"mountPath", "/dev/shm"}}};
   if (request.config_text)
-    list.push_back(yaml_map({{"name", "job"}, {"mountPath", kConfigFolder}, {"readOnly", true}}));
+    list.push_back({{"name", "job"}, {"mountPath", kConfigFolder}, {"readOnly", true}});
   for (std::size_t i = 0; i < request.claims.size(); ++i)
-    list.push_back(yaml_map({{"name", claim_volume(i)}, {"mountPath", request.claims[i].path}}));
+    list.push_back({{"name", claim_volume(i)}, {"mountPath", request.claims[i].path}});
   return list;
 }
 
-Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running) {
-  return {
+Yaml agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
+               Yaml::Map first) {
+  const Yaml::Map rest = {
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
       {"terminationGracePeriodSeconds", request.leave_seconds},
-      {"securityContext", yaml_map({{"runAsNonRoot", true},
-                                    {"runAsUser", kUser},
-                                    {"runAsGroup", kUser},
-                                    {"fsGroup", kUser},
-                                    {"seccompProfile", yaml_map({{"type", "RuntimeDefault"}})}})},
-      {"containers", yaml_list({agent_container(request, peers, long_running)})},
+      {"securityContext",
+       {{"runAsNonRoot", true},
+        {"runAsUser", kUser},
+        {"runAsGroup", kUser},
+        {"fsGroup", kUser},
+        {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+      {"containers", List{agent_container(request, agent_command(request, peers, long_running))}},
       {"volumes", volumes(request)}};
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
 }
 
-Yaml headless_service(const ManifestRequest& request, const std::string& label,
-                      const std::string& value) {
-  const Yaml port = yaml_map({{"name", "join"}, {"port", kManifestJoinPort}});
-  return yaml_map({{"apiVersion", "v1"},
-                   {"kind", "Service"},
-                   {"metadata", metadata(request, request.name)},
-                   {"spec", yaml_map({{"clusterIP", "None"},
-                                      {"publishNotReadyAddresses", true},
-                                      {"selector", yaml_map({{label, value}})},
-                                      {"ports", yaml_list({port})}})}});
+Yaml headless_service(const ManifestRequest& request, const char* label, const std::string& value) {
+  return object(request, "v1", "Service",
+                {{"clusterIP", "None"},
+                 {"publishNotReadyAddresses", true},
+                 {"selector", {{label, value}}},
+                 {"ports", List{Yaml{{"name", "join"}, {"port", kJoinPort}}}}});
 }
 
 std::vector<Yaml> own_objects(const ManifestRequest& request) {
   std::vector<Yaml> objects;
   if (request.new_token)
-    objects.push_back(yaml_map({{"apiVersion", "v1"},
-                                {"kind", "Secret"},
-                                {"metadata", metadata(request, token_secret(request))},
-                                {"stringData", yaml_map({{"token", *request.new_token}})}}));
+    objects.push_back({{"apiVersion", "v1"},
+                       {"kind", "Secret"},
+                       {"metadata", metadata(request, token_secret(request))},
+                       {"stringData", {{"token", *request.new_token}}}});
   if (request.config_text)
-    objects.push_back(yaml_map({{"apiVersion", "v1"},
-                                {"kind", "ConfigMap"},
-                                {"metadata", metadata(request, request.name + "-config")},
-                                {"data", yaml_map({{"train.toml", *request.config_text}})}}));
+    objects.push_back({{"apiVersion", "v1"},
+                       {"kind", "ConfigMap"},
+                       {"metadata", metadata(request, request.name + "-config")},
+                       {"data", {{"train.toml", *request.config_text}}}});
   return objects;
 }
 

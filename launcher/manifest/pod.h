@@ -6,16 +6,11 @@
 
 namespace ds::launcher {
 
-/// Returns metadata with the name, and the namespace if one is given.
-Yaml metadata(const ManifestRequest& request, const std::string& name);
+/// Returns an object with the name of the job, in its namespace if one is given.
+Yaml object(const ManifestRequest& request, const char* api, const char* kind, Yaml spec);
 
 /// Returns `train.toml key=value ...` or `-- CMD ...` for a container's command.
 std::vector<std::string> job_words(const ManifestRequest& request);
-/// Returns the options of any job: --max-restarts and those of --with.
-std::vector<std::string> job_options(const ManifestRequest& request);
-/// Returns `dslaunch agent --join ...`, which every pod of a job without ssh runs.
-std::vector<std::string> agent_command(const ManifestRequest& request, const std::string& peers,
-                                       bool long_running);
 /// Returns `dslaunch ...`, for a launcher whose operator names the hosts.
 std::vector<std::string> launcher_command(const ManifestRequest& request);
 /// Converts words to a container's `command`.
@@ -24,32 +19,27 @@ Yaml container_words(const std::vector<std::string>& words);
 /// Returns the name of the Secret with the token.
 std::string token_secret(const ManifestRequest& request);
 /// Returns a variable with the token.
-Yaml::Map secret_variable(const ManifestRequest& request, const std::string& name);
-Yaml::Map field_variable(const std::string& name, const std::string& path);
-/// Appends the variables of -x.
-void add_requested_variables(const ManifestRequest& request, Yaml::List& env);
-/// Returns -x of dslaunch for each of these variables, because ssh does not carry them.
-std::vector<std::string> forwarded(const ManifestRequest& request);
-
-/// Returns GPUs, CPUs and memory of one node; an empty map if nothing is set.
-Yaml::Map resources(const ManifestRequest& request);
+Yaml secret_variable(const ManifestRequest& request, const char* name);
+/// Adds `env` and the variables of -x to a container, if there are any.
+void add_variables(const ManifestRequest& request, Yaml::List env, Yaml::Map& container);
+/// Adds GPUs, CPUs and memory of one node under `key`, if any is set.
+void add_resources(const ManifestRequest& request, const char* key, Yaml::Map& container);
 /// Return the volumes and mounts of one pod: the file of the job, the claims, and /dev/shm.
 Yaml::List volumes(const ManifestRequest& request);
 Yaml::List volume_mounts(const ManifestRequest& request);
 
-/// Returns the spec of a pod that runs agent_command.
-Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running);
+/// Returns the spec of a pod that runs `dslaunch agent --join ...`, as every pod of a job without
+/// ssh does; `first` comes first in it.
+Yaml agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
+               Yaml::Map first = {});
 /// Returns a headless Service for the pods with this label.
-Yaml headless_service(const ManifestRequest& request, const std::string& label,
-                      const std::string& value);
+Yaml headless_service(const ManifestRequest& request, const char* label, const std::string& value);
 /// Returns the ConfigMap with the file of the job and the Secret with a new token, if requested.
 std::vector<Yaml> own_objects(const ManifestRequest& request);
 
-/// Return the objects of the kind; empty if it belongs to the other function.
-std::vector<Yaml> agent_kind(const ManifestRequest& request);
-std::vector<Yaml> operator_kind(const ManifestRequest& request);
-
-/// Port of the root (docs/protocol.md).
-inline constexpr int kManifestJoinPort = 29400;
+/// One function for each ManifestKind returns its objects.
+using KindObjects = std::vector<Yaml>(const ManifestRequest& request);
+KindObjects indexed_job, jobset, statefulset, lws, volcano_job;  // agent_kinds.cpp
+KindObjects mpijob, trainjob, trainjob_torch, etjob;             // operator_kinds.cpp
 
 }  // namespace ds::launcher

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/base/split.h"
+
 namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kLineWidth = 100;
-
 constexpr char32_t kNoCharacter = 0xFFFFFFFF;
 
 /// Removes one character from the front; returns kNoCharacter for invalid bytes.
@@ -34,7 +35,6 @@ char32_t take_character(std::string_view& text) {
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Returns whether YAML 1.1 or 1.2 reads the word as a boolean or null.
 bool is_reserved(std::string_view text) {
@@ -51,10 +51,10 @@ bool is_plain(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("--")) rest.remove_prefix(2);
   if (rest.empty() || (!is_letter(rest.front()) && text.front() != '/')) return false;
-  const bool known = std::all_of(text.begin(), text.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || std::string_view("_./@=+-").find(c) != std::string::npos;
+  return !is_reserved(text) && std::ranges::all_of(text, [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') ||
+           std::string_view("_./@=+-").find(c) != std::string::npos;
   });
-  return known && !is_reserved(text);
 }
 
 std::string quoted(std::string_view text) {
@@ -117,17 +117,10 @@ std::string one_line(const Yaml::List& list, std::size_t indent) {
 }
 
 std::string block_text(std::string_view text, std::size_t indent) {
-  const bool ends = text.back() == '\n';
-  std::string out = ends ? "|\n" : "|-\n";
-  if (ends) text.remove_suffix(1);
-  for (bool more = true; more;) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    if (!line.empty()) out += std::string(indent, ' ') + std::string(line);
-    out += '\n';
-    more = end != text.npos;
-    if (more) text.remove_prefix(end + 1);
-  }
+  std::string out = text.ends_with('\n') ? "|\n" : "|-\n";
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n'))
+    out += std::string(line.empty() ? 0 : indent, ' ') + std::string(line) + '\n';
   return out;
 }
 
@@ -181,21 +174,9 @@ void write_list(std::string& out, const Yaml::List& list, std::size_t indent) {
 
 }  // namespace
 
-Yaml yaml_map(std::initializer_list<Yaml::Map::value_type> entries) { return Yaml::Map(entries); }
-Yaml yaml_list(std::initializer_list<Yaml> items) { return Yaml::List(items); }
-Yaml yaml_words(const std::vector<std::string>& words) {
-  return Yaml::List(words.begin(), words.end());
-}
-
 std::string yaml_text(const Yaml& document) {
   std::string out;
-  if (const auto* map = std::get_if<Yaml::Map>(&document.value); map != nullptr && !map->empty()) {
-    write_map(out, *map, 0, false);
-  } else {
-    write_entry(out, document, 0);
-    if (out.starts_with(' ')) out.erase(0, 1);
-    if (out.starts_with('\n')) out.erase(0, 1);
-  }
+  write_map(out, std::get<Yaml::Map>(document.value), 0, false);
   return out;
 }
 

@@ -11,12 +11,13 @@
 
 namespace ds::launcher {
 
-/// Text, integer, boolean, list, or a map that keeps the order of its keys.
+/// Text, integer, boolean, list, or a map that keeps the order of its keys: Yaml{{"a", 1}}.
 struct Yaml {
   using List = std::vector<Yaml>;
   using Map = std::vector<std::pair<std::string, Yaml>>;
   std::variant<std::string, std::int64_t, bool, List, Map> value;
 
+  Yaml(std::initializer_list<Map::value_type> entries) : value(Map(entries)) {}  // NOLINT
   Yaml(std::string text) : value(std::move(text)) {}                             // NOLINT
   Yaml(std::string_view text) : value(std::in_place_type<std::string>, text) {}  // NOLINT
   Yaml(const char* text) : value(std::in_place_type<std::string>, text) {}       // NOLINT
@@ -26,13 +27,9 @@ struct Yaml {
   Yaml(Map map) : value(std::move(map)) {}                                       // NOLINT
 };
 
-Yaml yaml_map(std::initializer_list<Yaml::Map::value_type> entries);
-Yaml yaml_list(std::initializer_list<Yaml> items);
-Yaml yaml_words(const std::vector<std::string>& words);
-
-/// Returns one document without `---`. Text must be UTF-8 (is_utf8). Strings that a parser of
-/// YAML 1.1 or 1.2 could read as another type are quoted. Text of several lines becomes a literal
-/// block if that keeps it exactly.
+/// Returns one document, a map, without `---`. Text must be UTF-8 (is_utf8). Strings that a parser
+/// of YAML 1.1 or 1.2 could read as another type are quoted. Text of several lines becomes a
+/// literal block if that keeps it exactly.
 std::string yaml_text(const Yaml& document);
 
 /// Returns whether `text` is UTF-8 (RFC 3629: no surrogates, no overlong forms).

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launcher/sources/own_names.h"
 #include "launcher/sources/peers.h"
-#include "launcher/sources/pod_name.h"
 
 namespace ds::launcher {
 
@@ -21,6 +22,8 @@ struct NumberClue {
 /// Reads a variable that holds an integer.
 /// Errors:  Error{config} for one that holds something else.
 std::optional<NumberClue> number_variable(const World& world, const std::string& name);
+/// Reads the first of several variables that is set.
+std::optional<NumberClue> any_number(const World& world, std::initializer_list<const char*> names);
 
 /// Reads `4` or `2:4`.   Errors:  Error{config}.
 NodeCount node_count_variable(const std::string& name, const std::string& text);
@@ -29,6 +32,8 @@ NodeCount node_count_variable(const std::string& name, const std::string& text);
 struct Numbered {
   std::string start;
   int number = 0;
+  /// Returns `start` without its '-'.
+  [[nodiscard]] std::string group() const { return start.substr(0, start.size() - 1); }
 };
 std::optional<Numbered> split_number(std::string_view label);
 

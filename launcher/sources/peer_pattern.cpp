@@ -7,6 +7,7 @@
 
 #include "engine/base/split.h"
 #include "engine/base/text_error.h"
+#include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/sources/peers.h"
 
@@ -17,23 +18,6 @@ constexpr std::string_view kForm =
     "for example: --peers 'gpt-{0..3}.gpt', or gpt-[0-3].gpt, or a,b,c";
 constexpr std::size_t kMaxPeers = 65536;
 
-/// Splits at commas and blanks outside brackets.
-std::vector<Word> split_items(std::string_view text) {
-  std::vector<Word> items;
-  std::size_t start = 0;
-  int depth = 0;
-  for (std::size_t at = 0; at <= text.size(); ++at) {
-    const char c = at < text.size() ? text[at] : ',';
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') depth = std::max(depth - 1, 0);
-    const bool cut = at == text.size() || (depth == 0 && (c == ',' || c == ' ' || c == '\n'));
-    if (!cut) continue;
-    if (at > start || c == ',') items.push_back({text.substr(start, at - start), start});
-    start = at + 1;
-  }
-  return items;
-}
-
 class PatternReader {
  public:
   explicit PatternReader(const SourceLine& line) : line_(line) {}
@@ -41,7 +25,9 @@ class PatternReader {
   std::vector<std::string> names() {
     std::vector<std::string> names;
     std::set<std::string> known;
-    for (const Word& item : split_items(line_.text)) {
+    for (const Word& item : split_outside_brackets(line_.text, ", \n")) {
+      const bool at_blank = item.offset < line_.text.size() && line_.text[item.offset] != ',';
+      if (item.text.empty() && at_blank) continue;
       if (item.text.empty()) fail(item.offset, "missing name");
       for (std::string& name : item_names(item)) {
         if (!known.insert(name).second) fail(item.offset, fmt::format("'{}' is named twice", name));
@@ -78,7 +64,7 @@ class PatternReader {
       // After braces were replaced, offsets no longer match; errors then point at the item's start.
       const SourceLine own{line_.file, 0, name};
       const bool same = name == item.text;
-      HostWord word = same ? read_host_word(line_, item) : read_host_word(own, {name, 0});
+      const HostWord word = same ? read_host_word(line_, item) : read_host_word(own, {name, 0});
       if (word.user || word.suffix) fail(item.offset, "a peer cannot have a user, port or slots");
       names.insert(names.end(), word.names.begin(), word.names.end());
       if (names.size() > kMaxPeers) fail(item.offset, "more than 65536 names");
@@ -89,11 +75,7 @@ class PatternReader {
   void append(std::vector<std::string>& starts, std::size_t offset,
               const std::vector<std::string>& ends) {
     if (starts.size() * ends.size() > kMaxPeers) fail(offset, "more than 65536 names");
-    std::vector<std::string> longer;
-    longer.reserve(starts.size() * ends.size());
-    for (const std::string& start : starts)
-      for (const std::string& end : ends) longer.push_back(start + end);
-    starts = std::move(longer);
+    starts = combined(starts, ends);
   }
 
   /// Returns the alternatives in braces: `0..3`, or words separated by commas.
@@ -115,13 +97,11 @@ class PatternReader {
 
   std::vector<std::string> range(Word inside) {
     const std::size_t dots = inside.text.find("..");
-    const Word low_text = inside.part(0, dots);
-    const Word high_text = inside.part(dots + 2);
-    const unsigned long low = number(low_text);
-    const unsigned long high = number(high_text);
+    const unsigned long low = number(inside.part(0, dots));
+    const unsigned long high = number(inside.part(dots + 2));
     if (high < low) fail(inside.offset, fmt::format("the range {} is reversed", inside.text));
     if (high - low >= kMaxPeers) fail(inside.offset, "more than 65536 names");
-    const std::size_t width = low_text.text.starts_with('0') ? low_text.text.size() : 0;
+    const std::size_t width = inside.text.starts_with('0') ? dots : 0;
     std::vector<std::string> numbers;
     for (unsigned long value = low; value <= high; ++value)
       numbers.push_back(fmt::format("{:0{}}", value, width));
@@ -155,8 +135,9 @@ NodeCount parse_node_count(std::string_view option, std::string_view text) {
   constexpr int kMaxNodes = 65536;
   const auto number = [&](std::string_view part) {
     int value = 0;
-    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || stop != part.data() + part.size() || value < 1 || value > kMaxNodes)
+    const char* const end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data(), end, value);
+    if (error != std::errc() || stop != end || value < 1 || value > kMaxNodes)
       throw Error(ErrorKind::usage,
                   fmt::format("{} must be a number of nodes from 1 to {}, not '{}'", option,
                               kMaxNodes, printable_text(text)),

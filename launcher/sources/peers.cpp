@@ -1,11 +1,8 @@
-// Peers: finds names, number of nodes and own index, and checks that they agree.
 #include "launcher/sources/peers.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
+#include <initializer_list>
 #include <sstream>
 
 #include "engine/base/error.h"
@@ -22,19 +19,15 @@ std::string count_text(const NodeCount& count) {
                                    : fmt::format("{} to {}", count.least, count.most);
 }
 
-/// Adds the number of nodes from general variables if the names do not give it.
-void add_general_count(const World& world, Naming& naming) {
+/// Returns --nnodes, unless the environment fixes the number; else the number from the names or
+/// from general variables.
+NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
   for (const char* name : {"PET_NNODES", "NODE_NUM"}) {
     const auto text = world.variable(name);
-    if (naming.nodes || !text) continue;
+    if (request.nodes || naming.nodes || !text) continue;
     naming.nodes = node_count_variable(name, *text);
     naming.nodes_source = name;
   }
-}
-
-/// Returns --nnodes, unless the environment fixes the number.
-NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
-  if (!request.nodes) add_general_count(world, naming);
   if (!request.nodes && !naming.nodes)
     throw Error(ErrorKind::usage,
                 fmt::format("unknown number of nodes: the environment of {} {} does not give it",
@@ -99,13 +92,11 @@ NumberClue find_own_index(const World& world, const PeerRequest& request, const 
   NumberClue index = clue_of(world, request, naming, pod, own_place, count);
   const ErrorKind kind = request.node_rank ? ErrorKind::usage : ErrorKind::config;
   if (index.value >= count)
-    throw Error(
-        kind,
-        fmt::format("this node has index {} ({}), but the job has {} node{} ({})", index.value,
-                    index.source, count, count == 1 ? "" : "s", naming.nodes_source),
-        "node indexes start at 0; --nnodes or --peers must cover all nodes");
-  const bool other = own_place && *own_place != index.value && !is_address(names[*own_place]);
-  if (other)
+    throw Error(kind,
+                fmt::format("this node has index {} ({}), but the job has {} ({})", index.value,
+                            index.source, counted(count, "node"), naming.nodes_source),
+                "node indexes start at 0; --nnodes or --peers must cover all nodes");
+  if (own_place && *own_place != index.value && !is_address(names[*own_place]))
     throw Error(
         kind,
         fmt::format("the index of this node is ambiguous: {} is {}, but the host name is that "
@@ -124,9 +115,12 @@ std::string dial_name(const std::string& name, const std::optional<PodName>& pod
   return is_start ? name.substr(0, dot + 1) + tail : name;
 }
 
-/// Returns the namespace from `search default.svc.cluster.local svc.cluster.local ...`, which
-/// kubelet writes for every pod.
-std::string namespace_of_search(const World& world) {
+std::string namespace_of(const World& world, const std::optional<PodName>& pod) {
+  if (pod) return pod->space;
+  if (auto space = world.variable("POD_NAMESPACE")) return *space;
+  const FileText file = world.read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
+  if (file.text) return *file.text;
+  // kubelet writes for every pod: search default.svc.cluster.local svc.cluster.local ...
   std::istringstream lines(world.read_file("/etc/resolv.conf").text.value_or(""));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -139,36 +133,21 @@ std::string namespace_of_search(const World& world) {
   return {};
 }
 
-std::string namespace_of(const World& world, const std::optional<PodName>& pod) {
-  if (pod) return pod->space;
-  if (auto space = world.variable("POD_NAMESPACE")) return *space;
-  const FileText file = world.read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
-  return file.text ? *file.text : namespace_of_search(world);
-}
-
-/// Returns the FNV-1a hash; it distinguishes jobs with long lists of names.
-std::uint64_t short_hash(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
-
 std::string job_identity(const World& world, const std::optional<PodName>& pod,
                          const std::string& folded) {
   std::string job = folded;
   if (const std::string space = namespace_of(world, pod); !space.empty()) job = space + "/" + job;
-  if (job.size() > kLongestJob)
-    job = fmt::format("{}...{:016x}", job.substr(0, kLongestJob), short_hash(job));
-  for (const char* name : {"DSLAUNCH_JOB_UID", "JOBSET_UID", "JOB_UID", "SLURM_JOB_ID"})
-    if (const auto uid = world.variable(name)) {
-      job += " uid " + *uid;
-      break;
-    }
-  for (const char* name : {"JOBSET_RESTART", "JOBSET_RESTART_ATTEMPT", "SLURM_RESTART_COUNT"})
-    if (const auto attempt = world.variable(name)) {
-      job += " attempt " + *attempt;
-      break;
-    }
+  if (job.size() > kLongestJob) {  // with its FNV-1a hash, which distinguishes long lists of names
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    job = fmt::format("{}...{:016x}", job.substr(0, kLongestJob), hash);
+  }
+  const auto add_first = [&](const char* what, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (const auto value = world.variable(name)) return void(job += what + *value);
+  };
+  add_first(" uid ", {"DSLAUNCH_JOB_UID", "JOBSET_UID", "JOB_UID", "SLURM_JOB_ID"});
+  add_first(" attempt ", {"JOBSET_RESTART", "JOBSET_RESTART_ATTEMPT", "SLURM_RESTART_COUNT"});
   return job;
 }
 

@@ -2,7 +2,6 @@
 #include "launcher/sources/world.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -13,12 +12,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "engine/base/own_host_name.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/sources/stable_file.h"
 
 extern char** environ;
 
@@ -26,6 +26,9 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{16} << 20;
+/// et-operator rewrites this file with `echo ... > FILE` whenever workers come or go. For a moment
+/// it is empty or ends in the middle of a line.
+constexpr const char* kRewrittenFile = "/etc/edl/hostfile";
 
 FileText failure(int error_number) {
   return {.text = {}, .problem = std::strerror(error_number), .missing = error_number == ENOENT};
@@ -52,10 +55,10 @@ FileText read_whole(const std::string& path) {
 
 std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
-  if (!folder) return names;
-  while (const dirent* entry = ::readdir(folder.get()))
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error))
+    if (!entry.path().filename().string().starts_with('.'))
+      names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -89,6 +92,20 @@ std::optional<std::string> World::variable(const std::string& name) const {
   return found->second;
 }
 
+FileText read_when_stable(const std::function<FileText()>& read,
+                          const std::function<void(std::chrono::milliseconds)>& sleep) {
+  FileText last = read();
+  for (std::chrono::milliseconds spent{0}; last.text && spent < kStableLimit; spent += kStableFor) {
+    sleep(kStableFor);
+    FileText next = read();
+    if (!next.text || (!next.text->empty() && *next.text == *last.text)) return next;
+    last = std::move(next);
+  }
+  if (last.text && !last.text->empty())
+    return {.text = {}, .problem = "it was being rewritten for 10 s"};
+  return last;
+}
+
 World this_world() {
   World world;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -98,8 +115,10 @@ World this_world() {
       world.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   world.read_file = [](const std::string& path) {
-    return path == kRewrittenFile ? read_when_stable([&] { return read_whole(path); })
-                                  : read_whole(path);
+    if (path != kRewrittenFile) return read_whole(path);
+    return read_when_stable(
+        [&] { return read_whole(path); },
+        [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); });
   };
   world.list_folder = names_in;
   world.hostname = own_host_name();

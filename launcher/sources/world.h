@@ -1,6 +1,7 @@
 // Environment of a process as a value: variables, files, addresses. Finding nodes is pure over it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -31,5 +32,14 @@ struct World {
 
 /// Returns the environment of this process.
 World this_world();
+
+inline constexpr std::chrono::milliseconds kStableFor{200};
+inline constexpr std::chrono::milliseconds kStableLimit{10'000};
+
+/// Reads a file that is rewritten in place until two texts, kStableFor apart, are equal and not
+/// empty. A missing or unreadable file is returned at once. After kStableLimit the result is empty
+/// text if the file was always empty, else a problem: the file was never stable.
+FileText read_when_stable(const std::function<FileText()>& read,
+                          const std::function<void(std::chrono::milliseconds)>& sleep);
 
 }  // namespace ds::launcher

@@ -25,6 +25,15 @@ seen=$("$dslaunch" --hostfile - --dry-run=json -- touch started <hosts) || die "
 [ "$(tail -n 2 <<<"$seen" | head -n 1)" = \
   '  {"rank": 3, "node": "node02", "node_rank": 1, "local_rank": 1, "slot": 1, "role": "default"}' ] || die "json: $seen"
 
+# For ssh h:22 would be a port; here 22 is a number of slots, and a warning says so.
+for port in 22 2222; do
+  "$dslaunch" -H "h:$port" --dry-run -- true 2>err | grep -q "^$port ranks on 1 node$" || die "-H h:$port"
+  grep -qx "dslaunch: warning: --host h:$port means $port slots; to set a port, write port=$port in a hostfile" err ||
+    die "warning: $(cat err)"
+done
+"$dslaunch" -H h:23 --dry-run -- true 2>err | grep -q '^23 ranks on 1 node$' || die "-H h:23"
+[ ! -s err ] || die "-H h:23 warned: $(cat err)"
+
 printf '[model]\n' >train.toml
 "$dslaunch" -n 2 --dry-run train.toml train.steps=3 | grep -q '^2 ranks on 1 node$' || die "train form"
 

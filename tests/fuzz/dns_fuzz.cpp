@@ -8,7 +8,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/dns/dns_config.h"
-#include "launcher/dns/negative_ttl.h"
+#include "launcher/dns/lookup_state.h"
 
 using namespace ds::launcher;
 

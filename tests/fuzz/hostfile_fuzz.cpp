@@ -13,6 +13,7 @@
 #include "launcher/hosts/host_selection.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/hosts/placement.h"
+#include "support/place_ranks.h"
 
 using namespace ds::launcher;
 

@@ -13,7 +13,7 @@
 #include "launcher/commands/start/routes.h"
 #include "launcher/commands/start/slurm_hosts.h"
 #include "launcher/hosts/host_word.h"
-#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"
 #include "launcher/sources/world.h"
 

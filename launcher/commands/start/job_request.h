@@ -8,7 +8,7 @@
 
 #include "launcher/cli/options.h"
 #include "launcher/commands/start/detach.h"
-#include "launcher/hosts/spares.h"
+#include "launcher/hosts/placement.h"
 #include "launcher/job/job.h"
 
 namespace ds::launcher {

@@ -24,7 +24,7 @@
 #include "launcher/commands/start/job_parts.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/missing_stages.h"
-#include "launcher/hosts/spares.h"
+#include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/cli/options.h"
-#include "launcher/hosts/spares.h"
+#include "launcher/hosts/placement.h"
 #include "launcher/job/job.h"
 
 namespace ds::launcher {

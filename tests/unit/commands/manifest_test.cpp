@@ -55,7 +55,7 @@ std::string kubelet_word(std::string_view word, int& references) {
 }  // namespace
 
 TEST_CASE("YAML: scalars that could be taken for something else are quoted") {
-  const auto line = [](const char* text) { return yaml_text(yaml_map({{"k", text}})); };
+  const auto line = [](const char* text) { return yaml_text({{"k", text}}); };
   for (const char* plain : {"a", "nvidia.com/gpu", "--join", "train.steps=100", "/usr/sbin/sshd"})
     CHECK(line(plain) == fmt::format("k: {}\n", plain));
   for (const char* text :
@@ -71,18 +71,18 @@ TEST_CASE("YAML: scalars that could be taken for something else are quoted") {
 }
 
 TEST_CASE("YAML: lists, maps, literal blocks") {
-  CHECK(yaml_text(yaml_map({{"a", yaml_list({})}, {"b", yaml_map({})}})) == "a: []\nb: {}\n");
-  CHECK(yaml_text(yaml_map({{"a", yaml_list({1, true, "true"})}})) == "a: [1, true, \"true\"]\n");
-  CHECK(yaml_text(yaml_map({{"a", yaml_list({yaml_map({{"b", 1}, {"c", 2}}), yaml_list({3})})}})) ==
+  CHECK(yaml_text({{"a", Yaml::List()}, {"b", Yaml::Map()}}) == "a: []\nb: {}\n");
+  CHECK(yaml_text({{"a", Yaml::List{1, true, "true"}}}) == "a: [1, true, \"true\"]\n");
+  CHECK(yaml_text({{"a", Yaml::List{Yaml{{"b", 1}, {"c", 2}}, Yaml::List{3}}}}) ==
         "a:\n- b: 1\n  c: 2\n- [3]\n");
   const std::string long_word(70, 'w');
-  CHECK(yaml_text(yaml_map({{"a", yaml_words({long_word, long_word})}})) ==
+  CHECK(yaml_text({{"a", Yaml::List{long_word, long_word}}}) ==
         fmt::format("a:\n- {}\n- {}\n", long_word, long_word));
-  CHECK(yaml_text(yaml_map({{"a", "x\n  y\n\nz\n"}})) == "a: |\n  x\n    y\n\n  z\n");
-  CHECK(yaml_text(yaml_map({{"a", "x\ny"}})) == "a: |-\n  x\n  y\n");
+  CHECK(yaml_text({{"a", "x\n  y\n\nz\n"}}) == "a: |\n  x\n    y\n\n  z\n");
+  CHECK(yaml_text({{"a", "x\ny"}}) == "a: |-\n  x\n  y\n");
   // Quoted if a block would not be exact.
   for (const char* text : {"x\n\n", " x\ny\n", "\nx\ny", "x\r\ny\n", "x\n  ", "x\n\ty\n"})
-    CHECK(has(yaml_text(yaml_map({{"a", text}})), "a: \""));
+    CHECK(has(yaml_text({{"a", text}}), "a: \""));
 }
 
 TEST_CASE("UTF-8 is RFC 3629's") {

@@ -1,7 +1,7 @@
 // Tests of the schedule of repeated lookups, without and with a negative TTL.
-#include "launcher/dns/look_schedule.h"
-
 #include <doctest/doctest.h>
+
+#include "launcher/dns/wait_state.h"
 
 using namespace ds::launcher;
 using std::chrono::milliseconds;

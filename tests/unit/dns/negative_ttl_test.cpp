@@ -1,8 +1,7 @@
 // Tests of the negative TTL: SOA records in good, odd and cut answers.
-#include "launcher/dns/negative_ttl.h"
-
 #include <doctest/doctest.h>
 
+#include "launcher/dns/lookup_state.h"
 #include "support/dns_message.h"
 
 using namespace ds::launcher;

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/doctor/amounts.h"
-#include "launcher/doctor/report_table.h"
 #include "unit/doctor/nodes.h"
 
 using namespace ds::launcher;
@@ -47,6 +45,29 @@ TEST_CASE("the table marks what differs, and says why below") {
         "\nErrors:\n  n3: not reached: refused\n"
         "\nWarnings:\n  n2: GPU driver: 535.2; most have 550.1\n"
         "\n3 of 4 nodes can be used\n");
+}
+
+TEST_CASE("a star stands at the folder that a finding is about") {
+  const auto row = [](auto change) {
+    std::vector<NodeReport> nodes = good_cluster(1);
+    change(nodes[0].facts.folders);
+    const std::string table = table_text(nodes, check_nodes(nodes));
+    return table.substr(table.find("\nn1 ") + 1);
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  CHECK(row([](auto&) {}).find('*') == std::string::npos);
+  const std::string full_tmp = row([](auto& folders) { folders[1].free_bytes = kMiB; });
+  CHECK(has(full_tmp, " 900 GiB    1 MiB*"));
+  const std::string full_wdir = row([](auto& folders) { folders[0].free_bytes = kMiB; });
+  CHECK(has(full_wdir, " 1 MiB*     90 GiB "));
+  // A path of --path has no column of its own and counts with the working directory.
+  const std::string no_path = row([](auto& folders) {
+    folders.push_back({.path = "/data", .problem = "No such file or directory"});
+  });
+  CHECK(has(no_path, " 900 GiB*   90 GiB "));
 }
 
 TEST_CASE("many nodes that are alike share a line, with amounts from least to most") {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/logs/credit_book.h"
+#include "launcher/logs/flow_control.h"
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/job/job_state.h"
+#include "support/place_ranks.h"
 #include "unit/fleet/order_of.h"
 #include "unit/fleet/random_world.h"
 

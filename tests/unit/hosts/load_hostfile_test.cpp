@@ -1,5 +1,5 @@
 // Tests of loading hostfiles: missing, unreadable and oversized files, and includes.
-#include "launcher/hosts/load_hostfile.h"
+#include "launcher/hosts/hostfile.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

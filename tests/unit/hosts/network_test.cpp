@@ -38,10 +38,10 @@ TEST_CASE("kinds of addresses") {
   CHECK_FALSE(is_v4(*parse_address("::2")));
 }
 
-TEST_CASE("a wish is the name of an interface or a network, and nothing else") {
+TEST_CASE("--iface takes the name of an interface or a network, and nothing else") {
   for (const char* good : {"eth0", "enp1s0f0np0", "bond0.12", "10.0.0.0/8", "fd00::/64"})
-    CHECK(InterfaceWish::parse(good));
+    CHECK(InterfaceChoice::parse(good));
   for (const char* bad : {"", "10.0.0.1", "fd00::1", "10.0.0.0/33", "10.0.0/8", "10.0.0.0/", "/8",
                           "fd00::/129", "eth0,eth1", "a b", "averylongname0123", "10.0.0.0/8x"})
-    CHECK_FALSE(InterfaceWish::parse(bad));
+    CHECK_FALSE(InterfaceChoice::parse(bad));
 }

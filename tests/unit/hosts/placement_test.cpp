@@ -9,6 +9,7 @@
 #include <random>
 
 #include "engine/base/error.h"
+#include "support/place_ranks.h"
 
 using namespace ds::launcher;
 

@@ -1,11 +1,12 @@
 // Tests of spares: which hosts are taken, and which are refused.
-#include "launcher/hosts/spares.h"
+#include "launcher/hosts/placement.h"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
 #include "engine/base/error.h"
+#include "support/place_ranks.h"
 
 using namespace ds::launcher;
 

@@ -11,6 +11,7 @@
 
 #include "launcher/job/job_state.h"
 #include "launcher/job/verdict_text.h"
+#include "support/place_ranks.h"
 
 namespace ds::launcher {
 

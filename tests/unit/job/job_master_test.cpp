@@ -32,7 +32,7 @@ std::string value_of(const EnvList& env, const std::string& name) {
 struct Scene {
   std::vector<Hello> hellos;
   std::vector<Probed::Result> results;
-  MasterWish wish{};
+  MasterRequest master{};
 };
 
 class Stage {
@@ -52,7 +52,7 @@ class Stage {
     request.placement = placement_of(nodes, 1);
     request.programs = {{.argv = {"true"}}};
     request.routes.assign(static_cast<std::size_t>(nodes), NodeRoute{&transport, false});
-    request.master = scene_.wish;
+    request.master = scene_.master;
     request.err_fd = err_write.get();
     played_.code = run_job(io, std::move(request));
     err_write.reset();
@@ -151,7 +151,8 @@ TEST_CASE("an address that nobody reaches ends the job with a table before any r
 
 TEST_CASE("what is given is taken as it is") {
   const Played played =
-      Stage({.hellos = two_machines(), .results = {}, .wish = {.address = "store", .port = 29500}})
+      Stage(
+          {.hellos = two_machines(), .results = {}, .master = {.address = "store", .port = 29500}})
           .play();
   CHECK(played.code == 0);
   CHECK(played.heard == Lines{"n0 go store:29500", "n1 go store:29500", "n2 go store:29500"});
@@ -160,9 +161,9 @@ TEST_CASE("what is given is taken as it is") {
 }
 
 TEST_CASE("a named interface goes to the frameworks of every node, and must be there") {
-  const auto with = [](const char* wish) {
+  const auto with = [](const char* iface) {
     Scene scene{.hellos = two_machines(), .results = {{0, ""}}};
-    scene.wish.iface = InterfaceWish::parse(wish);
+    scene.master.iface = InterfaceChoice::parse(iface);
     return Stage(std::move(scene)).play();
   };
   const Played played = with("10.1.0.0/16");

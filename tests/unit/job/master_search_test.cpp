@@ -66,9 +66,9 @@ TEST_CASE("loopback is a candidate only if all nodes share the network of the fi
   CHECK(texts(master_candidates(nodes, "127.0.0.1", std::nullopt)).ends_with(" 127.0.0.1 ::1"));
 }
 
-TEST_CASE("a wish for an interface or a network leaves its addresses alone") {
-  const auto with = [](const char* wish) {
-    return texts(master_candidates(three_nodes(), "10.1.0.1", InterfaceWish::parse(wish)));
+TEST_CASE("--iface with an interface or a network leaves its addresses alone") {
+  const auto with = [](const char* iface) {
+    return texts(master_candidates(three_nodes(), "10.1.0.1", InterfaceChoice::parse(iface)));
   };
   CHECK(with("eth1") == "10.2.0.1 fd00::1");
   CHECK(with("10.0.0.0/8") == "10.1.0.1 10.2.0.1");
@@ -78,14 +78,14 @@ TEST_CASE("a wish for an interface or a network leaves its addresses alone") {
   CHECK(with("eth") == "");
 }
 
-TEST_CASE("the interface of a wish is the node's own, or its lack is named") {
-  const InterfaceWish net = *InterfaceWish::parse("10.2.0.0/16");
+TEST_CASE("the interface of --iface is the node's own, or its lack is named") {
+  const InterfaceChoice net = *InterfaceChoice::parse("10.2.0.0/16");
   CHECK(interface_of(net, kOwn) == "eth1");
-  CHECK(interface_of(*InterfaceWish::parse("eth0"), kOwn) == "eth0");
-  CHECK(interface_of(*InterfaceWish::parse("fe80::/10"), kOwn).empty());
+  CHECK(interface_of(*InterfaceChoice::parse("eth0"), kOwn) == "eth0");
+  CHECK(interface_of(*InterfaceChoice::parse("fe80::/10"), kOwn).empty());
   CHECK(interface_problem("n0", net, kOwn).empty());
   const std::vector<NodeAddress> two = {{"127.0.0.1", "lo", 8}, {"10.1.0.3", "eth0", 16}};
-  CHECK(interface_problem("n1", *InterfaceWish::parse("ib0"), two) ==
+  CHECK(interface_problem("n1", *InterfaceChoice::parse("ib0"), two) ==
         "n1: no interface named ib0 (it has lo, eth0)");
   CHECK(interface_problem("n1", net, two) ==
         "n1: no interface with an address in 10.2.0.0/16 (it has 127.0.0.1 (lo), 10.1.0.3 "

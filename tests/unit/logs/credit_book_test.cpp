@@ -1,8 +1,7 @@
 // Tests of CreditBook: grants follow what arrived, and wait while held.
-#include "launcher/logs/credit_book.h"
-
 #include <doctest/doctest.h>
 
+#include "launcher/logs/flow_control.h"
 #include "launcher/wire/frame.h"
 
 namespace {

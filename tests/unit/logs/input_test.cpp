@@ -9,7 +9,6 @@
 
 #include "engine/base/unique_fd.h"
 #include "launcher/logs/input_reader.h"
-#include "launcher/logs/input_window.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "launcher/logs/line_batcher.h"
-#include "launcher/logs/rank_ranges.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace {
 

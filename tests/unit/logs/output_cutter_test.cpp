@@ -1,9 +1,9 @@
 // Tests of OutputCutter: the pieces equal the whole and end at newlines where they can.
-#include "launcher/logs/output_cutter.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "launcher/logs/line_batcher.h"
 
 namespace {
 

@@ -12,14 +12,11 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/logs/backlog.h"
 #include "launcher/logs/flow_control.h"
 #include "launcher/logs/fold_stage.h"
-#include "launcher/logs/log_stage.h"
 #include "launcher/logs/node_clock.h"
+#include "launcher/logs/output_stage.h"
 #include "launcher/logs/relay_stage.h"
-#include "launcher/logs/screen.h"
-#include "launcher/logs/show_filter.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/base/error.h"
-#include "launcher/logs/rank_ranges.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace {
 

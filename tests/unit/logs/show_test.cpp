@@ -1,9 +1,8 @@
 // Tests of --show: which streams of which ranks are shown.
-#include "launcher/logs/show.h"
-
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
+#include "launcher/logs/log_policy.h"
 
 namespace {
 

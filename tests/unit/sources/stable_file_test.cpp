@@ -1,5 +1,5 @@
 // Tests of reading a file that is rewritten meanwhile, with a simulated clock.
-#include "launcher/sources/stable_file.h"
+#include "launcher/sources/world.h"
 
 #include <doctest/doctest.h>
 
