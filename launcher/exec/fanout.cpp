@@ -4,8 +4,6 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/fleet/loss_reason.h"
-
 namespace ds::launcher::exec {
 
 using namespace std::chrono_literals;
@@ -37,7 +35,7 @@ std::vector<Action> Fanout::on(const Event& event, Clock::time_point now) {
       },
       event);
   settle();
-  take_fleet_actions();
+  fleet_.take_actions(actions_);
   return std::exchange(actions_, {});
 }
 
@@ -48,12 +46,6 @@ void Fanout::settle() {
   if (std::exchange(ends_, false) && !stopping_) stop_all();
   open_more();
   leave_when_done();
-}
-
-void Fanout::take_fleet_actions() {
-  if (!fleet_.has_actions()) return;
-  for (FleetAction& action : fleet_.take_actions())
-    std::visit([this](auto& known) { actions_.emplace_back(std::move(known)); }, action);
 }
 
 Clock::time_point Fanout::wake_at() const {
@@ -148,8 +140,6 @@ int Fanout::exit_code() const {
   return largest;
 }
 
-void Fanout::handle(const Tick&) { fleet_.on(Tick{}); }
-
 // Early ends: -k, signals, closed output.
 
 void Fanout::stop_all() {
@@ -194,7 +184,9 @@ void Fanout::obey_signal() {
     }
     fleet_.close(node);
     if (result(node).kind == Kind::timed_out) result(node).kind = Kind::none;
-    set_result(node, {.kind = Kind::lost, .reason = "left behind while it was stopping; check there for leftover processes"});
+    set_result(node,
+               {.kind = Kind::lost,
+                .reason = "left behind while it was stopping; check there for leftover processes"});
   }
 }
 

@@ -36,11 +36,8 @@ using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDon
 
 struct StartCommand {
   int node = 0;
-  friend bool operator==(const StartCommand&, const StartCommand&) = default;
 };
-struct Leave {  // the last action: results() and exit_code() are final
-  friend bool operator==(const Leave&, const Leave&) = default;
-};
+struct Leave {};  // the last action: results() and exit_code() are final
 using Action =
     std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep, DismissAgent,
                  CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents, Say, Leave>;
@@ -83,7 +80,6 @@ class Fanout {
   void handle(const SignalReceived& event);
   void handle(const Continued&) { fleet_.resume(); }
   void handle(const OutputClosed&);
-  void handle(const Tick&);
 
   void take(const Fleet::News& news);
   void node_ready(int node);
@@ -95,10 +91,9 @@ class Fanout {
   void leave_when_done();
   [[nodiscard]] std::string stages() const;
   [[nodiscard]] NodeResult& result(int node) { return results_[static_cast<std::size_t>(node)]; }
-  void take_fleet_actions();
   template <class T>
   void act(T action) {
-    take_fleet_actions();  // keeps the order
+    fleet_.take_actions(actions_);  // keeps the order
     actions_.emplace_back(std::move(action));
   }
 

@@ -1,5 +1,7 @@
 #include "launcher/fleet/fleet.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/base/error.h"
@@ -108,8 +110,7 @@ void Fleet::dismiss(int agent) {
 void Fleet::close(int agent) {
   Record& record = this->record(agent);
   DS_ASSERT(record.stage != Stage::queued && record.stage != Stage::gone);
-  const bool unready = record.stage == Stage::preparing || record.stage == Stage::opening;
-  if (unready) progressed();
+  if (record.stage == Stage::preparing || record.stage == Stage::opening) progressed();
   set_stage(record, Stage::gone);
   clear_due(agent);
   act(CloseAgent{agent});
@@ -117,45 +118,39 @@ void Fleet::close(int agent) {
 
 // Events.
 
+/// Takes an agent from one stage to the next and tells it; returns false if it is not in `from`.
+bool Fleet::step(int agent, Stage from, Stage to, News news) {
+  if (stage(agent) != from) return false;
+  set_stage(record(agent), to);
+  news.agent = agent;
+  news.was = from;
+  tell(std::move(news));
+  return true;
+}
+
 void Fleet::on(const AgentGreeted& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::opening) return;
-  record.last_heard = now_;
+  const bool again = this->again(event.agent);
+  const Stage next = again ? Stage::sweeping : Stage::idle;
+  if (!step(event.agent, Stage::opening, next, {.what = What::greeted})) return;
+  record(event.agent).last_heard = now_;
   progressed();
-  set_stage(record, record.again ? Stage::sweeping : Stage::idle);
   queue(event.agent);
-  if (record.again) act(SendSweep{event.agent});
-  tell({.what = What::greeted, .agent = event.agent, .was = Stage::opening});
+  if (again) act(SendSweep{event.agent});
 }
 
 void Fleet::on(const AgentReady& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::preparing) return;
-  progressed();
-  set_stage(record, Stage::ready);
-  tell({.what = What::ready, .agent = event.agent, .was = Stage::preparing, .port = event.port});
+  const News news{.what = What::ready, .port = event.port};
+  if (step(event.agent, Stage::preparing, Stage::ready, news)) progressed();
 }
 
 void Fleet::on(const AgentCleared& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::running) return;
-  set_stage(record, Stage::idle);
-  clear_due(event.agent);
-  tell({.what = What::cleared, .agent = event.agent, .was = Stage::running});
+  if (step(event.agent, Stage::running, Stage::idle, {.what = What::cleared}))
+    clear_due(event.agent);
 }
 
 void Fleet::on(const AgentSwept& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::sweeping) return;
-  set_stage(record, Stage::idle);
-  clear_due(event.agent);
-  tell({.what = What::swept, .agent = event.agent, .was = Stage::sweeping, .killed = event.killed});
-}
-
-void Fleet::on(const AgentDone& event) { end(event.agent, {.what = What::left}); }
-
-void Fleet::on(const AgentLost& event) {
-  end(event.agent, {.what = What::lost, .reason = event.reason, .stage = event.stage});
+  const News news{.what = What::swept, .killed = event.killed};
+  if (step(event.agent, Stage::sweeping, Stage::idle, news)) clear_due(event.agent);
 }
 
 void Fleet::end(int agent, News news) {
@@ -165,6 +160,40 @@ void Fleet::end(int agent, News news) {
   news.was = was;
   close(agent);
   tell(std::move(news));
+}
+
+std::string loss_reason(const Fleet::News& news, const std::string& host) {
+  switch (news.what) {
+    case What::left:
+      return host + ": the agent exited unexpectedly";
+    case What::silent:
+      return fmt::format("{}: nothing heard for {}", host, span_text(news.span));
+    case What::no_greeting:
+      return fmt::format(
+          "{}: no agent answered within {}; a startup file of the login shell or a forced command "
+          "may be blocking there",
+          host, span_text(news.span));
+    case What::not_ready:
+      return fmt::format("{}: the agent was not ready within {}", host, span_text(news.span));
+    case What::not_swept:
+      return host + ": no answer in time";
+    case What::unanswered:
+      return host + ": no answer to KILL";
+    default:
+      return news.reason;
+  }
+}
+
+std::string loss_stage(const Fleet::News& news) {
+  const bool starting = news.what == What::no_greeting || news.what == What::not_ready;
+  return starting ? "agent start" : news.stage;
+}
+
+std::string span_text(std::chrono::milliseconds span) {
+  const auto count = span.count();
+  if (count >= 600'000 && count % 60'000 == 0) return fmt::format("{} min", count / 60'000);
+  if (count < 1000) return fmt::format("{} ms", count);
+  return fmt::format("{:.6g} s", static_cast<double>(count) / 1000);
 }
 
 }  // namespace ds::launcher

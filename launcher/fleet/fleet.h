@@ -97,8 +97,10 @@ class Fleet {
   void on(const AgentHeard& event) { record(event.agent).last_heard = now_; }
   void on(const AgentCleared& event);
   void on(const AgentSwept& event);
-  void on(const AgentDone& event);
-  void on(const AgentLost& event);
+  void on(const AgentDone& event) { end(event.agent, {.what = News::What::left}); }
+  void on(const AgentLost& event) {
+    end(event.agent, {.what = News::What::lost, .reason = event.reason, .stage = event.stage});
+  }
   /// Extends the waits after TERM and KILL: agents stop and kill by themselves, but their report
   /// waits behind unread output. Heartbeats need no credit, so the node timeout stays.
   void on(const OutputHeld&) { held_at_ = now_; }
@@ -117,13 +119,16 @@ class Fleet {
 
   std::vector<News> take_news() { return std::exchange(news_, {}); }
   std::vector<FleetAction> take_actions() { return std::exchange(actions_, {}); }
-  [[nodiscard]] bool has_actions() const { return !actions_.empty(); }
+  /// Moves the actions to the end of a policy's own.
+  void take_actions(auto& actions) {
+    for (FleetAction& action : take_actions())
+      std::visit([&](auto& known) { actions.emplace_back(std::move(known)); }, action);
+  }
 
   [[nodiscard]] int size() const { return static_cast<int>(records_.size()); }
   /// Returns the number of agents that were dialed and are not gone.
   [[nodiscard]] int left() const { return left_; }
   [[nodiscard]] Stage stage(int agent) const { return record(agent).stage; }
-  [[nodiscard]] int host(int agent) const { return record(agent).host; }
   [[nodiscard]] bool again(int agent) const { return record(agent).again; }
   /// Returns whether the agent has a Spec and has neither left nor cleared up.
   [[nodiscard]] bool is_busy(int agent) const {
@@ -183,6 +188,7 @@ class Fleet {
   void set_stage(Record& record, Stage stage);
   void set_due(int agent, Due due, std::chrono::milliseconds after);
   void clear_due(int agent);
+  bool step(int agent, Stage from, Stage to, News news);
   void end(int agent, News news);
 
   // fleet_clock.cpp
@@ -214,5 +220,14 @@ class Fleet {
   std::optional<Clock::time_point> held_at_;
   std::optional<Clock::time_point> suspended_at_;
 };
+
+/// Returns "node-3: nothing heard for 8 s". `news`: of an agent's end; `host`: its host's name.
+std::string loss_reason(const Fleet::News& news, const std::string& host);
+
+/// Returns the last stage that the agent reached, as transport.h names it; may be empty.
+std::string loss_stage(const Fleet::News& news);
+
+/// Formats a duration: "10 s", "1.5 s", "10 min".
+std::string span_text(std::chrono::milliseconds span);
 
 }  // namespace ds::launcher

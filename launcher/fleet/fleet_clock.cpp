@@ -17,22 +17,10 @@ std::chrono::milliseconds Fleet::beat_period() const {
 
 /// Returns how long the agent may be silent; max: no message is expected from it.
 std::chrono::milliseconds Fleet::silence_limit(const Record& record) const {
-  switch (record.stage) {
-    case Stage::preparing:
-    case Stage::ready:
-    case Stage::running:
-      return policy_.node_timeout > 0ms ? policy_.node_timeout : std::chrono::milliseconds::max();
-    case Stage::sweeping:
-    case Stage::idle:
-      return policy_.node_timeout > 0ms ? std::max(policy_.node_timeout, kIdleTimeout)
-                                        : std::chrono::milliseconds::max();
-    case Stage::queued:
-    case Stage::opening:
-    case Stage::leaving:
-    case Stage::gone:
-      break;
-  }
-  return std::chrono::milliseconds::max();
+  const bool waits = record.stage == Stage::sweeping || record.stage == Stage::idle;
+  const bool busy = record.stage >= Stage::preparing && record.stage <= Stage::running;
+  if (policy_.node_timeout <= 0ms || (!waits && !busy)) return std::chrono::milliseconds::max();
+  return waits ? std::max(policy_.node_timeout, kIdleTimeout) : policy_.node_timeout;
 }
 
 Clock::time_point Fleet::effective_due(const Record& record) const {

@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/job/device_env.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
-#include "launcher/job/rank_end.h"
+#include "launcher/job/spec.h"
+#include "launcher/job/verdict.h"
 #include "launcher/job/verdict_file.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // Error files of ranks that failed at about the same time; one of them was the first failure.
@@ -22,8 +21,7 @@ constexpr std::size_t kErrorFilesKept = 64;
 /// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine.
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
-  const bool elsewhere = std::any_of(request.routes.begin(), request.routes.end(),
-                                     [](const NodeRoute& route) { return !route.local; });
+  const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   policy.find_master =
       elsewhere && request.placement.nodes.size() > 1 && request.master.address.empty();
   return policy;
@@ -34,18 +32,12 @@ bool is_followed(const JobRequest& request) {
   return request.trains && request.placement.shown_rank(0) == 0;
 }
 
-JobIdentity identity_of(const JobRequest& request) {
-  JobIdentity identity = new_identity(request.err_fd, request.job_id);
-  identity.grace = request.policy.grace;
-  return identity;
-}
-
 }  // namespace
 
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(identity_of(request_)),
+      identity_(new_identity(request_.err_fd, request_.job_id)),
       state_(request_.placement, policy_of(request_), request_.spares),
       links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
                   .on_message = [this](int agent, Message& message) { on_message(agent, message); },
@@ -91,6 +83,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .watch = [this](int rank, bool on) { return watch(rank, on); },
                 .checkpoint = [this] { return ask_for_checkpoint(); },
                 .training = [this](JobInfo& info) { describe_training(info); }}) {
+  identity_.grace = request_.policy.grace;
   links_.set_job(identity_.id, job_id_text(identity_.id));
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
@@ -197,8 +190,7 @@ void Job::on_output(int agent, Output& output) {
 }
 
 void Job::redact(Output& output) {
-  const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
-                              output.bytes.size()};
+  const std::string_view text = text_of(output);
   const bool whole = output.rank < 0 || (output.flags & Output::kTail) != 0;
   const bool last = (output.flags & Output::kLast) != 0;
   redacted_ = whole ? redactor_.clean(text)
@@ -223,5 +215,37 @@ void Job::on_rank_exited(int agent, const Exited& exited) {
 }
 
 int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move(request)).run(); }
+
+void Job::follow_training(const Output& output) {
+  const bool told =
+      training_ && output.rank == 0 && output.stream == 1 && (output.flags & Output::kTail) == 0;
+  if (!told) return;
+  for (const Training::News& news : training_->add(text_of(output))) obey(news);
+}
+
+void Job::obey(const Training::News& news) {
+  if (news.outcome) control_.saved(*news.outcome);
+  if (!news.signal) return;
+  const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
+  // Ranks decide together, so one signal suffices; signals to all could take effect at 2 steps.
+  if (agent >= 0) links_.send(agent, Signal{.signo = SIGUSR1, .rank = 0});
+}
+
+std::string Job::ask_for_checkpoint() {
+  if (!request_.trains) return "it runs a command, which alone knows how to save";
+  if (!training_)
+    return "its rank 0 is in another part of the job, with its own dslaunch: ask there";
+  const std::string_view phase = state_.phase_name();
+  if (phase == "stopping" || phase == "finished") return "it is stopping";
+  obey(training_->ask());
+  return {};
+}
+
+void Job::describe_training(JobInfo& info) const {
+  info.trains = request_.trains;
+  if (!training_) return;
+  info.step = training_->step().value_or(-1);
+  info.checkpoint = training_->checkpoint();
+}
 
 }  // namespace ds::launcher

@@ -4,7 +4,6 @@
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

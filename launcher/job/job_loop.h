@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "launcher/fleet/agent_links.h"
-#include "launcher/fleet/life.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
@@ -34,7 +33,6 @@ class Job {
   void on_message(int agent, Message& message);
   void redact(Output& output);
   void on_output(int agent, Output& output);
-  // job_training.cpp
   void follow_training(const Output& output);
   void obey(const Training::News& news);
   std::string ask_for_checkpoint();
@@ -52,18 +50,16 @@ class Job {
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
   void perform(const SendGo& action);
-  void perform(const FindMaster& action);  // job_master.cpp, with the next few
+  void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
   [[nodiscard]] std::string root_side();
-  [[nodiscard]] bool nodes_share_network();
+  [[nodiscard]] std::vector<NodeView> node_views();
   [[nodiscard]] MasterFinder::Question master_question(std::uint16_t port);
-  [[nodiscard]] EnvList master_variables(std::uint16_t held_port);
-  std::string device_of(int rank);
-  void write_verdict(const JobVerdict& verdict, const RankWords& words);
+  [[nodiscard]] std::string chosen_master();
   /// Sends to agents that have a Spec and have not sent Cleared.
   void send_to_busy(const Message& message);
   void all_written();

@@ -1,5 +1,5 @@
-// The output side of a job: builds the stages between the agents and the terminal, and connects
-// them to timers and events.
+// The output side of a job: connects the stages between the agents and the terminal according to
+// the options, and drives them by timers and events.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -13,17 +13,24 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/fleet/life.h"
-#include "launcher/job/output_chain.h"
+#include "launcher/fleet/wake_timer.h"
 #include "launcher/job/output_plan.h"
+#include "launcher/logs/backlog.h"
 #include "launcher/logs/flow_control.h"
+#include "launcher/logs/fold_stage.h"
 #include "launcher/logs/last_lines.h"
+#include "launcher/logs/log_stage.h"
 #include "launcher/logs/node_clock.h"
+#include "launcher/logs/rank_prefixes.h"
+#include "launcher/logs/relay_stage.h"
+#include "launcher/logs/screen.h"
+#include "launcher/logs/show_filter.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
-/// agents -> FlowControl -> NodeClocks -> LastLines -> OutputChain.
+/// agents -> FlowControl -> NodeClocks -> LastLines -> Backlog -> LogStage -> ShowFilter ->
+/// FoldStage -> RelayStage -> Screen; LogStage and FoldStage only if requested.
 /// Threads: the io_context's.
 /// Memory:  what OutputQueue and RankFiles hold, and unformatted what nodes may send on credit.
 class OutputHub {
@@ -66,7 +73,7 @@ class OutputHub {
   void take(int agent, const Output& output) { take(agent, output, output.bytes.size()); }
 
   /// Shows a line of the launcher itself, on standard error.
-  void say(std::string_view line) { chain_.front->take(own_line(line)); }
+  void say(std::string_view line) { front_->take(own_line(line)); }
   /// Stops waiting for a slow reader, after the user has stopped the job.
   void leave_slow_reader();
   /// Ends the ranks' output; on_written follows, also after each later say().
@@ -79,9 +86,7 @@ class OutputHub {
     return clocks_.of(agent).reading(agent_time);
   }
   /// Calls ShowFilter::bytes_since().
-  [[nodiscard]] std::uint64_t bytes_since(int rank) const {
-    return chain_.filter->bytes_since(rank);
-  }
+  [[nodiscard]] std::uint64_t bytes_since(int rank) const { return filter_->bytes_since(rank); }
   /// Returns the last lines of a rank, for the verdict.
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
   /// Returns a line for this machine and for each node whose log files are incomplete, once all is
@@ -99,8 +104,11 @@ class OutputHub {
   std::optional<std::uint8_t> watch(int rank, bool on);
 
  private:
-  /// Returns a function that runs `call` on the event loop, from any thread.
-  std::function<void()> posted(void (OutputHub::*call)());
+  void connect_stages(bool fold);
+  /// Returns whether too much waits for the reader or the disk; with `was`, more than a little.
+  [[nodiscard]] bool is_behind(bool was) const;
+  /// Runs on_change() on the event loop; called from any thread.
+  void change_soon();
   void on_change();
   void arm_fold_timer();
 
@@ -115,7 +123,15 @@ class OutputHub {
   FlowControl flow_;
   NodeClocks clocks_;
   LastLines last_;
-  OutputChain chain_;
+  LineClock clock_;
+  RankPrefixes prefixes_;
+  Screen screen_;
+  // The stages, the last one first.
+  RelayStage relay_;
+  std::optional<FoldStage> fold_;
+  std::optional<ShowFilter> filter_;
+  std::optional<LogStage> files_;
+  std::optional<Backlog> front_;
   asio::steady_timer fold_timer_;
   asio::steady_timer patience_;  // for log files, once the ranks are done
   bool fold_armed_ = false;

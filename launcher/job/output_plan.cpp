@@ -1,4 +1,3 @@
-// Computes defaults, names of log files and sizes of spools.
 #include "launcher/job/output_plan.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,6 @@
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;

@@ -1,14 +1,15 @@
 #include "launcher/job/roster.h"
 
+#include <algorithm>
+
 #include "engine/base/error.h"
 
 namespace ds::launcher {
 
 Roster::Roster(const Placement& placement, const std::vector<Host>& spares) {
   for (const Node& node : placement.nodes) {
-    by_node_.push_back(static_cast<int>(records_.size()));
     hosts_.push_back(node.host);
-    add(static_cast<int>(hosts_.size()) - 1, node.node_rank, false);
+    by_node_.push_back(add(node.node_rank, node.node_rank, false));
   }
   for (const Host& spare : spares) {
     hosts_.push_back(spare);
@@ -16,38 +17,23 @@ Roster::Roster(const Placement& placement, const std::vector<Host>& spares) {
   }
 }
 
-void Roster::add(int host, int node, bool again) {
+/// Returns the number of the new agent.
+int Roster::add(int host, int node, bool again) {
+  const int agent = static_cast<int>(records_.size());
   records_.push_back({.host = host, .node = node, .again = again});
-  if (node < 0) set_wait(static_cast<int>(records_.size()) - 1, Wait::coming);
-}
-
-const Host& Roster::host_of(int agent) const {
-  return hosts_[static_cast<std::size_t>(record(agent).host)];
-}
-
-int Roster::add_again(int lost_agent) {
-  add(record(lost_agent).host, -1, true);
-  return static_cast<int>(records_.size()) - 1;
+  if (node < 0) set_wait(agent, Wait::coming);
+  return agent;
 }
 
 /// Changes whether an agent waits, and keeps the lists by slots.
 void Roster::set_wait(int agent, Wait wait) {
   Record& record = this->record(agent);
   const int slots = host_of(agent).slots;
-  if (record.wait == Wait::coming && --coming_[slots] == 0) coming_.erase(slots);
-  if (record.wait == Wait::waiting) {
-    const auto list = waiting_.find(slots);
-    list->second.erase({record.again, agent});
-    if (list->second.empty()) waiting_.erase(list);
-  }
+  if (record.wait == Wait::coming) coming_.erase(coming_.find(slots));
+  if (record.wait == Wait::waiting) waiting_.erase({slots, record.again, agent});
   record.wait = wait;
-  if (wait == Wait::coming) ++coming_[slots];
-  if (wait == Wait::waiting) waiting_[slots].insert({record.again, agent});
-}
-
-void Roster::waits(int agent) {
-  DS_ASSERT(record(agent).node < 0);
-  set_wait(agent, Wait::waiting);
+  if (wait == Wait::coming) coming_.insert(slots);
+  if (wait == Wait::waiting) waiting_.insert({slots, record.again, agent});
 }
 
 void Roster::remove(int agent) {
@@ -57,44 +43,43 @@ void Roster::remove(int agent) {
 }
 
 void Roster::vacate(BadNode why, int slots) {
-  const int node = why.node;
-  DS_ASSERT(agent_of(node) < 0);
-  by_need_[slots].insert(node);
-  vacant_[node] = {std::move(why), slots};
+  DS_ASSERT(agent_of(why.node) < 0);
+  vacant_[{-slots, why.node}] = std::move(why);
 }
 
 std::vector<BadNode> Roster::bad_nodes() const {
   std::vector<BadNode> bad;
-  for (const auto& [node, vacancy] : vacant_) bad.push_back(vacancy.why);
+  for (const auto& [key, why] : vacant_) bad.push_back(why);
+  std::ranges::sort(bad, {}, &BadNode::node);
   return bad;
 }
 
 std::optional<int> Roster::stand_in(int slots) const {
-  const std::pair<bool, int>* best = nullptr;
-  for (auto list = waiting_.lower_bound(slots); list != waiting_.end(); ++list)
-    if (best == nullptr || *list->second.begin() < *best) best = &*list->second.begin();
-  if (best == nullptr) return std::nullopt;
-  return best->second;
+  std::optional<std::pair<bool, int>> best;
+  for (auto first = waiting_.lower_bound({slots, false, 0}); first != waiting_.end();
+       first = waiting_.lower_bound({std::get<0>(*first) + 1, false, 0})) {
+    const auto [has, again, agent] = *first;
+    if (!best || std::pair(again, agent) < *best) best = {again, agent};
+  }
+  return best ? std::optional(best->second) : std::nullopt;
 }
 
 std::optional<BadNode> Roster::fill_one() {
-  for (auto need = by_need_.rbegin(); need != by_need_.rend(); ++need) {
-    const std::optional<int> agent = stand_in(need->first);
+  for (auto first = vacant_.begin(); first != vacant_.end();
+       first = vacant_.lower_bound({first->first.first + 1, 0})) {
+    const std::optional<int> agent = stand_in(-first->first.first);
     if (!agent) continue;
-    const int node = *need->second.begin();
-    need->second.erase(need->second.begin());
-    if (need->second.empty()) by_need_.erase(need->first);
     set_wait(*agent, Wait::no);
+    const int node = record(*agent).node = first->second.node;
     by_node_[static_cast<std::size_t>(node)] = *agent;
-    record(*agent).node = node;
-    return std::move(vacant_.extract(node).mapped().why);
+    return std::move(vacant_.extract(first).mapped());
   }
   return std::nullopt;
 }
 
 bool Roster::help_is_coming() const {
-  if (vacant_.empty()) return true;
-  return !coming_.empty() && coming_.rbegin()->first >= by_need_.rbegin()->first;
+  return vacant_.empty() ||
+         (!coming_.empty() && *coming_.rbegin() >= -vacant_.begin()->first.first);
 }
 
 Placement with_host(Placement last, int node, const Host& host) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +22,9 @@ class Roster {
  public:
   Roster(const Placement& placement, const std::vector<Host>& spares);
 
-  [[nodiscard]] const Host& host_of(int agent) const;
+  [[nodiscard]] const Host& host_of(int agent) const {
+    return hosts_[static_cast<std::size_t>(record(agent).host)];
+  }
   /// Returns the number of its host among all hosts: nodes of the first placement, then spares.
   [[nodiscard]] int host_number(int agent) const { return record(agent).host; }
   /// Returns the node that an agent fills, or filled until it was gone; -1: none.
@@ -31,9 +33,9 @@ class Roster {
   [[nodiscard]] int agent_of(int node) const { return by_node_[static_cast<std::size_t>(node)]; }
 
   /// Adds an agent for the host of a lost one.
-  int add_again(int lost_agent);
+  int add_again(int lost_agent) { return add(record(lost_agent).host, -1, true); }
   /// Lets an agent without a node fill one from now on.
-  void waits(int agent);
+  void waits(int agent) { set_wait(agent, Wait::waiting); }
   /// Removes an agent that is gone. No agent fills its node, if it had one.
   void remove(int agent);
 
@@ -57,27 +59,20 @@ class Roster {
     bool again = false;
     Wait wait = Wait::no;
   };
-  struct Vacancy {
-    BadNode why;
-    int slots = 0;
-  };
-  using Waiting = std::set<std::pair<bool, int>>;  // dialed again?, agent
-
   Record& record(int agent) { return records_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] const Record& record(int agent) const {
     return records_[static_cast<std::size_t>(agent)];
   }
-  void add(int host, int node, bool again);
+  int add(int host, int node, bool again);
   void set_wait(int agent, Wait wait);
   [[nodiscard]] std::optional<int> stand_in(int slots) const;
 
   std::vector<Host> hosts_;
   std::vector<Record> records_;
   std::vector<int> by_node_;
-  std::map<int, Waiting> waiting_;        // by slots of the host
-  std::map<int, int> coming_;             // how many, by slots of the host
-  std::map<int, Vacancy> vacant_;         // by node
-  std::map<int, std::set<int>> by_need_;  // vacant nodes by slots needed
+  std::set<std::tuple<int, bool, int>> waiting_;   // slots of the host, dialed again?, agent
+  std::multiset<int> coming_;                      // slots of their hosts
+  std::map<std::pair<int, int>, BadNode> vacant_;  // by slots needed, negative, then node
 };
 
 /// Returns the placement with another host for one node; ranks keep their numbers.

@@ -1,13 +1,29 @@
-// Builds the Spec, which tells a node which ranks to prepare. Pure.
+// Builds the Spec, which tells a node which ranks to prepare on which devices. Pure.
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "launcher/hosts/hostfile.h"
 #include "launcher/job/job.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/wire/frame.h"
 
 namespace ds::launcher {
+
+/// Returns the devices of a node's slots for all its ranks, if slots were chosen. If the node's
+/// own environment names devices, slot 0 is the first of them.
+EnvList device_env(const Host& host, const Hello& hello);
+
+/// Returns the device of one rank's slot, for --devices own.
+EnvList own_device_env(const Host& host, int local_rank, const Hello& hello);
+
+/// Returns the visible device that the local rank selects, as CUDA_VISIBLE_DEVICES names it;
+/// empty: unknown. `own`: --devices own; `given`: variables that the user sets for the rank.
+std::string device_of_rank(const Host& host, int local_rank, bool own, const EnvList& given,
+                           const Hello& hello);
+
+/// Returns why the slots of a host cannot be used; empty if they can. `own`: --devices own.
+std::string device_problem(const Host& host, bool own, const Hello& hello);
 
 /// The agent that fills the node.
 struct NodeContact {

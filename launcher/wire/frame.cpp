@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 #include "engine/base/error.h"
-#include "launcher/wire/description.h"
+#include "launcher/wire/fields.h"
 
 namespace ds::launcher {
 namespace {
@@ -60,15 +58,6 @@ void write_header(Bytes& out, const Envelope& envelope, std::uint8_t type, std::
   fields(writer, header);
 }
 
-template <std::size_t... I>
-std::string describe_messages(std::index_sequence<I...> /*all*/) {
-  std::string text;
-  ((text += fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
-                        field_list<std::variant_alternative_t<I, Message>>())),
-   ...);
-  return text;
-}
-
 /// Reads the fields of a message; false if they do not fill the frame exactly.
 template <class T>
 bool read_message(FieldReader& body, T& message) {
@@ -92,7 +81,14 @@ constexpr std::size_t kUsualPayload = 256;  // grows from there, not from nothin
 const std::uint32_t kWireVersion = version_of(field_list<Header>() + describe_frames());
 
 std::string describe_frames() {
-  return describe_messages(std::make_index_sequence<std::variant_size_v<Message>>());
+  std::string text;
+  const auto describe = [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+    ((text += fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
+                          field_list<std::variant_alternative_t<I, Message>>())),
+     ...);
+  };
+  describe(std::make_index_sequence<std::variant_size_v<Message>>());
+  return text;
 }
 
 std::uint32_t version_of(std::string_view description) {

@@ -1,5 +1,4 @@
 // Chosen slots as CUDA_VISIBLE_DEVICES.
-#include "launcher/job/device_env.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
