@@ -218,10 +218,10 @@ class Exec {
     const Host& host = request_.hosts[static_cast<std::size_t>(node)];
     std::string user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
     if (user.empty()) user = host.user.empty() ? request_.user : host.user;
-    const PercentValues values{.host = host.name, .node = node, .user = user};
     ProgramSpec program;
     for (const std::string& word : request_.argv)
-      program.argv.push_back(request_.fill_percents ? fill_percents(word, values) : word);
+      program.argv.push_back(request_.fill_percents ? fill_percents(word, host.name, node, user)
+                                                    : word);
     if (request_.shell) program.argv = {fmt::format("{}", fmt::join(program.argv, " "))};
     program.cwd = request_.folder;
     program.at_home = true;

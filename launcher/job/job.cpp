@@ -137,7 +137,8 @@ void Job::wait_for_signal() {
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) return on_output(agent, *output);
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
-  if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
+  if (const auto* beat = std::get_if<Heartbeat>(&message))
+    return output_.clock(agent).heard(*beat, Clock::now());
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
     std::string problem;
@@ -154,7 +155,7 @@ void Job::on_message(int agent, Message& message) {
       links_.silence(agent);
       return feed(AgentLost{agent, std::move(problem), stage::kStart});
     }
-    output_.greeted(agent, *hello);
+    output_.clock(agent).greeted(hello->clock, Clock::now());
     this->hello(agent) = std::move(*hello);
     feed(AgentGreeted{agent});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
@@ -207,7 +208,7 @@ void Job::on_rank_started(const Started& started) {
 void Job::on_rank_exited(int agent, const Exited& exited) {
   if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), exited.rank)) return;
   ExitTime time{.there = exited.time};
-  if (const auto reading = output_.reading(agent, exited.time); reading && exited.time != 0) {
+  if (const auto reading = output_.clock(agent).reading(exited.time); reading && exited.time != 0) {
     time.here = reading->at;
     time.error = reading->error;
   }

@@ -29,8 +29,8 @@ void Job::perform(const OpenAgent& action) {
 void Job::perform(const SendSpec& action) {
   links_.set_epoch(state_.placement().epoch);
   links_.enter_epoch(action.agent);
-  Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
-                        {hello(action.agent), route(action.agent).local});
+  Spec spec = make_spec(request_, state_.placement(), action.node, identity_, hello(action.agent),
+                        route(action.agent).local);
   if (action.node == 0 && state_.finds_master()) master_.open_door(spec);
   output_.fill(spec, state_.placement());
   last_agents_[action.node] = action.agent;

@@ -62,7 +62,7 @@ void OutputHub::connect_stages(bool fold) {
   if (files_here) {
     make_log_folders(plan_.files);
     next = &files_.emplace(
-        plan_.files, plan_.stamped_files ? &clock_ : nullptr, [this] { change_soon(); }, *next);
+        plan_.files, plan_.output.stamped ? &clock_ : nullptr, [this] { change_soon(); }, *next);
   }
   front_.emplace(
       flow_, [this](bool was) { return is_behind(was); }, *next);
@@ -107,7 +107,7 @@ void OutputHub::take(int agent, const Output& output, std::size_t came) {
   if (output.rank < 0 || static_cast<std::size_t>(output.rank) >= prefixes_.ranks()) return;
   last_.add(output.rank, output.stream, text);
   if ((output.flags & Output::kTail) != 0) return;
-  const bool timed = plan_.stamped_files || prefixes_.has_time() || fold_;
+  const bool timed = plan_.output.stamped || prefixes_.has_time() || fold_;
   Output here = output;
   here.time =
       clock_value(timed ? clocks_.of(agent).here(output.time, Clock::now()) : clock_.started());

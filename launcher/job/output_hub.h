@@ -63,11 +63,8 @@ class OutputHub {
   /// Starts an epoch. `hosts`: the machines' own names, by node.
   void start(const Placement& placement, const std::vector<std::string>& hosts);
 
-  // Reports of agents.
-  void greeted(int agent, const Hello& hello) {
-    clocks_.of(agent).greeted(hello.clock, Clock::now());
-  }
-  void heard(int agent, const Heartbeat& beat) { clocks_.of(agent).heard(beat, Clock::now()); }
+  /// Returns the clock of an agent, to be told of its Hello and Heartbeats.
+  [[nodiscard]] NodeClock& clock(int agent) { return clocks_.of(agent); }
   /// Takes output of a rank; drops unknown ranks and streams. `came`: bytes that the agent sent.
   void take(int agent, const Output& output, std::size_t came);
   void take(int agent, const Output& output) { take(agent, output, output.bytes.size()); }
@@ -81,10 +78,6 @@ class OutputHub {
 
   /// Calls FlowControl::still_busy().
   [[nodiscard]] bool still_busy() { return flow_.still_busy(); }
-  /// Returns an agent's clock reading on our clock, if anything is known of its clock.
-  [[nodiscard]] std::optional<NodeClock::Reading> reading(int agent, std::uint64_t agent_time) {
-    return clocks_.of(agent).reading(agent_time);
-  }
   /// Calls ShowFilter::bytes_since().
   [[nodiscard]] std::uint64_t bytes_since(int rank) const { return filter_->bytes_since(rank); }
   /// Returns the last lines of a rank, for the verdict.

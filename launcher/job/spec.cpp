@@ -1,4 +1,3 @@
-// Builds a Spec from placement, identity and facts of the node.
 #include "launcher/job/spec.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include <cstddef>
 
 #include "engine/base/contract.h"
+#include "engine/base/split.h"
 #include "launcher/job/master_search.h"
 
 namespace ds::launcher {
@@ -47,17 +47,12 @@ std::string device_of_rank(const Host& host, int local_rank, bool own, const Env
     list = value;
   for (const auto& [name, value] : given)
     if (name == contract::kCudaVisibleDevices) list = value, own = false;
-  if (list.empty()) {
-    const auto index = static_cast<std::size_t>(local_rank);
-    return index < hello.devices.size() ? device_name(hello, local_rank) : "";
-  }
-  std::size_t at = 0;
-  for (int skip = own ? 0 : local_rank; skip > 0; --skip) {
-    at = list.find(',', at);
-    if (at == std::string::npos) return {};
-    ++at;
-  }
-  return list.substr(at, list.find(',', at) - at);
+  if (list.empty())
+    return local_rank < static_cast<int>(hello.devices.size()) ? device_name(hello, local_rank)
+                                                               : "";
+  const std::vector<std::string_view> devices = split(list, ',');
+  const auto index = static_cast<std::size_t>(own ? 0 : local_rank);
+  return index < devices.size() ? std::string(devices[index]) : "";
 }
 
 std::string device_problem(const Host& host, bool own, const Hello& hello) {
@@ -82,23 +77,23 @@ std::string device_of_rank(const JobRequest& request, const Placement& placement
 }
 
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
-               const JobIdentity& identity, const NodeContact& contact) {
+               const JobIdentity& identity, const Hello& hello, bool local) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
-  const NodeFacts facts{.cores = contact.hello.cores,
-                        .quota_milli = contact.hello.quota_milli,
-                        .local = contact.local,
-                        .interface = request.master.iface ? interface_of(*request.master.iface,
-                                                                         contact.hello.addresses)
-                                                          : std::string()};
+  const NodeFacts facts{.cores = hello.cores,
+                        .quota_milli = hello.quota_milli,
+                        .local = local,
+                        .interface = request.master.iface
+                                         ? interface_of(*request.master.iface, hello.addresses)
+                                         : std::string()};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
   for (const Program& program : request.programs)
     spec.programs.push_back(
         {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
-  spec.env = device_env(place.host, contact.hello);
+  spec.env = device_env(place.host, hello);
   const EnvList others = node_env(placement, node, identity, facts, request.environment);
-  spec.inherit_env = !(contact.local && request.environment.here);
+  spec.inherit_env = !(local && request.environment.here);
   spec.env.insert(spec.env.end(), others.begin(), others.end());
   spec.env.emplace_back(contract::kRestartCount,
                         std::to_string(placement.epoch - placement.first_epoch));
@@ -125,9 +120,9 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     const EnvList families = family_env(placement, number, request.environment.families);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
     if (request.bind != Bind::none)
-      rank_spec.device = device_of_rank(request, placement, number, contact.hello);
+      rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
-    const EnvList device = own_device_env(place.host, rank.local_rank, contact.hello);
+    const EnvList device = own_device_env(place.host, rank.local_rank, hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());
   }
   return spec;

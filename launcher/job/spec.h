@@ -25,15 +25,10 @@ std::string device_of_rank(const Host& host, int local_rank, bool own, const Env
 /// Returns why the slots of a host cannot be used; empty if they can. `own`: --devices own.
 std::string device_problem(const Host& host, bool own, const Hello& hello);
 
-/// The agent that fills the node.
-struct NodeContact {
-  const Hello& hello;
-  bool local = false;
-};
-
-/// Builds the Spec of a node. `placement` is that of the epoch.
+/// Builds the Spec of a node. `placement` is that of the epoch; `hello` and `local` are of the
+/// agent that fills the node.
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
-               const JobIdentity& identity, const NodeContact& contact);
+               const JobIdentity& identity, const Hello& hello, bool local);
 
 /// Returns the GPU of a rank, as CUDA_VISIBLE_DEVICES names it; empty: unknown.
 std::string device_of_rank(const JobRequest& request, const Placement& placement, int rank,
