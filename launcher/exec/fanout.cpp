@@ -48,17 +48,6 @@ void Fanout::settle() {
   leave_when_done();
 }
 
-Clock::time_point Fanout::wake_at() const {
-  return finished_ ? Clock::time_point::max() : fleet_.wake_at();
-}
-
-std::string_view Fanout::phase_name() const {
-  if (stopping_) return "stopping";
-  return started_ ? "running" : "starting";
-}
-
-// Stages of one node.
-
 void Fanout::open_more() {
   while (!stopping_ && next_ < fleet_.size() &&
          (policy_.fanout == 0 || fleet_.left() < policy_.fanout))
@@ -70,7 +59,10 @@ void Fanout::take(const Fleet::News& news) {
     case What::greeted:
       return fleet_.give_spec(news.agent, news.agent);
     case What::ready:
-      return node_ready(news.agent);
+      started_ = true;
+      fleet_.start(news.agent);
+      if (policy_.command_timeout > 0ms) fleet_.limit_time(news.agent, policy_.command_timeout);
+      return act(StartCommand{news.agent});
     case What::time_up:
       if (!fleet_.is_busy(news.agent)) return;  // lost at the same moment
       fleet_.stop(news.agent, policy_.grace);
@@ -85,13 +77,6 @@ void Fanout::take(const Fleet::News& news) {
     default:
       return node_lost(news);
   }
-}
-
-void Fanout::node_ready(int node) {
-  started_ = true;
-  fleet_.start(node);
-  if (policy_.command_timeout > 0ms) fleet_.limit_time(node, policy_.command_timeout);
-  act(StartCommand{node});
 }
 
 void Fanout::node_lost(const Fleet::News& news) {
@@ -139,8 +124,6 @@ int Fanout::exit_code() const {
     for (const NodeResult& result : results_) largest = std::max(largest, code_of(result));
   return largest;
 }
-
-// Early ends: -k, signals, closed output.
 
 void Fanout::stop_all() {
   stopping_ = true;
@@ -200,11 +183,6 @@ std::string Fanout::stages() const {
                                                : NodeStage::connecting);
   }
   return stages_text(names_, stages);
-}
-
-void Fanout::handle(const OutputClosed&) {
-  output_gone_ = true;
-  ends_ = true;
 }
 
 }  // namespace ds::launcher::exec

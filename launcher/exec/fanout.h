@@ -56,13 +56,17 @@ class Fanout {
   std::vector<Action> on(const Event& event, Clock::time_point now);
 
   /// Returns when the next Tick is due; sometimes too early.
-  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] Clock::time_point wake_at() const {
+    return finished_ ? Clock::time_point::max() : fleet_.wake_at();
+  }
   [[nodiscard]] bool finished() const { return finished_; }
   /// Returns whether a signal, -k or closed output stops all nodes; slow readers are then given up.
   [[nodiscard]] bool stopping() const { return stopping_; }
   [[nodiscard]] const std::vector<NodeResult>& results() const { return results_; }
   /// Returns "starting", "running" or "stopping".
-  [[nodiscard]] std::string_view phase_name() const;
+  [[nodiscard]] std::string_view phase_name() const {
+    return stopping_ ? "stopping" : started_ ? "running" : "starting";
+  }
   /// Returns the number of nodes that have not ended.
   [[nodiscard]] int nodes_left() const { return fleet_.left() + fleet_.size() - next_; }
   [[nodiscard]] bool is_running(int node) const {
@@ -79,10 +83,9 @@ class Fanout {
   void handle(const CommandEnded& event);
   void handle(const SignalReceived& event);
   void handle(const Continued&) { fleet_.resume(); }
-  void handle(const OutputClosed&);
+  void handle(const OutputClosed&) { output_gone_ = ends_ = true; }
 
   void take(const Fleet::News& news);
-  void node_ready(int node);
   void node_lost(const Fleet::News& news);
   void set_result(int node, NodeResult result);
   void obey_signal();

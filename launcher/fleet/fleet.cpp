@@ -4,21 +4,9 @@
 
 #include <algorithm>
 
-#include "engine/base/error.h"
-
 namespace ds::launcher {
 
 using What = Fleet::News::What;
-
-Fleet::Record& Fleet::record(int agent) {
-  DS_ASSERT(agent >= 0 && agent < size());
-  return records_[static_cast<std::size_t>(agent)];
-}
-
-const Fleet::Record& Fleet::record(int agent) const {
-  DS_ASSERT(agent >= 0 && agent < size());
-  return records_[static_cast<std::size_t>(agent)];
-}
 
 /// Changes the stage of an agent and keeps the counts by stage.
 void Fleet::set_stage(Record& record, Stage stage) {
@@ -36,11 +24,6 @@ void Fleet::set_stage(Record& record, Stage stage) {
 }
 
 // Orders.
-
-int Fleet::add(int host, bool again) {
-  records_.push_back({.host = host, .again = again});
-  return size() - 1;
-}
 
 void Fleet::dial(int agent) {
   Record& record = this->record(agent);
@@ -74,10 +57,6 @@ void Fleet::start(int agent) {
   DS_ASSERT(record.stage == Stage::ready);
   set_stage(record, Stage::running);
   next_beat_ = std::min(next_beat_, now_ + beat_period());
-}
-
-void Fleet::limit_time(int agent, std::chrono::milliseconds span) {
-  set_due(agent, Due::time_up, span);
 }
 
 void Fleet::stop(int agent, std::chrono::milliseconds grace) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/error.h"
 #include "launcher/fleet/fleet_events.h"
 
 namespace ds::launcher {
@@ -72,7 +73,10 @@ class Fleet {
   // Orders. An order that does not fit the stage of its agent fails a DS_ASSERT.
   /// Adds an agent on a host of the policy's numbering and returns its number. `again`: the host
   /// was lost before; the agent sweeps it once it has greeted.
-  int add(int host, bool again = false);
+  int add(int host, bool again = false) {
+    records_.push_back({.host = host, .again = again});
+    return size() - 1;
+  }
   void dial(int agent);
   /// Gives up an agent that has not swept its host by then; never later than set before.
   void sweep_within(int agent, std::chrono::milliseconds span);
@@ -80,7 +84,7 @@ class Fleet {
   /// Records that Go is sent: the ranks of the agent run.
   void start(int agent);
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
-  void limit_time(int agent, std::chrono::milliseconds span);
+  void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
   /// Sends TERM; while the agent does not end, sends KILL, then gives it up.
   void stop(int agent, std::chrono::milliseconds grace);
   /// Records that the agent's ranks have ended: their leftover processes get KILL in time.
@@ -180,8 +184,14 @@ class Fleet {
     friend bool operator>(const Entry& a, const Entry& b) { return a.at > b.at; }
   };
 
-  Record& record(int agent);
-  [[nodiscard]] const Record& record(int agent) const;
+  Record& record(int agent) {
+    DS_ASSERT(agent >= 0 && agent < size());
+    return records_[static_cast<std::size_t>(agent)];
+  }
+  [[nodiscard]] const Record& record(int agent) const {
+    DS_ASSERT(agent >= 0 && agent < size());
+    return records_[static_cast<std::size_t>(agent)];
+  }
   void act(FleetAction action) { actions_.push_back(std::move(action)); }
   void tell(News news) { news_.push_back(std::move(news)); }
   void progressed() { progressed_at_ = now_; }

@@ -141,16 +141,7 @@ void Job::on_message(int agent, Message& message) {
     return output_.clock(agent).heard(*beat, Clock::now());
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
-    std::string problem;
-    if (hello->version != kWireVersion) problem = version_reason(host, *hello);
-    if (problem.empty())
-      problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
-    if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0)
-      problem = bind_problem(host, request_.bind,
-                             state_.placement().nodes[static_cast<std::size_t>(node)].ranks.size(),
-                             *hello);
-    if (problem.empty() && request_.master.iface)
-      problem = interface_problem(host, *request_.master.iface, hello->addresses);
+    std::string problem = problem_of(agent, *hello);
     if (!problem.empty()) {
       links_.silence(agent);
       return feed(AgentLost{agent, std::move(problem), stage::kStart});
@@ -180,6 +171,19 @@ void Job::on_message(int agent, Message& message) {
   } else if (std::holds_alternative<Bye>(message)) {
     feed(AgentDone{agent});
   }
+}
+
+/// Returns why the agent cannot take part; empty if it can.
+std::string Job::problem_of(int agent, const Hello& hello) const {
+  const Host& host = state_.agents().host_of(agent);
+  if (hello.version != kWireVersion) return version_reason(host.name, hello);
+  std::string problem = device_problem(host, request_.own_devices, hello);
+  if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0) {
+    const Node& place = state_.placement().nodes[static_cast<std::size_t>(node)];
+    problem = bind_problem(host.name, request_.bind, place.ranks.size(), hello);
+  }
+  if (!problem.empty() || !request_.master.iface) return problem;
+  return interface_problem(host.name, *request_.master.iface, hello.addresses);
 }
 
 void Job::on_output(int agent, Output& output) {

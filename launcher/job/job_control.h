@@ -133,23 +133,11 @@ class JobControl {
     if (over_) return "it is over";
     if (signo < 1 || signo >= NSIG) return "there is no such signal";
     if (grace) hooks_.set_grace(*grace);
-    switch (signo) {
-      case SIGKILL:
-        hooks_.set_grace(std::chrono::milliseconds(0));
-        hooks_.signal(SIGTERM);
-        break;
-      case SIGSTOP:
-        hooks_.signal(SIGTSTP);
-        break;
-      case SIGHUP:
-      case SIGINT:
-      case SIGTERM:
-      case SIGTSTP:
-        hooks_.signal(signo);
-        break;
-      default:
-        hooks_.forward(signo);
-    }
+    if (signo == SIGKILL) hooks_.set_grace(std::chrono::milliseconds(0));
+    const int meant = signo == SIGKILL ? SIGTERM : signo == SIGSTOP ? SIGTSTP : signo;
+    const bool for_launcher =
+        meant == SIGHUP || meant == SIGINT || meant == SIGTERM || meant == SIGTSTP;
+    (for_launcher ? hooks_.signal : hooks_.forward)(meant);
     return {};
   }
 

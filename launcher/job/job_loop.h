@@ -31,6 +31,7 @@ class Job {
   // job.cpp: events.
   void feed(const Event& event);
   void on_message(int agent, Message& message);
+  [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   void redact(Output& output);
   void on_output(int agent, Output& output);
   void follow_training(const Output& output);

@@ -151,7 +151,9 @@ class JobState {
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
   void handle(const OutputClosed& event);
-  void handle(const OutputWritten&);
+  void handle(const OutputWritten&) {
+    if (phase_ == Phase::writing) conclude();
+  }
   void obey_signal(int signo);
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;

@@ -164,10 +164,6 @@ void JobState::handle(const OutputClosed& event) {
   if (phase_ == Phase::writing) conclude();
 }
 
-void JobState::handle(const OutputWritten&) {
-  if (phase_ == Phase::writing) conclude();
-}
-
 void JobState::handle(const SignalReceived& event) {
   if (std::ranges::count(policy_.forwarded_signals, event.signo) > 0) {
     if (begun_ && ranks_left_ > 0) act(SignalRanks{event.signo});
