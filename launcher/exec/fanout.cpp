@@ -48,12 +48,6 @@ void Fanout::settle() {
   leave_when_done();
 }
 
-void Fanout::open_more() {
-  while (!stopping_ && next_ < fleet_.size() &&
-         (policy_.fanout == 0 || fleet_.left() < policy_.fanout))
-    fleet_.dial(next_++);
-}
-
 void Fanout::take(const Fleet::News& news) {
   switch (news.what) {
     case What::greeted:
@@ -90,13 +84,6 @@ void Fanout::node_lost(const Fleet::News& news) {
                           .stage = loss_stage(news)});
 }
 
-void Fanout::handle(const CommandEnded& event) {
-  if (!is_running(event.node)) return;
-  // The agent cleans up leftover processes and sends the remaining output in bounded time.
-  if (!fleet_.is_stopping(event.node)) fleet_.expect_end(event.node, policy_.grace);
-  set_result(event.node, {.kind = stopping_ ? Kind::stopped : Kind::exited, .end = event.end});
-}
-
 /// Keeps the first result of a node.
 void Fanout::set_result(int node, NodeResult result) {
   NodeResult& known = this->result(node);
@@ -105,14 +92,6 @@ void Fanout::set_result(int node, NodeResult result) {
   if (!policy_.stop_at_failure || stopping_ || ends_ || code_of(known) == 0) return;
   first_failure_ = node;
   ends_ = true;
-}
-
-void Fanout::leave_when_done() {
-  if (fleet_.left() > 0 || (next_ < fleet_.size() && !stopping_)) return;
-  for (int node = next_; node < fleet_.size(); ++node)
-    set_result(node, {.kind = Kind::not_started});
-  finished_ = true;
-  act(Leave{});
 }
 
 int Fanout::exit_code() const {

@@ -80,7 +80,14 @@ class Fanout {
 
   void settle();
   void handle(const Start&) { fleet_.begin(); }
-  void handle(const CommandEnded& event);
+  void handle(const CommandEnded& event) {
+    if (!is_running(event.node)) return;
+    // The agent cleans up leftover processes and sends the remaining output in bounded time.
+    if (!fleet_.is_stopping(event.node)) fleet_.expect_end(event.node, policy_.grace);
+    set_result(event.node,
+               {.kind = stopping_ ? NodeResult::Kind::stopped : NodeResult::Kind::exited,
+                .end = event.end});
+  }
   void handle(const SignalReceived& event);
   void handle(const Continued&) { fleet_.resume(); }
   void handle(const OutputClosed&) { output_gone_ = ends_ = true; }
@@ -90,8 +97,18 @@ class Fanout {
   void set_result(int node, NodeResult result);
   void obey_signal();
   void stop_all();
-  void open_more();
-  void leave_when_done();
+  void open_more() {
+    while (!stopping_ && next_ < fleet_.size() &&
+           (policy_.fanout == 0 || fleet_.left() < policy_.fanout))
+      fleet_.dial(next_++);
+  }
+  void leave_when_done() {
+    if (fleet_.left() > 0 || (next_ < fleet_.size() && !stopping_)) return;
+    for (int node = next_; node < fleet_.size(); ++node)
+      set_result(node, {.kind = NodeResult::Kind::not_started});
+    finished_ = true;
+    act(Leave{});
+  }
   [[nodiscard]] std::string stages() const;
   [[nodiscard]] NodeResult& result(int node) { return results_[static_cast<std::size_t>(node)]; }
   template <class T>

@@ -1,4 +1,3 @@
-// Sends and receives frames; turns every kind of end into one reason.
 #include "launcher/fleet/agent_links.h"
 
 #include <fmt/format.h>
@@ -35,19 +34,6 @@ void NodeLink::open(Transport& transport, const Host& host) {
              .on_end = [this](const ChannelEnd& end) { on_end(end); }});
 }
 
-void NodeLink::send(const Message& message) {
-  if (!is_open()) return;
-  spoke_ = true;
-  channel_->send(encode(envelope_, message));
-}
-
-void NodeLink::beat(const Heartbeat& heartbeat) {
-  if (!talked_) return;
-  left_out_ = spoke_ && !left_out_;
-  if (!left_out_) send(heartbeat);
-  spoke_ = false;
-}
-
 void NodeLink::on_bytes(std::span<const std::byte> bytes) {
   if (closed_) return;
   events_.on_heard(agent_);
@@ -77,22 +63,12 @@ void NodeLink::on_end(const ChannelEnd& end) {
   lose(std::move(reason), end.stage);
 }
 
-void NodeLink::lose(std::string reason, std::string stage) {
-  closed_ = true;
-  events_.on_lost({agent_, std::move(reason), std::move(stage)});
-}
-
 void AgentLinks::open(int agent, const Host& host, const NodeRoute& route) {
   DS_ASSERT(agent == static_cast<int>(links_.size()));
   const Envelope envelope{
       .job = job_, .epoch = epoch_, .incarnation = static_cast<std::uint32_t>(agent) + 1};
   links_.push_back(std::make_unique<NodeLink>(agent, host.name, envelope, events_));
   links_.back()->open(*route.transport, host);
-}
-
-void AgentLinks::send_all(const Message& message) {
-  for (const auto& open : links_)
-    if (open) open->send(message);
 }
 
 void AgentLinks::perform(const DismissAgent& action) {

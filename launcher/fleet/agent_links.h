@@ -35,11 +35,20 @@ class NodeLink {
   NodeLink& operator=(const NodeLink&) = delete;
 
   void open(Transport& transport, const Host& host);
-  void send(const Message& message);
+  void send(const Message& message) {
+    if (!is_open()) return;
+    spoke_ = true;
+    channel_->send(encode(envelope_, message));
+  }
   /// Sends a heartbeat, unless the agent has not sent a message yet (it gets an answer when it
   /// does) or was sent a frame since the last heartbeat. Never leaves out two in a row: clocks
   /// are compared by heartbeats.
-  void beat(const Heartbeat& heartbeat);
+  void beat(const Heartbeat& heartbeat) {
+    if (!talked_) return;
+    left_out_ = spoke_ && !left_out_;
+    if (!left_out_) send(heartbeat);
+    spoke_ = false;
+  }
   /// Sends and accepts only frames of this epoch from now on.
   void enter_epoch(std::uint32_t epoch) { envelope_.epoch = epoch; }
   [[nodiscard]] std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
@@ -54,7 +63,10 @@ class NodeLink {
  private:
   void on_bytes(std::span<const std::byte> bytes);
   void on_end(const ChannelEnd& end);
-  void lose(std::string reason, std::string stage);
+  void lose(std::string reason, std::string stage) {
+    closed_ = true;
+    events_.on_lost({agent_, std::move(reason), std::move(stage)});
+  }
 
   int agent_;
   std::string host_name_;
@@ -118,7 +130,10 @@ class AgentLinks {
   void perform(const ResumeAgents&) { send_all(Resume{}); }
 
  private:
-  void send_all(const Message& message);
+  void send_all(const Message& message) {
+    for (const auto& open : links_)
+      if (open) open->send(message);
+  }
   void stop_self(Clock::time_point latest);
   [[nodiscard]] NodeLink* link(int agent) const {
     const auto index = static_cast<std::size_t>(agent);

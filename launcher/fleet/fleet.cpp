@@ -34,13 +34,6 @@ void Fleet::dial(int agent) {
   act(OpenAgent{agent, record.host});
 }
 
-void Fleet::sweep_within(int agent, std::chrono::milliseconds span) {
-  const Record& record = this->record(agent);
-  DS_ASSERT(record.again);
-  if (record.due == Due::swept && record.due_at <= now_ + span) return;
-  set_due(agent, Due::swept, span);
-}
-
 void Fleet::give_spec(int agent, int node) {
   Record& record = this->record(agent);
   DS_ASSERT(record.stage == Stage::idle);
@@ -52,23 +45,6 @@ void Fleet::give_spec(int agent, int node) {
   act(SendSpec{agent, node});
 }
 
-void Fleet::start(int agent) {
-  Record& record = this->record(agent);
-  DS_ASSERT(record.stage == Stage::ready);
-  set_stage(record, Stage::running);
-  next_beat_ = std::min(next_beat_, now_ + beat_period());
-}
-
-void Fleet::stop(int agent, std::chrono::milliseconds grace) {
-  DS_ASSERT(is_busy(agent));
-  act(StopAgent{agent, grace});
-  set_due(agent, Due::kill, grace + kKillMargin);
-}
-
-void Fleet::expect_end(int agent, std::chrono::milliseconds grace) {
-  if (is_busy(agent) && !is_being_killed(agent)) set_due(agent, Due::kill, grace + kKillMargin);
-}
-
 void Fleet::kill(int agent) {
   DS_ASSERT(is_busy(agent));
   // The agent need not become ready any more.
@@ -76,14 +52,6 @@ void Fleet::kill(int agent) {
     set_stage(record, Stage::ready);
   act(KillAgent{agent});
   set_due(agent, Due::give_up, kGiveUpAfterKill);
-}
-
-void Fleet::dismiss(int agent) {
-  Record& record = this->record(agent);
-  DS_ASSERT(record.stage == Stage::idle);
-  set_stage(record, Stage::leaving);
-  act(DismissAgent{agent});
-  set_due(agent, Due::leave, kLeaveWithin);
 }
 
 void Fleet::close(int agent) {
@@ -115,21 +83,6 @@ void Fleet::on(const AgentGreeted& event) {
   progressed();
   queue(event.agent);
   if (again) act(SendSweep{event.agent});
-}
-
-void Fleet::on(const AgentReady& event) {
-  const News news{.what = What::ready, .port = event.port};
-  if (step(event.agent, Stage::preparing, Stage::ready, news)) progressed();
-}
-
-void Fleet::on(const AgentCleared& event) {
-  if (step(event.agent, Stage::running, Stage::idle, {.what = What::cleared}))
-    clear_due(event.agent);
-}
-
-void Fleet::on(const AgentSwept& event) {
-  const News news{.what = What::swept, .killed = event.killed};
-  if (step(event.agent, Stage::sweeping, Stage::idle, news)) clear_due(event.agent);
 }
 
 void Fleet::end(int agent, News news) {

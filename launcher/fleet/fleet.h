@@ -2,6 +2,7 @@
 // performs nothing.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -79,28 +80,59 @@ class Fleet {
   }
   void dial(int agent);
   /// Gives up an agent that has not swept its host by then; never later than set before.
-  void sweep_within(int agent, std::chrono::milliseconds span);
+  void sweep_within(int agent, std::chrono::milliseconds span) {
+    const Record& record = this->record(agent);
+    DS_ASSERT(record.again);
+    if (record.due == Due::swept && record.due_at <= now_ + span) return;
+    set_due(agent, Due::swept, span);
+  }
   void give_spec(int agent, int node);
   /// Records that Go is sent: the ranks of the agent run.
-  void start(int agent);
+  void start(int agent) {
+    Record& record = this->record(agent);
+    DS_ASSERT(record.stage == Stage::ready);
+    set_stage(record, Stage::running);
+    next_beat_ = std::min(next_beat_, now_ + beat_period());
+  }
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
   void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
   /// Sends TERM; while the agent does not end, sends KILL, then gives it up.
-  void stop(int agent, std::chrono::milliseconds grace);
+  void stop(int agent, std::chrono::milliseconds grace) {
+    DS_ASSERT(is_busy(agent));
+    act(StopAgent{agent, grace});
+    set_due(agent, Due::kill, grace + kKillMargin);
+  }
   /// Records that the agent's ranks have ended: their leftover processes get KILL in time.
-  void expect_end(int agent, std::chrono::milliseconds grace);
+  void expect_end(int agent, std::chrono::milliseconds grace) {
+    if (is_busy(agent) && !is_being_killed(agent)) set_due(agent, Due::kill, grace + kKillMargin);
+  }
   void kill(int agent);
   /// Makes an idle agent leave; closes it if it does not.
-  void dismiss(int agent);
+  void dismiss(int agent) {
+    Record& record = this->record(agent);
+    DS_ASSERT(record.stage == Stage::idle);
+    set_stage(record, Stage::leaving);
+    act(DismissAgent{agent});
+    set_due(agent, Due::leave, kLeaveWithin);
+  }
   /// Closes the agent without news.
   void close(int agent);
 
   // Events.
   void on(const AgentGreeted& event);
-  void on(const AgentReady& event);
+  void on(const AgentReady& event) {
+    const News news{.what = News::What::ready, .port = event.port};
+    if (step(event.agent, Stage::preparing, Stage::ready, news)) progressed();
+  }
   void on(const AgentHeard& event) { record(event.agent).last_heard = now_; }
-  void on(const AgentCleared& event);
-  void on(const AgentSwept& event);
+  void on(const AgentCleared& event) {
+    if (step(event.agent, Stage::running, Stage::idle, {.what = News::What::cleared}))
+      clear_due(event.agent);
+  }
+  void on(const AgentSwept& event) {
+    const News news{.what = News::What::swept, .killed = event.killed};
+    if (step(event.agent, Stage::sweeping, Stage::idle, news)) clear_due(event.agent);
+  }
   void on(const AgentDone& event) { end(event.agent, {.what = News::What::left}); }
   void on(const AgentLost& event) {
     end(event.agent, {.what = News::What::lost, .reason = event.reason, .stage = event.stage});
@@ -115,7 +147,12 @@ class Fleet {
   void set_now(Clock::time_point now) { now_ = now; }
   /// Sends heartbeats from now on.
   void begin() { next_beat_ = now_ + beat_period(); }
-  void suspend();
+  void suspend() {
+    if (suspended()) return;
+    suspended_at_ = now_;
+    act(SuspendAgents{});
+    act(SuspendSelf{});
+  }
   /// Returns how long the fleet was suspended; nothing if it was not.
   std::optional<Clock::duration> resume();
   /// Returns when Tick is due; sometimes early.
@@ -196,8 +233,17 @@ class Fleet {
   void tell(News news) { news_.push_back(std::move(news)); }
   void progressed() { progressed_at_ = now_; }
   void set_stage(Record& record, Stage stage);
-  void set_due(int agent, Due due, std::chrono::milliseconds after);
-  void clear_due(int agent);
+  void set_due(int agent, Due due, std::chrono::milliseconds after) {
+    Record& record = this->record(agent);
+    record.due = due;
+    record.due_at = now_ + after;
+    queue(agent);
+  }
+  /// Drops the agent's deadline; only its silence is still watched.
+  void clear_due(int agent) {
+    record(agent).due = Due::nothing;
+    queue(agent);
+  }
   bool step(int agent, Stage from, Stage to, News news);
   void end(int agent, News news);
 
@@ -212,7 +258,10 @@ class Fleet {
   void look_at_due(Clock::time_point until);
   void perform_due(int agent);
   void drop_unready();
-  [[nodiscard]] std::optional<Clock::time_point> start_by() const;
+  [[nodiscard]] std::optional<Clock::time_point> start_by() const {
+    if (unready_ == 0) return std::nullopt;
+    return progressed_at_ + policy_.start_timeout;
+  }
 
   FleetPolicy policy_;
   std::vector<Record> records_;

@@ -48,30 +48,12 @@ void Fleet::queue(int agent) {
   queue_.push({at, agent});
 }
 
-void Fleet::set_due(int agent, Due due, std::chrono::milliseconds after) {
-  Record& record = this->record(agent);
-  record.due = due;
-  record.due_at = now_ + after;
-  queue(agent);
-}
-
-/// Drops the agent's deadline; only its silence is still watched.
-void Fleet::clear_due(int agent) {
-  record(agent).due = Due::nothing;
-  queue(agent);
-}
-
 Clock::time_point Fleet::wake_at() const {
   if (suspended()) return Clock::time_point::max();
   Clock::time_point at = next_beat_;
   if (!queue_.empty()) at = std::min(at, queue_.top().at);
   if (const auto by = start_by()) at = std::min(at, *by);
   return at;
-}
-
-std::optional<Clock::time_point> Fleet::start_by() const {
-  if (unready_ == 0) return std::nullopt;
-  return progressed_at_ + policy_.start_timeout;
 }
 
 /// Returns how late this Tick is, if so late that the launcher itself must have been stopped.
@@ -144,13 +126,6 @@ void Fleet::drop_unready() {
       end(agent,
           {.what = greeted ? What::not_ready : What::no_greeting, .span = policy_.start_timeout});
   }
-}
-
-void Fleet::suspend() {
-  if (suspended()) return;
-  suspended_at_ = now_;
-  act(SuspendAgents{});
-  act(SuspendSelf{});
 }
 
 std::optional<Clock::duration> Fleet::resume() {

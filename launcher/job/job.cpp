@@ -116,11 +116,6 @@ void Job::feed(const Event& event) {
   arm_timer();
 }
 
-void Job::arm_timer() {
-  if (state_.only_writes()) return timer_.cancel();
-  timer_.arm(state_.wake_at());
-}
-
 void Job::wait_for_signal() {
   signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
     if (error) return;
@@ -244,13 +239,6 @@ std::string Job::ask_for_checkpoint() {
   if (phase == "stopping" || phase == "finished") return "it is stopping";
   obey(training_->ask());
   return {};
-}
-
-void Job::describe_training(JobInfo& info) const {
-  info.trains = request_.trains;
-  if (!training_) return;
-  info.step = training_->step().value_or(-1);
-  info.checkpoint = training_->checkpoint();
 }
 
 }  // namespace ds::launcher

@@ -54,15 +54,6 @@ void Job::perform(const SendGo& action) {
   input_.start(agents, state_.placement().ranks[reader].node_rank);
 }
 
-void Job::send_to_busy(const Message& message) {
-  for (int agent = 0; agent < state_.fleet().size(); ++agent)
-    if (state_.fleet().is_busy(agent)) links_.send(agent, message);
-}
-
-void Job::send_window() {
-  if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
-}
-
 bool Job::watch(int rank, bool on) {
   const auto sent = output_.watch(rank, on);
   if (!sent) return false;
@@ -106,15 +97,6 @@ void Job::perform(const Conclude& action) {
   if (request_.on_verdict) request_.on_verdict(json);
   code_ = exit_code(verdict.cause);
   output_.finish();
-}
-
-/// Reports the end to clients after all output is written: a client that waited for the end then
-/// reads the log.
-void Job::all_written() {
-  if (!code_) return feed(OutputWritten{});
-  if (written_) return;
-  written_ = true;
-  control_.finish(*code_, life_.guard([this] { io_.stop(); }));
 }
 
 /// Returns the launcher's source address towards another node; empty if all are on this machine.

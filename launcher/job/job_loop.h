@@ -37,11 +37,19 @@ class Job {
   void follow_training(const Output& output);
   void obey(const Training::News& news);
   std::string ask_for_checkpoint();
-  void describe_training(JobInfo& info) const;
+  void describe_training(JobInfo& info) const {
+    info.trains = request_.trains;
+    if (!training_) return;
+    info.step = training_->step().value_or(-1);
+    info.checkpoint = training_->checkpoint();
+  }
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
-  void arm_timer();
+  void arm_timer() {
+    if (state_.only_writes()) return timer_.cancel();
+    timer_.arm(state_.wake_at());
+  }
 
   // job_actions.cpp; links_ performs actions on one agent.
   template <class T>
@@ -62,9 +70,21 @@ class Job {
   [[nodiscard]] MasterFinder::Question master_question(std::uint16_t port);
   [[nodiscard]] std::string chosen_master();
   /// Sends to agents that have a Spec and have not sent Cleared.
-  void send_to_busy(const Message& message);
-  void all_written();
-  void send_window();
+  void send_to_busy(const Message& message) {
+    for (int agent = 0; agent < state_.fleet().size(); ++agent)
+      if (state_.fleet().is_busy(agent)) links_.send(agent, message);
+  }
+  /// Reports the end to clients after all output is written: a client that waited for the end then
+  /// reads the log.
+  void all_written() {
+    if (!code_) return feed(OutputWritten{});
+    if (written_) return;
+    written_ = true;
+    control_.finish(*code_, life_.guard([this] { io_.stop(); }));
+  }
+  void send_window() {
+    if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
+  }
   /// As ControlHooks::watch.
   bool watch(int rank, bool on);
 

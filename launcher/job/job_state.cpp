@@ -66,12 +66,6 @@ void JobState::advance() {
   if (phase_ == Phase::stopping) finish_when_done();
 }
 
-std::string_view JobState::phase_name() const {
-  constexpr std::string_view kNames[] = {"starting", "running",  "restarting",
-                                         "stopping", "stopping", "finished"};  // by Phase
-  return kNames[static_cast<std::size_t>(phase_)];
-}
-
 void JobState::handle(const Start&) {
   started_at_ = now_;
   if (policy_.timeout) deadline_at_ = now_ + *policy_.timeout;
@@ -123,12 +117,6 @@ void JobState::cannot_start() {
   std::string text = unreachable_text(placement_, bad);
   act(Say{text});
   stop({.kind = Cause::Kind::unreachable, .reason = std::move(text), .bad = std::move(bad)});
-}
-
-std::vector<int> JobState::agents_by_node() const {
-  std::vector<int> agents;
-  for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
-  return agents;
 }
 
 void JobState::handle(const MasterFound&) {
@@ -230,13 +218,6 @@ void JobState::say_missing() {
   missing_said_for_ *= 2;
   say_missing_at_ = now_ + missing_said_for_;
   if (std::string text = missing_text(); !text.empty()) act(Say{std::move(text)});
-}
-
-std::vector<int> JobState::running_ranks() const {
-  std::vector<int> running;
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-    if (!ranks_[rank].ended) running.push_back(static_cast<int>(rank));
-  return running;
 }
 
 void JobState::send_pre_signal() {

@@ -87,10 +87,18 @@ class JobState {
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] const Roster& agents() const { return roster_; }
   /// Returns the agent of each node; -1: none.
-  [[nodiscard]] std::vector<int> agents_by_node() const;
+  [[nodiscard]] std::vector<int> agents_by_node() const {
+    std::vector<int> agents;
+    for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
+    return agents;
+  }
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   /// Returns a name for people: starting, running, restarting, stopping, finished.
-  [[nodiscard]] std::string_view phase_name() const;
+  [[nodiscard]] std::string_view phase_name() const {
+    constexpr std::string_view kNames[] = {"starting", "running",  "restarting",
+                                           "stopping", "stopping", "finished"};  // by Phase
+    return kNames[static_cast<std::size_t>(phase_)];
+  }
   /// Returns the number of ranks of this epoch that have not ended.
   [[nodiscard]] int ranks_left() const { return ranks_left_; }
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
@@ -164,7 +172,12 @@ class JobState {
   void kill_ranks();
   void give_up();
   void release_agents();
-  [[nodiscard]] bool waits_for_sweep() const;
+  /// Returns whether a lost host was dialed again and has not been swept yet.
+  [[nodiscard]] bool waits_for_sweep() const {
+    for (int agent = 0; agent < fleet_.size(); ++agent)
+      if (is_sweeper(agent)) return true;
+    return false;
+  }
   /// Returns whether the agent was dialed again for a lost host and has not swept it yet.
   [[nodiscard]] bool is_sweeper(int agent) const {
     const Stage stage = fleet_.stage(agent);
@@ -183,7 +196,12 @@ class JobState {
   void send_pre_signal();
   [[nodiscard]] Cause deadline_cause() const;
   void warn_of_skew();
-  [[nodiscard]] std::vector<int> running_ranks() const;
+  [[nodiscard]] std::vector<int> running_ranks() const {
+    std::vector<int> running;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (!ranks_[rank].ended) running.push_back(static_cast<int>(rank));
+    return running;
+  }
 
   NodeState& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }

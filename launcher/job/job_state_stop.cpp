@@ -122,13 +122,6 @@ void JobState::give_up() {
   }
 }
 
-/// Returns whether a lost host was dialed again and has not been swept yet.
-bool JobState::waits_for_sweep() const {
-  for (int agent = 0; agent < fleet_.size(); ++agent)
-    if (is_sweeper(agent)) return true;
-  return false;
-}
-
 /// Gives up lost hosts that have not answered again.
 void JobState::drop_sweepers() {
   for (int agent = 0; agent < fleet_.size(); ++agent) {

@@ -68,16 +68,9 @@ void OutputHub::connect_stages(bool fold) {
       flow_, [this](bool was) { return is_behind(was); }, *next);
 }
 
-bool OutputHub::is_behind(bool was) const {
-  if (!screen_.waits_for_reader()) return false;
-  return (!plan_.drop_here && screen_.is_behind(was)) || (files_ && files_->is_behind(was));
-}
-
 void OutputHub::change_soon() {
   asio::post(io_, life_.guard([this] { on_change(); }));
 }
-
-// Agents.
 
 void OutputHub::fill(Spec& spec, const Placement& placement) {
   if (plan_.files_on_nodes) plan_.files = log_files(policy_, placement, job_id_);
@@ -130,8 +123,6 @@ void OutputHub::arm_fold_timer() {
   }));
 }
 
-// The reader, the log disk, the end.
-
 void OutputHub::on_change() {
   front_->look();
   if (fold_) arm_fold_timer();
@@ -170,18 +161,6 @@ std::vector<std::string> OutputHub::incomplete_logs() const {
       lines.push_back(here);
   for (const auto& [agent, line] : incomplete_) lines.push_back(line);
   return lines;
-}
-
-// For `tail` and `attach`.
-
-Clock::time_point OutputHub::written_at(int agent, std::uint64_t agent_time) {
-  const Clock::time_point now = Clock::now();
-  return prefixes_.has_time() ? clocks_.of(agent).here(agent_time, now) : now;
-}
-
-std::string OutputHub::plain_prefix(int rank, int stream, Clock::time_point at) const {
-  if (plan_.untouched || static_cast<std::size_t>(rank) >= prefixes_.ranks()) return {};
-  return prefixes_.plain(rank, stream, clock_.of(at));
 }
 
 std::optional<std::uint8_t> OutputHub::watch(int rank, bool on) {

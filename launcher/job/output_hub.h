@@ -88,9 +88,15 @@ class OutputHub {
 
   // For `tail` and `attach`.
   /// Converts an agent's time of writing to our clock; only roughly unless prefixes need it.
-  [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time);
+  [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time) {
+    const Clock::time_point now = Clock::now();
+    return prefixes_.has_time() ? clocks_.of(agent).here(agent_time, now) : now;
+  }
   /// Returns the prefix of a rank's lines, without color.
-  [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const;
+  [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const {
+    if (plan_.untouched || static_cast<std::size_t>(rank) >= prefixes_.ranks()) return {};
+    return prefixes_.plain(rank, stream, clock_.of(at));
+  }
   [[nodiscard]] bool shows(int rank, int stream) const { return plan_.shows(rank, stream); }
   /// Turns watching of all output of a rank on or off. Returns the streams that its agent must
   /// send from now on, if that changes.
@@ -99,7 +105,10 @@ class OutputHub {
  private:
   void connect_stages(bool fold);
   /// Returns whether too much waits for the reader or the disk; with `was`, more than a little.
-  [[nodiscard]] bool is_behind(bool was) const;
+  [[nodiscard]] bool is_behind(bool was) const {
+    if (!screen_.waits_for_reader()) return false;
+    return (!plan_.drop_here && screen_.is_behind(was)) || (files_ && files_->is_behind(was));
+  }
   /// Runs on_change() on the event loop; called from any thread.
   void change_soon();
   void on_change();

@@ -1,4 +1,3 @@
-// Sets the variables for a rank's place, and selects the user's variables to send to nodes.
 #include "launcher/job/rank_environment.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Decodes wait statuses and failed starts, and builds the sentences of a verdict.
 #include "launcher/job/verdict.h"
 
 #include <fmt/format.h>

@@ -144,11 +144,6 @@ void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const En
   std::copy(head.begin(), head.end(), room.begin());
 }
 
-void Decoder::feed(std::span<const std::byte> bytes) {
-  if (error_) return;
-  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-}
-
 /// Keeps the beginning of the next frame and frees memory that it does not need: a launcher has
 /// thousands of decoders, and long frames are rare.
 std::optional<Frame> Decoder::wait_for_more() {
@@ -160,11 +155,6 @@ std::optional<Frame> Decoder::wait_for_more() {
     buffer_.erase(buffer_.begin(), rest);
   }
   at_ = 0;
-  return std::nullopt;
-}
-
-std::optional<Frame> Decoder::fail(std::string text) {
-  error_ = std::move(text);
   return std::nullopt;
 }
 
