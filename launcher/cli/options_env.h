@@ -8,7 +8,7 @@
 
 #include "launcher/cli/forward_policy.h"
 #include "launcher/cli/option_table.h"
-#include "launcher/job/rank_families.h"
+#include "launcher/job/rank_environment.h"
 
 namespace ds::launcher {
 

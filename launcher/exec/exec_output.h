@@ -2,12 +2,17 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "launcher/exec/folded_text.h"
 #include "launcher/exec/output_tree.h"
+#include "launcher/job/job_facts.h"
+#include "launcher/job/verdict.h"
 #include "launcher/logs/flow_control.h"
 #include "launcher/logs/output_stage.h"
 #include "launcher/logs/relay_stage.h"
@@ -38,7 +43,26 @@ class ExecOutput {
     std::function<void()> on_written;  // after finish(): all is written, or the reader is given up
   };
   ExecOutput(asio::io_context& io, const ExecOutputSetup& setup, std::vector<std::string> names,
-             Events events);
+             Events events)
+      : io_(io),
+        setup_(setup),
+        names_(std::move(names)),
+        events_(std::move(events)),
+        tree_(static_cast<int>(names_.size())),
+        flow_(names_.size(), events_.on_credit),
+        screen_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }),
+        relay_(static_cast<int>(names_.size()), same_file(setup.out_fd, setup.err_fd), screen_),
+        filter_({.shown = std::vector<std::uint8_t>(names_.size(), 3),
+                 .drops = [this] { return !screen_.waits_for_reader() && screen_.is_full(); }},
+                relay_),
+        backlog_(
+            flow_, [this](bool was) { return screen_.is_behind(was); }, filter_) {
+    if (!setup.prefixed && names_.size() == 1) return;
+    std::vector<std::string> prefixes;  // 2 for each node, 1 per stream
+    for (const std::string& name : names_)
+      prefixes.insert(prefixes.end(), 2, setup.prefixed ? name + ": " : "");
+    relay_.set_prefixes(std::move(prefixes));
+  }
   ExecOutput(const ExecOutput&) = delete;
   ExecOutput& operator=(const ExecOutput&) = delete;
 
@@ -46,7 +70,15 @@ class ExecOutput {
   void prepared(int node) { flow_.prepared(node); }
   /// Shows or keeps the output of the command on a node, and grants credit for it. Drops unknown
   /// streams. `came`: bytes of text that the agent sent.
-  void take(int node, const Output& output, std::size_t came);
+  void take(int node, const Output& output, std::size_t came) {
+    flow_.took(node, output, came);
+    if (output.stream != 1 && output.stream != 2) return;
+    if (output.rank == -1) return say("dslaunch: " + printable(text_of(output)));
+    if (folds(output)) return tree_.add(node, output.stream, text_of(output));
+    Output known = output;
+    known.rank = node;
+    backlog_.take(known);
+  }
   /// Grants credit only; the output goes elsewhere.
   void grant_for(int node, const Output& output, std::size_t came) {
     flow_.took(node, output, came);
@@ -54,17 +86,52 @@ class ExecOutput {
   /// Prints lines of dslaunch itself on standard error.
   void say(std::string_view lines) { backlog_.take(own_line(lines)); }
   /// Stops waiting for slow readers.
-  void leave_slow_reader();
+  void leave_slow_reader() {
+    if (!screen_.leave_slow_reader()) return;
+    if (flow_.held()) flow_.discard();
+    asio::post(io_, [this] { on_change(); });
+  }
   /// Prints the folded output, then `last_words` on standard error unless empty. `ended`: by node,
   /// whether its command has ended. With `diff`, a node that ended without output has an empty one.
-  void finish(std::string last_words, std::vector<bool> ended);
+  void finish(std::string last_words, std::vector<bool> ended) {
+    finished_ = true;
+    last_words_ = std::move(last_words);
+    ended_ = std::move(ended);
+    tree_.finish();
+    backlog_.finish();
+    on_change();
+  }
   /// Returns FlowControl::still_busy().
   [[nodiscard]] bool still_busy() { return flow_.still_busy(); }
 
  private:
-  [[nodiscard]] bool folds(const Output& output) const;
-  void on_change();
-  void end_when_drained();
+  [[nodiscard]] bool folds(const Output& output) const {
+    return setup_.fold == Fold::both ||
+           (setup_.fold == Fold::standard_output && output.stream == 1);
+  }
+  void on_change() {
+    backlog_.look();
+    if (screen_.is_low()) filter_.say_dropped();
+    if (const auto why = screen_.closed(); why && !std::exchange(closed_, true))
+      events_.on_closed(*why);
+    end_when_drained();
+  }
+  /// Prints the folded output after all output that is shown as it arrives.
+  void end_when_drained() {
+    if (!finished_ || !backlog_.drained()) return;
+    if (!std::exchange(folded_printed_, true)) {
+      const PutText put = [this](std::string_view text) {
+        screen_.buffers().out.append(text);
+        screen_.push();
+      };
+      if (setup_.diff)
+        print_diff(tree_.groups(ended_), names_, put);
+      else
+        print_folded(tree_.groups(), names_, put);
+      if (!last_words_.empty()) say(last_words_);
+    }
+    if (backlog_.drained() && screen_.written()) events_.on_written();
+  }
 
   asio::io_context& io_;
   ExecOutputSetup setup_;

@@ -10,15 +10,14 @@
 
 #include "engine/base/error.h"
 #include "launcher/exec/exec_input.h"
-#include "launcher/exec/killed_text.h"
 #include "launcher/exec/percent.h"
+#include "launcher/exec/results.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_facts.h"
-#include "launcher/job/rank_end.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher::exec {
-
 namespace {
 
 JobInfo describe(const ExecRequest& request, const JobIdentity& identity) {
@@ -34,15 +33,109 @@ JobInfo describe(const ExecRequest& request, const JobIdentity& identity) {
 /// have the numbers of their nodes.
 class Exec {
  public:
-  Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks);
-  ExecOutcome run();
+  Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
+      : io_(io),
+        request_(std::move(request)),
+        hooks_(std::move(hooks)),
+        names_(node_names(request_.hosts)),
+        programs_(names_.size()),
+        killed_(names_.size()),
+        identity_(new_identity(request_.output.err_fd)),
+        fanout_(names_, request_.policy),
+        links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
+                    .on_message = [this](int node, Message& message) { on_message(node, message); },
+                    .on_lost = [this](const AgentLost& lost) { feed(lost); },
+                    .on_continued = [this] { feed(Continued{}); }}),
+        timer_(io,
+               [this] {
+                 if (output_.still_busy()) feed(OutputHeld{});
+                 feed(Tick{});
+               }),
+        signals_(io),
+        output_(io, request_.output, names_,
+                {.on_credit = [this](int node, const Credit& credit) { links_.send(node, credit); },
+                 .on_closed = [this](const std::string& why) { lose_output(why); },
+                 .on_written =
+                     [this] {
+                       written_ = true;
+                       leave_when_over();
+                     }}),
+        control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
+    links_.set_job(identity_.id, job_id_text(identity_.id));
+    if (!control_.problem().empty())
+      say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
+    if (request_.in_fd < 0) return;
+    const auto nodes = static_cast<int>(names_.size());
+    const int fanout = request_.policy.fanout;
+    input_.emplace(io, request_.in_fd, nodes, fanout == 0 || fanout >= nodes,
+                   [this](int node, const Stdin& input) { links_.send(node, input); });
+  }
+  ExecOutcome run() {
+    // As for jobs: signals that nohup ignores stay ignored, except INT.
+    for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
+      if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
+    std::signal(SIGPIPE, SIG_IGN);
+    wait_for_signal();
+    feed(Start{});
+    io_.run();
+    DS_ASSERT(left_);
+    return {fanout_.exit_code(), fanout_.results()};
+  }
 
  private:
-  void feed(const Event& event);
-  void on_message(int node, Message& message);
-  void on_hello(int node, const Hello& hello);
-  void on_output(int node, const Output& output);
-  void wait_for_signal();
+  void feed(const Event& event) {
+    for (const Action& action : fanout_.on(event, Clock::now()))
+      std::visit([this](const auto& known) { perform(known); }, action);
+    if (fanout_.stopping()) output_.leave_slow_reader();
+    if (fanout_.finished()) return timer_.cancel();
+    timer_.arm(fanout_.wake_at());
+  }
+  void on_message(int node, Message& message) {
+    if (const auto* output = std::get_if<Output>(&message)) {
+      on_output(node, *output);
+    } else if (const auto* hello = std::get_if<Hello>(&message)) {
+      on_hello(node, *hello);
+    } else if (std::holds_alternative<Ready>(message)) {
+      feed(AgentReady{node});
+    } else if (const auto* exited = std::get_if<Exited>(&message)) {
+      if (input_) input_->left(node);
+      feed(CommandEnded{node, rank_end(*exited)});
+    } else if (const auto* taken = std::get_if<Credit>(&message)) {
+      if (input_) input_->taken(node, taken->bytes);
+    } else if (const auto* problem = std::get_if<Problem>(&message)) {
+      feed(AgentLost{node, name(node) + ": " + problem->text, {}});
+    } else if (const auto* bye = std::get_if<Bye>(&message)) {
+      killed_[static_cast<std::size_t>(node)] = bye->killed;
+      feed(AgentDone{node});
+    }
+  }
+  void on_hello(int node, const Hello& hello) {
+    if (hello.version != kWireVersion)
+      return feed(AgentLost{
+          node, version_reason(request_.hosts[static_cast<std::size_t>(node)].name, hello), {}});
+    if (hooks_.reached) hooks_.reached(node, links_.peer_address(node));
+    programs_[static_cast<std::size_t>(node)] =
+        hooks_.program ? hooks_.program(node, hello) : program_of(node);
+    feed(AgentGreeted{node});
+  }
+  void on_output(int node, const Output& output) {
+    if (hooks_.take) {
+      output_.grant_for(node, output, output.bytes.size());
+      return hooks_.take(node, output);
+    }
+    Output known = output;
+    known.rank = node;
+    control_.output(known, Clock::now());
+    output_.take(node, output, output.bytes.size());
+  }
+  void wait_for_signal() {
+    signals_.async_wait([this](const asio::error_code& error, int signo) {
+      if (error) return;
+      wait_for_signal();
+      if (left_ && signo != SIGTSTP) return io_.stop();  // only unread output is left: drop it
+      feed(SignalReceived{signo});
+    });
+  }
 
   template <class T>
   void perform(const T& action) {
@@ -52,17 +145,89 @@ class Exec {
     const auto host = static_cast<std::size_t>(action.host);
     links_.open(action.agent, request_.hosts[host], request_.routes[host]);
   }
-  void perform(const SendSpec& action);
-  void perform(const StartCommand& action);
-  void perform(const CloseAgent& action);
+  void perform(const SendSpec& action) {
+    const int node = action.agent;
+    Spec spec;
+    spec.node_rank = node;
+    spec.nodes = static_cast<std::int32_t>(names_.size());
+    spec.programs.push_back(std::move(programs_[static_cast<std::size_t>(node)]));
+    spec.umask = Spec::kOwnUmask;
+    spec.grace_ms = static_cast<std::uint32_t>(request_.policy.grace.count());
+    spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
+    spec.job_cookie = job_id_text(identity_.id);
+    spec.leave = request_.leave;
+    spec.ranks.push_back({.rank = node, .has_stdin = input_.has_value()});
+    links_.send(node, spec);
+    output_.prepared(node);
+  }
+  void perform(const StartCommand& action) {
+    links_.send(action.node, Go{});
+    if (input_) input_->started(action.node);
+  }
+  void perform(const CloseAgent& action) {
+    if (input_) input_->left(action.agent);
+    links_.perform(action);
+  }
   void perform(const Say& action) { say("dslaunch: " + action.text); }
-  void perform(const Leave&);
+  void perform(const Leave&) {
+    left_ = true;
+    std::string words = hooks_.take ? "" : results_text(names_, fanout_.results());
+    const std::string killed = hooks_.take ? "" : killed_text(names_, killed_);
+    if (!killed.empty()) words += (words.empty() ? "" : "\n") + killed;
+    if (!words.empty()) control_.say(words);
+    control_.finish(fanout_.exit_code(), [this] {
+      drained_ = true;
+      leave_when_over();
+    });
+    std::vector<bool> ended;
+    for (const NodeResult& result : fanout_.results())
+      ended.push_back(result.kind == NodeResult::Kind::exited);
+    output_.finish(std::move(words), std::move(ended));
+  }
 
-  void say(const std::string& lines);
-  [[nodiscard]] JobControl::Hooks control_hooks();
-  void leave_when_over();
-  void lose_output(const std::string& why);
-  [[nodiscard]] ProgramSpec program_of(int node) const;
+  void say(const std::string& lines) {
+    if (!left_) control_.say(lines);
+    output_.say(lines);
+  }
+  [[nodiscard]] JobControl::Hooks control_hooks() {
+    return {.phase = [this] { return fanout_.phase_name(); },
+            .ranks_left = [this] { return fanout_.nodes_left(); },
+            .set_grace = [this](auto grace) { fanout_.set_grace(grace); },
+            .signal =
+                [this](int signo) {
+                  feed(SignalReceived{signo, true});
+                },
+            .forward =
+                [this](int signo) {
+                  for (int node = 0; node < static_cast<int>(names_.size()); ++node)
+                    if (fanout_.is_running(node)) links_.send(node, Signal{signo});
+                },
+            .prefix =
+                [this](const OutputPiece& piece) {
+                  return request_.output.prefixed ? name(piece.rank) + ": " : std::string();
+                }};
+  }
+  void leave_when_over() {
+    if (written_ && drained_) io_.stop();
+  }
+  void lose_output(const std::string& why) {
+    if (!why.empty()) say("dslaunch: standard output cannot be written: " + why);
+    feed(OutputClosed{why});
+  }
+  [[nodiscard]] ProgramSpec program_of(int node) const {
+    const Host& host = request_.hosts[static_cast<std::size_t>(node)];
+    std::string user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
+    if (user.empty()) user = host.user.empty() ? request_.user : host.user;
+    ProgramSpec program;
+    for (const std::string& word : request_.argv)
+      program.argv.push_back(request_.fill_percents ? fill_percents(word, host.name, node, user)
+                                                    : word);
+    if (request_.shell) program.argv = {fmt::format("{}", fmt::join(program.argv, " "))};
+    program.cwd = request_.folder;
+    program.at_home = true;
+    program.login_shell = request_.shell;
+    return program;
+  }
   [[nodiscard]] const std::string& name(int node) const {
     return names_[static_cast<std::size_t>(node)];
   }
@@ -86,208 +251,6 @@ class Exec {
   bool written_ = false;
   bool drained_ = false;
 };
-
-Exec::Exec(asio::io_context& io, ExecRequest request, ExecHooks hooks)
-    : io_(io),
-      request_(std::move(request)),
-      hooks_(std::move(hooks)),
-      names_(node_names(request_.hosts)),
-      programs_(names_.size()),
-      killed_(names_.size()),
-      identity_(new_identity(request_.output.err_fd)),
-      fanout_(names_, request_.policy),
-      links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
-                  .on_message = [this](int node, Message& message) { on_message(node, message); },
-                  .on_lost = [this](const AgentLost& lost) { feed(lost); },
-                  .on_continued = [this] { feed(Continued{}); }}),
-      timer_(io,
-             [this] {
-               if (output_.still_busy()) feed(OutputHeld{});
-               feed(Tick{});
-             }),
-      signals_(io),
-      output_(io, request_.output, names_,
-              {.on_credit = [this](int node, const Credit& credit) { links_.send(node, credit); },
-               .on_closed = [this](const std::string& why) { lose_output(why); },
-               .on_written =
-                   [this] {
-                     written_ = true;
-                     leave_when_over();
-                   }}),
-      control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
-  links_.set_job(identity_.id, job_id_text(identity_.id));
-  if (!control_.problem().empty())
-    say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
-  if (request_.in_fd < 0) return;
-  const auto nodes = static_cast<int>(names_.size());
-  const int fanout = request_.policy.fanout;
-  input_.emplace(io, request_.in_fd, nodes, fanout == 0 || fanout >= nodes,
-                 [this](int node, const Stdin& input) { links_.send(node, input); });
-}
-
-JobControl::Hooks Exec::control_hooks() {
-  return {.phase = [this] { return fanout_.phase_name(); },
-          .ranks_left = [this] { return fanout_.nodes_left(); },
-          .set_grace = [this](auto grace) { fanout_.set_grace(grace); },
-          .signal =
-              [this](int signo) {
-                feed(SignalReceived{signo, true});
-              },
-          .forward =
-              [this](int signo) {
-                for (int node = 0; node < static_cast<int>(names_.size()); ++node)
-                  if (fanout_.is_running(node)) links_.send(node, Signal{signo});
-              },
-          .prefix =
-              [this](const OutputPiece& piece) {
-                return request_.output.prefixed ? name(piece.rank) + ": " : std::string();
-              }};
-}
-
-ExecOutcome Exec::run() {
-  // As for jobs: signals that nohup ignores stay ignored, except INT.
-  for (const int signo : {SIGHUP, SIGINT, SIGTERM, SIGTSTP})
-    if (signo == SIGINT || !is_ignored(signo)) signals_.add(signo);
-  std::signal(SIGPIPE, SIG_IGN);
-  wait_for_signal();
-  feed(Start{});
-  io_.run();
-  DS_ASSERT(left_);
-  return {fanout_.exit_code(), fanout_.results()};
-}
-
-void Exec::feed(const Event& event) {
-  for (const Action& action : fanout_.on(event, Clock::now()))
-    std::visit([this](const auto& known) { perform(known); }, action);
-  if (fanout_.stopping()) output_.leave_slow_reader();
-  if (fanout_.finished()) return timer_.cancel();
-  timer_.arm(fanout_.wake_at());
-}
-
-void Exec::wait_for_signal() {
-  signals_.async_wait([this](const asio::error_code& error, int signo) {
-    if (error) return;
-    wait_for_signal();
-    if (left_ && signo != SIGTSTP) return io_.stop();  // only unread output is left: drop it
-    feed(SignalReceived{signo});
-  });
-}
-
-void Exec::lose_output(const std::string& why) {
-  if (!why.empty()) say("dslaunch: standard output cannot be written: " + why);
-  feed(OutputClosed{why});
-}
-
-// Nodes.
-
-void Exec::on_hello(int node, const Hello& hello) {
-  if (hello.version != kWireVersion)
-    return feed(AgentLost{
-        node, version_reason(request_.hosts[static_cast<std::size_t>(node)].name, hello), {}});
-  if (hooks_.reached) hooks_.reached(node, links_.peer_address(node));
-  programs_[static_cast<std::size_t>(node)] =
-      hooks_.program ? hooks_.program(node, hello) : program_of(node);
-  feed(AgentGreeted{node});
-}
-
-void Exec::on_output(int node, const Output& output) {
-  if (hooks_.take) {
-    output_.grant_for(node, output, output.bytes.size());
-    return hooks_.take(node, output);
-  }
-  Output known = output;
-  known.rank = node;
-  control_.output(known, Clock::now());
-  output_.take(node, output, output.bytes.size());
-}
-
-void Exec::on_message(int node, Message& message) {
-  if (const auto* output = std::get_if<Output>(&message)) {
-    on_output(node, *output);
-  } else if (const auto* hello = std::get_if<Hello>(&message)) {
-    on_hello(node, *hello);
-  } else if (std::holds_alternative<Ready>(message)) {
-    feed(AgentReady{node});
-  } else if (const auto* exited = std::get_if<Exited>(&message)) {
-    if (input_) input_->left(node);
-    feed(CommandEnded{node, rank_end(*exited)});
-  } else if (const auto* taken = std::get_if<Credit>(&message)) {
-    if (input_) input_->taken(node, taken->bytes);
-  } else if (const auto* problem = std::get_if<Problem>(&message)) {
-    feed(AgentLost{node, name(node) + ": " + problem->text, {}});
-  } else if (const auto* bye = std::get_if<Bye>(&message)) {
-    killed_[static_cast<std::size_t>(node)] = bye->killed;
-    feed(AgentDone{node});
-  }
-}
-
-// Actions.
-
-void Exec::perform(const SendSpec& action) {
-  const int node = action.agent;
-  Spec spec;
-  spec.node_rank = node;
-  spec.nodes = static_cast<std::int32_t>(names_.size());
-  spec.programs.push_back(std::move(programs_[static_cast<std::size_t>(node)]));
-  spec.umask = Spec::kOwnUmask;
-  spec.grace_ms = static_cast<std::uint32_t>(request_.policy.grace.count());
-  spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
-  spec.job_cookie = job_id_text(identity_.id);
-  spec.leave = request_.leave;
-  spec.ranks.push_back({.rank = node, .has_stdin = input_.has_value()});
-  links_.send(node, spec);
-  output_.prepared(node);
-}
-
-void Exec::perform(const StartCommand& action) {
-  links_.send(action.node, Go{});
-  if (input_) input_->started(action.node);
-}
-
-void Exec::perform(const CloseAgent& action) {
-  if (input_) input_->left(action.agent);
-  links_.perform(action);
-}
-
-void Exec::say(const std::string& lines) {
-  if (!left_) control_.say(lines);
-  output_.say(lines);
-}
-
-void Exec::perform(const Leave&) {
-  left_ = true;
-  std::string words = hooks_.take ? "" : results_text(names_, fanout_.results());
-  const std::string killed = hooks_.take ? "" : killed_text(names_, killed_);
-  if (!killed.empty()) words += (words.empty() ? "" : "\n") + killed;
-  if (!words.empty()) control_.say(words);
-  control_.finish(fanout_.exit_code(), [this] {
-    drained_ = true;
-    leave_when_over();
-  });
-  std::vector<bool> ended;
-  for (const NodeResult& result : fanout_.results())
-    ended.push_back(result.kind == NodeResult::Kind::exited);
-  output_.finish(std::move(words), std::move(ended));
-}
-
-void Exec::leave_when_over() {
-  if (written_ && drained_) io_.stop();
-}
-
-ProgramSpec Exec::program_of(int node) const {
-  const Host& host = request_.hosts[static_cast<std::size_t>(node)];
-  std::string user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
-  if (user.empty()) user = host.user.empty() ? request_.user : host.user;
-  const PercentValues values{.host = host.name, .node = node, .user = user};
-  ProgramSpec program;
-  for (const std::string& word : request_.argv)
-    program.argv.push_back(request_.fill_percents ? fill_percents(word, values) : word);
-  if (request_.shell) program.argv = {fmt::format("{}", fmt::join(program.argv, " "))};
-  program.cwd = request_.folder;
-  program.at_home = true;
-  program.login_shell = request_.shell;
-  return program;
-}
 
 }  // namespace
 

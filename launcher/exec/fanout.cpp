@@ -4,8 +4,6 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/fleet/loss_reason.h"
-
 namespace ds::launcher::exec {
 
 using namespace std::chrono_literals;
@@ -37,7 +35,7 @@ std::vector<Action> Fanout::on(const Event& event, Clock::time_point now) {
       },
       event);
   settle();
-  take_fleet_actions();
+  fleet_.take_actions(actions_);
   return std::exchange(actions_, {});
 }
 
@@ -50,35 +48,15 @@ void Fanout::settle() {
   leave_when_done();
 }
 
-void Fanout::take_fleet_actions() {
-  if (!fleet_.has_actions()) return;
-  for (FleetAction& action : fleet_.take_actions())
-    std::visit([this](auto& known) { actions_.emplace_back(std::move(known)); }, action);
-}
-
-Clock::time_point Fanout::wake_at() const {
-  return finished_ ? Clock::time_point::max() : fleet_.wake_at();
-}
-
-std::string_view Fanout::phase_name() const {
-  if (stopping_) return "stopping";
-  return started_ ? "running" : "starting";
-}
-
-// Stages of one node.
-
-void Fanout::open_more() {
-  while (!stopping_ && next_ < fleet_.size() &&
-         (policy_.fanout == 0 || fleet_.left() < policy_.fanout))
-    fleet_.dial(next_++);
-}
-
 void Fanout::take(const Fleet::News& news) {
   switch (news.what) {
     case What::greeted:
       return fleet_.give_spec(news.agent, news.agent);
     case What::ready:
-      return node_ready(news.agent);
+      started_ = true;
+      fleet_.start(news.agent);
+      if (policy_.command_timeout > 0ms) fleet_.limit_time(news.agent, policy_.command_timeout);
+      return act(StartCommand{news.agent});
     case What::time_up:
       if (!fleet_.is_busy(news.agent)) return;  // lost at the same moment
       fleet_.stop(news.agent, policy_.grace);
@@ -95,13 +73,6 @@ void Fanout::take(const Fleet::News& news) {
   }
 }
 
-void Fanout::node_ready(int node) {
-  started_ = true;
-  fleet_.start(node);
-  if (policy_.command_timeout > 0ms) fleet_.limit_time(node, policy_.command_timeout);
-  act(StartCommand{node});
-}
-
 void Fanout::node_lost(const Fleet::News& news) {
   NodeResult& known = result(news.agent);
   // The output of a successful command is incomplete, or a stop at the time limit is unconfirmed.
@@ -111,13 +82,6 @@ void Fanout::node_lost(const Fleet::News& news) {
   set_result(news.agent, {.kind = news.was == Stage::opening ? Kind::unreachable : Kind::lost,
                           .reason = loss_reason(news, name),
                           .stage = loss_stage(news)});
-}
-
-void Fanout::handle(const CommandEnded& event) {
-  if (!is_running(event.node)) return;
-  // The agent cleans up leftover processes and sends the remaining output in bounded time.
-  if (!fleet_.is_stopping(event.node)) fleet_.expect_end(event.node, policy_.grace);
-  set_result(event.node, {.kind = stopping_ ? Kind::stopped : Kind::exited, .end = event.end});
 }
 
 /// Keeps the first result of a node.
@@ -130,14 +94,6 @@ void Fanout::set_result(int node, NodeResult result) {
   ends_ = true;
 }
 
-void Fanout::leave_when_done() {
-  if (fleet_.left() > 0 || (next_ < fleet_.size() && !stopping_)) return;
-  for (int node = next_; node < fleet_.size(); ++node)
-    set_result(node, {.kind = Kind::not_started});
-  finished_ = true;
-  act(Leave{});
-}
-
 int Fanout::exit_code() const {
   if (signo_ != 0) return 128 + signo_;
   if (output_gone_) return 128 + SIGPIPE;
@@ -147,10 +103,6 @@ int Fanout::exit_code() const {
     for (const NodeResult& result : results_) largest = std::max(largest, code_of(result));
   return largest;
 }
-
-void Fanout::handle(const Tick&) { fleet_.on(Tick{}); }
-
-// Early ends: -k, signals, closed output.
 
 void Fanout::stop_all() {
   stopping_ = true;
@@ -194,7 +146,9 @@ void Fanout::obey_signal() {
     }
     fleet_.close(node);
     if (result(node).kind == Kind::timed_out) result(node).kind = Kind::none;
-    set_result(node, {.kind = Kind::lost, .reason = "left behind while it was stopping; check there for leftover processes"});
+    set_result(node,
+               {.kind = Kind::lost,
+                .reason = "left behind while it was stopping; check there for leftover processes"});
   }
 }
 
@@ -208,11 +162,6 @@ std::string Fanout::stages() const {
                                                : NodeStage::connecting);
   }
   return stages_text(names_, stages);
-}
-
-void Fanout::handle(const OutputClosed&) {
-  output_gone_ = true;
-  ends_ = true;
 }
 
 }  // namespace ds::launcher::exec

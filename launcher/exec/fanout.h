@@ -36,11 +36,8 @@ using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDon
 
 struct StartCommand {
   int node = 0;
-  friend bool operator==(const StartCommand&, const StartCommand&) = default;
 };
-struct Leave {  // the last action: results() and exit_code() are final
-  friend bool operator==(const Leave&, const Leave&) = default;
-};
+struct Leave {};  // the last action: results() and exit_code() are final
 using Action =
     std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep, DismissAgent,
                  CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents, Say, Leave>;
@@ -59,13 +56,17 @@ class Fanout {
   std::vector<Action> on(const Event& event, Clock::time_point now);
 
   /// Returns when the next Tick is due; sometimes too early.
-  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] Clock::time_point wake_at() const {
+    return finished_ ? Clock::time_point::max() : fleet_.wake_at();
+  }
   [[nodiscard]] bool finished() const { return finished_; }
   /// Returns whether a signal, -k or closed output stops all nodes; slow readers are then given up.
   [[nodiscard]] bool stopping() const { return stopping_; }
   [[nodiscard]] const std::vector<NodeResult>& results() const { return results_; }
   /// Returns "starting", "running" or "stopping".
-  [[nodiscard]] std::string_view phase_name() const;
+  [[nodiscard]] std::string_view phase_name() const {
+    return stopping_ ? "stopping" : started_ ? "running" : "starting";
+  }
   /// Returns the number of nodes that have not ended.
   [[nodiscard]] int nodes_left() const { return fleet_.left() + fleet_.size() - next_; }
   [[nodiscard]] bool is_running(int node) const {
@@ -79,26 +80,40 @@ class Fanout {
 
   void settle();
   void handle(const Start&) { fleet_.begin(); }
-  void handle(const CommandEnded& event);
+  void handle(const CommandEnded& event) {
+    if (!is_running(event.node)) return;
+    // The agent cleans up leftover processes and sends the remaining output in bounded time.
+    if (!fleet_.is_stopping(event.node)) fleet_.expect_end(event.node, policy_.grace);
+    set_result(event.node,
+               {.kind = stopping_ ? NodeResult::Kind::stopped : NodeResult::Kind::exited,
+                .end = event.end});
+  }
   void handle(const SignalReceived& event);
   void handle(const Continued&) { fleet_.resume(); }
-  void handle(const OutputClosed&);
-  void handle(const Tick&);
+  void handle(const OutputClosed&) { output_gone_ = ends_ = true; }
 
   void take(const Fleet::News& news);
-  void node_ready(int node);
   void node_lost(const Fleet::News& news);
   void set_result(int node, NodeResult result);
   void obey_signal();
   void stop_all();
-  void open_more();
-  void leave_when_done();
+  void open_more() {
+    while (!stopping_ && next_ < fleet_.size() &&
+           (policy_.fanout == 0 || fleet_.left() < policy_.fanout))
+      fleet_.dial(next_++);
+  }
+  void leave_when_done() {
+    if (fleet_.left() > 0 || (next_ < fleet_.size() && !stopping_)) return;
+    for (int node = next_; node < fleet_.size(); ++node)
+      set_result(node, {.kind = NodeResult::Kind::not_started});
+    finished_ = true;
+    act(Leave{});
+  }
   [[nodiscard]] std::string stages() const;
   [[nodiscard]] NodeResult& result(int node) { return results_[static_cast<std::size_t>(node)]; }
-  void take_fleet_actions();
   template <class T>
   void act(T action) {
-    take_fleet_actions();  // keeps the order
+    fleet_.take_actions(actions_);  // keeps the order
     actions_.emplace_back(std::move(action));
   }
 

@@ -139,10 +139,6 @@ void HostListParser::add_host(Host host, const Origin& origin) {
   hosts_.push_back(std::move(host));
 }
 
-void HostListParser::add_hosts(const std::vector<Host>& hosts) {
-  for (const Host& host : hosts) add_host(host, {.name = "--hostfile"});
-}
-
 void HostListParser::exclude_host(const std::string& name, int port) {
   if (port == 0) {
     excluded_.insert(name);

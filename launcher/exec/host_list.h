@@ -45,7 +45,9 @@ class HostListParser {
   void add_group(const std::string& name, const std::string& origin) {
     add_group_items(name, {.name = origin}, false);
   }
-  void add_hosts(const std::vector<Host>& hosts);
+  void add_hosts(const std::vector<Host>& hosts) {
+    for (const Host& host : hosts) add_host(host, {.name = "--hostfile"});
+  }
 
   /// Returns the hosts that are not excluded.
   [[nodiscard]] std::vector<Host> hosts() const;

@@ -65,11 +65,6 @@ void OutputTree::finish() {
   }
 }
 
-bool OutputTree::has_line_at(const Place& place, std::string_view line) const {
-  const std::string_view rest = std::string_view(texts_[place.text].bytes).substr(place.offset);
-  return rest.size() > line.size() && rest[line.size()] == '\n' && rest.starts_with(line);
-}
-
 void OutputTree::add_line(NodeOutput& output, std::string_view line) {
   line = last_drawn(line);
   const std::size_t size = line.size() + 1;
@@ -127,12 +122,6 @@ std::vector<OutputGroup> OutputTree::groups(const std::vector<bool>& silent) con
     return a.nodes.front() < b.nodes.front();
   });
   return groups;
-}
-
-std::size_t OutputTree::bytes() const {
-  std::size_t bytes = texts_.size() * kTextCost;
-  for (const Text& text : texts_) bytes += text.bytes.capacity();
-  return bytes;
 }
 
 }  // namespace ds::launcher::exec

@@ -42,7 +42,11 @@ class OutputTree {
   /// empty) marks. Order: most nodes first, then by the first node.
   [[nodiscard]] std::vector<OutputGroup> groups(const std::vector<bool>& silent = {}) const;
   /// Returns the memory of the tree without unfinished lines.
-  [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t bytes = texts_.size() * kTextCost;
+    for (const Text& text : texts_) bytes += text.bytes.capacity();
+    return bytes;
+  }
 
  private:
   struct Place {
@@ -62,7 +66,10 @@ class OutputTree {
 
   bool take_room(std::size_t bytes);
   void add_line(NodeOutput& output, std::string_view line);
-  [[nodiscard]] bool has_line_at(const Place& place, std::string_view line) const;
+  [[nodiscard]] bool has_line_at(const Place& place, std::string_view line) const {
+    const std::string_view rest = std::string_view(texts_[place.text].bytes).substr(place.offset);
+    return rest.size() > line.size() && rest[line.size()] == '\n' && rest.starts_with(line);
+  }
   [[nodiscard]] std::vector<std::string_view> parts_to(Place place) const;
 
   std::vector<NodeOutput> outputs_;

@@ -1,10 +1,11 @@
 // Result of a command on each node, and its text for users. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "launcher/job/rank_end.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher::exec {
 
@@ -39,5 +40,10 @@ std::string results_text(const std::vector<std::string>& names,
 enum class NodeStage { waiting, connecting, running, gone };
 std::string stages_text(const std::vector<std::string>& names,
                         const std::vector<NodeStage>& stages);
+
+/// Returns one line with the folded node names and the number of processes; empty if no process was
+/// killed. `names` and `killed` have one entry per node.
+std::string killed_text(const std::vector<std::string>& names,
+                        const std::vector<std::uint32_t>& killed);
 
 }  // namespace ds::launcher::exec

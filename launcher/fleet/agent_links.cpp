@@ -1,5 +1,6 @@
 #include "launcher/fleet/agent_links.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <asio/post.hpp>
@@ -12,50 +13,62 @@ namespace ds::launcher {
 
 using namespace std::chrono_literals;
 
-NodeLink* AgentLinks::link(int agent) const {
-  const auto index = static_cast<std::size_t>(agent);
-  return index < links_.size() ? links_[index].get() : nullptr;
+namespace {
+
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const std::size_t newline = text.rfind('\n');
+  return newline == std::string::npos ? text : text.substr(newline + 1);
+}
+
+}  // namespace
+
+void NodeLink::open(Transport& transport, const Host& host) {
+  channel_ = transport.open(
+      host, {.on_bytes = [this](std::span<const std::byte> bytes) { on_bytes(bytes); },
+             .on_noise =
+                 [this](std::string_view text) {
+                   noise_ += text;
+                   if (noise_.size() > kNoiseKept) noise_.erase(0, noise_.size() - kNoiseKept);
+                 },
+             .on_end = [this](const ChannelEnd& end) { on_end(end); }});
+}
+
+void NodeLink::on_bytes(std::span<const std::byte> bytes) {
+  if (closed_) return;
+  events_.on_heard(agent_);
+  decoder_.feed(bytes);
+  while (!closed_) {
+    std::optional<Frame> frame = decoder_.next();
+    if (!frame) break;
+    // An agent learns its envelope from the Spec: a Hello or a Problem may come without it.
+    const bool ours = frame->envelope == envelope_ || frame->envelope == Envelope{};
+    if (!ours) continue;
+    talked_ = true;
+    events_.on_message(agent_, frame->message);
+  }
+  if (!closed_ && decoder_.error())
+    lose(fmt::format("{}: incompatible dslaunch there ({})", host_name_, *decoder_.error()),
+         talked_ ? stage::kRunning : stage::kStart);
+}
+
+void NodeLink::on_end(const ChannelEnd& end) {
+  if (closed_) return;
+  std::string reason = end.reason;
+  if (reason.empty()) reason = host_name_ + ": the agent exited unexpectedly";
+  std::string said = last_line(noise_);
+  if (said.empty()) said = last_line(decoder_.noise());
+  const bool reached = end.kind != ChannelEnd::Kind::unreachable;
+  if (reached && !said.empty()) reason += fmt::format(" (it said: {})", said);
+  lose(std::move(reason), end.stage);
 }
 
 void AgentLinks::open(int agent, const Host& host, const NodeRoute& route) {
   DS_ASSERT(agent == static_cast<int>(links_.size()));
-  links_.push_back(std::make_unique<NodeLink>(
-      host.name,
-      Envelope{.job = job_, .epoch = epoch_, .incarnation = static_cast<std::uint32_t>(agent) + 1},
-      NodeLink::Events{
-          .on_heard = [this, agent] { events_.on_heard(agent); },
-          .on_message = [this, agent](Message& message) { events_.on_message(agent, message); },
-          .on_lost =
-              [this, agent](std::string reason, std::string stage) {
-                events_.on_lost({agent, std::move(reason), std::move(stage)});
-              }}));
+  const Envelope envelope{
+      .job = job_, .epoch = epoch_, .incarnation = static_cast<std::uint32_t>(agent) + 1};
+  links_.push_back(std::make_unique<NodeLink>(agent, host.name, envelope, events_));
   links_.back()->open(*route.transport, host);
-}
-
-void AgentLinks::enter_epoch(int agent) {
-  if (NodeLink* open = link(agent)) open->enter_epoch(epoch_);
-}
-
-void AgentLinks::send(int agent, const Message& message) {
-  if (NodeLink* open = link(agent)) open->send(message);
-}
-
-void AgentLinks::send_all(const Message& message) {
-  for (const auto& open : links_)
-    if (open) open->send(message);
-}
-
-void AgentLinks::silence(int agent) {
-  if (NodeLink* open = link(agent)) open->close();
-}
-
-std::string AgentLinks::peer_address(int agent) const {
-  const NodeLink* open = link(agent);
-  return open != nullptr ? open->peer_address() : std::string();
-}
-
-void AgentLinks::perform(const StopAgent& action) {
-  send(action.agent, Stop{static_cast<std::uint32_t>(action.grace.count())});
 }
 
 void AgentLinks::perform(const DismissAgent& action) {

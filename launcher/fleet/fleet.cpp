@@ -1,22 +1,12 @@
 #include "launcher/fleet/fleet.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "engine/base/error.h"
+#include <algorithm>
 
 namespace ds::launcher {
 
 using What = Fleet::News::What;
-
-Fleet::Record& Fleet::record(int agent) {
-  DS_ASSERT(agent >= 0 && agent < size());
-  return records_[static_cast<std::size_t>(agent)];
-}
-
-const Fleet::Record& Fleet::record(int agent) const {
-  DS_ASSERT(agent >= 0 && agent < size());
-  return records_[static_cast<std::size_t>(agent)];
-}
 
 /// Changes the stage of an agent and keeps the counts by stage.
 void Fleet::set_stage(Record& record, Stage stage) {
@@ -35,11 +25,6 @@ void Fleet::set_stage(Record& record, Stage stage) {
 
 // Orders.
 
-int Fleet::add(int host, bool again) {
-  records_.push_back({.host = host, .again = again});
-  return size() - 1;
-}
-
 void Fleet::dial(int agent) {
   Record& record = this->record(agent);
   DS_ASSERT(record.stage == Stage::queued);
@@ -47,13 +32,6 @@ void Fleet::dial(int agent) {
   record.last_heard = now_;
   progressed();
   act(OpenAgent{agent, record.host});
-}
-
-void Fleet::sweep_within(int agent, std::chrono::milliseconds span) {
-  const Record& record = this->record(agent);
-  DS_ASSERT(record.again);
-  if (record.due == Due::swept && record.due_at <= now_ + span) return;
-  set_due(agent, Due::swept, span);
 }
 
 void Fleet::give_spec(int agent, int node) {
@@ -67,27 +45,6 @@ void Fleet::give_spec(int agent, int node) {
   act(SendSpec{agent, node});
 }
 
-void Fleet::start(int agent) {
-  Record& record = this->record(agent);
-  DS_ASSERT(record.stage == Stage::ready);
-  set_stage(record, Stage::running);
-  next_beat_ = std::min(next_beat_, now_ + beat_period());
-}
-
-void Fleet::limit_time(int agent, std::chrono::milliseconds span) {
-  set_due(agent, Due::time_up, span);
-}
-
-void Fleet::stop(int agent, std::chrono::milliseconds grace) {
-  DS_ASSERT(is_busy(agent));
-  act(StopAgent{agent, grace});
-  set_due(agent, Due::kill, grace + kKillMargin);
-}
-
-void Fleet::expect_end(int agent, std::chrono::milliseconds grace) {
-  if (is_busy(agent) && !is_being_killed(agent)) set_due(agent, Due::kill, grace + kKillMargin);
-}
-
 void Fleet::kill(int agent) {
   DS_ASSERT(is_busy(agent));
   // The agent need not become ready any more.
@@ -97,19 +54,10 @@ void Fleet::kill(int agent) {
   set_due(agent, Due::give_up, kGiveUpAfterKill);
 }
 
-void Fleet::dismiss(int agent) {
-  Record& record = this->record(agent);
-  DS_ASSERT(record.stage == Stage::idle);
-  set_stage(record, Stage::leaving);
-  act(DismissAgent{agent});
-  set_due(agent, Due::leave, kLeaveWithin);
-}
-
 void Fleet::close(int agent) {
   Record& record = this->record(agent);
   DS_ASSERT(record.stage != Stage::queued && record.stage != Stage::gone);
-  const bool unready = record.stage == Stage::preparing || record.stage == Stage::opening;
-  if (unready) progressed();
+  if (record.stage == Stage::preparing || record.stage == Stage::opening) progressed();
   set_stage(record, Stage::gone);
   clear_due(agent);
   act(CloseAgent{agent});
@@ -117,45 +65,24 @@ void Fleet::close(int agent) {
 
 // Events.
 
+/// Takes an agent from one stage to the next and tells it; returns false if it is not in `from`.
+bool Fleet::step(int agent, Stage from, Stage to, News news) {
+  if (stage(agent) != from) return false;
+  set_stage(record(agent), to);
+  news.agent = agent;
+  news.was = from;
+  tell(std::move(news));
+  return true;
+}
+
 void Fleet::on(const AgentGreeted& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::opening) return;
-  record.last_heard = now_;
+  const bool again = this->again(event.agent);
+  const Stage next = again ? Stage::sweeping : Stage::idle;
+  if (!step(event.agent, Stage::opening, next, {.what = What::greeted})) return;
+  record(event.agent).last_heard = now_;
   progressed();
-  set_stage(record, record.again ? Stage::sweeping : Stage::idle);
   queue(event.agent);
-  if (record.again) act(SendSweep{event.agent});
-  tell({.what = What::greeted, .agent = event.agent, .was = Stage::opening});
-}
-
-void Fleet::on(const AgentReady& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::preparing) return;
-  progressed();
-  set_stage(record, Stage::ready);
-  tell({.what = What::ready, .agent = event.agent, .was = Stage::preparing, .port = event.port});
-}
-
-void Fleet::on(const AgentCleared& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::running) return;
-  set_stage(record, Stage::idle);
-  clear_due(event.agent);
-  tell({.what = What::cleared, .agent = event.agent, .was = Stage::running});
-}
-
-void Fleet::on(const AgentSwept& event) {
-  Record& record = this->record(event.agent);
-  if (record.stage != Stage::sweeping) return;
-  set_stage(record, Stage::idle);
-  clear_due(event.agent);
-  tell({.what = What::swept, .agent = event.agent, .was = Stage::sweeping, .killed = event.killed});
-}
-
-void Fleet::on(const AgentDone& event) { end(event.agent, {.what = What::left}); }
-
-void Fleet::on(const AgentLost& event) {
-  end(event.agent, {.what = What::lost, .reason = event.reason, .stage = event.stage});
+  if (again) act(SendSweep{event.agent});
 }
 
 void Fleet::end(int agent, News news) {
@@ -165,6 +92,40 @@ void Fleet::end(int agent, News news) {
   news.was = was;
   close(agent);
   tell(std::move(news));
+}
+
+std::string loss_reason(const Fleet::News& news, const std::string& host) {
+  switch (news.what) {
+    case What::left:
+      return host + ": the agent exited unexpectedly";
+    case What::silent:
+      return fmt::format("{}: nothing heard for {}", host, span_text(news.span));
+    case What::no_greeting:
+      return fmt::format(
+          "{}: no agent answered within {}; a startup file of the login shell or a forced command "
+          "may be blocking there",
+          host, span_text(news.span));
+    case What::not_ready:
+      return fmt::format("{}: the agent was not ready within {}", host, span_text(news.span));
+    case What::not_swept:
+      return host + ": no answer in time";
+    case What::unanswered:
+      return host + ": no answer to KILL";
+    default:
+      return news.reason;
+  }
+}
+
+std::string loss_stage(const Fleet::News& news) {
+  const bool starting = news.what == What::no_greeting || news.what == What::not_ready;
+  return starting ? "agent start" : news.stage;
+}
+
+std::string span_text(std::chrono::milliseconds span) {
+  const auto count = span.count();
+  if (count >= 600'000 && count % 60'000 == 0) return fmt::format("{} min", count / 60'000);
+  if (count < 1000) return fmt::format("{} ms", count);
+  return fmt::format("{:.6g} s", static_cast<double>(count) / 1000);
 }
 
 }  // namespace ds::launcher

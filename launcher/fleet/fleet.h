@@ -2,6 +2,7 @@
 // performs nothing.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/error.h"
 #include "launcher/fleet/fleet_events.h"
 
 namespace ds::launcher {
@@ -72,33 +74,69 @@ class Fleet {
   // Orders. An order that does not fit the stage of its agent fails a DS_ASSERT.
   /// Adds an agent on a host of the policy's numbering and returns its number. `again`: the host
   /// was lost before; the agent sweeps it once it has greeted.
-  int add(int host, bool again = false);
+  int add(int host, bool again = false) {
+    records_.push_back({.host = host, .again = again});
+    return size() - 1;
+  }
   void dial(int agent);
   /// Gives up an agent that has not swept its host by then; never later than set before.
-  void sweep_within(int agent, std::chrono::milliseconds span);
+  void sweep_within(int agent, std::chrono::milliseconds span) {
+    const Record& record = this->record(agent);
+    DS_ASSERT(record.again);
+    if (record.due == Due::swept && record.due_at <= now_ + span) return;
+    set_due(agent, Due::swept, span);
+  }
   void give_spec(int agent, int node);
   /// Records that Go is sent: the ranks of the agent run.
-  void start(int agent);
+  void start(int agent) {
+    Record& record = this->record(agent);
+    DS_ASSERT(record.stage == Stage::ready);
+    set_stage(record, Stage::running);
+    next_beat_ = std::min(next_beat_, now_ + beat_period());
+  }
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
-  void limit_time(int agent, std::chrono::milliseconds span);
+  void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
   /// Sends TERM; while the agent does not end, sends KILL, then gives it up.
-  void stop(int agent, std::chrono::milliseconds grace);
+  void stop(int agent, std::chrono::milliseconds grace) {
+    DS_ASSERT(is_busy(agent));
+    act(StopAgent{agent, grace});
+    set_due(agent, Due::kill, grace + kKillMargin);
+  }
   /// Records that the agent's ranks have ended: their leftover processes get KILL in time.
-  void expect_end(int agent, std::chrono::milliseconds grace);
+  void expect_end(int agent, std::chrono::milliseconds grace) {
+    if (is_busy(agent) && !is_being_killed(agent)) set_due(agent, Due::kill, grace + kKillMargin);
+  }
   void kill(int agent);
   /// Makes an idle agent leave; closes it if it does not.
-  void dismiss(int agent);
+  void dismiss(int agent) {
+    Record& record = this->record(agent);
+    DS_ASSERT(record.stage == Stage::idle);
+    set_stage(record, Stage::leaving);
+    act(DismissAgent{agent});
+    set_due(agent, Due::leave, kLeaveWithin);
+  }
   /// Closes the agent without news.
   void close(int agent);
 
   // Events.
   void on(const AgentGreeted& event);
-  void on(const AgentReady& event);
+  void on(const AgentReady& event) {
+    const News news{.what = News::What::ready, .port = event.port};
+    if (step(event.agent, Stage::preparing, Stage::ready, news)) progressed();
+  }
   void on(const AgentHeard& event) { record(event.agent).last_heard = now_; }
-  void on(const AgentCleared& event);
-  void on(const AgentSwept& event);
-  void on(const AgentDone& event);
-  void on(const AgentLost& event);
+  void on(const AgentCleared& event) {
+    if (step(event.agent, Stage::running, Stage::idle, {.what = News::What::cleared}))
+      clear_due(event.agent);
+  }
+  void on(const AgentSwept& event) {
+    const News news{.what = News::What::swept, .killed = event.killed};
+    if (step(event.agent, Stage::sweeping, Stage::idle, news)) clear_due(event.agent);
+  }
+  void on(const AgentDone& event) { end(event.agent, {.what = News::What::left}); }
+  void on(const AgentLost& event) {
+    end(event.agent, {.what = News::What::lost, .reason = event.reason, .stage = event.stage});
+  }
   /// Extends the waits after TERM and KILL: agents stop and kill by themselves, but their report
   /// waits behind unread output. Heartbeats need no credit, so the node timeout stays.
   void on(const OutputHeld&) { held_at_ = now_; }
@@ -109,7 +147,12 @@ class Fleet {
   void set_now(Clock::time_point now) { now_ = now; }
   /// Sends heartbeats from now on.
   void begin() { next_beat_ = now_ + beat_period(); }
-  void suspend();
+  void suspend() {
+    if (suspended()) return;
+    suspended_at_ = now_;
+    act(SuspendAgents{});
+    act(SuspendSelf{});
+  }
   /// Returns how long the fleet was suspended; nothing if it was not.
   std::optional<Clock::duration> resume();
   /// Returns when Tick is due; sometimes early.
@@ -117,13 +160,16 @@ class Fleet {
 
   std::vector<News> take_news() { return std::exchange(news_, {}); }
   std::vector<FleetAction> take_actions() { return std::exchange(actions_, {}); }
-  [[nodiscard]] bool has_actions() const { return !actions_.empty(); }
+  /// Moves the actions to the end of a policy's own.
+  void take_actions(auto& actions) {
+    for (FleetAction& action : take_actions())
+      std::visit([&](auto& known) { actions.emplace_back(std::move(known)); }, action);
+  }
 
   [[nodiscard]] int size() const { return static_cast<int>(records_.size()); }
   /// Returns the number of agents that were dialed and are not gone.
   [[nodiscard]] int left() const { return left_; }
   [[nodiscard]] Stage stage(int agent) const { return record(agent).stage; }
-  [[nodiscard]] int host(int agent) const { return record(agent).host; }
   [[nodiscard]] bool again(int agent) const { return record(agent).again; }
   /// Returns whether the agent has a Spec and has neither left nor cleared up.
   [[nodiscard]] bool is_busy(int agent) const {
@@ -175,14 +221,30 @@ class Fleet {
     friend bool operator>(const Entry& a, const Entry& b) { return a.at > b.at; }
   };
 
-  Record& record(int agent);
-  [[nodiscard]] const Record& record(int agent) const;
+  Record& record(int agent) {
+    DS_ASSERT(agent >= 0 && agent < size());
+    return records_[static_cast<std::size_t>(agent)];
+  }
+  [[nodiscard]] const Record& record(int agent) const {
+    DS_ASSERT(agent >= 0 && agent < size());
+    return records_[static_cast<std::size_t>(agent)];
+  }
   void act(FleetAction action) { actions_.push_back(std::move(action)); }
   void tell(News news) { news_.push_back(std::move(news)); }
   void progressed() { progressed_at_ = now_; }
   void set_stage(Record& record, Stage stage);
-  void set_due(int agent, Due due, std::chrono::milliseconds after);
-  void clear_due(int agent);
+  void set_due(int agent, Due due, std::chrono::milliseconds after) {
+    Record& record = this->record(agent);
+    record.due = due;
+    record.due_at = now_ + after;
+    queue(agent);
+  }
+  /// Drops the agent's deadline; only its silence is still watched.
+  void clear_due(int agent) {
+    record(agent).due = Due::nothing;
+    queue(agent);
+  }
+  bool step(int agent, Stage from, Stage to, News news);
   void end(int agent, News news);
 
   // fleet_clock.cpp
@@ -196,7 +258,10 @@ class Fleet {
   void look_at_due(Clock::time_point until);
   void perform_due(int agent);
   void drop_unready();
-  [[nodiscard]] std::optional<Clock::time_point> start_by() const;
+  [[nodiscard]] std::optional<Clock::time_point> start_by() const {
+    if (unready_ == 0) return std::nullopt;
+    return progressed_at_ + policy_.start_timeout;
+  }
 
   FleetPolicy policy_;
   std::vector<Record> records_;
@@ -214,5 +279,14 @@ class Fleet {
   std::optional<Clock::time_point> held_at_;
   std::optional<Clock::time_point> suspended_at_;
 };
+
+/// Returns "node-3: nothing heard for 8 s". `news`: of an agent's end; `host`: its host's name.
+std::string loss_reason(const Fleet::News& news, const std::string& host);
+
+/// Returns the last stage that the agent reached, as transport.h names it; may be empty.
+std::string loss_stage(const Fleet::News& news);
+
+/// Formats a duration: "10 s", "1.5 s", "10 min".
+std::string span_text(std::chrono::milliseconds span);
 
 }  // namespace ds::launcher

@@ -17,22 +17,10 @@ std::chrono::milliseconds Fleet::beat_period() const {
 
 /// Returns how long the agent may be silent; max: no message is expected from it.
 std::chrono::milliseconds Fleet::silence_limit(const Record& record) const {
-  switch (record.stage) {
-    case Stage::preparing:
-    case Stage::ready:
-    case Stage::running:
-      return policy_.node_timeout > 0ms ? policy_.node_timeout : std::chrono::milliseconds::max();
-    case Stage::sweeping:
-    case Stage::idle:
-      return policy_.node_timeout > 0ms ? std::max(policy_.node_timeout, kIdleTimeout)
-                                        : std::chrono::milliseconds::max();
-    case Stage::queued:
-    case Stage::opening:
-    case Stage::leaving:
-    case Stage::gone:
-      break;
-  }
-  return std::chrono::milliseconds::max();
+  const bool waits = record.stage == Stage::sweeping || record.stage == Stage::idle;
+  const bool busy = record.stage >= Stage::preparing && record.stage <= Stage::running;
+  if (policy_.node_timeout <= 0ms || (!waits && !busy)) return std::chrono::milliseconds::max();
+  return waits ? std::max(policy_.node_timeout, kIdleTimeout) : policy_.node_timeout;
 }
 
 Clock::time_point Fleet::effective_due(const Record& record) const {
@@ -60,30 +48,12 @@ void Fleet::queue(int agent) {
   queue_.push({at, agent});
 }
 
-void Fleet::set_due(int agent, Due due, std::chrono::milliseconds after) {
-  Record& record = this->record(agent);
-  record.due = due;
-  record.due_at = now_ + after;
-  queue(agent);
-}
-
-/// Drops the agent's deadline; only its silence is still watched.
-void Fleet::clear_due(int agent) {
-  record(agent).due = Due::nothing;
-  queue(agent);
-}
-
 Clock::time_point Fleet::wake_at() const {
   if (suspended()) return Clock::time_point::max();
   Clock::time_point at = next_beat_;
   if (!queue_.empty()) at = std::min(at, queue_.top().at);
   if (const auto by = start_by()) at = std::min(at, *by);
   return at;
-}
-
-std::optional<Clock::time_point> Fleet::start_by() const {
-  if (unready_ == 0) return std::nullopt;
-  return progressed_at_ + policy_.start_timeout;
 }
 
 /// Returns how late this Tick is, if so late that the launcher itself must have been stopped.
@@ -156,13 +126,6 @@ void Fleet::drop_unready() {
       end(agent,
           {.what = greeted ? What::not_ready : What::no_greeting, .span = policy_.start_timeout});
   }
-}
-
-void Fleet::suspend() {
-  if (suspended()) return;
-  suspended_at_ = now_;
-  act(SuspendAgents{});
-  act(SuspendSelf{});
 }
 
 std::optional<Clock::duration> Fleet::resume() {

@@ -35,9 +35,8 @@ struct AgentLost {  // never reached, or gone without Bye; `reason` names host a
   std::string reason{};
   std::string stage{};  // how far it got, as transport.h names it
 };
-struct OutputHeld {  // an agent's last message may wait behind much output or a slow reader
-};
-struct Tick {};  // wake_at() has come
+struct OutputHeld {};  // an agent's last message may wait behind much output or a slow reader
+struct Tick {};        // wake_at() has come
 
 // Events of the process; both policies handle them.
 struct Start {};
@@ -54,53 +53,37 @@ struct OutputClosed {    // standard output has no reader any more
 struct OpenAgent {
   int agent = 0;
   int host = 0;  // as given to Fleet::add
-  friend bool operator==(const OpenAgent&, const OpenAgent&) = default;
 };
 struct SendSpec {
   int agent = 0;
   int node = 0;
-  friend bool operator==(const SendSpec&, const SendSpec&) = default;
 };
 struct StopAgent {  // TERM to the main processes of its ranks, KILL to all after the grace
   int agent = 0;
   std::chrono::milliseconds grace{};
-  friend bool operator==(const StopAgent&, const StopAgent&) = default;
 };
 struct KillAgent {  // KILL to all processes of its ranks
   int agent = 0;
-  friend bool operator==(const KillAgent&, const KillAgent&) = default;
 };
 struct SendSweep {  // answered by AgentSwept
   int agent = 0;
-  friend bool operator==(const SendSweep&, const SendSweep&) = default;
 };
 struct DismissAgent {  // ends an idle agent; AgentDone follows
   int agent = 0;
-  friend bool operator==(const DismissAgent&, const DismissAgent&) = default;
 };
 struct CloseAgent {  // closes the channel; the agent then ends its ranks
   int agent = 0;
-  friend bool operator==(const CloseAgent&, const CloseAgent&) = default;
 };
-struct SendHeartbeats {  // to all agents, as SuspendAgents and ResumeAgents
-  friend bool operator==(const SendHeartbeats&, const SendHeartbeats&) = default;
-};
-struct SuspendAgents {
-  friend bool operator==(const SuspendAgents&, const SuspendAgents&) = default;
-};
-struct SuspendSelf {  // once the Suspend frames are sent; Continued follows
-  friend bool operator==(const SuspendSelf&, const SuspendSelf&) = default;
-};
-struct ResumeAgents {
-  friend bool operator==(const ResumeAgents&, const ResumeAgents&) = default;
-};
+struct SendHeartbeats {};  // to all agents, as SuspendAgents and ResumeAgents
+struct SuspendAgents {};
+struct SuspendSelf {};  // once the Suspend frames are sent; Continued follows
+struct ResumeAgents {};
 using FleetAction =
     std::variant<OpenAgent, SendSpec, StopAgent, KillAgent, SendSweep, DismissAgent, CloseAgent,
                  SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents>;
 
 struct Say {  // one or more lines on standard error, without "dslaunch: "
   std::string text{};
-  friend bool operator==(const Say&, const Say&) = default;
 };
 
 }  // namespace ds::launcher

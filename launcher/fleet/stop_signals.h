@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <optional>
 
 #include "engine/base/deadline.h"
@@ -19,7 +20,14 @@ class StopSignals {
   /// Returns whether HUP, INT or TERM is a new request. TERM and HUP within 2 s of one that
   /// counted repeat that request, and so does INT within 0.3 s of INT. `asked`: a client has
   /// requested it, which always counts.
-  bool counts(int signo, Clock::time_point now, bool asked = false);
+  bool counts(int signo, Clock::time_point now, bool asked = false) {
+    std::optional<Clock::time_point>& last = signo == SIGINT ? interrupted_at_ : terminated_at_;
+    const auto same = signo == SIGINT ? kSameKey : std::chrono::milliseconds(2000);
+    if (!asked && last && now < *last + same) return false;
+    last = now;
+    ++count_;
+    return true;
+  }
   /// Returns the number of requests so far.
   [[nodiscard]] int count() const { return count_; }
 

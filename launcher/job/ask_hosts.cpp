@@ -9,7 +9,6 @@
 
 #include "engine/base/error.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/fleet/loss_reason.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/job/job_facts.h"
@@ -42,20 +41,16 @@ class Questions {
     io_.restart();
     io_.poll();  // handlers left by channels and the timer
     io_.restart();
-    report();
-    return std::move(hellos_);
-  }
-
- private:
-  void report() const {
     std::vector<BadHost> bad;
     for (const auto& [host, why] : bad_) bad.push_back(why);
     if (!bad.empty())
       throw Error(ErrorKind::unreachable,
                   fmt::format("{} of {} hosts with slots=auto cannot be asked what they have:\n{}",
                               bad.size(), hosts_.size(), bad_hosts_table(bad, "  ")));
+    return std::move(hellos_);
   }
 
+ private:
   void take(int agent, Message& message) {
     auto* hello = std::get_if<Hello>(&message);
     if (hello == nullptr) return;

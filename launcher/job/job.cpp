@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/job/device_env.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
-#include "launcher/job/rank_end.h"
+#include "launcher/job/spec.h"
+#include "launcher/job/verdict.h"
 #include "launcher/job/verdict_file.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // Error files of ranks that failed at about the same time; one of them was the first failure.
@@ -22,8 +21,7 @@ constexpr std::size_t kErrorFilesKept = 64;
 /// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine.
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
-  const bool elsewhere = std::any_of(request.routes.begin(), request.routes.end(),
-                                     [](const NodeRoute& route) { return !route.local; });
+  const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   policy.find_master =
       elsewhere && request.placement.nodes.size() > 1 && request.master.address.empty();
   return policy;
@@ -34,18 +32,12 @@ bool is_followed(const JobRequest& request) {
   return request.trains && request.placement.shown_rank(0) == 0;
 }
 
-JobIdentity identity_of(const JobRequest& request) {
-  JobIdentity identity = new_identity(request.err_fd, request.job_id);
-  identity.grace = request.policy.grace;
-  return identity;
-}
-
 }  // namespace
 
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(identity_of(request_)),
+      identity_(new_identity(request_.err_fd, request_.job_id)),
       state_(request_.placement, policy_of(request_), request_.spares),
       links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
                   .on_message = [this](int agent, Message& message) { on_message(agent, message); },
@@ -91,6 +83,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .watch = [this](int rank, bool on) { return watch(rank, on); },
                 .checkpoint = [this] { return ask_for_checkpoint(); },
                 .training = [this](JobInfo& info) { describe_training(info); }}) {
+  identity_.grace = request_.policy.grace;
   links_.set_job(identity_.id, job_id_text(identity_.id));
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
@@ -123,11 +116,6 @@ void Job::feed(const Event& event) {
   arm_timer();
 }
 
-void Job::arm_timer() {
-  if (state_.only_writes()) return timer_.cancel();
-  timer_.arm(state_.wake_at());
-}
-
 void Job::wait_for_signal() {
   signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
     if (error) return;
@@ -144,24 +132,16 @@ void Job::wait_for_signal() {
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) return on_output(agent, *output);
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
-  if (const auto* beat = std::get_if<Heartbeat>(&message)) return output_.heard(agent, *beat);
+  if (const auto* beat = std::get_if<Heartbeat>(&message))
+    return output_.clock(agent).heard(*beat, Clock::now());
   const std::string& host = state_.agents().host_of(agent).name;
   if (auto* hello = std::get_if<Hello>(&message)) {
-    std::string problem;
-    if (hello->version != kWireVersion) problem = version_reason(host, *hello);
-    if (problem.empty())
-      problem = device_problem(state_.agents().host_of(agent), request_.own_devices, *hello);
-    if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0)
-      problem = bind_problem(host, request_.bind,
-                             state_.placement().nodes[static_cast<std::size_t>(node)].ranks.size(),
-                             *hello);
-    if (problem.empty() && request_.master.iface)
-      problem = interface_problem(host, *request_.master.iface, hello->addresses);
+    std::string problem = problem_of(agent, *hello);
     if (!problem.empty()) {
       links_.silence(agent);
       return feed(AgentLost{agent, std::move(problem), stage::kStart});
     }
-    output_.greeted(agent, *hello);
+    output_.clock(agent).greeted(hello->clock, Clock::now());
     this->hello(agent) = std::move(*hello);
     feed(AgentGreeted{agent});
   } else if (const auto* ready = std::get_if<Ready>(&message)) {
@@ -188,6 +168,19 @@ void Job::on_message(int agent, Message& message) {
   }
 }
 
+/// Returns why the agent cannot take part; empty if it can.
+std::string Job::problem_of(int agent, const Hello& hello) const {
+  const Host& host = state_.agents().host_of(agent);
+  if (hello.version != kWireVersion) return version_reason(host.name, hello);
+  std::string problem = device_problem(host, request_.own_devices, hello);
+  if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0) {
+    const Node& place = state_.placement().nodes[static_cast<std::size_t>(node)];
+    problem = bind_problem(host.name, request_.bind, place.ranks.size(), hello);
+  }
+  if (!problem.empty() || !request_.master.iface) return problem;
+  return interface_problem(host.name, *request_.master.iface, hello.addresses);
+}
+
 void Job::on_output(int agent, Output& output) {
   const std::size_t came = output.bytes.size();
   if (redactor_.active()) redact(output);
@@ -197,8 +190,7 @@ void Job::on_output(int agent, Output& output) {
 }
 
 void Job::redact(Output& output) {
-  const std::string_view text{reinterpret_cast<const char*>(output.bytes.data()),
-                              output.bytes.size()};
+  const std::string_view text = text_of(output);
   const bool whole = output.rank < 0 || (output.flags & Output::kTail) != 0;
   const bool last = (output.flags & Output::kLast) != 0;
   redacted_ = whole ? redactor_.clean(text)
@@ -215,7 +207,7 @@ void Job::on_rank_started(const Started& started) {
 void Job::on_rank_exited(int agent, const Exited& exited) {
   if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), exited.rank)) return;
   ExitTime time{.there = exited.time};
-  if (const auto reading = output_.reading(agent, exited.time); reading && exited.time != 0) {
+  if (const auto reading = output_.clock(agent).reading(exited.time); reading && exited.time != 0) {
     time.here = reading->at;
     time.error = reading->error;
   }
@@ -223,5 +215,30 @@ void Job::on_rank_exited(int agent, const Exited& exited) {
 }
 
 int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move(request)).run(); }
+
+void Job::follow_training(const Output& output) {
+  const bool told =
+      training_ && output.rank == 0 && output.stream == 1 && (output.flags & Output::kTail) == 0;
+  if (!told) return;
+  for (const Training::News& news : training_->add(text_of(output))) obey(news);
+}
+
+void Job::obey(const Training::News& news) {
+  if (news.outcome) control_.saved(*news.outcome);
+  if (!news.signal) return;
+  const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
+  // Ranks decide together, so one signal suffices; signals to all could take effect at 2 steps.
+  if (agent >= 0) links_.send(agent, Signal{.signo = SIGUSR1, .rank = 0});
+}
+
+std::string Job::ask_for_checkpoint() {
+  if (!request_.trains) return "it runs a command, which alone knows how to save";
+  if (!training_)
+    return "its rank 0 is in another part of the job, with its own dslaunch: ask there";
+  const std::string_view phase = state_.phase_name();
+  if (phase == "stopping" || phase == "finished") return "it is stopping";
+  obey(training_->ask());
+  return {};
+}
 
 }  // namespace ds::launcher

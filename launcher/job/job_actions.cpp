@@ -1,17 +1,17 @@
 // Performs the actions of JobState.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/job/device_env.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
-#include "launcher/job/output_setup.h"
 #include "launcher/job/spec.h"
 #include "launcher/job/verdict_file.h"
-#include "launcher/job/verdict_json.h"
 
 namespace ds::launcher {
-
 namespace {
 
 // When other ranks have written this many bytes (about 10 lines) after a rank's last lines, those
@@ -29,8 +29,8 @@ void Job::perform(const OpenAgent& action) {
 void Job::perform(const SendSpec& action) {
   links_.set_epoch(state_.placement().epoch);
   links_.enter_epoch(action.agent);
-  Spec spec = make_spec(request_, state_.placement(), action.node, identity_,
-                        {hello(action.agent), route(action.agent).local});
+  Spec spec = make_spec(request_, state_.placement(), action.node, identity_, hello(action.agent),
+                        route(action.agent).local);
   if (action.node == 0 && state_.finds_master()) master_.open_door(spec);
   output_.fill(spec, state_.placement());
   last_agents_[action.node] = action.agent;
@@ -41,30 +41,17 @@ void Job::perform(const SendSpec& action) {
 }
 
 void Job::perform(const SendGo& action) {
+  const std::vector<int> agents = state_.agents_by_node();
   std::vector<std::string> hosts;
-  std::vector<int> agents;
-  for (const Node& node : state_.placement().nodes) {
-    const int agent = state_.agents().agent_of(node.node_rank);
-    hosts.push_back(hello(agent).hostname);
-    agents.push_back(agent);
-  }
+  for (const int agent : agents) hosts.push_back(hello(agent).hostname);
   error_files_.clear();  // of an earlier epoch
   output_.start(state_.placement(), hosts);
   if (training_) training_->begin();
-  send_to_busy(Go{master_variables(action.master_port)});
+  const std::uint16_t port = request_.master.port != 0 ? request_.master.port : action.master_port;
+  send_to_busy(Go{
+      {{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}}});
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
   input_.start(agents, state_.placement().ranks[reader].node_rank);
-}
-
-void Job::send_to_busy(const Message& message) {
-  for (int agent = 0; agent < state_.fleet().size(); ++agent)
-    if (state_.fleet().is_busy(agent)) links_.send(agent, message);
-}
-
-// Output.
-
-void Job::send_window() {
-  if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
 }
 
 bool Job::watch(int rank, bool on) {
@@ -84,19 +71,14 @@ void Job::perform(const Say& action) {
   if (request_.on_say) request_.on_say(line);
 }
 
-std::string Job::device_of(int rank) {
-  const RankPlace& place = state_.placement().ranks[static_cast<std::size_t>(rank)];
-  const auto agent = last_agents_.find(place.node_rank);
-  if (agent == last_agents_.end()) return {};
-  return device_of_rank(request_, state_.placement(), rank, hello(agent->second));
-}
-
 void Job::perform(const Conclude& action) {
   const JobVerdict& verdict = action.verdict;
   RankWords words;
   if (verdict.cause.kind == Cause::Kind::rank) {
     const int rank = verdict.cause.rank;
-    words.device = device_of(rank);
+    const int node = state_.placement().ranks[static_cast<std::size_t>(rank)].node_rank;
+    if (const auto agent = last_agents_.find(node); agent != last_agents_.end())
+      words.device = device_of_rank(request_, state_.placement(), rank, hello(agent->second));
     words.last_lines = output_.last_lines(rank);
     words.out_of_sight = output_.bytes_since(rank) > kOutOfSight;
     if (const auto file = error_files_.find(rank); file != error_files_.end())
@@ -106,29 +88,71 @@ void Job::perform(const Conclude& action) {
   words.incomplete_logs = output_.incomplete_logs();
   if (training_) words.checkpoint = training_->checkpoint();
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
-  if (!request_.verdict_file.empty()) write_verdict(verdict, words);
-  if (request_.on_verdict)
-    request_.on_verdict(verdict_json(verdict, words, job_id_text(identity_.id)));
+  const std::string json = verdict_json(verdict, words, job_id_text(identity_.id));
+  try {
+    if (!request_.verdict_file.empty()) write_verdict_file(request_.verdict_file, json);
+  } catch (const Error& error) {  // the outcome of the job stays
+    perform(Say{error.for_people()});
+  }
+  if (request_.on_verdict) request_.on_verdict(json);
   code_ = exit_code(verdict.cause);
   output_.finish();
 }
 
-/// Reports the end to clients after all output is written: a client that waited for the end then
-/// reads the log.
-void Job::all_written() {
-  if (!code_) return feed(OutputWritten{});
-  if (written_) return;
-  written_ = true;
-  control_.finish(*code_, life_.guard([this] { io_.stop(); }));
+/// Returns the launcher's source address towards another node; empty if all are on this machine.
+std::string Job::root_side() {
+  for (const int agent : state_.agents_by_node()) {
+    const std::vector<NodeAddress>& addresses = hello(agent).addresses;
+    if (!route(agent).local && !addresses.empty())
+      return own_address_towards(addresses.front().address);
+  }
+  return {};
 }
 
-void Job::write_verdict(const JobVerdict& verdict, const RankWords& words) {
-  try {
-    write_verdict_file(request_.verdict_file,
-                       verdict_json(verdict, words, job_id_text(identity_.id)));
-  } catch (const Error& error) {  // the outcome of the job stays
-    perform(Say{error.for_people()});
+std::vector<NodeView> Job::node_views() {
+  std::vector<NodeView> views;
+  for (const Node& node : state_.placement().nodes) {
+    const Hello& known = hello(state_.agents().agent_of(node.node_rank));
+    views.push_back({node.host.name, known.network, known.addresses});
   }
+  return views;
+}
+
+MasterFinder::Question Job::master_question(std::uint16_t port) {
+  MasterFinder::Question question{
+      .nodes = node_views(), .agents = state_.agents_by_node(), .candidates = {}, .port = port};
+  const int first = question.agents.front();
+  const std::vector<NodeAddress>& own = question.nodes.front().addresses;
+  // The agent lists first the address by which the launcher reached it.
+  std::string reached = route(first).local ? root_side() : std::string();
+  if (!route(first).local && !own.empty()) reached = own.front().address;
+  question.candidates = master_candidates(question.nodes, reached, request_.master.iface);
+  return question;
+}
+
+void Job::perform(const FindMaster& action) {
+  if (action.known) return master_.again(state_.agents().agent_of(0));
+  if (share_network(node_views())) return master_.skip(state_.agents().agent_of(0));
+  const MasterFinder::Question question = master_question(action.master_port);
+  if (!question.candidates.empty()) return master_.begin(question);
+  // Without a known numeric address there is nothing to try: the name of node 0 is used.
+  if (!request_.master.iface) return master_.skip(question.agents.front());
+  feed(MasterMissing{fmt::format("{} has no address at {} that another machine could reach",
+                                 question.nodes.front().host, request_.master.iface->text)});
+}
+
+/// Returns the address at which the ranks find rank 0.
+std::string Job::chosen_master() {
+  const MasterRequest& wanted = request_.master;
+  if (!wanted.address.empty()) return wanted.address;
+  if (!master_.address().empty() && !share_network(node_views())) return master_.address();
+  const MasterFinder::Question question = master_question(0);
+  if (wanted.iface && !question.candidates.empty()) return question.candidates.front().address;
+  std::vector<bool> local;
+  for (const int agent : question.agents) local.push_back(route(agent).local);
+  std::vector<std::string> first_node;
+  for (const NodeAddress& own : question.nodes.front().addresses) first_node.push_back(own.address);
+  return master_address(state_.placement(), local, first_node, root_side());
 }
 
 }  // namespace ds::launcher

@@ -1,7 +1,7 @@
-// Reads facts of this machine by 1 or 2 system calls each.
 #include "launcher/job/job_facts.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,13 +12,13 @@
 #include <bit>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
-#include "engine/base/contract.h"
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 template <std::size_t N>
@@ -73,10 +73,6 @@ std::string own_address_towards(const std::string& address) {
   return error ? std::string() : own.address().to_string();
 }
 
-EnvList master_env(const std::string& address, std::uint16_t port) {
-  return {{contract::kMasterAddr, address}, {contract::kMasterPort, std::to_string(port)}};
-}
-
 bool is_rank_of(const Placement& placement, int node, int rank) {
   return rank >= 0 && rank < placement.world_size() &&
          placement.ranks[static_cast<std::size_t>(rank)].node_rank == node;
@@ -100,6 +96,45 @@ std::string bind_problem(const std::string& host, Bind bind, std::size_t ranks,
       "{}: {} ranks cannot have a processor each with --bind cores: they may use {} there (hint: "
       "fewer ranks, or --bind numa)",
       host, ranks, hello.cores);
+}
+
+Screens look_at_screens(int out_fd, int err_fd) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* variable = std::getenv("TERM");
+  const std::string terminal = variable == nullptr ? "" : variable;
+  const Window window = terminal_size(out_fd, err_fd).value_or(Window{24, 80});
+  return {.out_is_terminal = ::isatty(out_fd) == 1,
+          .err_is_terminal = ::isatty(err_fd) == 1,
+          .no_colour = (no_colour != nullptr && *no_colour != '\0') || terminal == "dumb",
+          .rows = window.rows,
+          .columns = window.columns,
+          .terminal = terminal.empty() ? "xterm" : terminal};
+}
+
+std::optional<Window> terminal_size(int fd, int other_fd) {
+  for (const int each : {fd, other_fd}) {
+    winsize size{};
+    if (::ioctl(each, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
+      return Window{size.ws_row, size.ws_col};
+  }
+  return std::nullopt;
+}
+
+void make_log_folders(const std::vector<std::string>& files) {
+  std::string last;
+  for (const std::string& file : files) {
+    const std::string folder = std::filesystem::path(file).parent_path();
+    if (file.empty() || folder == last) continue;
+    last = folder;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0)
+      error = std::error_code(errno, std::generic_category());
+    if (error)
+      throw Error(ErrorKind::config,
+                  fmt::format("cannot write log files into {}: {}", folder, error.message()),
+                  "--log-dir DIR is on this machine, --log-dir node:DIR on each node");
+  }
 }
 
 }  // namespace ds::launcher

@@ -1,12 +1,13 @@
-// Forwards standard input of the launcher to the ranks that read it.
+// Forwards standard input of the launcher to the ranks that read it. The reader has its own thread.
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "launcher/fleet/life.h"
+#include "launcher/fleet/wake_timer.h"
 #include "launcher/logs/input_reader.h"
 #include "launcher/logs/log_policy.h"
 
@@ -23,13 +24,36 @@ class JobInput {
   /// Starts an epoch. `agents` by node; `node` is the chosen rank's.
   /// Order:   after the Go frames. Input that ranks of the previous epoch have not read is lost;
   ///          the end of the file is sent again.
-  void start(const std::vector<int>& agents, int node);
+  void start(const std::vector<int>& agents, int node) {
+    if (choice_.kind == StdinChoice::Kind::none) return;
+    agents_ = agents;
+    if (choice_.kind == StdinChoice::Kind::one) agents_ = {agents[static_cast<std::size_t>(node)]};
+    window_.start(agents_);
+    if (ended_) return pass({}, true);
+    if (!reader_) {
+      reader_ = std::make_unique<InputReader>(fd_, [this](std::vector<std::byte> bytes, bool last) {
+        asio::post(io_, life_.guard([this, bytes = std::move(bytes), last] { pass(bytes, last); }));
+      });
+    }
+    allow();
+  }
   /// Records that the ranks of an agent have read this many bytes.
-  void taken(int agent, std::uint64_t bytes);
+  void taken(int agent, std::uint64_t bytes) {
+    window_.taken(agent, bytes);
+    allow();
+  }
 
  private:
-  void pass(const std::vector<std::byte>& bytes, bool last);
-  void allow();
+  void pass(const std::vector<std::byte>& bytes, bool last) {
+    ended_ = last;
+    const int rank = choice_.kind == StdinChoice::Kind::one ? choice_.rank : -1;
+    for (const int agent : agents_) send_(agent, {.rank = rank, .last = last, .bytes = bytes});
+    window_.sent(bytes.size());
+    allow();
+  }
+  void allow() {
+    if (reader_ && !ended_) reader_->allow(window_.room());
+  }
 
   asio::io_context& io_;
   StdinChoice choice_;

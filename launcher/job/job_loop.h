@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "launcher/fleet/agent_links.h"
-#include "launcher/fleet/life.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_control.h"
@@ -32,17 +31,25 @@ class Job {
   // job.cpp: events.
   void feed(const Event& event);
   void on_message(int agent, Message& message);
+  [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   void redact(Output& output);
   void on_output(int agent, Output& output);
-  // job_training.cpp
   void follow_training(const Output& output);
   void obey(const Training::News& news);
   std::string ask_for_checkpoint();
-  void describe_training(JobInfo& info) const;
+  void describe_training(JobInfo& info) const {
+    info.trains = request_.trains;
+    if (!training_) return;
+    info.step = training_->step().value_or(-1);
+    info.checkpoint = training_->checkpoint();
+  }
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
-  void arm_timer();
+  void arm_timer() {
+    if (state_.only_writes()) return timer_.cancel();
+    timer_.arm(state_.wake_at());
+  }
 
   // job_actions.cpp; links_ performs actions on one agent.
   template <class T>
@@ -52,22 +59,32 @@ class Job {
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
   void perform(const SendGo& action);
-  void perform(const FindMaster& action);  // job_master.cpp, with the next few
+  void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
   [[nodiscard]] std::string root_side();
-  [[nodiscard]] bool nodes_share_network();
+  [[nodiscard]] std::vector<NodeView> node_views();
   [[nodiscard]] MasterFinder::Question master_question(std::uint16_t port);
-  [[nodiscard]] EnvList master_variables(std::uint16_t held_port);
-  std::string device_of(int rank);
-  void write_verdict(const JobVerdict& verdict, const RankWords& words);
+  [[nodiscard]] std::string chosen_master();
   /// Sends to agents that have a Spec and have not sent Cleared.
-  void send_to_busy(const Message& message);
-  void all_written();
-  void send_window();
+  void send_to_busy(const Message& message) {
+    for (int agent = 0; agent < state_.fleet().size(); ++agent)
+      if (state_.fleet().is_busy(agent)) links_.send(agent, message);
+  }
+  /// Reports the end to clients after all output is written: a client that waited for the end then
+  /// reads the log.
+  void all_written() {
+    if (!code_) return feed(OutputWritten{});
+    if (written_) return;
+    written_ = true;
+    control_.finish(*code_, life_.guard([this] { io_.stop(); }));
+  }
+  void send_window() {
+    if (const auto size = terminal_size(request_.out_fd, request_.err_fd)) send_to_busy(*size);
+  }
   /// As ControlHooks::watch.
   bool watch(int rank, bool on);
 

@@ -1,4 +1,5 @@
-// The part of JobState that handles every event and starts an epoch.
+// The part of JobState that handles every event, starts an epoch, and depends on time: deadlines,
+// lines about missing nodes and ranks, suspension.
 #include "launcher/job/job_state.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
+
+using namespace std::chrono_literals;
 
 JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares)
     : placement_(std::move(placement)),
@@ -34,7 +37,7 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
       },
       event);
   settle();
-  take_fleet_actions();
+  fleet_.take_actions(actions_);
   return std::exchange(actions_, {});
 }
 
@@ -55,32 +58,12 @@ void JobState::advance() {
   if (begun_ && ranks_left_ == 0 && !std::exchange(end_expected_, true))
     for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.expect_end(agent, policy_.grace);
   if (phase_ == Phase::starting) begin_when_ready();
-  if (phase_ == Phase::running && nodes_done_ == node_count()) end_well();
+  if (phase_ == Phase::running && nodes_done_ == node_count()) {
+    phase_ = Phase::stopping;
+    release_agents();
+  }
   if (phase_ == Phase::clearing) restart_when_cleared();
   if (phase_ == Phase::stopping) finish_when_done();
-}
-
-void JobState::take_fleet_actions() {
-  if (!fleet_.has_actions()) return;
-  for (FleetAction& action : fleet_.take_actions())
-    std::visit([this](auto& known) { actions_.emplace_back(std::move(known)); }, action);
-}
-
-std::string_view JobState::phase_name() const {
-  switch (phase_) {
-    case Phase::starting:
-      return "starting";
-    case Phase::running:
-      return "running";
-    case Phase::clearing:
-      return "restarting";
-    case Phase::stopping:
-    case Phase::writing:
-      return "stopping";
-    case Phase::finished:
-      return "finished";
-  }
-  return {};
 }
 
 void JobState::handle(const Start&) {
@@ -97,8 +80,7 @@ void JobState::handle(const Start&) {
 void JobState::begin_epoch() {
   phase_ = Phase::starting;
   cause_ = {};
-  begun_ = end_expected_ = false;
-  searching_ = false;
+  begun_ = end_expected_ = searching_ = false;
   nodes_ready_ = nodes_done_ = ranks_started_ = 0;
   nodes_.assign(placement_.nodes.size(), {});
   ranks_.assign(placement_.ranks.size(), {});
@@ -135,12 +117,6 @@ void JobState::cannot_start() {
   std::string text = unreachable_text(placement_, bad);
   act(Say{text});
   stop({.kind = Cause::Kind::unreachable, .reason = std::move(text), .bad = std::move(bad)});
-}
-
-std::vector<int> JobState::agents_by_node() const {
-  std::vector<int> agents;
-  for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
-  return agents;
 }
 
 void JobState::handle(const MasterFound&) {
@@ -193,6 +169,88 @@ void JobState::handle(const RankStarted& event) {
   if (!all || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
   verdict_.restarts.back().took =
       std::chrono::duration_cast<std::chrono::microseconds>(now_ - failed_at_);
+}
+
+Clock::time_point JobState::wake_at() const {
+  if (fleet_.suspended() || only_writes()) return Clock::time_point::max();
+  Clock::time_point at = fleet_.wake_at();
+  // An overdue restart waits for other events, not for the clock.
+  const auto restart_at = restart_at_ && *restart_at_ > now_ ? restart_at_ : std::nullopt;
+  for (const auto& other :
+       {say_missing_at_, say_waiting_at_, restart_at, deadline_at_, pre_signal_at_, skew_at_})
+    if (other) at = std::min(at, *other);
+  return at;
+}
+
+void JobState::handle(const Tick&) {
+  if (fleet_.suspended() || only_writes()) return;
+  fleet_.on(Tick{});
+  ticked_ = true;
+}
+
+void JobState::look_at_clock() {
+  const auto due = [this](std::optional<Clock::time_point>& at) {
+    if (!at || now_ < *at) return false;
+    at.reset();
+    return true;
+  };
+  if (due(pre_signal_at_)) send_pre_signal();
+  if (due(deadline_at_)) wanted_ = deadline_cause();
+  if (due(skew_at_)) warn_of_skew();
+  if (due(say_waiting_at_)) say_waiting();
+  if (due(say_missing_at_)) say_missing();
+}
+
+void JobState::say_waiting() {
+  const auto left = policy_.grace - std::chrono::milliseconds(kSayWaitingAfter);
+  if (ranks_left_ > 0 && left > 0ms) {
+    act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
+  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep()) {
+    const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
+    act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
+                        printable(cause_text(placement_, cause_)), span_text(span))});
+  }
+}
+
+/// Names missing nodes, at growing intervals.
+void JobState::say_missing() {
+  if (phase_ != Phase::starting) return;
+  missing_said_for_ *= 2;
+  say_missing_at_ = now_ + missing_said_for_;
+  if (std::string text = missing_text(); !text.empty()) act(Say{std::move(text)});
+}
+
+void JobState::send_pre_signal() {
+  if (phase_ != Phase::running || ranks_left_ == 0) return;
+  act(SignalRanks{policy_.pre_signal->signo});
+  act(Say{fmt::format("{} until the deadline: sending {} to all ranks",
+                      span_text(policy_.pre_signal->before),
+                      signal_name(policy_.pre_signal->signo))});
+}
+
+Cause JobState::deadline_cause() const {
+  Cause cause{.kind = Cause::Kind::deadline, .span = *policy_.timeout};
+  if (begun_)
+    cause.running = running_ranks();
+  else if (cause.reason = missing_text(); cause.reason.empty())
+    cause.reason = "the ranks had not begun";
+  return cause;
+}
+
+void JobState::warn_of_skew() {
+  Cause cause{
+      .kind = Cause::Kind::skew, .running = running_ranks(), .span = policy_.exit_skew.after};
+  if (!policy_.exit_skew.stop) return act(Say{printable(cause_text(placement_, cause))});
+  wanted_ = std::move(cause);
+}
+
+void JobState::handle(const Continued&) {
+  const std::optional<Clock::duration> pause = fleet_.resume();
+  if (!pause) return;
+  for (auto* at : {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
+                   &pre_signal_at_, &skew_at_})
+    if (*at) **at += *pause;
+  begun_at_ += *pause;
 }
 
 }  // namespace ds::launcher

@@ -2,21 +2,62 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "engine/base/deadline.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/fleet/fleet_events.h"
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
-#include "launcher/job/events.h"
 #include "launcher/job/job_policy.h"
 #include "launcher/job/roster.h"
 #include "launcher/job/verdict.h"
 
 namespace ds::launcher {
+
+// Events beside those of agents (fleet_events.h).
+struct MasterFound {};  // an address of node 0 that all nodes reach is known
+struct MasterMissing {  // no address of node 0 can be reached by all nodes
+  std::string text{};
+};
+struct RankStarted {
+  int rank = 0;
+  int pid = 0;
+};
+struct RankExited {
+  int rank = 0;
+  RankEnd end{};
+  ExitTime time{};
+};
+struct OutputWritten {};  // after FlushOutput: all is written or abandoned
+using Event =
+    std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
+                 AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
+                 SignalReceived, Continued, OutputHeld, OutputClosed, OutputWritten, Tick>;
+
+// Actions beside those of agents.
+struct FindMaster {  // answered by MasterFound or MasterMissing
+  std::uint16_t master_port = 0;
+  bool known = false;  // found before, for the same agents: node 0 only closes its listening socket
+};
+struct SendGo {  // to every agent that has a Spec, as SignalRanks
+  std::uint16_t master_port = 0;
+};
+struct SignalRanks {  // signals their main processes
+  int signo = 0;
+};
+struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten or OutputClosed
+struct Conclude {       // print the verdict and exit with its code; the last action
+  JobVerdict verdict{};
+};
+using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent,
+                            KillAgent, SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats,
+                            SendSweep, DismissAgent, CloseAgent, Say, FlushOutput, Conclude>;
 
 /// The policy of one job: which ranks start when, which failure counts, how the other ranks are
 /// stopped, and whether the job restarts.
@@ -45,9 +86,19 @@ class JobState {
   /// Returns the placement of the epoch that runs or is being started.
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] const Roster& agents() const { return roster_; }
+  /// Returns the agent of each node; -1: none.
+  [[nodiscard]] std::vector<int> agents_by_node() const {
+    std::vector<int> agents;
+    for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
+    return agents;
+  }
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   /// Returns a name for people: starting, running, restarting, stopping, finished.
-  [[nodiscard]] std::string_view phase_name() const;
+  [[nodiscard]] std::string_view phase_name() const {
+    constexpr std::string_view kNames[] = {"starting", "running",  "restarting",
+                                           "stopping", "stopping", "finished"};  // by Phase
+    return kNames[static_cast<std::size_t>(phase_)];
+  }
   /// Returns the number of ranks of this epoch that have not ended.
   [[nodiscard]] int ranks_left() const { return ranks_left_; }
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
@@ -86,16 +137,11 @@ class JobState {
   void begin_when_ready();
   void cannot_start();
   void fill_vacancies();
-  [[nodiscard]] std::vector<int> agents_by_node() const;
   [[nodiscard]] std::string missing_text() const;
 
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
-  void agent_greeted(int agent);
-  void agent_swept(const Fleet::News& news);
   void agent_cleared(int agent);
-  void agent_left(const Fleet::News& news);
-  void agent_unanswered(const Fleet::News& news);
   void waiting_agent_lost(int agent, const std::string& reason);
   void node_lost(int agent, bool was_ready, const std::string& reason, const std::string& stage);
   void node_done(int index);
@@ -103,7 +149,7 @@ class JobState {
   void dial_again(int lost, const std::string& reason);
   void set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed);
 
-  // job_state_end.cpp: ends of ranks, and the choice of the first failure.
+  // job_state_news.cpp: ends of ranks, and the choice of the first failure.
   void handle(const RankExited& event);
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
   [[nodiscard]] bool came_first(const RankExited& event) const;
@@ -113,7 +159,9 @@ class JobState {
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
   void handle(const OutputClosed& event);
-  void handle(const OutputWritten&);
+  void handle(const OutputWritten&) {
+    if (phase_ == Phase::writing) conclude();
+  }
   void obey_signal(int signo);
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
@@ -124,13 +172,22 @@ class JobState {
   void kill_ranks();
   void give_up();
   void release_agents();
-  [[nodiscard]] bool waits_for_sweep() const;
+  /// Returns whether a lost host was dialed again and has not been swept yet.
+  [[nodiscard]] bool waits_for_sweep() const {
+    for (int agent = 0; agent < fleet_.size(); ++agent)
+      if (is_sweeper(agent)) return true;
+    return false;
+  }
+  /// Returns whether the agent was dialed again for a lost host and has not swept it yet.
+  [[nodiscard]] bool is_sweeper(int agent) const {
+    const Stage stage = fleet_.stage(agent);
+    return fleet_.again(agent) && (stage == Stage::opening || stage == Stage::sweeping);
+  }
   void drop_sweepers();
-  void end_well();
   void finish_when_done();
   void conclude();
 
-  // job_state_clock.cpp: deadlines, progress lines, suspension.
+  // job_state.cpp: deadlines, progress lines, suspension.
   void handle(const Continued&);
   void handle(const Tick&);
   void look_at_clock();
@@ -139,7 +196,12 @@ class JobState {
   void send_pre_signal();
   [[nodiscard]] Cause deadline_cause() const;
   void warn_of_skew();
-  [[nodiscard]] std::vector<int> running_ranks() const;
+  [[nodiscard]] std::vector<int> running_ranks() const {
+    std::vector<int> running;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (!ranks_[rank].ended) running.push_back(static_cast<int>(rank));
+    return running;
+  }
 
   NodeState& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }
@@ -150,10 +212,9 @@ class JobState {
   void mark_failure(Cause cause) {
     if (cause_.kind == Cause::Kind::none) cause_ = std::move(cause);
   }
-  void take_fleet_actions();
   template <class T>
   void act(T action) {
-    take_fleet_actions();  // the order is kept
+    fleet_.take_actions(actions_);  // the order is kept
     actions_.emplace_back(std::move(action));
   }
 

@@ -1,55 +1,58 @@
-// The part of JobState that handles news of agents: the effect of each change on its node.
+// The part of JobState that takes news of agents and ends of ranks, and chooses the first failure.
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/fleet/loss_reason.h"
 #include "launcher/job/job_state.h"
 
 namespace ds::launcher {
 
 using What = Fleet::News::What;
 
+namespace {
+
+/// The longest time that the last message of a node may have been in transit.
+constexpr std::chrono::seconds kUnderWay{1};
+
+}  // namespace
+
 void JobState::take(const Fleet::News& news) {
+  const int agent = news.agent;
+  const int index = roster_.node_of(agent);
   switch (news.what) {
     case What::greeted:
-      return agent_greeted(news.agent);
+      if (fleet_.again(agent)) return;  // it sweeps first
+      if (index >= 0) return fleet_.give_spec(agent, index);
+      return roster_.waits(agent);
     case What::swept:
-      return agent_swept(news);
+      set_sweep(agent, NodeLoss::Sweep::done, news.killed);
+      if (phase_ == Phase::stopping) return fleet_.dismiss(agent);
+      return roster_.waits(agent);
     case What::ready:
       ++nodes_ready_;
-      if (roster_.node_of(news.agent) == 0) port_ = news.port;
+      if (index == 0) port_ = news.port;
       return;
     case What::cleared:
-      return agent_cleared(news.agent);
+      return agent_cleared(agent);
     case What::time_up:
       return;  // no agent of a job has such a limit
-    case What::left:
-      return agent_left(news);
-    case What::unanswered:
-      return agent_unanswered(news);
-    case What::lost:
-    case What::silent:
-    case What::no_greeting:
-    case What::not_ready:
-    case What::not_swept:
+    default:
       break;
   }
-  const std::string reason = loss_reason(news, host_name(news.agent));
-  if (roster_.node_of(news.agent) < 0) return waiting_agent_lost(news.agent, reason);
-  node_lost(news.agent, news.was == Stage::ready, reason, loss_stage(news));
-}
-
-void JobState::agent_greeted(int agent) {
-  if (fleet_.again(agent)) return;  // it sweeps first
-  if (const int node = roster_.node_of(agent); node >= 0) return fleet_.give_spec(agent, node);
-  roster_.waits(agent);
-}
-
-void JobState::agent_swept(const Fleet::News& news) {
-  set_sweep(news.agent, NodeLoss::Sweep::done, news.killed);
-  if (phase_ == Phase::stopping) return fleet_.dismiss(news.agent);
-  roster_.waits(news.agent);
+  const std::string reason = loss_reason(news, host_name(agent));
+  if (index < 0) return waiting_agent_lost(agent, reason);
+  const bool ended =
+      phase_ == Phase::running ? node(index).ranks_left == 0 : phase_ >= Phase::stopping;
+  if (news.what == What::left && ended) {
+    roster_.remove(agent);
+    vacate(index, reason, {});
+    return node_done(index);
+  }
+  if (news.what == What::unanswered && phase_ != Phase::clearing) {
+    roster_.remove(agent);
+    if (!node(index).done) verdict_.unanswered.push_back(index);
+    return node_done(index);
+  }
+  node_lost(agent, news.was == Stage::ready, reason, loss_stage(news));
 }
 
 void JobState::agent_cleared(int agent) {
@@ -60,29 +63,6 @@ void JobState::agent_cleared(int agent) {
   }
   node_done(index);
   if (phase_ == Phase::stopping) fleet_.dismiss(agent);
-}
-
-void JobState::agent_left(const Fleet::News& news) {
-  const int index = roster_.node_of(news.agent);
-  const std::string reason = loss_reason(news, host_name(news.agent));
-  if (index < 0) return waiting_agent_lost(news.agent, reason);
-  const bool too_early =
-      phase_ == Phase::starting || (phase_ == Phase::running && node(index).ranks_left > 0);
-  if (too_early || phase_ == Phase::clearing)
-    return node_lost(news.agent, news.was == Stage::ready, reason, {});
-  roster_.remove(news.agent);
-  vacate(index, reason, {});
-  node_done(index);
-}
-
-/// Handles an agent that did not answer to KILL.
-void JobState::agent_unanswered(const Fleet::News& news) {
-  const int index = roster_.node_of(news.agent);
-  if (phase_ == Phase::clearing)
-    return node_lost(news.agent, false, loss_reason(news, host_name(news.agent)), {});
-  roster_.remove(news.agent);
-  if (!node(index).done) verdict_.unanswered.push_back(index);
-  node_done(index);
 }
 
 /// Handles the loss of a spare, or of an agent that was dialed again: neither has ranks.
@@ -156,6 +136,84 @@ void JobState::set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed)
   if (loss->sweep != NodeLoss::Sweep::pending) return;
   loss->sweep = sweep;
   loss->killed = killed;
+}
+
+void JobState::handle(const RankExited& event) {
+  DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
+  if (!begun_ || ranks_[static_cast<std::size_t>(event.rank)].ended) return;
+  rank_ended(event.rank, event.end);
+  const bool failed = !event.end.status.success();
+  if (phase_ == Phase::running && failed) {
+    mark_failure(cause_of(event));
+  } else if (failed && came_first(event)) {
+    earlier_ = cause_of(event);
+  } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
+    skew_at_ = now_ + policy_.exit_skew.after;
+  }
+}
+
+Cause JobState::cause_of(const RankExited& event) const {
+  return {.kind = Cause::Kind::rank,
+          .rank = event.rank,
+          .node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank,
+          .end = event.end,
+          .time = event.time};
+}
+
+/// Returns whether this exit, reported later, certainly preceded the known failure, which may be
+/// its consequence. Exits by our own TERM are always later.
+bool JobState::came_first(const RankExited& event) const {
+  const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
+  const bool node_lost = cause_.kind == Cause::Kind::node;
+  if (!acting || (cause_.kind != Cause::Kind::rank && !node_lost)) return false;
+  // The node lived when it sent its last message, at most kUnderWay before that arrived.
+  if (node_lost)
+    return event.time.here && cause_.time.here &&
+           *event.time.here + event.time.error < *cause_.time.here - kUnderWay;
+  const ExitTime& known = cause_.time;
+  const int node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank;
+  if (node == cause_.node) return event.time.there != 0 && event.time.there < known.there;
+  return event.time.here && known.here &&
+         *event.time.here + event.time.error < *known.here - known.error;
+}
+
+/// An earlier failure was reported late. It becomes the cause; the stop goes on, unless the new
+/// cause forbids a restart.
+void JobState::take_earlier(Cause cause) {
+  if (cause_.kind == Cause::Kind::rank) {
+    ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
+  } else {
+    for (const int rank : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
+      ranks_[static_cast<std::size_t>(rank)].after_cause |=
+          ranks_[static_cast<std::size_t>(rank)].end.status.is_lost();
+  }
+  ranks_[static_cast<std::size_t>(cause.rank)].after_cause = false;
+  if (phase_ == Phase::stopping) {
+    cause.note = cause_.note;
+    cause_ = std::move(cause);
+    return;
+  }
+  const std::string text = printable(cause_text(placement_, cause));
+  act(Say{text + "; this came first"});
+  verdict_.restarts.pop_back();
+  if (std::optional<std::string> why = why_no_restart(cause)) {
+    cause.note = std::move(*why);
+    return stop(std::move(cause));
+  }
+  verdict_.restarts.push_back({.why = text});
+  cause_ = std::move(cause);
+}
+
+void JobState::rank_ended(int rank, const RankEnd& end) {
+  RankRecord& record = ranks_[static_cast<std::size_t>(rank)];
+  if (record.ended) return;
+  record.ended = true;
+  record.end = end;
+  const bool stopping = phase_ == Phase::stopping || phase_ == Phase::clearing;
+  record.after_cause = begun_ && (stopping || cause_.kind != Cause::Kind::none);
+  --ranks_left_;
+  --node(placement_.ranks[static_cast<std::size_t>(rank)].node_rank).ranks_left;
+  if (ranks_left_ == 0) skew_at_.reset();
 }
 
 }  // namespace ds::launcher

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
-#include <utility>
 
 #include "engine/base/contract.h"
-#include "launcher/fleet/loss_reason.h"
 #include "launcher/job/job_state.h"
 
 namespace ds::launcher {
@@ -58,10 +56,8 @@ void JobState::restart_when_cleared() {
   fill_vacancies();
   if (roster_.has_vacancies()) {
     if (roster_.help_is_coming()) return;
-    const std::vector<BadNode> bad = roster_.bad_nodes();
-    const BadNode& first = bad.front();
     Cause cause = cause_;
-    cause.note = no_host_text(placement_, first, static_cast<int>(bad.size()));
+    cause.note = no_host_text(placement_, roster_.bad_nodes());
     return stop(std::move(cause));
   }
   if (now_ < *restart_at_) return;
@@ -84,11 +80,6 @@ void JobState::stop(Cause cause) {
   }
 }
 
-void JobState::end_well() {
-  phase_ = Phase::stopping;
-  release_agents();
-}
-
 /// Cancels all deadlines of an ending job and dismisses idle agents. Agents that have not greeted
 /// end when their channel closes.
 void JobState::release_agents() {
@@ -96,13 +87,11 @@ void JobState::release_agents() {
     at->reset();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   for (int agent = 0; agent < fleet_.size(); ++agent) {
-    const Stage stage = fleet_.stage(agent);
-    const bool reached = stage != Stage::opening;
-    if (stage == Stage::sweeping || (!reached && fleet_.again(agent)))
+    if (is_sweeper(agent))
       fleet_.sweep_within(agent, kSweepWithin);
-    else if (!reached)
+    else if (fleet_.stage(agent) == Stage::opening)
       fleet_.close(agent);
-    else if (stage == Stage::idle)
+    else if (fleet_.stage(agent) == Stage::idle)
       fleet_.dismiss(agent);
   }
 }
@@ -133,21 +122,10 @@ void JobState::give_up() {
   }
 }
 
-/// Returns whether a lost host was dialed again and has not been swept yet.
-bool JobState::waits_for_sweep() const {
-  for (int agent = 0; agent < fleet_.size(); ++agent) {
-    const Stage stage = fleet_.stage(agent);
-    if (fleet_.again(agent) && (stage == Stage::opening || stage == Stage::sweeping)) return true;
-  }
-  return false;
-}
-
 /// Gives up lost hosts that have not answered again.
 void JobState::drop_sweepers() {
   for (int agent = 0; agent < fleet_.size(); ++agent) {
-    const Stage stage = fleet_.stage(agent);
-    const bool sweeps = stage == Stage::opening || stage == Stage::sweeping;
-    if (!fleet_.again(agent) || !sweeps) continue;
+    if (!is_sweeper(agent)) continue;
     fleet_.close(agent);
     waiting_agent_lost(agent, {});
   }
@@ -171,23 +149,16 @@ void JobState::conclude() {
 }
 
 void JobState::handle(const OutputClosed& event) {
-  Cause cause{.kind = Cause::Kind::output, .reason = event.reason};
-  if (phase_ < Phase::stopping) {
-    wanted_ = std::move(cause);
-    return;
-  }
-  // All ranks ended well, but their output is lost.
-  mark_failure(std::move(cause));
-  if (phase_ == Phase::writing) conclude();
-}
-
-void JobState::handle(const OutputWritten&) {
+  const Cause cause{.kind = Cause::Kind::output, .reason = event.reason};
+  if (phase_ < Phase::stopping)
+    wanted_ = cause;
+  else
+    mark_failure(cause);  // all ranks ended well, but their output is lost
   if (phase_ == Phase::writing) conclude();
 }
 
 void JobState::handle(const SignalReceived& event) {
-  const std::vector<int>& passed_on = policy_.forwarded_signals;
-  if (std::find(passed_on.begin(), passed_on.end(), event.signo) != passed_on.end()) {
+  if (std::ranges::count(policy_.forwarded_signals, event.signo) > 0) {
     if (begun_ && ranks_left_ > 0) act(SignalRanks{event.signo});
   } else if (event.signo == SIGTSTP) {
     fleet_.suspend();

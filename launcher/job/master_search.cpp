@@ -1,4 +1,3 @@
-// Sorts candidates by a few keys and keeps a table of results.
 #include "launcher/job/master_search.h"
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
 #include "launcher/hosts/fold_names.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 namespace {
@@ -22,13 +22,12 @@ constexpr std::size_t kShownBytes = 120;  // of a node's text
 int neighbours(const NodeAddress& own, const std::vector<NodeView>& nodes) {
   const std::optional<AddressBytes> bytes = parse_address(own.address);
   if (!bytes || own.prefix == 0) return 0;
-  const Network network(*bytes, own.prefix);
-  const auto is_in = [&network](const NodeAddress& other) {
+  const auto is_in = [network = Network(*bytes, own.prefix)](const NodeAddress& other) {
     const std::optional<AddressBytes> there = parse_address(other.address);
     return there && network.contains(*there);
   };
   return static_cast<int>(std::count_if(nodes.begin() + 1, nodes.end(), [&](const NodeView& node) {
-    return std::any_of(node.addresses.begin(), node.addresses.end(), is_in);
+    return std::ranges::any_of(node.addresses, is_in);
   }));
 }
 
@@ -67,11 +66,10 @@ std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
                           own.address != reached, -neighbours(own, nodes), !is_v4(*bytes)},
                       own});
   }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(sorted, {}, &std::pair<Key, NodeAddress>::first);
+  if (sorted.size() > kMostCandidates) sorted.resize(kMostCandidates);
   std::vector<NodeAddress> candidates;
-  for (auto& [key, place] : sorted)
-    if (candidates.size() < kMostCandidates) candidates.push_back(std::move(place));
+  for (auto& [key, place] : sorted) candidates.push_back(std::move(place));
   return candidates;
 }
 
@@ -91,8 +89,7 @@ std::string interface_problem(const std::string& host, const InterfaceChoice& ch
   std::vector<std::string> names;
   for (const NodeAddress& own : addresses) {
     const std::string name = choice.network ? address_text(own) : own.interface;
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(name);
+    if (!name.empty() && std::ranges::count(names, name) == 0) names.push_back(name);
   }
   return fmt::format("{}: no interface {} {} (it has {})", host,
                      choice.network ? "with an address in" : "named", choice.text,
@@ -101,9 +98,8 @@ std::string interface_problem(const std::string& host, const InterfaceChoice& ch
 
 MasterSearch::MasterSearch(std::vector<NodeAddress> candidates, std::vector<std::string> probers,
                            Clock::time_point now)
-    : probers_(std::move(probers)), began_(now) {
+    : probers_(std::move(probers)), results_(probers_.size()), began_(now) {
   for (NodeAddress& place : candidates) candidates_.push_back({.place = std::move(place)});
-  results_.resize(probers_.size());
   for (auto& row : results_) row.resize(candidates_.size());
   open_results_ = probers_.size() * candidates_.size();
 }
@@ -111,7 +107,7 @@ MasterSearch::MasterSearch(std::vector<NodeAddress> candidates, std::vector<std:
 void MasterSearch::take(std::size_t prober, const Probed::Result& result, Clock::time_point now) {
   DS_ASSERT(prober < results_.size());
   if (result.index >= candidates_.size()) return;
-  std::optional<std::string>& known = results_[prober][result.index];
+  Result& known = results_[prober][result.index];
   if (known) return;
   known = result.problem;
   --open_results_;
@@ -146,8 +142,7 @@ Clock::time_point MasterSearch::wake_at() const {
 std::vector<std::size_t> MasterSearch::unfinished() const {
   std::vector<std::size_t> probers;
   for (std::size_t prober = 0; prober < results_.size(); ++prober) {
-    const auto& results = results_[prober];
-    if (std::find(results.begin(), results.end(), std::nullopt) != results.end())
+    if (std::ranges::count(results_[prober], false, &Result::has_value) > 0)
       probers.push_back(prober);
   }
   return probers;
@@ -156,7 +151,7 @@ std::vector<std::size_t> MasterSearch::unfinished() const {
 std::string MasterSearch::row(std::size_t prober) const {
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    const std::optional<std::string>& result = results_[prober][i];
+    const Result& result = results_[prober][i];
     // Text from a node is cut and cleaned: it goes to a terminal.
     const std::string said = !result           ? "not said in time"
                              : result->empty() ? "reached"
@@ -167,17 +162,11 @@ std::string MasterSearch::row(std::size_t prober) const {
 }
 
 std::string MasterSearch::table(const std::string& master) const {
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<std::string>> by_row;
-  for (std::size_t prober = 0; prober < probers_.size(); ++prober) {
-    const std::string text = row(prober);
-    std::vector<std::string>& names = by_row[text];
-    if (names.empty()) order.push_back(text);
-    names.push_back(probers_[prober]);
-  }
+  ByText<std::string> rows;
+  for (std::size_t prober = 0; prober < probers_.size(); ++prober)
+    rows.add(row(prober), probers_[prober]);
   std::string text = fmt::format("no address of {} is reached by all other nodes:", master);
-  for (const std::string& line : order)
-    text += fmt::format("\n  {}: {}", fold_names(by_row[line]), line);
+  for (const auto& [line, names] : rows) text += fmt::format("\n  {}: {}", fold_names(names), line);
   return text +
          "\n  hint: does a firewall drop connections between nodes? --iface names the network to "
          "use,\n        --master-addr an address that is not tested";

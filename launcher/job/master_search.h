@@ -61,6 +61,7 @@ class MasterSearch {
   [[nodiscard]] std::string table(const std::string& master) const;
 
  private:
+  using Result = std::optional<std::string>;  // nothing: none yet; empty: reached
   struct Candidate {
     NodeAddress place;
     std::size_t reached_by = 0;
@@ -70,8 +71,7 @@ class MasterSearch {
 
   std::vector<Candidate> candidates_;
   std::vector<std::string> probers_;
-  /// By prober, then by candidate; nothing: no result yet.
-  std::vector<std::vector<std::optional<std::string>>> results_;
+  std::vector<std::vector<Result>> results_;  // by prober, then by candidate
   std::size_t open_results_ = 0;
   Clock::time_point began_;
   std::optional<Clock::time_point> first_found_;

@@ -1,15 +1,12 @@
-// Builds the chain of stages, and drives it by timers and by changes of the writing threads.
 #include "launcher/job/output_hub.h"
 
 #include <asio/post.hpp>
 #include <utility>
 
 #include "launcher/job/job_facts.h"
-#include "launcher/job/output_setup.h"
 #include "launcher/job/verdict.h"
 
 namespace ds::launcher {
-
 namespace {
 
 /// The longest wait for log files after everything else has ended.
@@ -41,22 +38,39 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
                         look_at_screens(setup.out_fd, setup.err_fd))),
       flow_(setup.placement.nodes.size(), events_.on_credit),
       last_(setup.placement.world_size()),
-      chain_({.plan = plan_,
-              .fold = policy_.fold && setup.placement.world_size() > 1,
-              .one_file = same_file(setup.out_fd, setup.err_fd),
-              .out_fd = setup.out_fd,
-              .err_fd = setup.err_fd},
-             flow_, posted(&OutputHub::on_change)),
+      prefixes_(plan_.prefix, plan_.colour[0], plan_.colour[1]),
+      screen_(setup.out_fd, setup.err_fd, [this] { change_soon(); }),
+      relay_(setup.placement.world_size(), same_file(setup.out_fd, setup.err_fd), screen_),
       fold_timer_(io),
       patience_(io) {
   if (setup.follow_first) plan_.sent.front() |= 1;
+  connect_stages(policy_.fold && setup.placement.world_size() > 1);
 }
 
-std::function<void()> OutputHub::posted(void (OutputHub::*call)()) {
-  return [this, call] { asio::post(io_, life_.guard([this, call] { (this->*call)(); })); };
+void OutputHub::connect_stages(bool fold) {
+  const bool files_here = !plan_.files_on_nodes && !plan_.files.empty();
+  OutputStage* next = &relay_;
+  if (fold) next = &fold_.emplace(prefixes_, clock_, relay_);
+  const auto drops = [this] {
+    return screen_.is_full() && (plan_.drop_here || !screen_.waits_for_reader());
+  };
+  next = &filter_.emplace(
+      ShowFilter::Setup{.shown = plan_.shown,
+                        .drops = drops,
+                        .elsewhere = files_here ? "; the log files have them" : ""},
+      *next);
+  if (files_here) {
+    make_log_folders(plan_.files);
+    next = &files_.emplace(
+        plan_.files, plan_.output.stamped ? &clock_ : nullptr, [this] { change_soon(); }, *next);
+  }
+  front_.emplace(
+      flow_, [this](bool was) { return is_behind(was); }, *next);
 }
 
-// Agents.
+void OutputHub::change_soon() {
+  asio::post(io_, life_.guard([this] { on_change(); }));
+}
 
 void OutputHub::fill(Spec& spec, const Placement& placement) {
   if (plan_.files_on_nodes) plan_.files = log_files(policy_, placement, job_id_);
@@ -66,7 +80,12 @@ void OutputHub::fill(Spec& spec, const Placement& placement) {
 }
 
 void OutputHub::start(const Placement& placement, const std::vector<std::string>& hosts) {
-  chain_.start(rank_names(placement, hosts), plan_.shown);
+  if (prefixes_.ranks() == 0) clock_.start();
+  prefixes_.set_names(rank_names(placement, hosts));
+  if (fold_) fold_->start(plan_.shown);
+  if (plan_.untouched) return;
+  relay_.set_prefixes(prefixes_.all(clock_.of(clock_.started())));
+  if (prefixes_.has_time()) relay_.set_timed(prefixes_, clock_);
 }
 
 void OutputHub::take(int agent, const Output& output, std::size_t came) {
@@ -78,59 +97,57 @@ void OutputHub::take(int agent, const Output& output, std::size_t came) {
     return;
   }
   if (output.rank == -1) return say("dslaunch: " + printable(text));
-  if (output.rank < 0 || static_cast<std::size_t>(output.rank) >= chain_.prefixes.ranks()) return;
+  if (output.rank < 0 || static_cast<std::size_t>(output.rank) >= prefixes_.ranks()) return;
   last_.add(output.rank, output.stream, text);
   if ((output.flags & Output::kTail) != 0) return;
-  const bool timed = plan_.stamped_files || chain_.prefixes.has_time() || chain_.fold;
+  const bool timed = plan_.output.stamped || prefixes_.has_time() || fold_;
   Output here = output;
-  here.time = clock_value(timed ? clocks_.of(agent).here(output.time, Clock::now())
-                                : chain_.clock.started());
-  chain_.front->take(here);
-  if (chain_.fold) arm_fold_timer();
+  here.time =
+      clock_value(timed ? clocks_.of(agent).here(output.time, Clock::now()) : clock_.started());
+  front_->take(here);
+  if (fold_) arm_fold_timer();
 }
 
 void OutputHub::arm_fold_timer() {
   if (fold_armed_) return;
-  const auto due = chain_.fold->wake_at();
+  const auto due = fold_->wake_at();
   if (!due) return;
   fold_armed_ = true;
   fold_timer_.expires_at(*due);
   fold_timer_.async_wait(life_.guard([this](const asio::error_code& error) {
     if (error) return;
     fold_armed_ = false;
-    chain_.fold->tick(Clock::now());
-    chain_.front->look();
+    fold_->tick(Clock::now());
+    front_->look();
     arm_fold_timer();
   }));
 }
 
-// The reader, the log disk, the end.
-
 void OutputHub::on_change() {
-  chain_.front->look();
-  if (chain_.fold) arm_fold_timer();
-  if (const auto problem = chain_.files ? chain_.files->problem() : std::nullopt)
-    say("dslaunch: " + *problem);
-  if (chain_.screen.is_low()) chain_.filter->say_dropped();
-  if (const auto why = chain_.screen.closed()) events_.on_closed(*why);
-  if (chain_.written()) events_.on_written();
+  front_->look();
+  if (fold_) arm_fold_timer();
+  if (const auto problem = files_ ? files_->problem() : std::nullopt) say("dslaunch: " + *problem);
+  if (screen_.is_low()) filter_->say_dropped();
+  if (const auto why = screen_.closed()) events_.on_closed(*why);
+  const bool written = front_->drained() && (!files_ || files_->written()) && screen_.written();
+  if (written) events_.on_written();
 }
 
 void OutputHub::leave_slow_reader() {
-  if (!chain_.screen.leave_slow_reader()) return;
+  if (!screen_.leave_slow_reader()) return;
   if (flow_.held()) flow_.discard();
-  posted (&OutputHub::on_change)();
+  change_soon();
 }
 
 void OutputHub::finish() {
   const bool first = !std::exchange(finished_, true);
   fold_timer_.cancel();
-  chain_.front->finish();
-  if (chain_.files && first) {
+  front_->finish();
+  if (files_ && first) {
     patience_.expires_after(kFilePatience);
     patience_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (error) return;
-      chain_.files->give_up();
+      files_->give_up();
       on_change();
     }));
   }
@@ -139,23 +156,11 @@ void OutputHub::finish() {
 
 std::vector<std::string> OutputHub::incomplete_logs() const {
   std::vector<std::string> lines;
-  if (chain_.files)
-    if (const std::string here = incomplete_text(chain_.files->incomplete()); !here.empty())
+  if (files_)
+    if (const std::string here = incomplete_text(files_->incomplete()); !here.empty())
       lines.push_back(here);
   for (const auto& [agent, line] : incomplete_) lines.push_back(line);
   return lines;
-}
-
-// For `tail` and `attach`.
-
-Clock::time_point OutputHub::written_at(int agent, std::uint64_t agent_time) {
-  const Clock::time_point now = Clock::now();
-  return chain_.prefixes.has_time() ? clocks_.of(agent).here(agent_time, now) : now;
-}
-
-std::string OutputHub::plain_prefix(int rank, int stream, Clock::time_point at) const {
-  if (plan_.untouched || static_cast<std::size_t>(rank) >= chain_.prefixes.ranks()) return {};
-  return chain_.prefixes.plain(rank, stream, chain_.clock.of(at));
 }
 
 std::optional<std::uint8_t> OutputHub::watch(int rank, bool on) {

@@ -1,5 +1,5 @@
-// The output side of a job: builds the stages between the agents and the terminal, and connects
-// them to timers and events.
+// The output side of a job: connects the stages between the agents and the terminal according to
+// the options, and drives them by timers and events.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -13,17 +13,21 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/fleet/life.h"
-#include "launcher/job/output_chain.h"
+#include "launcher/fleet/wake_timer.h"
 #include "launcher/job/output_plan.h"
 #include "launcher/logs/flow_control.h"
+#include "launcher/logs/fold_stage.h"
 #include "launcher/logs/last_lines.h"
 #include "launcher/logs/node_clock.h"
+#include "launcher/logs/output_stage.h"
+#include "launcher/logs/prefix.h"
+#include "launcher/logs/relay_stage.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
-/// agents -> FlowControl -> NodeClocks -> LastLines -> OutputChain.
+/// agents -> FlowControl -> NodeClocks -> LastLines -> Backlog -> LogStage -> ShowFilter ->
+/// FoldStage -> RelayStage -> Screen; LogStage and FoldStage only if requested.
 /// Threads: the io_context's.
 /// Memory:  what OutputQueue and RankFiles hold, and unformatted what nodes may send on credit.
 class OutputHub {
@@ -56,17 +60,14 @@ class OutputHub {
   /// Starts an epoch. `hosts`: the machines' own names, by node.
   void start(const Placement& placement, const std::vector<std::string>& hosts);
 
-  // Reports of agents.
-  void greeted(int agent, const Hello& hello) {
-    clocks_.of(agent).greeted(hello.clock, Clock::now());
-  }
-  void heard(int agent, const Heartbeat& beat) { clocks_.of(agent).heard(beat, Clock::now()); }
+  /// Returns the clock of an agent, to be told of its Hello and Heartbeats.
+  [[nodiscard]] NodeClock& clock(int agent) { return clocks_.of(agent); }
   /// Takes output of a rank; drops unknown ranks and streams. `came`: bytes that the agent sent.
   void take(int agent, const Output& output, std::size_t came);
   void take(int agent, const Output& output) { take(agent, output, output.bytes.size()); }
 
   /// Shows a line of the launcher itself, on standard error.
-  void say(std::string_view line) { chain_.front->take(own_line(line)); }
+  void say(std::string_view line) { front_->take(own_line(line)); }
   /// Stops waiting for a slow reader, after the user has stopped the job.
   void leave_slow_reader();
   /// Ends the ranks' output; on_written follows, also after each later say().
@@ -74,14 +75,8 @@ class OutputHub {
 
   /// Calls FlowControl::still_busy().
   [[nodiscard]] bool still_busy() { return flow_.still_busy(); }
-  /// Returns an agent's clock reading on our clock, if anything is known of its clock.
-  [[nodiscard]] std::optional<NodeClock::Reading> reading(int agent, std::uint64_t agent_time) {
-    return clocks_.of(agent).reading(agent_time);
-  }
   /// Calls ShowFilter::bytes_since().
-  [[nodiscard]] std::uint64_t bytes_since(int rank) const {
-    return chain_.filter->bytes_since(rank);
-  }
+  [[nodiscard]] std::uint64_t bytes_since(int rank) const { return filter_->bytes_since(rank); }
   /// Returns the last lines of a rank, for the verdict.
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return last_.of(rank); }
   /// Returns a line for this machine and for each node whose log files are incomplete, once all is
@@ -90,17 +85,29 @@ class OutputHub {
 
   // For `tail` and `attach`.
   /// Converts an agent's time of writing to our clock; only roughly unless prefixes need it.
-  [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time);
+  [[nodiscard]] Clock::time_point written_at(int agent, std::uint64_t agent_time) {
+    const Clock::time_point now = Clock::now();
+    return prefixes_.has_time() ? clocks_.of(agent).here(agent_time, now) : now;
+  }
   /// Returns the prefix of a rank's lines, without color.
-  [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const;
+  [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const {
+    if (plan_.untouched || static_cast<std::size_t>(rank) >= prefixes_.ranks()) return {};
+    return prefixes_.plain(rank, stream, clock_.of(at));
+  }
   [[nodiscard]] bool shows(int rank, int stream) const { return plan_.shows(rank, stream); }
   /// Turns watching of all output of a rank on or off. Returns the streams that its agent must
   /// send from now on, if that changes.
   std::optional<std::uint8_t> watch(int rank, bool on);
 
  private:
-  /// Returns a function that runs `call` on the event loop, from any thread.
-  std::function<void()> posted(void (OutputHub::*call)());
+  void connect_stages(bool fold);
+  /// Returns whether too much waits for the reader or the disk; with `was`, more than a little.
+  [[nodiscard]] bool is_behind(bool was) const {
+    if (!screen_.waits_for_reader()) return false;
+    return (!plan_.drop_here && screen_.is_behind(was)) || (files_ && files_->is_behind(was));
+  }
+  /// Runs on_change() on the event loop; called from any thread.
+  void change_soon();
   void on_change();
   void arm_fold_timer();
 
@@ -115,7 +122,15 @@ class OutputHub {
   FlowControl flow_;
   NodeClocks clocks_;
   LastLines last_;
-  OutputChain chain_;
+  LineClock clock_;
+  RankPrefixes prefixes_;
+  Screen screen_;
+  // The stages, the last one first.
+  RelayStage relay_;
+  std::optional<FoldStage> fold_;
+  std::optional<ShowFilter> filter_;
+  std::optional<LogStage> files_;
+  std::optional<Backlog> front_;
   asio::steady_timer fold_timer_;
   asio::steady_timer patience_;  // for log files, once the ranks are done
   bool fold_armed_ = false;

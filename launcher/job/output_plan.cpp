@@ -1,4 +1,3 @@
-// Computes defaults, names of log files and sizes of spools.
 #include "launcher/job/output_plan.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,6 @@
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -67,38 +65,35 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   plan.sent = files_here ? std::vector<std::uint8_t>(plan.shown.size(), 3) : plan.shown;
   plan.files = log_files(policy, placement, job_id);
   plan.files_on_nodes = has_files && policy.folder_on_nodes;
-  plan.stamped_files = policy.timestamps;
   plan.untouched = placement.shown_world() == 1 && !policy.prefix && !policy.timestamps;
   plan.prefix = prefix_of(policy, placement.shown_world());
   const bool always = policy.colour == ColourChoice::always;
   const bool may = policy.colour == ColourChoice::automatic && !screens.no_colour;
   plan.colour[0] = always || (may && screens.out_is_terminal);
   plan.colour[1] = always || (may && screens.err_is_terminal);
-  plan.drop = wants_drop(policy, screens);
-  plan.drop_here = plan.drop && files_here;
+  const bool drop = wants_drop(policy, screens);
+  plan.drop_here = drop && files_here;
+  plan.output = {.drop = drop && !files_here,
+                 .stamped = policy.timestamps,
+                 .pty = policy.pty,
+                 .rows = screens.rows,
+                 .columns = screens.columns};
+  if (policy.backpressure != Backpressure::block)
+    plan.output.spool_bytes =
+        policy.spool_bytes.value_or(plan.output.drop ? kDropBytes : kSpoolBytes);
   plan.input = policy.input;
   if (policy.input.kind == StdinChoice::Kind::one && policy.input.rank >= world_size)
     throw Error(ErrorKind::usage,
                 fmt::format("--stdin: rank {} is out of range", policy.input.rank),
                 fmt::format("this job has ranks 0 to {}", world_size - 1));
-  plan.pty = policy.pty;
-  plan.window = {screens.rows, screens.columns};
   plan.terminal = screens.terminal;
-  if (policy.backpressure != Backpressure::block)
-    plan.spool_bytes =
-        policy.spool_bytes.value_or(plan.drop && !plan.drop_here ? kDropBytes : kSpoolBytes);
   return plan;
 }
 
 void plan_spec(const OutputPlan& plan, Spec& spec) {
-  spec.output.spool_bytes = plan.spool_bytes;
-  spec.output.drop = plan.drop && !plan.drop_here;
-  spec.output.stamped = plan.stamped_files;
-  spec.output.pty = plan.pty;
-  spec.output.rows = plan.window.rows;
-  spec.output.columns = plan.window.columns;
+  spec.output = plan.output;
   // -x may override it: later entries win.
-  if (plan.pty) spec.env.insert(spec.env.begin(), {"TERM", plan.terminal});
+  if (plan.output.pty) spec.env.insert(spec.env.begin(), {"TERM", plan.terminal});
   for (RankSpec& rank : spec.ranks) {
     const auto index = static_cast<std::size_t>(rank.rank);
     rank.sent = plan.sent[index];

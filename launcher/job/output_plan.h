@@ -26,18 +26,14 @@ struct OutputPlan {
   std::vector<std::uint8_t> sent;   // by rank: streams that agents send to the root
   std::vector<std::string> files;   // by rank; empty: no log files
   bool files_on_nodes = false;
-  bool stamped_files = false;
   PrefixTemplate prefix;
   bool untouched = false;           // the only rank's bytes pass unchanged
   bool colour[2] = {false, false};  // of stdout and stderr
-  bool drop = false;                // drop old lines rather than let ranks wait
-  std::uint64_t spool_bytes = 0;
+  OutputSpec output;                // for the nodes
   StdinChoice input;
-  bool pty = false;
-  Window window;
   std::string terminal;  // TERM of ranks on a pty
-  bool drop_here =
-      false;  // the root takes everything for its log files, and drops only what cannot be shown
+  // The root takes everything for its log files, and drops only what cannot be shown.
+  bool drop_here = false;
 
   /// Returns whether this stream of this rank is shown.
   [[nodiscard]] bool shows(int rank, int stream) const {

@@ -1,22 +1,20 @@
-// Sets the variables for a rank's place, and selects the user's variables to send to nodes.
 #include "launcher/job/rank_environment.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "engine/base/contract.h"
 
 namespace ds::launcher {
-
 namespace {
 
 bool has(const EnvList& variables, std::string_view name) {
-  return std::any_of(variables.begin(), variables.end(),
-                     [name](const auto& variable) { return variable.first == name; });
+  return std::ranges::count(variables, name, &EnvList::value_type::first) > 0;
 }
 
 bool is_loopback(std::string_view address) {
@@ -56,8 +54,7 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
   if (facts.local && user.here) variables = *user.here;
   const bool inherits = facts.local && !user.here;
   const auto set_default = [&](const char* name, std::string value) {
-    const bool inherited = inherits && std::find(user.own_names.begin(), user.own_names.end(),
-                                                 name) != user.own_names.end();
+    const bool inherited = inherits && std::ranges::count(user.own_names, name) > 0;
     if (!inherited && !has(variables, name) && !has(user.given, name))
       variables.emplace_back(name, std::move(value));
   };
@@ -94,8 +91,7 @@ int threads_per_rank(const NodeFacts& facts, int ranks) {
 std::string master_address(const Placement& placement, const std::vector<bool>& node_is_local,
                            const std::vector<std::string>& first_node,
                            const std::string& root_side) {
-  const bool all_local =
-      std::all_of(node_is_local.begin(), node_is_local.end(), [](bool x) { return x; });
+  const bool all_local = std::ranges::count(node_is_local, false) == 0;
   if (placement.nodes.size() == 1 || all_local) return "127.0.0.1";
   if (node_is_local.front()) return root_side.empty() ? "127.0.0.1" : root_side;
   if (!first_node.empty() && !is_loopback(first_node.front())) return first_node.front();
@@ -107,5 +103,53 @@ std::string master_address(const Placement& placement, const std::vector<bool>& 
 }
 
 std::string job_id_text(std::uint64_t id) { return fmt::format("{:016x}", id); }
+
+EnvList family_env(const Placement& placement, int rank, const RankFamilies& families) {
+  const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
+  const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
+  const std::string own = std::to_string(placement.shown_rank(rank));
+  const std::string world = std::to_string(placement.shown_world());
+  const std::string local = std::to_string(place.local_rank);
+  const std::string locals = std::to_string(node.ranks.size());
+  EnvList env;
+  const auto add = [&](EnvList more) { env.insert(env.end(), more.begin(), more.end()); };
+  if (families.openmpi)
+    add({{"OMPI_COMM_WORLD_RANK", own},
+         {"OMPI_COMM_WORLD_SIZE", world},
+         {"OMPI_COMM_WORLD_LOCAL_RANK", local},
+         {"OMPI_COMM_WORLD_LOCAL_SIZE", locals},
+         {"OMPI_COMM_WORLD_NODE_RANK", local},
+         {"OMPI_UNIVERSE_SIZE", world}});
+  if (families.mpich)
+    add({{"PMI_RANK", own},
+         {"PMI_SIZE", world},
+         {"MPI_LOCALRANKID", local},
+         {"MPI_LOCALNRANKS", locals},
+         {"PALS_LOCAL_RANKID", local},
+         {"MV2_COMM_WORLD_RANK", own},
+         {"MV2_COMM_WORLD_SIZE", world},
+         {"MV2_COMM_WORLD_LOCAL_RANK", local},
+         {"MV2_COMM_WORLD_LOCAL_SIZE", locals}});
+  if (!families.horovod) return env;
+  // Among the ranks of the same local rank: nodes that have fewer ranks do not count.
+  const auto has_local = [&](const Node& other) {
+    return other.ranks.size() > static_cast<std::size_t>(place.local_rank);
+  };
+  const auto begin = placement.nodes.begin();
+  // Nodes of other parts are like this one.
+  const auto others =
+      static_cast<std::ptrdiff_t>(placement.shown_nodes()) - std::ssize(placement.nodes);
+  add({{"HOROVOD_RANK", own},
+       {"HOROVOD_SIZE", world},
+       {"HOROVOD_LOCAL_RANK", local},
+       {"HOROVOD_LOCAL_SIZE", locals},
+       {"HOROVOD_CROSS_RANK",
+        std::to_string(placement.shown_node(0) +
+                       std::count_if(begin, begin + place.node_rank, has_local))},
+       {"HOROVOD_CROSS_SIZE",
+        std::to_string(others + std::count_if(begin, placement.nodes.end(), has_local))},
+       {"HOROVOD_HOSTNAME", node.host.name}});
+  return env;
+}
 
 }  // namespace ds::launcher

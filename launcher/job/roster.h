@@ -2,13 +2,15 @@
 // and vacant nodes. Pure.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 
@@ -20,9 +22,20 @@ namespace ds::launcher {
 /// Cost:    O(log agents), times the different numbers of slots that hosts have.
 class Roster {
  public:
-  Roster(const Placement& placement, const std::vector<Host>& spares);
+  Roster(const Placement& placement, const std::vector<Host>& spares) {
+    for (const Node& node : placement.nodes) {
+      hosts_.push_back(node.host);
+      by_node_.push_back(add(node.node_rank, node.node_rank, false));
+    }
+    for (const Host& spare : spares) {
+      hosts_.push_back(spare);
+      add(static_cast<int>(hosts_.size()) - 1, -1, false);
+    }
+  }
 
-  [[nodiscard]] const Host& host_of(int agent) const;
+  [[nodiscard]] const Host& host_of(int agent) const {
+    return hosts_[static_cast<std::size_t>(record(agent).host)];
+  }
   /// Returns the number of its host among all hosts: nodes of the first placement, then spares.
   [[nodiscard]] int host_number(int agent) const { return record(agent).host; }
   /// Returns the node that an agent fills, or filled until it was gone; -1: none.
@@ -31,23 +44,49 @@ class Roster {
   [[nodiscard]] int agent_of(int node) const { return by_node_[static_cast<std::size_t>(node)]; }
 
   /// Adds an agent for the host of a lost one.
-  int add_again(int lost_agent);
+  int add_again(int lost_agent) { return add(record(lost_agent).host, -1, true); }
   /// Lets an agent without a node fill one from now on.
-  void waits(int agent);
+  void waits(int agent) { set_wait(agent, Wait::waiting); }
   /// Removes an agent that is gone. No agent fills its node, if it had one.
-  void remove(int agent);
+  void remove(int agent) {
+    set_wait(agent, Wait::no);
+    const int node = record(agent).node;
+    if (node >= 0 && agent_of(node) == agent) by_node_[static_cast<std::size_t>(node)] = -1;
+  }
 
   /// Records that the node needs another agent, on a host with this many slots.
-  void vacate(BadNode why, int slots);
+  void vacate(BadNode why, int slots) {
+    DS_ASSERT(agent_of(why.node) < 0);
+    vacant_[{-slots, why.node}] = std::move(why);
+  }
   [[nodiscard]] bool has_vacancies() const { return !vacant_.empty(); }
   [[nodiscard]] int vacancies() const { return static_cast<int>(vacant_.size()); }
   /// Returns the vacant nodes, in the order of nodes.
-  [[nodiscard]] std::vector<BadNode> bad_nodes() const;
+  [[nodiscard]] std::vector<BadNode> bad_nodes() const {
+    std::vector<BadNode> bad;
+    for (const auto& [key, why] : vacant_) bad.push_back(why);
+    std::ranges::sort(bad, {}, &BadNode::node);
+    return bad;
+  }
   /// Lets one waiting agent fill one vacant node, and returns why that was vacant. Takes the first
   /// spare whose host has enough slots; the node that needs most slots comes first.
-  std::optional<BadNode> fill_one();
+  std::optional<BadNode> fill_one() {
+    for (auto first = vacant_.begin(); first != vacant_.end();
+         first = vacant_.lower_bound({first->first.first + 1, 0})) {
+      const std::optional<int> agent = stand_in(-first->first.first);
+      if (!agent) continue;
+      set_wait(*agent, Wait::no);
+      const int node = record(*agent).node = first->second.node;
+      by_node_[static_cast<std::size_t>(node)] = *agent;
+      return std::move(vacant_.extract(first).mapped());
+    }
+    return std::nullopt;
+  }
   /// Returns whether for every vacant node an agent is coming that could fill it.
-  [[nodiscard]] bool help_is_coming() const;
+  [[nodiscard]] bool help_is_coming() const {
+    return vacant_.empty() ||
+           (!coming_.empty() && *coming_.rbegin() >= -vacant_.begin()->first.first);
+  }
 
  private:
   enum class Wait { no, coming, waiting };
@@ -57,30 +96,55 @@ class Roster {
     bool again = false;
     Wait wait = Wait::no;
   };
-  struct Vacancy {
-    BadNode why;
-    int slots = 0;
-  };
-  using Waiting = std::set<std::pair<bool, int>>;  // dialed again?, agent
-
   Record& record(int agent) { return records_[static_cast<std::size_t>(agent)]; }
   [[nodiscard]] const Record& record(int agent) const {
     return records_[static_cast<std::size_t>(agent)];
   }
-  void add(int host, int node, bool again);
-  void set_wait(int agent, Wait wait);
-  [[nodiscard]] std::optional<int> stand_in(int slots) const;
+  /// Returns the number of the new agent.
+  int add(int host, int node, bool again) {
+    const int agent = static_cast<int>(records_.size());
+    records_.push_back({.host = host, .node = node, .again = again});
+    if (node < 0) set_wait(agent, Wait::coming);
+    return agent;
+  }
+  /// Changes whether an agent waits, and keeps the lists by slots.
+  void set_wait(int agent, Wait wait) {
+    Record& record = this->record(agent);
+    const int slots = host_of(agent).slots;
+    if (record.wait == Wait::coming) coming_.erase(coming_.find(slots));
+    if (record.wait == Wait::waiting) waiting_.erase({slots, record.again, agent});
+    record.wait = wait;
+    if (wait == Wait::coming) coming_.insert(slots);
+    if (wait == Wait::waiting) waiting_.insert({slots, record.again, agent});
+  }
+  [[nodiscard]] std::optional<int> stand_in(int slots) const {
+    std::optional<std::pair<bool, int>> best;
+    for (auto first = waiting_.lower_bound({slots, false, 0}); first != waiting_.end();
+         first = waiting_.lower_bound({std::get<0>(*first) + 1, false, 0})) {
+      const auto [has, again, agent] = *first;
+      if (!best || std::pair(again, agent) < *best) best = {again, agent};
+    }
+    return best ? std::optional(best->second) : std::nullopt;
+  }
 
   std::vector<Host> hosts_;
   std::vector<Record> records_;
   std::vector<int> by_node_;
-  std::map<int, Waiting> waiting_;        // by slots of the host
-  std::map<int, int> coming_;             // how many, by slots of the host
-  std::map<int, Vacancy> vacant_;         // by node
-  std::map<int, std::set<int>> by_need_;  // vacant nodes by slots needed
+  std::set<std::tuple<int, bool, int>> waiting_;   // slots of the host, dialed again?, agent
+  std::multiset<int> coming_;                      // slots of their hosts
+  std::map<std::pair<int, int>, BadNode> vacant_;  // by slots needed, negative, then node
 };
 
 /// Returns the placement with another host for one node; ranks keep their numbers.
-Placement with_host(Placement last, int node, const Host& host);
+inline Placement with_host(Placement last, int node, const Host& host) {
+  Node& place = last.nodes[static_cast<std::size_t>(node)];
+  place.host = host;
+  // Slots are numbers of one host: the new host may lack those of the lost one.
+  for (const int rank : place.ranks) {
+    RankPlace& rank_place = last.ranks[static_cast<std::size_t>(rank)];
+    if (rank_place.slot >= host.slots) rank_place.slot = rank_place.local_rank;
+  }
+  return last;
+}
 
 }  // namespace ds::launcher

@@ -1,13 +1,70 @@
-// Builds a Spec from placement, identity and facts of the node.
 #include "launcher/job/spec.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
 
 #include "engine/base/contract.h"
-#include "launcher/job/device_env.h"
+#include "engine/base/split.h"
 #include "launcher/job/master_search.h"
 
 namespace ds::launcher {
+namespace {
+
+std::string device_name(const Hello& hello, int slot) {
+  const auto index = static_cast<std::size_t>(slot);
+  return hello.devices_limited && index < hello.devices.size() ? hello.devices[index]
+                                                               : std::to_string(slot);
+}
+
+/// Returns whether the node hides all devices; they stay hidden.
+bool hides_devices(const Hello& hello) { return hello.devices_limited && hello.devices.empty(); }
+
+}  // namespace
+
+EnvList device_env(const Host& host, const Hello& hello) {
+  if (host.devices.empty() || hides_devices(hello)) return {};
+  std::string list;
+  for (const int slot : host.devices) list += (list.empty() ? "" : ",") + device_name(hello, slot);
+  return {{contract::kCudaVisibleDevices, list}};
+}
+
+EnvList own_device_env(const Host& host, int local_rank, const Hello& hello) {
+  if (hides_devices(hello)) return {};
+  const auto index = static_cast<std::size_t>(local_rank);
+  const int slot = host.devices.empty() ? local_rank % std::max(host.slots, 1)
+                                        : host.devices[index % host.devices.size()];
+  return {{contract::kCudaVisibleDevices, device_name(hello, slot)}};
+}
+
+std::string device_of_rank(const Host& host, int local_rank, bool own, const EnvList& given,
+                           const Hello& hello) {
+  if (hello.devices.empty()) return {};
+  std::string list;
+  for (const auto& [name, value] :
+       own ? own_device_env(host, local_rank, hello) : device_env(host, hello))
+    list = value;
+  for (const auto& [name, value] : given)
+    if (name == contract::kCudaVisibleDevices) list = value, own = false;
+  if (list.empty())
+    return local_rank < static_cast<int>(hello.devices.size()) ? device_name(hello, local_rank)
+                                                               : "";
+  const std::vector<std::string_view> devices = split(list, ',');
+  const auto index = static_cast<std::size_t>(own ? 0 : local_rank);
+  return index < devices.size() ? std::string(devices[index]) : "";
+}
+
+std::string device_problem(const Host& host, bool own, const Hello& hello) {
+  if (!hello.devices_limited || hello.devices.empty()) return {};
+  int highest = own ? host.slots - 1 : -1;
+  if (!host.devices.empty()) highest = *std::max_element(host.devices.begin(), host.devices.end());
+  if (highest < static_cast<int>(hello.devices.size())) return {};
+  return fmt::format(
+      "{}: slot {} is chosen, but CUDA_VISIBLE_DEVICES there lists {} device{} (slot 0 is its "
+      "first)",
+      host.name, highest, hello.devices.size(), hello.devices.size() == 1 ? "" : "s");
+}
 
 std::string device_of_rank(const JobRequest& request, const Placement& placement, int rank,
                            const Hello& hello) {
@@ -20,23 +77,23 @@ std::string device_of_rank(const JobRequest& request, const Placement& placement
 }
 
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
-               const JobIdentity& identity, const NodeContact& contact) {
+               const JobIdentity& identity, const Hello& hello, bool local) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
-  const NodeFacts facts{.cores = contact.hello.cores,
-                        .quota_milli = contact.hello.quota_milli,
-                        .local = contact.local,
-                        .interface = request.master.iface ? interface_of(*request.master.iface,
-                                                                         contact.hello.addresses)
-                                                          : std::string()};
+  const NodeFacts facts{.cores = hello.cores,
+                        .quota_milli = hello.quota_milli,
+                        .local = local,
+                        .interface = request.master.iface
+                                         ? interface_of(*request.master.iface, hello.addresses)
+                                         : std::string()};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
   for (const Program& program : request.programs)
     spec.programs.push_back(
         {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
-  spec.env = device_env(place.host, contact.hello);
+  spec.env = device_env(place.host, hello);
   const EnvList others = node_env(placement, node, identity, facts, request.environment);
-  spec.inherit_env = !(contact.local && request.environment.here);
+  spec.inherit_env = !(local && request.environment.here);
   spec.env.insert(spec.env.end(), others.begin(), others.end());
   spec.env.emplace_back(contract::kRestartCount,
                         std::to_string(placement.epoch - placement.first_epoch));
@@ -63,9 +120,9 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     const EnvList families = family_env(placement, number, request.environment.families);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
     if (request.bind != Bind::none)
-      rank_spec.device = device_of_rank(request, placement, number, contact.hello);
+      rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
-    const EnvList device = own_device_env(place.host, rank.local_rank, contact.hello);
+    const EnvList device = own_device_env(place.host, rank.local_rank, hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());
   }
   return spec;

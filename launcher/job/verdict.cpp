@@ -1,26 +1,34 @@
-// Builds the sentences of a verdict: what happened, where and why, then the end of other ranks.
 #include "launcher/job/verdict.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <system_error>
 
 #include "engine/base/contract.h"
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
-
 namespace {
+
+// The system's message for E2BIG does not mention that a single argument may be too long.
+constexpr std::string_view kTooBig =
+    " (one word may have 128 KiB, all words and variables what `getconf ARG_MAX` says); give it by "
+    "standard input or in a file";
+
+/// Describes a program that exec did not find, or whose interpreter or library is missing.
+std::string why_missing(const Exited& exited) {
+  if (exited.spawn_errno == ELIBACC)
+    return "its interpreter (#! line, or loader) is not there; a line of DOS ends in \\r";
+  return exited.detail.find('/') == std::string::npos ? "not found in PATH" : "not found";
+}
 
 // The limit of a sentence; the JSON form names all nodes.
 constexpr std::size_t kNodesNamed = 4;
-
-const std::string& node_name(const Placement& placement, int node) {
-  return placement.nodes[static_cast<std::size_t>(node)].host.name;
-}
 
 std::string deadline_text(const Placement& placement, const Cause& cause) {
   const std::string text = fmt::format("the deadline of {} has passed", span_text(cause.span));
@@ -33,12 +41,6 @@ std::string deadline_text(const Placement& placement, const Cause& cause) {
       ranks_by_node(placement, cause.running));
 }
 
-/// Removes the host from a reason that begins with the node's own name.
-std::string_view without_name(const std::string& node, std::string_view reason) {
-  if (reason.starts_with(node + ": ")) reason.remove_prefix(node.size() + 2);
-  return reason;
-}
-
 std::string signal_text(const Cause& cause) {
   const std::string text =
       cause.signo == SIGINT ? "interrupted" : fmt::format("got {}", signal_name(cause.signo));
@@ -46,6 +48,42 @@ std::string signal_text(const Cause& cause) {
 }
 
 }  // namespace
+
+RankEnd rank_end(const Exited& exited) {
+  const std::string why = std::generic_category().message(exited.spawn_errno);
+  switch (exited.stage) {
+    case Exited::Stage::none:
+      if (exited.wait_status == -1) return {ExitStatus::lost(), {}, exited.detail};
+      return {ExitStatus::from_wait_status(exited.wait_status), {}, exited.detail};
+    case Exited::Stage::fork:
+      return {ExitStatus::exited(1), fmt::format("cannot start a process: {}", why), {}};
+    case Exited::Stage::chdir:
+      return {ExitStatus::exited(contract::kExitConfig),
+              fmt::format("cannot enter the working directory '{}': {}; create it on that node or "
+                          "choose another with --wdir",
+                          exited.detail, why),
+              {}};
+    case Exited::Stage::bind:
+      return {ExitStatus::exited(1),
+              fmt::format("cannot be bound to its processors (--bind): {}", why),
+              {}};
+    case Exited::Stage::exec:
+      const bool missing = exited.spawn_errno == ENOENT || exited.spawn_errno == ELIBACC;
+      const std::string reason = missing                       ? why_missing(exited)
+                                 : exited.spawn_errno == E2BIG ? why + std::string(kTooBig)
+                                                               : why;
+      return {ExitStatus::exited(missing ? contract::kExitNotFound : contract::kExitNotExecutable),
+              fmt::format("cannot run {}: {}", exited.detail, reason),
+              {}};
+  }
+  return {};
+}
+
+std::string describe(const RankEnd& end) {
+  if (!end.cause.empty()) return end.cause;
+  return end.note.empty() ? end.status.describe()
+                          : fmt::format("{}: {}", end.status.describe(), end.note);
+}
 
 int exit_code(const Cause& cause) {
   switch (cause.kind) {
@@ -85,9 +123,9 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
     case Cause::Kind::deadline:
       return deadline_text(placement, cause);
     case Cause::Kind::skew:
-      return fmt::format("{} of {} still {}, {} after another ended with 0: {}",
+      return fmt::format("{} of {} {} still running {} after another ended with 0: {}",
                          cause.running.size(), count_of(placement.world_size(), "rank"),
-                         cause.running.size() == 1 ? "runs" : "run", span_text(cause.span),
+                         cause.running.size() == 1 ? "was" : "were", span_text(cause.span),
                          ranks_by_node(placement, cause.running));
   }
   return {};
@@ -99,12 +137,10 @@ std::string headline(const JobVerdict& verdict) {
   if (text.empty()) return text;
   if (cause.kind == Cause::Kind::rank && verdict.placement.world_size() > 1)
     text += " (first failure)";
-  const auto stopped = std::count_if(verdict.ranks.begin(), verdict.ranks.end(),
-                                     [](const RankRecord& rank) { return rank.after_cause; });
-  const auto killed =
-      std::count_if(verdict.ranks.begin(), verdict.ranks.end(), [](const RankRecord& rank) {
-        return rank.after_cause && rank.end.status.signal() == SIGKILL;
-      });
+  const auto stopped = std::ranges::count(verdict.ranks, true, &RankRecord::after_cause);
+  const auto killed = std::ranges::count_if(verdict.ranks, [](const RankRecord& rank) {
+    return rank.after_cause && rank.end.status.signal() == SIGKILL;
+  });
   if (stopped > 0) {
     const bool after = cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::node;
     text += fmt::format("; {} stopped{}", count_of(static_cast<int>(stopped), "rank"),
@@ -132,11 +168,12 @@ std::string unreachable_text(const Placement& placement, const std::vector<BadNo
                      bad_hosts_table(hosts, "  "));
 }
 
-std::string no_host_text(const Placement& placement, const BadNode& vacant, int vacancies) {
-  const std::string& name = node_name(placement, vacant.node);
+std::string no_host_text(const Placement& placement, const std::vector<BadNode>& vacant) {
+  const std::string& name = node_name(placement, vacant.front().node);
   std::string text = fmt::format("no host is left to take the place of {} ({})", name,
-                                 without_name(name, vacant.reason));
-  if (vacancies > 1) text += fmt::format(" and of {}", count_of(vacancies - 1, "more node"));
+                                 without_name(name, vacant.front().reason));
+  if (vacant.size() > 1)
+    text += fmt::format(" and of {}", count_of(static_cast<int>(vacant.size()) - 1, "more node"));
   return text;
 }
 
@@ -161,6 +198,10 @@ std::string ranks_by_node(const Placement& placement, const std::vector<int>& ra
   return text;
 }
 
+const std::string& node_name(const Placement& placement, int node) {
+  return placement.nodes[static_cast<std::size_t>(node)].host.name;
+}
+
 std::string rank_name(const Placement& placement, int rank) {
   const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
   const std::string group =
@@ -169,6 +210,11 @@ std::string rank_name(const Placement& placement, int rank) {
           : "";
   return fmt::format("rank {}{} on {}", placement.shown_rank(rank), group,
                      node_name(placement, place.node_rank));
+}
+
+std::string_view without_name(const std::string& node, std::string_view reason) {
+  if (reason.starts_with(node + ": ")) reason.remove_prefix(node.size() + 2);
+  return reason;
 }
 
 std::string number_ranges(const std::vector<int>& numbers) {

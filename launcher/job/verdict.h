@@ -1,19 +1,35 @@
-// The outcome of a job as a value, and its text for the user. Pure.
+// The end of a rank and the outcome of a job as values, and their text for the user. Pure.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "launcher/fleet/loss_reason.h"
+#include "engine/base/exit_status.h"
+#include "launcher/fleet/fleet.h"
 #include "launcher/hosts/placement.h"
-#include "launcher/job/rank_end.h"
+#include "launcher/wire/frame.h"
 
 namespace ds::launcher {
+
+struct RankEnd {
+  ExitStatus status = ExitStatus::lost();
+  std::string cause{};  // it never ran: "cannot run ./a.out: Permission denied"
+  std::string note{};   // from its node: "out of memory, ..."
+  friend bool operator==(const RankEnd&, const RankEnd&) = default;
+};
+
+/// Decodes an agent's report. 127: not found, 126: found but not executable, as in shells; 65:
+/// the working directory does not exist.
+RankEnd rank_end(const Exited& exited);
+
+/// Returns "exited 7", "killed by SIGKILL: out of memory", "cannot run ./a.out: not found".
+std::string describe(const RankEnd& end);
 
 /// When a rank ended, as far as known.
 struct ExitTime {
@@ -97,15 +113,35 @@ std::string waiting_text(const Placement& placement, const Cause& cause, int ran
 /// Returns every node that could not be used, as a table; a single node as a line.
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad);
 
-/// Returns why no restart can follow: no host is left for `vacant`, one of `vacancies` nodes.
-std::string no_host_text(const Placement& placement, const BadNode& vacant, int vacancies);
+/// Returns why no restart can follow: no host is left for the `vacant` nodes.
+std::string no_host_text(const Placement& placement, const std::vector<BadNode>& vacant);
 
 /// Returns "[0-2,5] on node01; [7] on node02".
 std::string ranks_by_node(const Placement& placement, const std::vector<int>& ranks);
+/// Returns the name of a node's host.
+const std::string& node_name(const Placement& placement, int node);
 /// Returns "rank 3 on node01".
 std::string rank_name(const Placement& placement, int rank);
 /// Formats numbers in rising order as "[0-2,5]".
 std::string number_ranges(const std::vector<int>& numbers);
+/// Equal texts, each once with its items, in the order of first appearance.
+template <class Item>
+class ByText {
+ public:
+  void add(const std::string& text, Item item) {
+    const auto [known, is_new] = index_.try_emplace(text, groups_.size());
+    if (is_new) groups_.push_back({text, {}});
+    groups_[known->second].second.push_back(std::move(item));
+  }
+  [[nodiscard]] auto begin() const { return groups_.begin(); }
+  [[nodiscard]] auto end() const { return groups_.end(); }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<Item>>> groups_;
+  std::map<std::string, std::size_t> index_;
+};
+/// Returns the reason without the name of its node in front.
+std::string_view without_name(const std::string& node, std::string_view reason);
 /// Returns "1 rank", "2 ranks".
 std::string count_of(int number, std::string_view noun);
 /// Returns `text` with control bytes replaced by '?': names and reasons come from other machines.

@@ -1,5 +1,3 @@
-// Writes a file under another name and renames it; writes devices, pipes and /dev/stdout in
-// place.
 #include "launcher/job/verdict_file.h"
 
 #include <fcntl.h>
@@ -16,7 +14,6 @@
 #include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
-
 namespace {
 
 std::string other_name(const std::string& path) {
@@ -84,19 +81,15 @@ void prepare_verdict_file(const std::string& path) {
 }
 
 void write_verdict_file(const std::string& path, const std::string& text) {
-  if (is_written_in_place(path)) {
-    const UniqueFd place = open_in_place(path);
-    if (!place || !write_all(place.get(), text)) fail(ErrorKind::system, path, errno);
-    return;
+  const bool in_place = is_written_in_place(path);
+  const std::string name = in_place ? path : other_name(path);
+  const UniqueFd file = in_place ? open_in_place(path) : create(name);
+  if (file && write_all(file.get(), text)) {
+    if (in_place) return;
+    if (::fsync(file.get()) == 0 && std::rename(name.c_str(), path.c_str()) == 0) return;
   }
-  const std::string other = other_name(path);
-  const UniqueFd file = create(other);
-  if (!file) fail(ErrorKind::system, path, errno);
-  const bool written = write_all(file.get(), text) && ::fsync(file.get()) == 0 &&
-                       std::rename(other.c_str(), path.c_str()) == 0;
-  if (written) return;
   const int error = errno;
-  ::unlink(other.c_str());
+  if (file && !in_place) ::unlink(name.c_str());
   fail(ErrorKind::system, path, error);
 }
 

@@ -1,4 +1,4 @@
-// Formats the verdict, the last block on standard error. Pure.
+// Formats the verdict: the last block on standard error, and JSON (docs/failure.md). Pure.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,10 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
 /// Returns how the ranks other than the first failing one ended, most frequent first:
 /// "[0-2,4] killed by SIGTERM; [5] exited 0"; empty if all ended in an ordinary stop.
 std::string others_text(const JobVerdict& verdict);
+
+/// Returns one object, with a newline at its end. Text from ranks and nodes is cleaned of control
+/// bytes, and bytes that are not UTF-8 are replaced.
+std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
+                         const std::string& job_id);
 
 }  // namespace ds::launcher

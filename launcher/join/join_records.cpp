@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
-#include "launcher/wire/description.h"
+#include "launcher/wire/fields.h"
 
 namespace ds::launcher {
 namespace {

@@ -9,7 +9,6 @@
 #include <cstring>
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::string_view kBegin =

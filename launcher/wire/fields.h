@@ -1,10 +1,12 @@
-// The field list of each message, in the order on the channel, with a writer and a reader for them.
-// Pure.
+// The field list of each message, in the order on the channel, and the visitors of these lists:
+// writer, reader, and text of the protocol. Pure.
 //
-// The version of the protocol is a hash of these lists (description.h). Change the name of a field
-// when its meaning changes: an older dslaunch then cannot take it for what it was.
+// The version of the protocol is a hash of these lists. Change the name of a field when its meaning
+// changes: an older dslaunch then cannot take it for what it was.
 #pragma once
 
+#include <concepts>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -13,34 +15,76 @@
 namespace ds::launcher {
 
 // Parts of messages. Each list serves the writer, the reader and the description.
-template <class A>
-void fields(A& a, RankSpec& m) {
+void fields(auto& a, RankSpec& m) {
   a("rank", m.rank), a("local_rank", m.local_rank), a("program", m.program), a("env", m.env),
       a("sent", m.sent), a("has_stdin", m.has_stdin), a("log_file", m.log_file);
   a("device", m.device);
 }
-template <class A>
-void fields(A& a, NodeAddress& m) {
+void fields(auto& a, NodeAddress& m) {
   a("address", m.address), a("interface", m.interface), a("prefix", m.prefix);
 }
-template <class A>
-void fields(A& a, ProgramSpec& m) {
+void fields(auto& a, ProgramSpec& m) {
   a("argv", m.argv), a("env", m.env), a("cwd", m.cwd), a("at_home", m.at_home),
       a("login_shell", m.login_shell);
 }
-template <class A>
-void fields(A& a, ResourceLimit& m) {
-  a("name", m.name), a("soft", m.soft);
-}
-template <class A>
-void fields(A& a, OutputSpec& m) {
+void fields(auto& a, ResourceLimit& m) { a("name", m.name), a("soft", m.soft); }
+void fields(auto& a, OutputSpec& m) {
   a("spool_bytes", m.spool_bytes), a("drop", m.drop), a("stamped", m.stamped), a("pty", m.pty),
       a("rows", m.rows), a("columns", m.columns);
 }
-template <class A>
-void fields(A& a, Probed::Result& m) {
-  a("index", m.index), a("problem", m.problem);
+void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
+
+// Messages.
+void fields(auto& a, Spec& m) {
+  a("node_rank", m.node_rank), a("nodes", m.nodes), a("programs", m.programs), a("env", m.env),
+      a("inherit_env", m.inherit_env), a("umask", m.umask);
+  a("grace_ms", m.grace_ms), a("node_timeout_ms", m.node_timeout_ms), a("ranks", m.ranks),
+      a("hold_port", m.hold_port), a("job_cookie", m.job_cookie);
+  a("keep_agent", m.keep_agent), a("isolate", m.isolate), a("limits", m.limits),
+      a("output", m.output);
+  a("port", m.port), a("door_question", m.door_question), a("door_answer", m.door_answer);
+  a("bind", m.bind), a("tell_binding", m.tell_binding), a("leave", m.leave);
 }
+void fields(auto& a, Go& m) { a("env", m.env); }
+void fields(auto& a, Signal& m) { a("signo", m.signo), a("rank", m.rank); }
+void fields(auto&, Kill&) {}
+void fields(auto& a, Stop& m) { a("grace_ms", m.grace_ms); }
+void fields(auto&, Suspend&) {}
+void fields(auto&, Resume&) {}
+void fields(auto& a, Heartbeat& m) { a("sent", m.sent), a("heard", m.heard), a("held", m.held); }
+void fields(auto& a, Credit& m) { a("bytes", m.bytes), a("discard", m.discard); }
+void fields(auto& a, Stdin& m) { a("rank", m.rank), a("last", m.last), a("bytes", m.bytes); }
+void fields(auto& a, Window& m) { a("rows", m.rows), a("columns", m.columns); }
+void fields(auto& a, Watch& m) { a("rank", m.rank), a("sent", m.sent); }
+void fields(auto& a, Sweep& m) { a("job_cookie", m.job_cookie); }
+void fields(auto& a, Probe& m) {
+  a("search", m.search), a("addresses", m.addresses), a("port", m.port), a("question", m.question),
+      a("answer", m.answer), a("limit_ms", m.limit_ms);
+}
+void fields(auto& a, Hello& m) {
+  a("version", m.version), a("build", m.build), a("pid", m.pid), a("hostname", m.hostname),
+      a("cores", m.cores), a("quota_milli", m.quota_milli), a("addresses", m.addresses);
+  a("network", m.network), a("devices", m.devices), a("devices_limited", m.devices_limited);
+  a("clock", m.clock);
+}
+void fields(auto& a, Ready& m) { a("port", m.port); }
+void fields(auto& a, Started& m) { a("rank", m.rank), a("pid", m.pid); }
+void fields(auto& a, Output& m) {
+  a("rank", m.rank), a("stream", m.stream), a("flags", m.flags), a("time", m.time),
+      a("bytes", m.bytes);
+}
+void fields(auto& a, Exited& m) {
+  a("rank", m.rank), a("wait_status", m.wait_status), a("stage", m.stage),
+      a("spawn_errno", m.spawn_errno), a("detail", m.detail);
+  a("time", m.time);
+}
+void fields(auto& a, Problem& m) { a("text", m.text); }
+void fields(auto& a, Bye& m) { a("killed", m.killed); }
+void fields(auto&, Cleared&) {}
+void fields(auto& a, Swept& m) { a("killed", m.killed); }
+void fields(auto& a, ErrorFile& m) { a("rank", m.rank), a("text", m.text); }
+void fields(auto& a, Probed& m) { a("search", m.search), a("results", m.results); }
+
 // The largest value of each enumeration that travels.
 constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::bind; }
 constexpr Bind last_value(Bind /*any*/) { return Bind::cores; }
@@ -57,21 +101,13 @@ class FieldWriter {
   explicit FieldWriter(Bytes& out) : out_(out) {}
 
   /// Named fields are those of a field list; the name does not travel.
-  template <class T>
-  void operator()(std::string_view /*name*/, T& field) {
-    (*this)(field);
-  }
+  void operator()(std::string_view /*name*/, auto& field) { (*this)(field); }
 
-  template <class T>
-  requires std::is_integral_v<T>
+  template <std::integral T>
   void operator()(T value) {
-    auto bits =
-        static_cast<std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, char, T>>>(
-            value);
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      out_.push_back(static_cast<std::byte>(bits & 0xFFU));
-      bits = static_cast<decltype(bits)>(bits >> 4 >> 4);  // Twice: shifting a byte by 8 overflows.
-    }
+    const auto bits = static_cast<std::uint64_t>(value);
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      out_.push_back(static_cast<std::byte>(bits >> 8 * i));
   }
   template <class T>
   requires std::is_enum_v<T>
@@ -88,9 +124,10 @@ class FieldWriter {
   void operator()(const std::pair<std::string, std::string>& pair) {
     (*this)(pair.first), (*this)(pair.second);
   }
-  template <class T>
-  requires HasFields<T>
-  void operator()(T& part) { fields(*this, part); }
+  template <HasFields T>
+  void operator()(T& part) {
+    fields(*this, part);
+  }
   template <class T>
   void operator()(std::vector<T>& list) {
     (*this)(static_cast<std::uint32_t>(list.size()));
@@ -107,13 +144,9 @@ class FieldReader {
   explicit FieldReader(std::span<const std::byte> in) : in_(in) {}
 
   /// Named fields are those of a field list; the name does not travel.
-  template <class T>
-  void operator()(std::string_view /*name*/, T& field) {
-    (*this)(field);
-  }
+  void operator()(std::string_view /*name*/, auto& field) { (*this)(field); }
 
-  template <class T>
-  requires std::is_integral_v<T>
+  template <std::integral T>
   void operator()(T& value) {
     const std::span<const std::byte> bytes = take(sizeof(T));
     if (bytes.empty()) return;
@@ -141,9 +174,10 @@ class FieldReader {
   void operator()(std::pair<std::string, std::string>& pair) {
     (*this)(pair.first), (*this)(pair.second);
   }
-  template <class T>
-  requires HasFields<T>
-  void operator()(T& part) { fields(*this, part); }
+  template <HasFields T>
+  void operator()(T& part) {
+    fields(*this, part);
+  }
   template <class T>
   void operator()(std::vector<T>& list) {
     std::uint32_t size = 0;
@@ -171,112 +205,65 @@ class FieldReader {
   bool good_ = true;
 };
 
-// Messages.
-template <class A>
-void fields(A& a, Spec& m) {
-  a("node_rank", m.node_rank), a("nodes", m.nodes), a("programs", m.programs), a("env", m.env),
-      a("inherit_env", m.inherit_env), a("umask", m.umask);
-  a("grace_ms", m.grace_ms), a("node_timeout_ms", m.node_timeout_ms), a("ranks", m.ranks),
-      a("hold_port", m.hold_port), a("job_cookie", m.job_cookie);
-  a("keep_agent", m.keep_agent), a("isolate", m.isolate), a("limits", m.limits),
-      a("output", m.output);
-  a("port", m.port), a("door_question", m.door_question), a("door_answer", m.door_answer);
-  a("bind", m.bind), a("tell_binding", m.tell_binding), a("leave", m.leave);
+/// Visits a field list and writes types and names as docs/protocol.md has them:
+/// "u16 port, list of text addresses".
+class FieldLister {
+ public:
+  explicit FieldLister(std::string& out) : out_(out) {}
+
+  template <class T>
+  void operator()(std::string_view name, T& field) {
+    if (!out_.empty() && out_.back() != '{') out_ += ", ";
+    const std::size_t at = out_.size();
+    write_type(field);
+    // "bytes" and "env" are types that fields are named after.
+    if (std::string_view(out_).substr(at) != name) (out_ += ' ') += name;
+  }
+
+ private:
+  template <class T>
+  void write_type(T& field) {
+    if constexpr (std::is_same_v<T, bool>) {
+      out_ += "bool";
+    } else if constexpr (std::is_enum_v<T>) {
+      out_ += "u8 up to " + std::to_string(static_cast<int>(last_value(field)));
+    } else if constexpr (std::is_integral_v<T>) {
+      (out_ += std::is_signed_v<T> ? 'i' : 'u') += std::to_string(8 * sizeof(T));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      out_ += "text";
+    } else if constexpr (std::is_same_v<T, EnvList>) {
+      out_ += "env";
+    } else if constexpr (std::is_same_v<T, std::span<const std::byte>>) {
+      out_ += "bytes";
+    } else if constexpr (HasFields<T>) {
+      std::string inside = "{";
+      FieldLister lister(inside);
+      fields(lister, field);
+      out_ += inside + '}';
+    } else {
+      typename T::value_type item{};
+      out_ += "list of ";
+      write_type(item);
+    }
+  }
+
+  std::string& out_;
+};
+
+/// Returns the fields of a message in one line; empty if it has none.
+template <class Message>
+std::string field_list() {
+  std::string text;
+  FieldLister lister(text);
+  Message message{};
+  fields(lister, message);
+  return text;
 }
-template <class A>
-void fields(A& a, Go& m) {
-  a("env", m.env);
-}
-template <class A>
-void fields(A& a, Signal& m) {
-  a("signo", m.signo), a("rank", m.rank);
-}
-template <class A>
-void fields(A&, Kill&) {}
-template <class A>
-void fields(A& a, Stop& m) {
-  a("grace_ms", m.grace_ms);
-}
-template <class A>
-void fields(A&, Suspend&) {}
-template <class A>
-void fields(A&, Resume&) {}
-template <class A>
-void fields(A& a, Heartbeat& m) {
-  a("sent", m.sent), a("heard", m.heard), a("held", m.held);
-}
-template <class A>
-void fields(A& a, Credit& m) {
-  a("bytes", m.bytes), a("discard", m.discard);
-}
-template <class A>
-void fields(A& a, Stdin& m) {
-  a("rank", m.rank), a("last", m.last), a("bytes", m.bytes);
-}
-template <class A>
-void fields(A& a, Window& m) {
-  a("rows", m.rows), a("columns", m.columns);
-}
-template <class A>
-void fields(A& a, Watch& m) {
-  a("rank", m.rank), a("sent", m.sent);
-}
-template <class A>
-void fields(A& a, Sweep& m) {
-  a("job_cookie", m.job_cookie);
-}
-template <class A>
-void fields(A& a, Probe& m) {
-  a("search", m.search), a("addresses", m.addresses), a("port", m.port), a("question", m.question),
-      a("answer", m.answer), a("limit_ms", m.limit_ms);
-}
-template <class A>
-void fields(A& a, Hello& m) {
-  a("version", m.version), a("build", m.build), a("pid", m.pid), a("hostname", m.hostname),
-      a("cores", m.cores), a("quota_milli", m.quota_milli), a("addresses", m.addresses);
-  a("network", m.network), a("devices", m.devices), a("devices_limited", m.devices_limited);
-  a("clock", m.clock);
-}
-template <class A>
-void fields(A& a, Ready& m) {
-  a("port", m.port);
-}
-template <class A>
-void fields(A& a, Started& m) {
-  a("rank", m.rank), a("pid", m.pid);
-}
-template <class A>
-void fields(A& a, Output& m) {
-  a("rank", m.rank), a("stream", m.stream), a("flags", m.flags), a("time", m.time),
-      a("bytes", m.bytes);
-}
-template <class A>
-void fields(A& a, Exited& m) {
-  a("rank", m.rank), a("wait_status", m.wait_status), a("stage", m.stage),
-      a("spawn_errno", m.spawn_errno), a("detail", m.detail);
-  a("time", m.time);
-}
-template <class A>
-void fields(A& a, Problem& m) {
-  a("text", m.text);
-}
-template <class A>
-void fields(A& a, Bye& m) {
-  a("killed", m.killed);
-}
-template <class A>
-void fields(A&, Cleared&) {}
-template <class A>
-void fields(A& a, Swept& m) {
-  a("killed", m.killed);
-}
-template <class A>
-void fields(A& a, ErrorFile& m) {
-  a("rank", m.rank), a("text", m.text);
-}
-template <class A>
-void fields(A& a, Probed& m) {
-  a("search", m.search), a("results", m.results);
-}
+
+/// Returns a line "TYPE NAME: FIELDS" for each message, in the order of docs/protocol.md.
+std::string describe_frames();
+
+/// Returns the version that belongs to a description: 32 bits of FNV-1a.
+std::uint32_t version_of(std::string_view description);
 
 }  // namespace ds::launcher

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 #include "engine/base/error.h"
-#include "launcher/wire/description.h"
+#include "launcher/wire/fields.h"
 
 namespace ds::launcher {
 namespace {
@@ -60,15 +58,6 @@ void write_header(Bytes& out, const Envelope& envelope, std::uint8_t type, std::
   fields(writer, header);
 }
 
-template <std::size_t... I>
-std::string describe_messages(std::index_sequence<I...> /*all*/) {
-  std::string text;
-  ((text += fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
-                        field_list<std::variant_alternative_t<I, Message>>())),
-   ...);
-  return text;
-}
-
 /// Reads the fields of a message; false if they do not fill the frame exactly.
 template <class T>
 bool read_message(FieldReader& body, T& message) {
@@ -92,7 +81,14 @@ constexpr std::size_t kUsualPayload = 256;  // grows from there, not from nothin
 const std::uint32_t kWireVersion = version_of(field_list<Header>() + describe_frames());
 
 std::string describe_frames() {
-  return describe_messages(std::make_index_sequence<std::variant_size_v<Message>>());
+  std::string text;
+  const auto describe = [&]<std::size_t... I>(std::index_sequence<I...> /*all*/) {
+    ((text += fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
+                          field_list<std::variant_alternative_t<I, Message>>())),
+     ...);
+  };
+  describe(std::make_index_sequence<std::variant_size_v<Message>>());
+  return text;
 }
 
 std::uint32_t version_of(std::string_view description) {
@@ -148,11 +144,6 @@ void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const En
   std::copy(head.begin(), head.end(), room.begin());
 }
 
-void Decoder::feed(std::span<const std::byte> bytes) {
-  if (error_) return;
-  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-}
-
 /// Keeps the beginning of the next frame and frees memory that it does not need: a launcher has
 /// thousands of decoders, and long frames are rare.
 std::optional<Frame> Decoder::wait_for_more() {
@@ -164,11 +155,6 @@ std::optional<Frame> Decoder::wait_for_more() {
     buffer_.erase(buffer_.begin(), rest);
   }
   at_ = 0;
-  return std::nullopt;
-}
-
-std::optional<Frame> Decoder::fail(std::string text) {
-  error_ = std::move(text);
   return std::nullopt;
 }
 

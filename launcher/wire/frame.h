@@ -63,7 +63,10 @@ class Decoder {
   };
   explicit Decoder(Start start = Start::frames) : in_noise_(start == Start::preamble) {}
 
-  void feed(std::span<const std::byte> bytes);
+  void feed(std::span<const std::byte> bytes) {
+    if (error_) return;
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
   /// Returns the next whole frame; nothing if more bytes are needed or error() is set.
   std::optional<Frame> next();
   /// Returns what is wrong with the stream, in one line. No frame comes after it.
@@ -78,7 +81,10 @@ class Decoder {
  private:
   void skip_noise();
   std::optional<Frame> wait_for_more();
-  std::optional<Frame> fail(std::string text);
+  std::optional<Frame> fail(std::string text) {
+    error_ = std::move(text);
+    return std::nullopt;
+  }
 
   Bytes buffer_;
   std::size_t at_ = 0;

@@ -14,7 +14,7 @@ namespace ds::launcher {
 
 using EnvList = std::vector<std::pair<std::string, std::string>>;
 
-/// Version of the messages: a hash of the field lists (description.h), so every change of a list
+/// Version of the messages: a hash of the field lists (fields.h), so every change of a list
 /// changes it. Older builds say 1.
 extern const std::uint32_t kWireVersion;
 

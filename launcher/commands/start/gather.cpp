@@ -10,8 +10,8 @@
 #include <map>
 
 #include "engine/base/contract.h"
+#include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/fold_names.h"
-#include "launcher/fleet/life.h"
 
 namespace ds::launcher {
 

@@ -45,8 +45,8 @@ wait_for nothing_left
 # Ranks that go on when others are done.
 run -n 3 --exit-skew 200ms -- bash -c '[ $RANK = 1 ] || sleep 0.7'
 expect 0 "exit skew"
-[ "$(cat err)" = "dslaunch: 2 of 3 ranks still run, 200 ms after another ended with 0: [0,2] on localhost" ] || die "warning"
+[ "$(cat err)" = "dslaunch: 2 of 3 ranks were still running 200 ms after another ended with 0: [0,2] on localhost" ] || die "warning"
 run -n 2 --exit-skew 200ms:stop -- bash -c '[ $RANK = 1 ] || exec sleep 60'
 expect 124 "exit skew with stop"
-last_line_is "dslaunch: 1 of 2 ranks still runs, 200 ms after another ended with 0: [0] on localhost; 1 rank stopped"
+last_line_is "dslaunch: 1 of 2 ranks was still running 200 ms after another ended with 0: [0] on localhost; 1 rank stopped"
 echo "deadlines: timeout, signal before it, forwarded signals, exit skew"

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "launcher/exec/input_share.h"
-#include "launcher/exec/input_store.h"
 
 namespace {
 

@@ -1,10 +1,11 @@
-// Tests of line_diff: applying a diff gives the other text; known cases look as `diff -u` prints them.
-#include "launcher/exec/line_diff.h"
-
+// Tests of line_diff: applying a diff gives the other text; known cases look as `diff -u` prints
+// them.
 #include <doctest/doctest.h>
 
 #include <charconv>
 #include <random>
+
+#include "launcher/exec/folded_text.h"
 
 namespace {
 

@@ -6,9 +6,7 @@
 using ds::launcher::exec::fill_percents;
 
 TEST_CASE("host, number and user are filled in once") {
-  const auto fill = [](std::string_view text) {
-    return fill_percents(text, {.host = "n%n", .node = 12, .user = "ann"});
-  };
+  const auto fill = [](std::string_view text) { return fill_percents(text, "n%n", 12, "ann"); };
   CHECK(fill("echo %h") == "echo n%n");
   CHECK(fill("%n-%u-%h") == "12-ann-n%n");
   CHECK(fill("date +%%H:%%M") == "date +%H:%M");

@@ -5,8 +5,6 @@
 
 #include <csignal>
 
-#include "launcher/exec/killed_text.h"
-
 namespace {
 
 using namespace ds::launcher;

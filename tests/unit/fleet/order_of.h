@@ -1,7 +1,7 @@
 // Actions of the policies as orders of a RandomWorld.
 #pragma once
 
-#include "launcher/job/events.h"
+#include "launcher/job/job_state.h"
 #include "unit/fleet/random_world.h"
 
 namespace ds::launcher {

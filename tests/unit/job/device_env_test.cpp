@@ -1,5 +1,4 @@
 // Chosen slots as CUDA_VISIBLE_DEVICES.
-#include "launcher/job/device_env.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -101,14 +100,14 @@ TEST_CASE("ranks of several programs know theirs") {
   JobRequest request;
   request.placement = place_groups(parse_hostfile("a slots=2\nb slots=2", "hosts"), asked, 0);
   request.programs = {{.argv = {"learn"}}, {.argv = {"act"}, .env = {{"A", "1"}}}};
-  const Spec spec = make_spec(request, request.placement, 0, JobIdentity{}, {Hello{}});
+  const Spec spec = make_spec(request, request.placement, 0, JobIdentity{}, Hello{}, false);
   REQUIRE(spec.ranks.size() == 2);
   CHECK(spec.programs[0].argv == std::vector<std::string>{"learn"});
   CHECK(spec.programs[1].env == EnvList{{"A", "1"}});
   CHECK(spec.ranks[0].program == 0);
   CHECK(spec.ranks[1].program == 1);
   std::string roles;
-  const Spec other = make_spec(request, request.placement, 1, JobIdentity{}, {Hello{}});
+  const Spec other = make_spec(request, request.placement, 1, JobIdentity{}, Hello{}, false);
   for (const auto& [name, value] : other.ranks.at(1).env)
     if (name.starts_with("ROLE_")) roles += fmt::format("{}={} ", name, value);
   CHECK(roles == "ROLE_NAME=actor ROLE_RANK=2 ROLE_WORLD_SIZE=3 ");

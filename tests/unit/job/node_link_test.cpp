@@ -1,9 +1,8 @@
 // The launcher's end of a channel: which beats it leaves out.
-#include "launcher/fleet/node_link.h"
-
 #include <doctest/doctest.h>
 
 #include "fake_transport.h"
+#include "launcher/fleet/agent_links.h"
 
 using namespace ds::launcher;
 
@@ -28,7 +27,11 @@ struct BeatCounter {
                           [this](FakeAgent&, const Message& message) {
                             beats += std::holds_alternative<Heartbeat>(message) ? 1 : 0;
                           }};
-  NodeLink link{"a", Envelope{}, {.on_heard = [] {}, .on_message = [](Message&) {}, .on_lost = {}}};
+  LinkEvents events{.on_heard = [](int) {},
+                    .on_message = [](int, Message&) {},
+                    .on_lost = {},
+                    .on_continued = {}};
+  NodeLink link{0, "a", Envelope{}, events};
 };
 
 }  // namespace

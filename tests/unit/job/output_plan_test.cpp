@@ -40,17 +40,17 @@ TEST_CASE("by default all is shown and sent, and nothing is lost on its way to a
 }
 
 TEST_CASE("a terminal that stands still drops old lines; options say otherwise") {
-  CHECK(plan({}, kTerminal).drop);
-  CHECK(plan({}, kTerminal).spool_bytes == 16 << 20);
+  CHECK(plan({}, kTerminal).output.drop);
+  CHECK(plan({}, kTerminal).output.spool_bytes == 16 << 20);
   LogPolicy policy;
   policy.backpressure = Backpressure::spool;
-  CHECK_FALSE(plan(policy, kTerminal).drop);
+  CHECK_FALSE(plan(policy, kTerminal).output.drop);
   policy.backpressure = Backpressure::block;
-  CHECK(plan(policy).spool_bytes == 0);
+  CHECK(plan(policy).output.spool_bytes == 0);
   policy.backpressure = Backpressure::drop;
   policy.spool_bytes = 1000;
-  CHECK(plan(policy).drop);
-  CHECK(plan(policy).spool_bytes == 1000);
+  CHECK(plan(policy).output.drop);
+  CHECK(plan(policy).output.spool_bytes == 1000);
 }
 
 TEST_CASE("what is not shown is not sent, unless a log file of the launcher wants it") {

@@ -1,10 +1,10 @@
 // Every way a rank can end or fail to begin.
-#include "launcher/job/rank_end.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <csignal>
+
+#include "launcher/job/verdict.h"
 
 using namespace ds::launcher;
 using ds::ExitStatus;

@@ -1,11 +1,10 @@
 // What programs read when a job ends.
-#include "launcher/job/verdict_json.h"
-
 #include <doctest/doctest.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "launcher/job/verdict_text.h"
 #include "unit/job/job_helpers.h"
 
 using namespace ds::launcher;

@@ -12,7 +12,7 @@
 #include "engine/base/error.h"
 #include "launcher/commands/pods/termination_log.h"
 #include "launcher/commands/pods/termination_report.h"
-#include "launcher/job/verdict_json.h"
+#include "launcher/job/verdict_text.h"
 #include "unit/job/job_helpers.h"
 
 using namespace ds::launcher;

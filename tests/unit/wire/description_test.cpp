@@ -1,5 +1,5 @@
 // Tests the version of the protocol: it follows the field lists, and docs/protocol.md repeats them.
-#include "launcher/wire/description.h"
+#include "launcher/wire/fields.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
