@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "launcher/cli/man_text.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {
@@ -13,16 +12,6 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kColumns = 118;
-
-/// Returns the markdown term of an option: "**-h**, **--help**[=all]".
-std::string term_of(const OptionShape& shape) {
-  std::string text;
-  for (const std::string_view name : shown_names(shape))
-    text += fmt::format("{}**{}**", text.empty() ? "" : ", ", name);
-  if (shape.argument.empty()) return text;
-  if (!shape.implied.empty()) return fmt::format("{}[={}]", text, shape.argument);
-  return fmt::format("{} {}", text, shape.argument);
-}
 
 /// Wraps `text` after ": " into lines of at most kColumns columns.
 std::string description(std::string_view text) {
@@ -60,7 +49,7 @@ std::string options_part() {
   for (const OptionTable::Entry& entry : table.entries()) {
     if (entry.section != section) text += fmt::format("\n### {}\n", entry.section);
     section = entry.section;
-    text += fmt::format("\n{}\n{}", term_of(entry.shape),
+    text += fmt::format("\n{}\n{}", option_term(entry.shape, "**"),
                         description(sentence(entry.shape.help) + note_of(entry.shape)));
   }
   return text;
@@ -74,7 +63,8 @@ std::string command_part(const Command& command) {
   if (command.options == nullptr) return text;
   const OptionTable table = command.options();
   for (const OptionTable::Entry& entry : table.entries())
-    text += fmt::format("\n{}\n{}", term_of(entry.shape), description(sentence(entry.shape.help)));
+    text += fmt::format("\n{}\n{}", option_term(entry.shape, "**"),
+                        description(sentence(entry.shape.help)));
   return text;
 }
 

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include "launcher/cli/completion.h"
-#include "launcher/cli/help.h"
 #include "launcher/cli/man_page.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/subcommands.h"
 
 namespace ds::launcher {
 namespace {
@@ -31,23 +29,13 @@ struct ManOptions {
 
 constexpr OptionDef<ManOptions> kManOptions[] = {
     {{"--markdown", "", "Print markdown, as in docs/dslaunch.1.md"},
-     [](ManOptions& part, const GivenOption&) { part.markdown = true; }},
+     set_flag<&ManOptions::markdown>},
 };
-
-OptionTable man_table(ManOptions& options) {
-  OptionTable table;
-  table.add("Options", std::span<const OptionDef<ManOptions>>(kManOptions), options);
-  return table;
-}
-
-OptionTable man_options() {
-  static ManOptions shown;
-  return man_table(shown);
-}
 
 int run_man(int argc, char** argv) {
   ManOptions options;
-  const auto words = read_command(kManCommand, man_table(options), argc, argv, Words::mixed);
+  const auto words =
+      read_command(kManCommand, table_of(kManOptions, options), argc, argv, Words::mixed);
   if (!words) return 0;
   if (!words->empty()) usage_error("dslaunch man takes no arguments");
   const std::string text = manual(commands());
@@ -78,7 +66,7 @@ constinit const Command kManCommand = {
     .run = run_man,
     .synopsis = "[--markdown]",
     .details = "To view it: dslaunch man | man -l -",
-    .options = man_options,
+    .options = shown_table<kManOptions>,
 };
 
 constinit const Command kCompletionCommand = {

@@ -1,6 +1,4 @@
 // `dslaunch as NAME`: translates another launcher's command line into dslaunch's and runs it.
-#include "launcher/commands/as_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -10,11 +8,9 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/help.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/redact.h"
-#include "launcher/commands/main_command.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/commands.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {

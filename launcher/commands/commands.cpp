@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/base/nearest_word.h"
-#include "launcher/commands/subcommands.h"
 
 namespace ds::launcher {
 

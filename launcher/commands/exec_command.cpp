@@ -1,4 +1,4 @@
-// `dslaunch exec`: reads the command line and the hosts, then runs a command on every host.
+// `dslaunch exec`: options (named as in pdsh and clush), hosts, and one command on every host.
 #include <unistd.h>
 
 #include <asio/io_context.hpp>
@@ -7,12 +7,12 @@
 
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/exec_options.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/commands/subcommands.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/exec/exec_input.h"
+#include "launcher/exec/exec_output.h"
 #include "launcher/exec/exec_run.h"
 #include "launcher/hosts/load_hostfile.h"
 #include "launcher/transport/ssh/ssh_files.h"
@@ -21,6 +21,116 @@ namespace ds::launcher {
 namespace {
 
 using namespace exec;
+
+struct ExecOptions {
+  std::vector<std::string> lists;     // -w
+  std::vector<std::string> excluded;  // -x
+  std::vector<std::string> groups;    // -g
+  std::optional<std::string> hostfile;
+  std::string user;  // -l
+  Fold fold = Fold::nothing;
+  bool diff = false;
+  bool prefixed = true;
+  bool shell = true;
+  bool fill_percents = true;
+  std::string folder;  // --wdir
+  bool no_input = false;
+  bool leave = false;
+  ExecPolicy policy;
+  ReachOptions reach;
+};
+
+using Def = OptionDef<ExecOptions>;
+constexpr int kMostNodes = 65536;
+
+constexpr Def kWhere[] = {
+    {{"-w", "HOSTS",
+      "Hosts such as node[01-16,20],ann@login1; ^FILE: list in a file; -: list\n"
+      "on standard input; @GROUP: as -g; -HOSTS: leave these out; repeatable\n"
+      "(default: the list in the file that WCOLL names, else the hostfile that\n"
+      "DSLAUNCH_HOSTFILE names)",
+      true},
+     add_text<&ExecOptions::lists>},
+    {{"-x", "HOSTS", "Leave out these hosts; a list as for -w; repeatable", true},
+     add_text<&ExecOptions::excluded>},
+    {{"-g", "GROUP",
+      "Hosts of ~/.dsh/group/GROUP or /etc/dsh/group/GROUP, those with the\n"
+      "attribute GROUP in /etc/genders, or the group GROUP in clustershell's\n"
+      "groups.d/local.cfg; repeatable",
+      true},
+     add_text<&ExecOptions::groups>},
+    {{"--hostfile", "FILE", "Hosts of a hostfile; their slots do not matter"},
+     set_text<&ExecOptions::hostfile>},
+    {{"-l", "USER", "Log in as USER on hosts without a user of their own"},
+     set_text<&ExecOptions::user>},
+};
+
+constexpr Def kWhat[] = {
+    {{"--no-shell", "", "Run the words as a program with arguments, not by the login shell"},
+     [](ExecOptions& o, const GivenOption&) { o.shell = false; }},
+    {{"--literal", "", "Do not replace %h, %n, %u and %%"},
+     [](ExecOptions& o, const GivenOption&) { o.fill_percents = false; }},
+    {{"--wdir", "DIR", "Working directory on every node (default: the home directory)"},
+     set_text<&ExecOptions::folder>},
+    {{"--nostdin,-n", "",
+      "Do not read standard input (default: every command gets a copy of it,\n"
+      "unless it is a terminal)"},
+     set_flag<&ExecOptions::no_input>},
+};
+
+constexpr Def kOutput[] = {
+    {{"-b", "",
+      "Hold standard output until the end, then print equal outputs once,\n"
+      "below the names of their nodes"},
+     [](ExecOptions& o, const GivenOption&) {
+       if (o.fold == Fold::nothing) o.fold = Fold::standard_output;
+     }},
+    {{"-B", "", "Do as -b, with standard error merged in"},
+     [](ExecOptions& o, const GivenOption&) { o.fold = Fold::both; }},
+    {{"--diff", "",
+      "Do as -b, but print only the output of most nodes and how the others\n"
+      "differ from it"},
+     [](ExecOptions& o, const GivenOption&) {
+       o.diff = true;
+       if (o.fold == Fold::nothing) o.fold = Fold::standard_output;
+     }},
+    {{"-N", "", "Print lines without the host name"},
+     [](ExecOptions& o, const GivenOption&) { o.prefixed = false; }},
+};
+
+constexpr Def kRunning[] = {
+    {{"-f", "N", "Run on at most N nodes at the same time (default: all)"},
+     set_number<1, kMostNodes, &ExecOptions::policy, &ExecPolicy::fanout>},
+    {{"-u", "SECONDS", "Stop the command on a node after SECONDS: 30, 30s, 500ms, 2m"},
+     set_positive_duration<&ExecOptions::policy, &ExecPolicy::command_timeout>},
+    {{"-k", "", "Stop all nodes when one fails, and exit with its code"},
+     set_flag<&ExecOptions::policy, &ExecPolicy::stop_at_failure>},
+    {{"-S", "", "Exit with the largest code of the nodes (default: 0)"},
+     set_flag<&ExecOptions::policy, &ExecPolicy::largest_code>},
+    {{"--leave", "", "Let background processes of the command live when it exits"},
+     set_flag<&ExecOptions::leave>},
+    {{"--grace", "SECONDS", "Time between TERM and KILL when a command is stopped (default: 5s)"},
+     set_duration<&ExecOptions::policy, &ExecPolicy::grace>},
+    {{"--node-timeout", "SECONDS",
+      "Time without a heartbeat after which a node is lost (default: 8s)"},
+     set_positive_duration<&ExecOptions::policy, &ExecPolicy::node_timeout>},
+};
+
+constexpr Def kShortReach[] = {
+    {{"-t", "SECONDS", "Same as --connect-timeout"},
+     set_positive_duration<&ExecOptions::reach, &ReachOptions::connect_timeout>},
+};
+
+OptionTable exec_table(ExecOptions& options) {
+  OptionTable table;
+  table.add("Where", kWhere, options);
+  table.add("What", kWhat, options);
+  table.add("Output", kOutput, options);
+  table.add("Running", kRunning, options);
+  table.add("Reaching the nodes", reach_options(), options.reach);
+  table.add("Reaching the nodes", kShortReach, options);
+  return table;
+}
 
 constexpr std::string_view kDetails =
     R"(The words of COMMAND are joined by blanks and run by the user's login shell on each node, in the
@@ -101,11 +211,6 @@ int run(int argc, char** argv) {
   return run_exec(io, std::move(request)).code;
 }
 
-OptionTable shown_options() {
-  static ExecOptions options;
-  return exec_table(options);
-}
-
 }  // namespace
 
 const Command kExecCommand{
@@ -114,6 +219,6 @@ const Command kExecCommand{
     .run = run,
     .synopsis = "[options] [--] COMMAND ARGS...",
     .details = kDetails,
-    .options = shown_options};
+    .options = shown_table<ExecOptions, exec_table>};
 
 }  // namespace ds::launcher

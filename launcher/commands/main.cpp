@@ -11,9 +11,7 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/as_command.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/main_command.h"
 
 namespace {
 

@@ -1,30 +1,24 @@
 // Main command: reads the command line, finds the hosts, places the ranks and starts the job.
-#include "launcher/commands/main_command.h"
-
 #include <fmt/format.h>
 
+#include <asio/io_context.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "launcher/cli/env_table.h"
-#include "launcher/cli/forward_env.h"
-#include "launcher/cli/help.h"
-#include "launcher/cli/options.h"
+#include "launcher/agent/limits.h"
 #include "launcher/cli/redact.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/first_process.h"
-#include "launcher/commands/start/await_hosts.h"
+#include "launcher/commands/pods/termination.h"
 #include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
-#include "launcher/commands/start/job_parts.h"
-#include "launcher/commands/start/pod_job.h"
-#include "launcher/commands/start/slurm_hosts.h"
+#include "launcher/commands/start/job_request.h"
+#include "launcher/commands/start/routes.h"
 #include "launcher/commands/start/slurm_job.h"
-#include "launcher/commands/start/start_job.h"
 #include "launcher/commands/start/step_rank.h"
+#include "launcher/dns/dns_lookup.h"
 #include "launcher/hosts/placement.h"
-#include "launcher/hosts/spares.h"
 #include "launcher/join/join_key.h"
 
 namespace ds::launcher {
@@ -43,6 +37,49 @@ void warn_of_port(const HostOptions& hosts) {
       say_warning(
           fmt::format("--host {} means {} slots; to set a port, write port={} in a hostfile",
                       pick.text, *pick.slots, *pick.slots));
+}
+
+/// Warns if the name of the first node is not known yet. The ranks of a part dial it themselves and
+/// wait for it.
+void tell_of_master(DnsLookup& lookup, const Options& options) {
+  const std::string& name = options.master.address;
+  if (!options.hosts.part || options.hosts.part->nodes == 1 || name.empty()) return;
+  lookup.look_up(name, [name](const DnsResult& result) {
+    if (result.addresses.empty())
+      say_warning(fmt::format(
+          "{} cannot be resolved yet ({}); the ranks wait for it until their own timeout", name,
+          result.text));
+  });
+}
+
+/// Runs the job, with `programs` by group, and returns dslaunch's exit code.
+/// Errors:  Error{config} for an invalid ssh configuration, Error{system}. Failures of nodes appear
+///          in the exit code.
+int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
+              JobEnvironment environment) {
+  return run_at_terminal(options, [&](const Background* background) {
+    raise_open_files();  // one descriptor per node
+    asio::io_context io(1);
+    const Routes routes =
+        make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);
+    JobRequest request = job_request(options, std::move(placed), std::move(programs),
+                                     std::move(environment), background);
+    request.routes = routes.by_host;
+    request.policy.start_timeout = start_timeout(options.reach);
+    const bool in_log = options.pods.k8s || options.pods.termination_log;
+    std::optional<TerminationLog> log;
+    if (in_log) log.emplace(options.pods.termination_log);
+    std::string verdict;
+    if (in_log) request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
+    DnsLookup lookup(io);
+    tell_of_master(lookup, options);
+    const int code = run_job(io, std::move(request));
+    if (in_log) {
+      const auto problem = log->write(termination_json(termination_report(verdict, code)));
+      if (problem) say_warning(*problem);
+    }
+    return code;
+  });
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include "engine/base/error.h"
 #include "engine/base/tool_options.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/train_command.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/start/job_request.h"
 
 namespace ds::launcher {
 namespace {

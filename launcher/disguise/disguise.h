@@ -46,6 +46,9 @@ std::span<const Disguise> disguises();
 /// Finds a disguise by the last part of a path ("/usr/bin/torchrun"). Null if there is none.
 const Disguise* find_disguise(std::string_view program);
 
+/// Quotes a word in single quotes for a shell.
+std::string shell_quoted(const std::string& word);
+
 /// Returns the complete --help of a disguise.
 std::string disguise_help(const Disguise& disguise);
 

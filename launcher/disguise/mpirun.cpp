@@ -1,6 +1,4 @@
 // Translation of mpirun's command line: the groups between ':' become one command line of dslaunch.
-#include "launcher/disguise/mpirun.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/disguise/mpirun_words.h"
-#include "launcher/disguise/program_words.h"
+#include "launcher/disguise/translators.h"
 
 namespace ds::launcher {
 

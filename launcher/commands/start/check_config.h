@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cli/options_reach.h"
+#include "launcher/cli/options.h"
 #include "launcher/hosts/placement.h"
 
 namespace ds::launcher {

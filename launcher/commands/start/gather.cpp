@@ -8,10 +8,12 @@
 #include <asio/steady_timer.hpp>
 #include <csignal>
 #include <map>
+#include <ranges>
 
 #include "engine/base/contract.h"
-#include "launcher/hosts/fold_names.h"
+#include "launcher/dns/dns_lookup.h"
 #include "launcher/fleet/life.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 
@@ -23,6 +25,7 @@ constexpr auto kLook = 50ms;  // interval of checks for missing nodes
 constexpr auto kAsk = 1s;     // interval of calls of given_up
 constexpr auto kSayEvery = 10s;
 constexpr auto kLookAhead = 5s;  // time before a line to start its lookups; a lookup takes as long
+constexpr std::size_t kMostLookups = 64;  // more names would not fit into a readable line
 
 class Gathering {
  public:
@@ -31,7 +34,9 @@ class Gathering {
         server_(server),
         request_(request),
         timer_(io),
-        signals_(io, SIGHUP, SIGINT, SIGTERM) {}
+        signals_(io, SIGHUP, SIGINT, SIGTERM) {
+    if (request_.dial_of) dns_.emplace(io);
+  }
 
   Gathered run() {
     signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
@@ -66,20 +71,19 @@ class Gathering {
       asked_ = now;
       if (const auto reason = request_.given_up()) return end(contract::kExitUnreachable, *reason);
     }
-    const std::size_t all = request_.places.size() + request_.here;
     if (now - started_ >= request_.wait)
-      return end(contract::kExitUnreachable, waiting_line(all, names, since, request_.stage_of));
+      return end(contract::kExitUnreachable, line_of(names, since));
     const auto ahead = std::min<Clock::duration>(kLookAhead, request_.wait / 2);
     const bool line_is_near = now - said_ + ahead >= kSayEvery;
     const bool end_is_near = now - started_ + ahead >= request_.wait;
-    if (request_.look && ((line_is_near && looked_ <= said_) || (end_is_near && !looked_last_))) {
+    if (dns_ && ((line_is_near && looked_ <= said_) || (end_is_near && !looked_last_))) {
       looked_ = now;
       looked_last_ = end_is_near;
-      request_.look(names);
+      look_up(names);
     }
     if (now - said_ >= kSayEvery) {
       said_ = now;
-      const std::string line = waiting_line(all, names, since, request_.stage_of);
+      const std::string line = line_of(names, since);
       request_.say(line);
       server_.tell(line);
     }
@@ -87,6 +91,22 @@ class Gathering {
     timer_.async_wait(life_.guard([this](const asio::error_code& error) {
       if (!error) look();
     }));
+  }
+
+  /// Starts lookups of missing places. Each result replaces the former one.
+  void look_up(const std::vector<std::string>& names) {
+    for (const std::string& place : names | std::views::take(kMostLookups))
+      dns_->look_up(request_.dial_of(place), [this, place](const DnsResult& result) {
+        stages_[place] = result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
+                                                            : result.text;
+      });
+  }
+
+  std::string line_of(const std::vector<std::string>& names, std::chrono::seconds since) {
+    const std::size_t all = request_.places.size() + request_.here;
+    if (!dns_) return waiting_line(all, names, since, request_.stage_of);
+    return waiting_line(all, names, since,
+                        [this](const std::string& place) { return stages_[place]; });
   }
 
   void end(int code, std::string reason) {
@@ -99,6 +119,8 @@ class Gathering {
   const GatherRequest& request_;
   asio::steady_timer timer_;
   asio::signal_set signals_;
+  std::optional<DnsLookup> dns_;
+  std::map<std::string, std::string> stages_;  // state of a place in DNS; empty: not known yet
   Life life_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;

@@ -17,10 +17,11 @@ struct GatherRequest {
   std::vector<std::string> places;  // places that must dial in
   std::chrono::milliseconds wait{600'000};
   std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
-  /// Called a few seconds before a line, to look up these places. May be empty.
-  std::function<void(const std::vector<std::string>& places)> look;
+  /// Returns the DNS name of a place. If set, lookups of missing places give their states. May be
+  /// empty.
+  std::function<std::string(const std::string& place)> dial_of{};
   std::function<std::string(const std::string& place)>
-      stage_of;                                          // state of a missing place, or null
+      stage_of{};                                        // state of a missing place, or null
   std::function<std::optional<std::string>()> given_up;  // reason to give up; may be null
   std::function<void(const std::string&)> say;
 };

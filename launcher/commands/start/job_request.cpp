@@ -1,22 +1,31 @@
-// Builder of a job's request: converts the options one after the other.
+// Converts the options one after the other, and makes folders absolute because ranks start
+// elsewhere.
 #include "launcher/commands/start/job_request.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "engine/base/error.h"
 #include "launcher/agent/limits.h"
-#include "launcher/cli/forward_env.h"
 #include "launcher/cli/redact.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/disguise/mpi_library.h"
-#include "launcher/job/job_facts.h"
+#include "launcher/job/verdict.h"
 
 namespace ds::launcher {
 
+namespace fs = std::filesystem;
+
 namespace {
+
+std::string absolute_folder(const std::string& folder) {
+  return fs::absolute(folder).lexically_normal();
+}
 
 mode_t current_umask() {
   const mode_t mask = ::umask(022);  // the umask can only be read by setting it
@@ -66,7 +75,7 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
 /// Refuses MPI programs: each rank would be a world of one and exit with 0.
 void refuse_mpi(const std::vector<Program>& programs) {
   for (const Program& program : programs) {
-    const std::filesystem::path name = program.argv.front();
+    const fs::path name = program.argv.front();
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
     if (const auto library = mpi_library_of_program(file, own_variable("PATH").value_or("")))
@@ -79,6 +88,58 @@ void refuse_mpi(const std::vector<Program>& programs) {
 }
 
 }  // namespace
+
+std::vector<std::string> train_command(const TrainForm& form) {
+  const fs::path config = fs::absolute(form.config);
+  const bool is_folder = fs::is_directory(config);
+  if (is_folder || ::access(config.c_str(), R_OK) != 0) {
+    const int error_number = is_folder ? EISDIR : errno;
+    throw Error(ErrorKind::config,
+                fmt::format("cannot read {}: {}", form.config,
+                            std::generic_category().message(error_number)),
+                "relative paths start at the current directory");
+  }
+  std::vector<std::string> command = {fs::path(own_path()).parent_path() / "dsrunner", config};
+  command.insert(command.end(), form.overrides.begin(), form.overrides.end());
+  return command;
+}
+
+std::vector<Program> programs_of(const Options& options, const EnvList& own) {
+  const std::string folder = options.env.wdir.value_or(".");
+  std::vector<Program> programs;
+  programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
+                      .env = {},
+                      .working_directory = absolute_folder(folder)});
+  for (const MoreProgram& more : options.more_programs)
+    programs.push_back({.argv = more.command,
+                        .env = without_sources(resolve_forwards(more.env.forward, own)),
+                        .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
+  return programs;
+}
+
+JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
+                               const EnvList& own) {
+  JobEnvironment environment;
+  environment.given = without_sources(given);
+  environment.sent = travelling(own, options.policy);
+  if (options.policy == EnvPolicy::none) environment.here = login_variables(own);
+  for (const auto& variable : own) environment.own_names.push_back(variable.first);
+  environment.families = options.families;
+  return environment;
+}
+
+void say_line(std::string_view text) {
+  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
+}
+
+void say_warning(const std::string& text) { say_line("warning: " + text); }
+
+std::vector<Host> hosts_of(const PlacedJob& placed) {
+  std::vector<Host> hosts;
+  for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);
+  hosts.insert(hosts.end(), placed.spares.begin(), placed.spares.end());
+  return hosts;
+}
 
 JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Program> programs,
                        JobEnvironment environment, const Background* background) {
@@ -95,35 +156,22 @@ JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Pro
   request.environment = std::move(environment);
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty())
-    request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
+    request.logs.folder = fs::absolute(request.logs.folder).lexically_normal();
   request.own_devices = options.hosts.devices == DeviceView::own;
   request.bind = options.hosts.bind;
   request.tell_binding = options.hosts.report_bindings;
   request.policy = job_policy(options);
   request.master = options.master;
-  if (options.failure.verdict)
-    request.verdict_file = std::filesystem::absolute(*options.failure.verdict);
+  if (options.failure.verdict) request.verdict_file = fs::absolute(*options.failure.verdict);
   request.control_folders = socket_folders(own_variable, ::geteuid());
   if (background != nullptr) {
     request.job_id = background->job_id;
     request.log_file = background->log_file;
-    request.out_fd = request.err_fd = background->terminal.log_fd;
-    request.on_say = background->terminal.on_say;
-    request.on_running = background->terminal.on_running;
+    request.out_fd = request.err_fd = background->log_fd;
+    request.on_say = background->on_say;
+    request.on_running = background->on_running;
   }
   return request;
-}
-
-int run_at_terminal(const Options& options, const std::function<int(const Background*)>& run) {
-  if (!options.control.detach) return run(nullptr);
-  const std::uint64_t job_id = random_job_id();
-  const std::string id = job_id_text(job_id);
-  const std::string log_file =
-      std::filesystem::absolute(log_file_name(*options.control.detach, id));
-  return run_detached(id, log_file, [&](const Detached& terminal) {
-    const Background background{job_id, log_file, terminal};
-    return run(&background);
-  });
 }
 
 }  // namespace ds::launcher

@@ -16,14 +16,12 @@
 #include "engine/base/exit_status.h"
 #include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
-#include "launcher/commands/pods/stop_requests.h"
-#include "launcher/commands/pods/termination_report.h"
+#include "launcher/commands/pods/pod_words.h"
+#include "launcher/commands/pods/termination.h"
 #include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
-#include "launcher/commands/start/job_parts.h"
 #include "launcher/commands/start/job_request.h"
-#include "launcher/commands/start/missing_stages.h"
 #include "launcher/hosts/spares.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
@@ -58,9 +56,7 @@ class JoinedJob {
 
   int run(std::vector<Program> programs, JobEnvironment environment) {
     if (setup_.on_listening) setup_.on_listening(server_, io_);
-    if (setup_.dial_of) stages_.emplace(io_, setup_.dial_of);
     const Gathered gathered = gather(io_, server_, gather_request());
-    stages_.reset();
     if (gathered.code) {
       say(gathered.reason);
       return finish(*gathered.code, gathered.reason);
@@ -78,8 +74,8 @@ class JoinedJob {
 
  private:
   void say(const std::string& text) const {
-    if (background_ != nullptr && background_->terminal.on_say) {
-      background_->terminal.on_say("dslaunch: " + printable(text));
+    if (background_ != nullptr && background_->on_say) {
+      background_->on_say("dslaunch: " + printable(text));
     } else {
       say_line(text);
     }
@@ -130,16 +126,12 @@ class JoinedJob {
     GatherRequest request{.places = {},
                           .wait = setup_.wait,
                           .here = setup_.own_place ? 1U : 0U,
-                          .look = {},
+                          .dial_of = setup_.dial_of,
                           .stage_of = setup_.stage_of,
                           .given_up = setup_.given_up,
                           .say = [this](const std::string& text) { say(text); }};
     for (const Host& place : setup_.places)
       if (!is_own(place.name)) request.places.push_back(place.name);
-    if (stages_) {
-      request.look = [this](const std::vector<std::string>& places) { stages_->look(places); };
-      request.stage_of = [this](const std::string& place) { return stages_->stage_of(place); };
-    }
     return request;
   }
 
@@ -176,12 +168,10 @@ class JoinedJob {
       if (code != 0) return finish(code, "the configuration cannot be used; see the root's output");
     }
     std::vector<NodeRoute> routes;
-    const auto add_route = [&](const Host& host) {
+    for (const Host& host : hosts_of(placed)) {
       const bool own = is_own(host.name);
       routes.push_back({own ? local_.get() : &server_.transport(), own});
-    };
-    for (const Node& node : placed.placement.nodes) add_route(node.host);
-    for (const Host& spare : placed.spares) add_route(spare);
+    }
     JobRequest request = job_request(options_, std::move(placed), std::move(programs),
                                      std::move(environment), background_);
     request.routes = std::move(routes);
@@ -204,7 +194,6 @@ class JoinedJob {
     const std::string reason = termination_report(verdict, code).reason;
     if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
     const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
-    if (setup_.on_report) setup_.on_report(report);
     io_.restart();
     bool done = false;
     server_.finish({code, report}, [&done] { done = true; });
@@ -221,7 +210,6 @@ class JoinedJob {
   const Background* background_;
   asio::io_context io_;
   std::unique_ptr<Transport> local_;
-  std::optional<MissingStages> stages_;  // set while nodes are missing
   StopRequests stop_requests_;
   asio::steady_timer stop_delay_{io_};
   std::function<void(int)> signal_job_;  // set while the job runs

@@ -35,8 +35,8 @@ struct JoinedJobSetup {
   /// Called once a second while nodes are missing; returns a reason to give up at once. May be
   /// empty.
   std::function<std::optional<std::string>()> given_up;
-  /// Returns the text that every node gets as JoinOver::report. `verdict`: JSON of --verdict, or
-  /// the reason in words if no job began.
+  /// Called once at the end. Returns the text that every node gets as JoinOver::report. `verdict`:
+  /// JSON of --verdict, or the reason in words if no job began. May be empty.
   std::function<std::string(const std::string& verdict, int code)> report;
   /// Delay between a node's request to stop and the job's signal. It lets a signal that is already
   /// on its way to all ranks arrive first.
@@ -46,8 +46,6 @@ struct JoinedJobSetup {
   std::function<bool()> still_ending;
   /// Called last: must destroy what lives on the io_context. May be empty.
   std::function<void()> on_end;
-  /// Gets the report of this process before it ends. May be empty.
-  std::function<void(const std::string& report)> on_report;
 };
 
 /// Runs the job and returns dslaunch's exit code: 69 if a node is missing after `wait`, with a line

@@ -3,18 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "engine/base/contract.h"
 #include "engine/base/slurm_rank.h"
+#include "engine/base/whole_number.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/train_command.h"
-#include "launcher/commands/start/job_parts.h"
+#include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
@@ -61,10 +60,9 @@ void check_slots(const std::vector<Host>& hosts, const HostSelection& selection)
 std::optional<std::chrono::milliseconds> slurm_time_left() {
   const auto text = own_variable("SLURM_JOB_END_TIME");
   if (!text || own_variable(contract::kJobId)) return std::nullopt;
-  std::int64_t end = 0;
-  const auto [stop, error] = std::from_chars(text->data(), text->data() + text->size(), end);
-  if (error != std::errc() || stop != text->data() + text->size()) return std::nullopt;
-  const std::chrono::system_clock::time_point at{std::chrono::seconds(end)};
+  const auto end = whole_number<std::int64_t>(*text);
+  if (!end) return std::nullopt;
+  const std::chrono::system_clock::time_point at{std::chrono::seconds(*end)};
   return std::chrono::duration_cast<std::chrono::milliseconds>(at -
                                                                std::chrono::system_clock::now());
 }

@@ -15,7 +15,7 @@
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/start/job_parts.h"
+#include "launcher/commands/start/job_request.h"
 #include "launcher/job/rank_environment.h"
 
 namespace ds::launcher {

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/cli/env_table.h"
 #include "launcher/cli/redact.h"
 
 using namespace ds::launcher;

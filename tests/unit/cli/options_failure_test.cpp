@@ -1,10 +1,9 @@
 // Tests of the failure options: each option, and each invalid value with its whole message.
-#include "launcher/cli/options_failure.h"
+#include "launcher/cli/options.h"
 
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/cli/options.h"
 
 using namespace ds::launcher;
 using namespace std::chrono_literals;

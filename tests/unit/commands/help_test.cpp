@@ -1,5 +1,5 @@
 // Tests of the help: it lists exactly the options and subcommands that exist.
-#include "launcher/cli/help.h"
+#include "launcher/cli/command.h"
 
 #include <doctest/doctest.h>
 
