@@ -22,7 +22,7 @@
 #include "launcher/commands/start/routes.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
-#include "launcher/slurm/step_agent.h"
+#include "launcher/slurm/agent_steps.h"
 #include "launcher/sources/peers.h"
 #include "launcher/sources/world.h"
 #include "launcher/transport/ssh/ssh_files.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/base/contract.h"
@@ -74,7 +74,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
   auto commands =
       agent_steps(allocation, hosts, options.reach.agent_path.value_or(own_path()), inherit);
   forget_step_options(own_variables());
-  std::unique_ptr<AgentSteps> steps;
+  std::optional<AgentSteps> steps;
   JoinedJobSetup setup;
   setup.key = JoinKey::random();
   setup.job = fmt::format("slurm-{}-{}", allocation.job, JoinKey::random().hex().substr(0, 8));
@@ -87,8 +87,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
                         .roots = root_addresses(server.port()),
                         .wait = kAgentsWait,
                         .silence = options.failure.node_timeout};
-    steps = std::make_unique<AgentSteps>(
-        io, AgentStepsSetup{.commands = commands, .input = join_lines(join), .say = say_line});
+    steps.emplace(io, commands, join_lines(join), say_line);
   };
   setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
   setup.decide_after = kSlurmTellsAll;
