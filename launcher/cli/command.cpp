@@ -28,18 +28,18 @@ constexpr std::string_view kForms =
     R"(dslaunch: start a program on many machines, one process (rank) per slot.
 
 Usage:
-  dslaunch [options] -- COMMAND ARGS...           run any program
-  dslaunch [options] train.toml [key=value ...]   train with the C++ engine
-  dslaunch [options] -- COMMAND... : [-n N] [--role NAME] -- COMMAND...     run several programs
-  dslaunch SUBCOMMAND ...                         see below
+  dslaunch [options] -- COMMAND ARGS...           Run any program
+  dslaunch [options] train.toml [key=value ...]   Train with the C++ engine
+  dslaunch [options] -- COMMAND... : [-n N] [--role NAME] -- COMMAND...     Run several programs
+  dslaunch SUBCOMMAND ...                         See below
 )";
 
 constexpr std::string_view kExamples = R"(
 Examples:
-  dslaunch -n 2 -- hostname                           run two ranks on this machine
-  dslaunch --hostfile hosts --dry-run -- ./train.sh   print which rank would run where
-  dslaunch --hostfile hosts -- ./train.sh --steps 9   run one rank per slot of the hosts
-  dslaunch --hostfile hosts --detach train.toml       train in the background; see dslaunch ps
+  dslaunch -n 2 -- hostname                           Run two ranks on this machine
+  dslaunch --hostfile hosts --dry-run -- ./train.sh   Print which rank would run where
+  dslaunch --hostfile hosts -- ./train.sh --steps 9   Run one rank per slot of the hosts
+  dslaunch --hostfile hosts --detach train.toml       Train in the background; see dslaunch ps
 )";
 
 constexpr std::string_view kExitCodes = R"(

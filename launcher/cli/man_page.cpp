@@ -30,7 +30,7 @@ std::string description(std::string_view text) {
   return lines + "\n";
 }
 
-/// Ends the text with a full stop. The first letter stays as it is: it may be a literal.
+/// Ends the text with a full stop.
 std::string sentence(std::string_view help) {
   return fmt::format("{}{}", help, help.ends_with('.') ? "" : ".");
 }

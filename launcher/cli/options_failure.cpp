@@ -101,9 +101,9 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
      set_number<0, kMaxSpares, &FailureOptions::spares>},
     {{"--verdict", "FILE", "Write the result of the job to FILE, as JSON"}, set_verdict},
     {{"--isolate", "MODE",
-      "pid: give the ranks of a node a PID namespace, so that no process can\n"
-      "outlive the job; an error if a node does not allow it. none: do not.\n"
-      "auto: only for dsrunner, if root runs it (default: auto)"},
+      "Give the ranks of a node a PID namespace, so that no process can\n"
+      "outlive the job: pid: always, an error if a node does not allow it;\n"
+      "none: never; auto: only for dsrunner, if root runs it (default: auto)"},
      set_choice<"auto|pid|none", &FailureOptions::isolate>},
 };
 

@@ -81,8 +81,8 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--ppn,--npernode", "N", "Ranks on each host (default: its slots)"},
      set_number<1, kMaxSlots, &HostOptions::ranks_per_host>},
     {{"--map-by", "WHAT",
-      "slot: ranks fill one host after the other; node: ranks go round the\n"
-      "hosts (default: slot)"},
+      "Order of the ranks: slot: they fill one host after the other; node:\n"
+      "they go round the hosts (default: slot)"},
      set_choice<"slot|node", &HostOptions::map_by>},
     {{"--oversubscribe", "", "Allow more ranks than slots"}, set_flag<&HostOptions::oversubscribe>},
     {{"--devices", "WHOSE",

@@ -71,8 +71,8 @@ constexpr OptionDef<PodOptions> kJoiningOptions[] = {
       "dslaunch --k8s --transport join"},
      [](PodOptions& part, const GivenOption& given) { part.root = root_value(given); }},
     {{"--on-success", "exit|idle",
-      "idle: stay until TERM after success, for pods that are restarted when\n"
-      "they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
+      "Exit after success, or stay until TERM (idle), for pods that are\n"
+      "restarted when they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
      set_choice<"exit|idle", &PodOptions::on_success>},
 };
 

@@ -16,12 +16,12 @@ constexpr int kMaxWindow = 4096;
 
 constexpr OptionDef<ReachOptions> kReachOptions[] = {
     {{"--transport", "auto|ssh|local|slurm|join|exec:CMD",
-      "auto: this machine directly, other hosts by ssh, nodes of a Slurm\n"
-      "allocation by srun; ssh: all by ssh; local: all ranks on this machine;\n"
-      "slurm: one step of srun, which needs no keys; exec:'ssh {host}': all\n"
-      "by a program that runs a command there (also {addr}, {user}, {port},\n"
-      "{command}); join: with --k8s, wait for pods that run dslaunch agent\n"
-      "--join --root (default: auto)"},
+      "Connections to hosts: auto: this machine directly, others by ssh, nodes\n"
+      "of a Slurm allocation by srun; ssh: all by ssh; local: all ranks on\n"
+      "this machine; slurm: one step of srun, which needs no keys; exec:'ssh\n"
+      "{host}': all by a program that runs a command there (also {addr},\n"
+      "{user}, {port}, {command}); join: with --k8s, wait for pods that run\n"
+      "dslaunch agent --join --root (default: auto)"},
      [](ReachOptions& part, const GivenOption& given) {
        constexpr std::string_view kExec = "exec:";
        if (given.value.starts_with(kExec)) {
@@ -35,8 +35,8 @@ constexpr OptionDef<ReachOptions> kReachOptions[] = {
     {{"--agent-path", "PATH", "Path of dslaunch on the nodes (default: the path here, then PATH)"},
      set_text<&ReachOptions::agent_path>},
     {{"--push", "WHEN",
-      "auto: copy dslaunch to ~/.cache/dslaunch on nodes that lack it, by ssh\n"
-      "and without --agent-path; never: report an error (default: auto)"},
+      "Copy dslaunch to ~/.cache/dslaunch on nodes that lack it, by ssh and\n"
+      "without --agent-path (auto), or report an error (never) (default: auto)"},
      [](ReachOptions& part, const GivenOption& given) {
        part.push = choice_value(given, "auto|never") == 0;
      }},

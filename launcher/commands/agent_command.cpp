@@ -107,14 +107,11 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
 }
 
 int run_root(const Options& options, const Peers& peers, TerminationLog& log) {
-  const EnvList own = own_variables();
-  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
-  JobEnvironment environment = job_environment(options.env, given, own);
-  std::vector<Program> programs = programs_of(options, own);
+  JobParts parts = job_parts(options);
   JoinedJobSetup setup = joined_setup(options, peers, log);
   setup.bind_address = listening_address(peers);
   setup.own_place = peers.names.front();
-  return run_joined_job(options, setup, std::move(programs), std::move(environment));
+  return run_joined_job(options, setup, std::move(parts));
 }
 
 int run_node(const Options& options, TerminationLog& log) {
@@ -165,17 +162,16 @@ int run_agent(int argc, char** argv) {
 
 }  // namespace
 
-int run_k8s_job(const Options& options, std::vector<Program> programs, JobEnvironment environment) {
+int run_k8s_job(const Options& options, JobParts parts) {
   const Peers peers = peers_of_launcher(options.pods, this_world());
   say_line(peers.line);
   TerminationLog log(options.pods.termination_log);
-  return run_joined_job(options, joined_setup(options, peers, log), std::move(programs),
-                        std::move(environment));
+  return run_joined_job(options, joined_setup(options, peers, log), std::move(parts));
 }
 
 const Command kAgentCommand{
     .name = "agent",
-    .summary = "run one node of a job whose nodes find each other, as pods do",
+    .summary = "Run one node of a job whose nodes find each other, as pods do",
     .run = run_agent,
     .synopsis = "--join [options] -- COMMAND ARGS... | train.toml",
     .details = kDetails,

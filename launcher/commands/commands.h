@@ -1,14 +1,13 @@
 // The subcommands, one file each, and the forms of `dslaunch` without a subcommand.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "launcher/cli/command.h"
-#include "launcher/cli/options.h"
-#include "launcher/job/job.h"
+#include "launcher/commands/start/job_request.h"
 
 namespace ds::launcher {
 
@@ -54,15 +53,11 @@ int run_main_command(int argc, char** argv);
 
 /// Runs `dslaunch --k8s --transport join`: waits for `dslaunch agent --join --root HERE` of every
 /// peer.
-int run_k8s_job(const Options& options, std::vector<Program> programs, JobEnvironment environment);
+int run_k8s_job(const Options& options, JobParts parts);
 
-// dslaunch under another launcher's name: by argv[0] or as `dslaunch as NAME ...`.
-
-/// Returns whether argv[0] ends with the name of another launcher.
-bool is_disguised(const char* program);
-
-/// Runs the command line of the launcher that argv[0] names, and returns the exit code.
+/// Runs the command line of the launcher that argv[0] names and returns the exit code; nothing if
+/// argv[0] does not end with the name of a launcher.
 /// Errors:  ds::Error of any kind.
-int run_disguised(int argc, char** argv);
+std::optional<int> run_disguised(int argc, char** argv);
 
 }  // namespace ds::launcher

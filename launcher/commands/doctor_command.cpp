@@ -207,7 +207,7 @@ cannot be read, 129, 130 and 143 after a signal.)";
 }  // namespace
 
 const Command kDoctorCommand{.name = "doctor",
-                             .summary = "check all machines at once before a job runs",
+                             .summary = "Check all machines at once before a job runs",
                              .run = run_doctor,
                              .synopsis = "[options] [train.toml [key=value ...]]",
                              .details = kDetails,

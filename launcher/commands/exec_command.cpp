@@ -28,19 +28,12 @@ struct ExecOptions {
   std::vector<std::string> groups;    // -g
   std::optional<std::string> hostfile;
   std::string user;  // -l
-  Fold fold = Fold::nothing;
-  bool diff = false;
-  bool prefixed = true;
-  bool shell = true;
-  bool fill_percents = true;
-  std::string folder;  // --wdir
-  bool no_input = false;
-  bool leave = false;
-  ExecPolicy policy;
+  ExecRequest request;
   ReachOptions reach;
 };
 
 using Def = OptionDef<ExecOptions>;
+using RequestDef = OptionDef<ExecRequest>;
 constexpr int kMostNodes = 65536;
 
 constexpr Def kWhere[] = {
@@ -65,55 +58,57 @@ constexpr Def kWhere[] = {
      set_text<&ExecOptions::user>},
 };
 
-constexpr Def kWhat[] = {
+constexpr RequestDef kWhat[] = {
     {{"--no-shell", "", "Run the words as a program with arguments, not by the login shell"},
-     [](ExecOptions& o, const GivenOption&) { o.shell = false; }},
+     [](ExecRequest& o, const GivenOption&) { o.shell = false; }},
     {{"--literal", "", "Do not replace %h, %n, %u and %%"},
-     [](ExecOptions& o, const GivenOption&) { o.fill_percents = false; }},
+     [](ExecRequest& o, const GivenOption&) { o.fill_percents = false; }},
     {{"--wdir", "DIR", "Working directory on every node (default: the home directory)"},
-     set_text<&ExecOptions::folder>},
+     set_text<&ExecRequest::folder>},
     {{"--nostdin,-n", "",
       "Do not read standard input (default: every command gets a copy of it,\n"
       "unless it is a terminal)"},
-     set_flag<&ExecOptions::no_input>},
+     [](ExecRequest& o, const GivenOption&) { o.in_fd = -1; }},
 };
 
-constexpr Def kOutput[] = {
+void fold_output(ExecRequest& o, const GivenOption& /*given*/) {
+  if (o.output.fold == Fold::nothing) o.output.fold = Fold::standard_output;
+}
+
+constexpr RequestDef kOutput[] = {
     {{"-b", "",
       "Hold standard output until the end, then print equal outputs once,\n"
       "below the names of their nodes"},
-     [](ExecOptions& o, const GivenOption&) {
-       if (o.fold == Fold::nothing) o.fold = Fold::standard_output;
-     }},
+     fold_output},
     {{"-B", "", "Do as -b, with standard error merged in"},
-     [](ExecOptions& o, const GivenOption&) { o.fold = Fold::both; }},
+     [](ExecRequest& o, const GivenOption&) { o.output.fold = Fold::both; }},
     {{"--diff", "",
       "Do as -b, but print only the output of most nodes and how the others\n"
       "differ from it"},
-     [](ExecOptions& o, const GivenOption&) {
-       o.diff = true;
-       if (o.fold == Fold::nothing) o.fold = Fold::standard_output;
+     [](ExecRequest& o, const GivenOption& given) {
+       o.output.diff = true;
+       fold_output(o, given);
      }},
     {{"-N", "", "Print lines without the host name"},
-     [](ExecOptions& o, const GivenOption&) { o.prefixed = false; }},
+     [](ExecRequest& o, const GivenOption&) { o.output.prefixed = false; }},
 };
 
-constexpr Def kRunning[] = {
+constexpr RequestDef kRunning[] = {
     {{"-f", "N", "Run on at most N nodes at the same time (default: all)"},
-     set_number<1, kMostNodes, &ExecOptions::policy, &ExecPolicy::fanout>},
+     set_number<1, kMostNodes, &ExecRequest::policy, &ExecPolicy::fanout>},
     {{"-u", "SECONDS", "Stop the command on a node after SECONDS: 30, 30s, 500ms, 2m"},
-     set_positive_duration<&ExecOptions::policy, &ExecPolicy::command_timeout>},
+     set_positive_duration<&ExecRequest::policy, &ExecPolicy::command_timeout>},
     {{"-k", "", "Stop all nodes when one fails, and exit with its code"},
-     set_flag<&ExecOptions::policy, &ExecPolicy::stop_at_failure>},
+     set_flag<&ExecRequest::policy, &ExecPolicy::stop_at_failure>},
     {{"-S", "", "Exit with the largest code of the nodes (default: 0)"},
-     set_flag<&ExecOptions::policy, &ExecPolicy::largest_code>},
+     set_flag<&ExecRequest::policy, &ExecPolicy::largest_code>},
     {{"--leave", "", "Let background processes of the command live when it exits"},
-     set_flag<&ExecOptions::leave>},
+     set_flag<&ExecRequest::leave>},
     {{"--grace", "SECONDS", "Time between TERM and KILL when a command is stopped (default: 5s)"},
-     set_duration<&ExecOptions::policy, &ExecPolicy::grace>},
+     set_duration<&ExecRequest::policy, &ExecPolicy::grace>},
     {{"--node-timeout", "SECONDS",
       "Time without a heartbeat after which a node is lost (default: 8s)"},
-     set_positive_duration<&ExecOptions::policy, &ExecPolicy::node_timeout>},
+     set_positive_duration<&ExecRequest::policy, &ExecPolicy::node_timeout>},
 };
 
 constexpr Def kShortReach[] = {
@@ -124,9 +119,9 @@ constexpr Def kShortReach[] = {
 OptionTable exec_table(ExecOptions& options) {
   OptionTable table;
   table.add("Where", kWhere, options);
-  table.add("What", kWhat, options);
-  table.add("Output", kOutput, options);
-  table.add("Running", kRunning, options);
+  table.add("What", kWhat, options.request);
+  table.add("Output", kOutput, options.request);
+  table.add("Running", kRunning, options.request);
   table.add("Reaching the nodes", reach_options(), options.reach);
   table.add("Reaching the nodes", kShortReach, options);
   return table;
@@ -150,19 +145,15 @@ Exit code: 0; with -S the largest code of the nodes, with -k that of the first f
 command's code, 128 + signal, 69 a node was not reached or was lost, 124 a timeout; 64 usage
 error, 65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
 
-/// Hosts of the command line; `took_input` tells that standard input gave some of them.
-struct FoundHosts {
-  std::vector<Host> hosts;
-  bool took_input = false;
-};
-
-FoundHosts hosts_of(const ExecOptions& options) {
-  FoundHosts found;
+/// Returns the hosts of the command line. If standard input gives some of them, the command does
+/// not get it.
+std::vector<Host> hosts_of(ExecOptions& options) {
   if (!options.user.empty()) check_user(options.user, "-l");
-  found.took_input = options.hostfile == "-";
+  int& in_fd = options.request.in_fd;
+  if (options.hostfile == "-") in_fd = -1;
   ListReader reader = system_list_reader();
-  reader.file = [&found, read = reader.file](const std::string& path) {
-    found.took_input = found.took_input || path == "-";
+  reader.file = [&in_fd, read = reader.file](const std::string& path) {
+    if (path == "-") in_fd = -1;
     return read(path);
   };
   HostListParser parser(reader);
@@ -170,41 +161,31 @@ FoundHosts hosts_of(const ExecOptions& options) {
   for (const std::string& group : options.groups) parser.add_group(group, "-g");
   if (options.hostfile) parser.add_hosts(load_hostfile(*options.hostfile));
   const bool none_given = options.lists.empty() && options.groups.empty() && !options.hostfile;
-  if (none_given) {
-    if (!add_default_hosts(parser))
-      usage_error("no hosts are given", "for example: dslaunch exec -w node[01-16] -- uname -r");
-  }
+  if (none_given && !add_default_hosts(parser))
+    usage_error("no hosts are given", "for example: dslaunch exec -w node[01-16] -- uname -r");
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");
-  found.hosts = parser.hosts();
-  if (found.hosts.empty())
-    usage_error("no hosts are left", "check -w, -g, --hostfile, WCOLL and -x");
-  for (Host& host : found.hosts)
+  std::vector<Host> hosts = parser.hosts();
+  if (hosts.empty()) usage_error("no hosts are left", "check -w, -g, --hostfile, WCOLL and -x");
+  for (Host& host : hosts)
     if (host.user.empty()) host.user = options.user;
-  return found;
+  return hosts;
 }
 
 int run(int argc, char** argv) {
   ExecOptions options;
+  options.request.in_fd = STDIN_FILENO;
   const auto words = read_command(kExecCommand, exec_table(options), argc, argv, Words::command);
   if (!words) return 0;
   if (words->empty() || words->front().empty())
     usage_error("no command is given", "for example: dslaunch exec -w node[01-16] -- uname -r");
-  ExecRequest request;
-  FoundHosts found = hosts_of(options);
-  request.hosts = std::move(found.hosts);
-  const bool reads = !options.no_input && !found.took_input && has_input(STDIN_FILENO);
-  request.in_fd = reads ? STDIN_FILENO : -1;
+  ExecRequest& request = options.request;
+  request.hosts = hosts_of(options);
+  if (request.in_fd >= 0 && !has_input(request.in_fd)) request.in_fd = -1;
   request.argv = *words;
-  request.shell = options.shell;
-  request.fill_percents = options.fill_percents;
   request.user = local_user().name;
-  request.folder = options.folder;
-  request.leave = options.leave;
-  request.policy = options.policy;
   request.policy.interrupt_asks = ::isatty(STDERR_FILENO) == 1;
   request.policy.start_timeout = start_timeout(options.reach);
   request.control_folders = socket_folders(own_variable, ::geteuid());
-  request.output = {.fold = options.fold, .diff = options.diff, .prefixed = options.prefixed};
   asio::io_context io(1);
   const Routes routes = make_routes(io, request.hosts, options.reach, request.policy.node_timeout);
   request.routes = routes.by_host;
@@ -215,7 +196,7 @@ int run(int argc, char** argv) {
 
 const Command kExecCommand{
     .name = "exec",
-    .summary = "run a command once on each of many machines (as pdsh, clush)",
+    .summary = "Run a command once on each of many machines (as pdsh, clush)",
     .run = run,
     .synopsis = "[options] [--] COMMAND ARGS...",
     .details = kDetails,

@@ -31,9 +31,9 @@ using Def = OptionDef<Given>;
 
 constexpr Def kJob[] = {
     {{"--kind", "KIND",
-      "indexed, jobset, statefulset, lws, volcano: every pod runs the agent,\n"
-      "without ssh; mpijob, trainjob, etjob: the operator's ssh keys;\n"
-      "trainjob-torch: Trainer's own torch runtime"},
+      "Kind of the job: indexed, jobset, statefulset, lws, volcano: every pod\n"
+      "runs the agent, without ssh; mpijob, trainjob, etjob: the operator's\n"
+      "ssh keys; trainjob-torch: Trainer's own torch runtime"},
      [](Given& words, const GivenOption& given) {
        words.kind = static_cast<ManifestKind>(choice_value(given, kManifestKinds));
        words.kind_given = true;
@@ -202,7 +202,7 @@ int run_k8s(int argc, char** argv) {
 
 constinit const Command kK8sCommand = {
     .name = "k8s",
-    .summary = "write the Kubernetes manifest of a job",
+    .summary = "Write the Kubernetes manifest of a job",
     .run = run_k8s,
     .synopsis = "manifest --kind KIND --image IMAGE [options] train.toml [key=value ...]",
     .details =

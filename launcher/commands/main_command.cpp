@@ -55,15 +55,13 @@ void tell_of_master(DnsLookup& lookup, const Options& options) {
 /// Runs the job, with `programs` by group, and returns dslaunch's exit code.
 /// Errors:  Error{config} for an invalid ssh configuration, Error{system}. Failures of nodes appear
 ///          in the exit code.
-int start_job(const Options& options, PlacedJob placed, std::vector<Program> programs,
-              JobEnvironment environment) {
+int start_job(const Options& options, PlacedJob placed, JobParts parts) {
   return run_at_terminal(options, [&](const Background* background) {
     raise_open_files();  // one descriptor per node
     asio::io_context io(1);
     const Routes routes =
         make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);
-    JobRequest request = job_request(options, std::move(placed), std::move(programs),
-                                     std::move(environment), background);
+    JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
     request.routes = routes.by_host;
     request.policy.start_timeout = start_timeout(options.reach);
     const bool in_log = options.pods.k8s || options.pods.termination_log;
@@ -94,35 +92,27 @@ int run_main_command(int argc, char** argv) {
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
   if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
-  const EnvList own = own_variables();
-  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
-  JobEnvironment environment = job_environment(options.env, given, own);
-  std::vector<Program> programs = programs_of(options, own);
+  JobParts parts = job_parts(options);
   if (options.pods.k8s && options.reach.transport == TransportChoice::join)
-    return run_k8s_job(options, std::move(programs), std::move(environment));
+    return run_k8s_job(options, std::move(parts));
   std::vector<Host> hosts = find_hosts(options, say_line);
   const bool runs = options.hosts.dry_run == DryRun::off;
   if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
-    return run_slurm_job(options, *allocation, std::move(hosts), std::move(programs),
-                         std::move(environment));
-  PlacedJob placed;
-  placed.spares = take_spares(hosts, options.failure.spares);
-  placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
-  check_spares(placed.placement, placed.spares);
+    return run_slurm_job(options, *allocation, std::move(hosts), std::move(parts));
+  PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
   if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
   if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
   if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
   if (options.hosts.dry_run == DryRun::env)
     return print(placement_table(placed.placement) +
-                 env_table(given, environment.sent, options.env.redact));
+                 env_table(parts.given, parts.environment.sent, options.env.redact));
   if (options.train) {
-    const Program& program = programs.front();
     const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
-    const int code = check_config(program.argv, program.working_directory, placed.placement, here);
+    const int code = check_config(parts.programs.front(), placed.placement, here);
     if (code != 0) return code;
   }
   if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
-  return start_job(options, std::move(placed), std::move(programs), std::move(environment));
+  return start_job(options, std::move(placed), std::move(parts));
 }
 
 }  // namespace ds::launcher

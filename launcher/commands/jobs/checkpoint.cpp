@@ -83,7 +83,7 @@ int run_checkpoint(int argc, char** argv) {
 
 constinit const Command kCheckpointCommand = {
     .name = "checkpoint",
-    .summary = "ask a running training to save a checkpoint now",
+    .summary = "Ask a running training to save a checkpoint now",
     .run = run_checkpoint,
     .synopsis = "[JOB] [--wait SECONDS]",
     .details =

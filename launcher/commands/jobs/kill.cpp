@@ -88,7 +88,7 @@ int run_kill(int argc, char** argv) {
 
 constinit const Command kKillCommand = {
     .name = "kill",
-    .summary = "stop running jobs, or send them a signal",
+    .summary = "Stop running jobs, or send them a signal",
     .run = run_kill,
     .synopsis = "JOB... [--signal SIGNAL] [--grace SECONDS] [--wait]",
     .details =

@@ -55,7 +55,7 @@ int run_ps(int argc, char** argv) {
 
 constinit const Command kPsCommand = {
     .name = "ps",
-    .summary = "list your running jobs on this machine",
+    .summary = "List your running jobs on this machine",
     .run = run_ps,
     .synopsis = "[--json]",
     .details =

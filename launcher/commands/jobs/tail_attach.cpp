@@ -186,7 +186,7 @@ int run_attach(int argc, char** argv) {
 
 constinit const Command kTailCommand = {
     .name = "tail",
-    .summary = "show the last output of a running job",
+    .summary = "Show the last output of a running job",
     .run = run_tail,
     .synopsis = "[JOB] [-n N] [-f] [--rank R]",
     .details =
@@ -198,7 +198,7 @@ constinit const Command kTailCommand = {
 
 constinit const Command kAttachCommand = {
     .name = "attach",
-    .summary = "follow a running job and exit with its code, also after its end",
+    .summary = "Follow a running job and exit with its code, also after its end",
     .run = run_attach,
     .synopsis = "[JOB] [-n N] [--rank R]",
     .details =

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
@@ -18,25 +19,19 @@
 namespace ds::launcher {
 namespace {
 
-/// Returns the variables of rank 0. Any port works because no rank connects.
-EnvList rank_variables(const Placement& placement) {
-  const auto on_first = static_cast<int>(placement.nodes.front().ranks.size());
-  return {{contract::kRank, "0"},
-          {contract::kLocalRank, "0"},
-          {contract::kWorldSize, std::to_string(placement.shown_world())},
-          {contract::kLocalWorldSize, std::to_string(on_first)},
-          {contract::kMasterAddr, "127.0.0.1"},
-          {contract::kMasterPort, "29500"}};
-}
-
+/// Returns the environment of rank 0. Any port works because no rank connects.
 std::vector<std::string> environment_of(const Placement& placement) {
-  const EnvList place = rank_variables(placement);
+  const EnvList place = {
+      {contract::kRank, "0"},
+      {contract::kLocalRank, "0"},
+      {contract::kWorldSize, std::to_string(placement.shown_world())},
+      {contract::kLocalWorldSize, std::to_string(placement.nodes.front().ranks.size())},
+      {contract::kMasterAddr, "127.0.0.1"},
+      {contract::kMasterPort, "29500"}};
   std::vector<std::string> environment;
-  for (const auto& [name, value] : own_variables()) {
-    bool is_place = false;
-    for (const auto& variable : place) is_place = is_place || variable.first == name;
-    if (!is_place) environment.push_back(name + "=" + value);
-  }
+  for (const auto& [name, value] : own_variables())
+    if (std::ranges::count(place, name, &EnvList::value_type::first) == 0)
+      environment.push_back(name + "=" + value);
   for (const auto& [name, value] : place) environment.push_back(name + "=" + value);
   return environment;
 }
@@ -75,12 +70,11 @@ bool runs_here(const Host& host, TransportChoice transport) {
   return transport == TransportChoice::automatic && is_own_host(host, own_names());
 }
 
-int check_config(const std::vector<std::string>& command, const std::string& folder,
-                 const Placement& placement, bool here) {
-  if (::access(command.front().c_str(), X_OK) != 0) return 0;  // the nodes may have dsrunner
-  std::vector<std::string> words = command;
+int check_config(const Program& program, const Placement& placement, bool here) {
+  std::vector<std::string> words = program.argv;
+  if (::access(words.front().c_str(), X_OK) != 0) return 0;  // the nodes may have dsrunner
   words.insert(words.begin() + 1, here ? "--check" : "--check=config");
-  return run(std::move(words), environment_of(placement), folder);
+  return run(std::move(words), environment_of(placement), program.working_directory);
 }
 
 }  // namespace ds::launcher

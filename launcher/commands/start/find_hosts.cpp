@@ -141,7 +141,7 @@ std::vector<Host> find_hosts(const Options& options,
   return select_slots(std::move(hosts), selection);
 }
 
-PlacementRequest placement_request(const Options& options) {
+PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch) {
   PlacementRequest request;
   request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
   for (const MoreProgram& program : options.more_programs)
@@ -150,7 +150,11 @@ PlacementRequest placement_request(const Options& options) {
   request.by_node = options.hosts.map_by == MapBy::node;
   request.oversubscribe = options.hosts.oversubscribe;
   request.ranks_per_host = options.hosts.ranks_per_host;
-  return request;
+  PlacedJob placed;
+  placed.spares = take_spares(hosts, options.failure.spares);
+  placed.placement = place_groups(hosts, request, epoch);
+  check_spares(placed.placement, placed.spares);
+  return placed;
 }
 
 int auto_slots(const Hello& hello) {

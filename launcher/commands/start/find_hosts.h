@@ -8,7 +8,7 @@
 
 #include "launcher/cli/options.h"
 #include "launcher/hosts/hostfile.h"
-#include "launcher/hosts/placement.h"
+#include "launcher/hosts/spares.h"
 #include "launcher/slurm/allocation.h"
 #include "launcher/wire/frame.h"
 
@@ -25,8 +25,9 @@ std::optional<Allocation> allocation_by_srun(const Options& options);
 std::vector<Host> find_hosts(const Options& options,
                              const std::function<void(const std::string&)>& say);
 
-/// Returns the placement that the options request, with one group per program.
-PlacementRequest placement_request(const Options& options);
+/// Sets the spares aside and places the ranks on the other hosts, with one group per program.
+/// Errors:  Error{config} for hosts with too few slots.
+PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch);
 
 /// Returns the ranks of a host with slots=auto: one per GPU, or one per core.
 int auto_slots(const Hello& hello);

@@ -104,28 +104,26 @@ std::vector<std::string> train_command(const TrainForm& form) {
   return command;
 }
 
-std::vector<Program> programs_of(const Options& options, const EnvList& own) {
-  const std::string folder = options.env.wdir.value_or(".");
-  std::vector<Program> programs;
-  programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
-                      .env = {},
-                      .working_directory = absolute_folder(folder)});
-  for (const MoreProgram& more : options.more_programs)
-    programs.push_back({.argv = more.command,
-                        .env = without_sources(resolve_forwards(more.env.forward, own)),
-                        .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
-  return programs;
-}
-
-JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
-                               const EnvList& own) {
-  JobEnvironment environment;
-  environment.given = without_sources(given);
-  environment.sent = travelling(own, options.policy);
-  if (options.policy == EnvPolicy::none) environment.here = login_variables(own);
+JobParts job_parts(const Options& options) {
+  const EnvList own = own_variables();
+  JobParts parts;
+  parts.given = given_variables(options.env, own, say_warning);
+  JobEnvironment& environment = parts.environment;
+  environment.given = without_sources(parts.given);
+  environment.sent = travelling(own, options.env.policy);
+  if (options.env.policy == EnvPolicy::none) environment.here = login_variables(own);
   for (const auto& variable : own) environment.own_names.push_back(variable.first);
-  environment.families = options.families;
-  return environment;
+  environment.families = options.env.families;
+  const std::string folder = options.env.wdir.value_or(".");
+  parts.programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
+                            .env = {},
+                            .working_directory = absolute_folder(folder)});
+  for (const MoreProgram& more : options.more_programs)
+    parts.programs.push_back(
+        {.argv = more.command,
+         .env = without_sources(resolve_forwards(more.env.forward, own)),
+         .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
+  return parts;
 }
 
 void say_line(std::string_view text) {
@@ -141,22 +139,21 @@ std::vector<Host> hosts_of(const PlacedJob& placed) {
   return hosts;
 }
 
-JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Program> programs,
-                       JobEnvironment environment, const Background* background) {
-  if (placed.placement.world_size() > 1) refuse_mpi(programs);
+JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
+                       const Background* background) {
+  if (placed.placement.world_size() > 1) refuse_mpi(parts.programs);
   JobRequest request;
   request.placement = std::move(placed.placement);
   request.spares = std::move(placed.spares);
-  request.programs = std::move(programs);
+  request.programs = std::move(parts.programs);
   request.trains = options.train.has_value();
   request.umask = current_umask();
   request.isolate = isolation(options);
   request.limits = limits_of_this_process();
-  request.secrets = secrets_of(options.env.redact, environment.given, request.programs);
-  request.environment = std::move(environment);
+  request.secrets = secrets_of(options.env.redact, parts.environment.given, request.programs);
+  request.environment = std::move(parts.environment);
   request.logs = options.logs.policy;
-  if (!request.logs.folder.empty())
-    request.logs.folder = fs::absolute(request.logs.folder).lexically_normal();
+  if (!request.logs.folder.empty()) request.logs.folder = absolute_folder(request.logs.folder);
   request.own_devices = options.hosts.devices == DeviceView::own;
   request.bind = options.hosts.bind;
   request.tell_binding = options.hosts.report_bindings;

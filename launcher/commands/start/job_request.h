@@ -18,14 +18,17 @@ namespace ds::launcher {
 /// Errors:  Error{config} if the file cannot be read here.
 std::vector<std::string> train_command(const TrainForm& form);
 
-/// Returns the program of each group: the first command, then those after ':'. `own`: variables of
-/// this process.
-/// Errors:  Error{config} for a train.toml that cannot be read, Error{usage} for -x.
-std::vector<Program> programs_of(const Options& options, const EnvList& own);
+/// What the ranks run, and in which environment.
+struct JobParts {
+  std::vector<Program> programs{};  // of each group: the first command, then those after ':'
+  JobEnvironment environment{};
+  std::vector<NamedValue> given{};  // variables that the options give to every rank
+};
 
-/// Returns the variables that ranks get from the options (`given`) and from this process.
-JobEnvironment job_environment(const EnvOptions& options, const std::vector<NamedValue>& given,
-                               const EnvList& own);
+/// Returns the parts of the job from the options and the variables of this process.
+/// Errors:  Error{config} for a train.toml or a file of variables that cannot be read, Error{usage}
+///          for -x.
+JobParts job_parts(const Options& options);
 
 /// Print a line on standard error. Unprintable bytes are replaced: parts come from nodes.
 void say_line(std::string_view text);
@@ -37,7 +40,7 @@ std::vector<Host> hosts_of(const PlacedJob& placed);
 /// Returns the complete request except for the routes and the start timeout. `background`: null for
 /// a job that stays at its terminal.
 /// Errors:  Error{config}: several ranks of a program that is linked with an MPI library.
-JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Program> programs,
-                       JobEnvironment environment, const Background* background);
+JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
+                       const Background* background);
 
 }  // namespace ds::launcher

@@ -13,7 +13,6 @@
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/joined_job.h"
 #include "launcher/slurm/agent_steps.h"
 #include "launcher/slurm/step_words.h"
@@ -68,7 +67,7 @@ std::optional<std::chrono::milliseconds> slurm_time_left() {
 }
 
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
-                  std::vector<Program> programs, JobEnvironment environment) {
+                  JobParts parts) {
   check_slots(hosts, options.hosts.selection);
   const bool inherit = options.env.policy != EnvPolicy::none;
   auto commands =
@@ -95,7 +94,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
   setup.still_ending = [&] { return steps->running() > 0; };
   // Must run before the io_context is destroyed, on which the steps live.
   setup.on_end = [&] { steps.reset(); };
-  return run_joined_job(options, setup, std::move(programs), std::move(environment));
+  return run_joined_job(options, setup, std::move(parts));
 }
 
 }  // namespace ds::launcher

@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "launcher/cli/options.h"
-#include "launcher/job/job.h"
+#include "launcher/commands/start/job_request.h"
 #include "launcher/slurm/allocation.h"
 
 namespace ds::launcher {
@@ -20,6 +19,6 @@ std::optional<std::chrono::milliseconds> slurm_time_left();
 /// cannot
 ///          be run.
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
-                  std::vector<Program> programs, JobEnvironment environment);
+                  JobParts parts);
 
 }  // namespace ds::launcher

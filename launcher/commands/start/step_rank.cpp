@@ -92,14 +92,13 @@ void set(const std::string& name, const std::string& value) {
 void set_default(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 0); }
 
 /// Turns the environment of this process into the rank's.
-void take_environment(const Options& options, const SlurmRank& place, const EnvList& own) {
-  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
-  if (options.env.policy == EnvPolicy::none) {
-    const EnvList login = login_variables(own);
+void take_environment(const Options& options, const SlurmRank& place,
+                      const JobEnvironment& environment) {
+  if (environment.here) {
     ::clearenv();
-    for (const auto& [name, value] : login) set(name, value);
+    for (const auto& [name, value] : *environment.here) set(name, value);
   }
-  for (const auto& [name, value] : without_sources(given)) set(name, value);
+  for (const auto& [name, value] : environment.given) set(name, value);
   set_default(contract::kMasterAddr, place.master_addr);
   set_default(contract::kMasterPort, std::to_string(place.master_port));
   set_default(contract::kOmpNumThreads, std::to_string(threads(place)));
@@ -120,9 +119,9 @@ int exec_step_rank(const Options& options, const SlurmRank& place) {
     usage_error(fmt::format("{} is not available: srun started this process as one of {} ranks",
                             option, place.world_size),
                 "without srun, dslaunch itself starts the ranks on the nodes of the allocation");
-  const EnvList own = own_variables();
-  const Program program = programs_of(options, own).front();
-  take_environment(options, place, own);
+  const JobParts parts = job_parts(options);
+  const Program& program = parts.programs.front();
+  take_environment(options, place, parts.environment);
   if (options.env.wdir && ::chdir(program.working_directory.c_str()) != 0)
     throw Error(ErrorKind::config,
                 fmt::format("cannot enter the working directory '{}': {}",
