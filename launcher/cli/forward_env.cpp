@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/cli/redact.h"
+#include "launcher/cli/env_file.h"
 
 namespace ds::launcher {
 
@@ -39,7 +39,8 @@ constexpr std::string_view kAllowed[] = {
     "WANDB_*", "TRITON_*",        "TRANSFORMERS_*", "TOKENIZERS_*"};
 
 // Devices of this machine, which differ on other nodes. Operators set NVIDIA's two variables to
-// empty on a launcher pod so that it takes no device.
+// empty on a launcher pod so that it takes no device. Such a variable is forwarded only by its full
+// name, not by a pattern (`-x 'NVIDIA_*'`).
 constexpr std::string_view kDevices[] = {"CUDA_VISIBLE_DEVICES",   "HIP_VISIBLE_DEVICES",
                                          "ROCR_VISIBLE_DEVICES",   "ZE_AFFINITY_MASK",
                                          "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"};
@@ -66,35 +67,15 @@ bool is_service_link(std::string_view name) {
 }
 
 // Variables that describe this machine, this session, this login or another launcher's job.
-constexpr std::string_view kHereOnly[] = {"HOSTNAME",
-                                          "HOST",
-                                          "HOSTTYPE",
-                                          "PWD",
-                                          "OLDPWD",
-                                          "SHLVL",
-                                          "_",
-                                          "HOME",
-                                          "USER",
-                                          "LOGNAME",
-                                          "MAIL",
-                                          "SHELL",
-                                          "TERM",
-                                          "TMPDIR",
-                                          "DISPLAY",
-                                          "XAUTHORITY",
-                                          "WAYLAND_DISPLAY",
-                                          "XDG_*",
-                                          "DBUS_*",
-                                          "SSH_*",
-                                          "SUDO_*",
-                                          "STY",
-                                          "TMUX*",
-                                          "WINDOWID",
-                                          "COLUMNS",
-                                          "LINES",
-                                          "INVOCATION_ID",
-                                          "JOURNAL_STREAM",
-                                          "FLUX_*"};
+constexpr std::string_view kHereOnly[] = {
+    "HOSTNAME", "HOST",          "HOSTTYPE",       "PWD",
+    "OLDPWD",   "SHLVL",         "HOME",           "USER",
+    "LOGNAME",  "MAIL",          "SHELL",          "TERM",
+    "TMPDIR",   "DISPLAY",       "XAUTHORITY",     "WAYLAND_DISPLAY",
+    "XDG_*",    "DBUS_*",        "SSH_*",          "SUDO_*",
+    "STY",      "TMUX*",         "WINDOWID",       "COLUMNS",
+    "LINES",    "INVOCATION_ID", "JOURNAL_STREAM", "FLUX_*",
+    "_"};
 
 // Variables that a login sets.
 constexpr std::string_view kLogin[] = {"PATH", "HOME", "USER",   "LOGNAME", "SHELL",
@@ -103,8 +84,7 @@ constexpr std::string_view kLogin[] = {"PATH", "HOME", "USER",   "LOGNAME", "SHE
 constexpr const char* kDeepSpeedFile = ".deepspeed_env";
 
 void add(std::vector<NamedValue>& all, NamedValue variable) {
-  const auto known = std::find_if(
-      all.begin(), all.end(), [&](const NamedValue& other) { return other.name == variable.name; });
+  const auto known = std::ranges::find(all, variable.name, &NamedValue::name);
   if (known == all.end()) {
     all.push_back(std::move(variable));
   } else {
@@ -131,12 +111,10 @@ std::vector<std::string> default_files(const EnvList& own) {
 void warn_of_secrets(const EnvFile& file, const std::string& path,
                      const std::function<void(std::string)>& warn) {
   if (!file.read_by_all) return;
-  for (const NamedValue& variable : file.variables) {
-    if (!looks_secret(variable.name)) continue;
+  const auto secret = std::ranges::find_if(file.variables, looks_secret, &NamedValue::name);
+  if (secret != file.variables.end())
     warn(fmt::format("{} sets {} and every user can read it; run: chmod go-r {}", path,
-                     variable.name, path));
-    return;
-  }
+                     secret->name, path));
 }
 
 std::string shown(const std::string& name, const std::string& value,
@@ -148,8 +126,6 @@ std::string shown(const std::string& name, const std::string& value,
 }
 
 }  // namespace
-
-bool is_device_choice(std::string_view name) { return matches(name, kDevices); }
 
 bool travels(std::string_view name, EnvPolicy policy) {
   if (policy == EnvPolicy::none || matches(name, kDevices) || matches(name, kPlaces) ||
@@ -181,13 +157,11 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
       const std::string prefix = forward.name.substr(0, forward.name.size() - 1);
       for (const auto& [name, value] : own)
         if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name) &&
-            !is_device_choice(name))
+            !matches(name, kDevices))
           add(variables, {name, value, "-x " + forward.name});
       continue;
     }
-    const auto found = std::find_if(own.begin(), own.end(), [&](const auto& variable) {
-      return variable.first == forward.name;
-    });
+    const auto found = std::ranges::find(own, forward.name, &EnvList::value_type::first);
     if (!forward.value && found == own.end()) {
       throw Error(ErrorKind::usage,
                   fmt::format("-x {0}: {0} is not set in this environment", forward.name),

@@ -21,11 +21,6 @@ using EnvList = std::vector<std::pair<std::string, std::string>>;
 /// Returns whether a variable goes to other nodes without being named.
 bool travels(std::string_view name, EnvPolicy policy);
 
-/// Returns whether a variable names devices of this machine, or is emptied by operators on a
-/// launcher pod. Such a variable is forwarded only by its full name, not by a pattern
-/// (`-x 'NVIDIA_*'`).
-bool is_device_choice(std::string_view name);
-
 /// Returns the variables of `own` that go to other nodes under `policy`.
 EnvList travelling(const EnvList& own, EnvPolicy policy);
 

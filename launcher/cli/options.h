@@ -22,8 +22,6 @@
 
 namespace ds::launcher {
 
-// Where the ranks run and how many there are.
-
 enum class DryRun { off, table, json, env };
 enum class MapBy { slot, node };
 enum class DeviceView { node, own };  // CUDA_VISIBLE_DEVICES: the node's chosen slots, or one slot
@@ -36,6 +34,7 @@ struct PartRequest {
   friend bool operator==(const PartRequest&, const PartRequest&) = default;
 };
 
+/// Where the ranks run and how many there are.
 struct HostOptions {
   std::optional<std::string> hostfile;  // "-" is standard input
   HostSelection selection;              // --host, --include, --exclude, --num-nodes, --num-gpus
@@ -53,20 +52,12 @@ struct HostOptions {
   DryRun dry_run = DryRun::off;
 };
 
-std::span<const OptionDef<HostOptions>> host_options();
-/// Returns the options that select hosts and slots: --host, --include, --exclude, --num-nodes and
-/// --num-gpus.
-std::span<const OptionDef<HostOptions>> selection_options();
-
-/// Checks combinations of options.
 /// Errors:  Error{usage} for options that cannot be combined.
 void check_host_options(const HostOptions& options);
 
 /// Parses a role name: letters, digits, '.', '-', '_'.
 std::string role_value(const GivenOption& given);
 inline constexpr int kMaxRanks = 1 << 20;
-
-// Pods and joining nodes, which find each other.
 
 /// Default port of a root.
 inline constexpr std::uint16_t kJoinPort = 29400;
@@ -80,6 +71,7 @@ struct RootWord {
 
 enum class AfterSuccess { exit, idle };
 
+/// Pods and joining nodes, which find each other.
 struct PodOptions {
   bool k8s = false;
   std::optional<std::string> peers;   // names of the nodes, as typed
@@ -97,16 +89,9 @@ struct PodOptions {
   AfterSuccess on_success = AfterSuccess::exit;
 };
 
-/// Returns the options of both `dslaunch` and `dslaunch agent --join`; the first one is --k8s.
-std::span<const OptionDef<PodOptions>> pod_options();
-/// Returns the options of `dslaunch agent --join` only.
-std::span<const OptionDef<PodOptions>> joining_options();
-
 /// Parses `host`, `host:29401`, `[2001:db8::1]:29401` or `2001:db8::1`.
 /// Errors:  Error{usage} naming the option.
 RootWord root_value(const GivenOption& given);
-
-// Environment and working directory of the ranks.
 
 /// Forwarded variable: `-x NAME=value`; without a value (`-x NAME`, `-x 'PREFIX*'`) the launcher's
 /// own environment has the value.
@@ -123,6 +108,7 @@ enum class EnvPolicy {
   none    // nothing; local ranks then get only what a login would set
 };
 
+/// Environment and working directory of the ranks.
 struct EnvOptions {
   std::optional<std::string> wdir;
   std::vector<EnvForward> forward;  // in the order of the command line, each name once
@@ -132,18 +118,11 @@ struct EnvOptions {
   std::vector<std::string> redact;  // shell patterns of names
 };
 
-std::span<const OptionDef<EnvOptions>> env_options();
-/// Returns the options that a program after ':' may have for itself.
-std::span<const OptionDef<EnvOptions>> program_env_options();
-
-// A training: where it continues. Each option sets one key of train.toml.
-
+/// A training: where it continues. Each option sets one key of train.toml.
 struct TrainOptions {
   std::optional<std::string> resume{};  // auto, never or a path
   std::optional<std::string> load{};    // all or weights
 };
-
-std::span<const OptionDef<TrainOptions>> train_options();
 
 /// Train form: `dslaunch train.toml key=value ...`. The path is as typed.
 struct TrainForm {
@@ -155,26 +134,17 @@ struct TrainForm {
 /// Errors:  Error{usage} if both an option and its key are given, or if the job runs a command.
 void add_overrides(const TrainOptions& options, std::optional<TrainForm>& train);
 
-// Deadlines, signals, restarts, spares and the verdict.
-
 /// Value of --isolate. The enumerators have the order of the option's words.
 enum class IsolateMode { automatic, pid, none };
 
-struct FailureOptions {
-  std::chrono::milliseconds grace{10'000};
+/// Deadlines, signals, restarts, spares and the verdict.
+struct FailureOptions : JobPolicy {
+  FailureOptions() { forwarded_signals = {SIGUSR1, SIGUSR2}; }
   bool grace_given = false;
-  std::chrono::milliseconds node_timeout{8'000};
-  std::optional<std::chrono::milliseconds> timeout{};
-  std::optional<PreSignal> pre_signal{};
-  std::vector<int> forward_signals{SIGUSR1, SIGUSR2};
-  ExitSkew exit_skew{};
-  int max_restarts = 0;
   int spares = 0;
   std::optional<std::string> verdict{};
   IsolateMode isolate = IsolateMode::automatic;
 };
-
-std::span<const OptionDef<FailureOptions>> failure_options();
 
 /// Sets the defaults that depend on the job: the grace of a training, and the deadline of
 /// --pre-signal without --timeout, which is the end of the allocation that this process is in
@@ -183,21 +153,17 @@ std::span<const OptionDef<FailureOptions>> failure_options();
 void finish_failure_options(FailureOptions& options, bool trains,
                             std::optional<std::chrono::milliseconds> time_left);
 
-// What is shown, in which form, and what is kept.
-
 enum class LogLevel { error, warn, info, debug };
 
+/// What is shown, in which form, and what is kept.
 struct LogOptions {
   LogLevel log_level = LogLevel::info;
   LogPolicy policy;  // its folder is as typed
 };
 
-std::span<const OptionDef<LogOptions>> log_options();
-
-// How dslaunch reaches the nodes.
-
 enum class TransportChoice { automatic, ssh, local, slurm, exec, join };
 
+/// How dslaunch reaches the nodes.
 struct ReachOptions {
   TransportChoice transport = TransportChoice::automatic;
   std::vector<std::string> exec_words;    // for TransportChoice::exec; see exec_template.h
@@ -210,23 +176,12 @@ struct ReachOptions {
   std::vector<std::string> known_hosts;   // replaces the files of the ssh configuration
 };
 
-std::span<const OptionDef<ReachOptions>> reach_options();
-
-// Where the ranks of a job meet.
-
-std::span<const OptionDef<MasterWish>> master_options();
-
-// A job in the background.
-
+/// A job in the background.
 struct ControlOptions {
   std::optional<std::string> detach;  // output file; %j stands for the job's id
 };
 
-std::span<const OptionDef<ControlOptions>> control_options();
-
-// Several programs in one job, in mpirun's syntax: `-n 2 -- ./a x : -n 4 -- ./b`.
-
-/// Program after a ':', with the options before its `--`.
+/// Program after a ':' (`-n 2 -- ./a x : -n 4 -- ./b`), with the options before its `--`.
 struct MoreProgram {
   std::optional<int> ranks;       // -n; empty: the remaining slots
   std::string role = "default";   // --role
@@ -241,7 +196,21 @@ struct MoreProgram {
 /// Errors:  Error{usage}.
 std::vector<MoreProgram> take_more_programs(std::vector<std::string>& words);
 
-// The whole command line.
+// The tables, one for each section of the help.
+
+std::span<const OptionDef<HostOptions>> host_options();
+/// Returns --host, --include, --exclude, --num-nodes and --num-gpus.
+std::span<const OptionDef<HostOptions>> selection_options();
+std::span<const OptionDef<PodOptions>> pod_options();
+/// Returns the options of `dslaunch agent --join` that the main command does not have.
+std::span<const OptionDef<PodOptions>> joining_options();
+std::span<const OptionDef<EnvOptions>> env_options();
+std::span<const OptionDef<TrainOptions>> train_options();
+std::span<const OptionDef<FailureOptions>> failure_options();
+std::span<const OptionDef<LogOptions>> log_options();
+std::span<const OptionDef<ReachOptions>> reach_options();
+std::span<const OptionDef<MasterWish>> master_options();
+std::span<const OptionDef<ControlOptions>> control_options();
 
 struct Options {
   enum class Action { run, show_help, show_full_help, show_version };

@@ -36,7 +36,7 @@ void set_pre_signal(FailureOptions& part, const GivenOption& given) {
 
 /// Reads USR1,USR2,CONT or none.
 void set_forward_signals(FailureOptions& part, const GivenOption& given) {
-  part.forward_signals.clear();
+  part.forwarded_signals.clear();
   if (given.value == "none") return;
   for (const std::string_view piece : split(given.value, ',')) {
     const std::string word(piece);
@@ -47,7 +47,7 @@ void set_forward_signals(FailureOptions& part, const GivenOption& given) {
     if (std::ranges::count(kNotForwarded, *signo) > 0)
       usage_error(fmt::format("{}: {} cannot be forwarded", given.name, signal_name(*signo)),
                   "INT, TERM and TSTP always stop or suspend the ranks");
-    part.forward_signals.push_back(*signo);
+    part.forwarded_signals.push_back(*signo);
   }
 }
 

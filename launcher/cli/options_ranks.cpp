@@ -128,7 +128,7 @@ MoreProgram read_program(WordIt begin, WordIt end) {
   MoreProgram program;
   OptionTable table;
   table.add("", kMoreOptions, program);
-  table.add("", program_env_options(), program.env);
+  table.add("", env_options().first(kProgramOptions), program.env);
   const std::vector<std::string> rest = table.read(
       {begin, dashes}, Words::mixed,
       "only -n, --role, --host, -x and --wdir may follow ':'; put options of the job first");
@@ -143,11 +143,6 @@ MoreProgram read_program(WordIt begin, WordIt end) {
 }  // namespace
 
 std::span<const OptionDef<EnvOptions>> env_options() { return kEnvOptions; }
-
-std::span<const OptionDef<EnvOptions>> program_env_options() {
-  return std::span<const OptionDef<EnvOptions>>(kEnvOptions).first(kProgramOptions);
-}
-
 std::span<const OptionDef<TrainOptions>> train_options() { return kTrainOptions; }
 
 void add_overrides(const TrainOptions& options, std::optional<TrainForm>& train) {

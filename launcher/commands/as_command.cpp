@@ -7,9 +7,9 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/redact.h"
 #include "launcher/commands/commands.h"
 #include "launcher/disguise/disguise.h"
 

@@ -29,6 +29,16 @@ struct Given : ManifestRequest {
 
 using Def = OptionDef<Given>;
 
+/// Stores a value that `check` accepts.
+template <auto check, auto member>
+void set_checked(Given& words, const GivenOption& given) {
+  if constexpr (std::is_invocable_v<decltype(check), const std::string&>)
+    check(given.value);
+  else
+    check(given.name, text_value(given));
+  words.*member = given.value;
+}
+
 constexpr Def kJob[] = {
     {{"--kind", "KIND",
       "Kind of the job: indexed, jobset, statefulset, lws, volcano: every pod\n"
@@ -39,24 +49,15 @@ constexpr Def kJob[] = {
        words.kind_given = true;
      }},
     {{"--name", "NAME", "Name of the job, a part of DNS names (default: train)"},
-     [](Given& words, const GivenOption& given) {
-       check_job_name(given.value);
-       words.name = given.value;
-     }},
+     set_checked<check_job_name, &ManifestRequest::name>},
     {{"--namespace", "NAME", "Namespace of the job (default: kubectl's current one)"},
-     [](Given& words, const GivenOption& given) {
-       check_label(given.name, text_value(given));
-       words.space = given.value;
-     }},
+     set_checked<check_label, &ManifestRequest::space>},
     {{"--nodes", "N", "Number of pods that run ranks (default: 1)"},
      set_number<1, kMostNodes, &ManifestRequest::nodes>},
     {{"--slots", "N", "Ranks in each pod (default: 1)"},
      set_number<1, kMostSlots, &ManifestRequest::slots>},
     {{"--image", "IMAGE", "Container image that contains dslaunch (containers/docker)"},
-     [](Given& words, const GivenOption& given) {
-       check_image(given.value);
-       words.image = given.value;
-     }},
+     set_checked<check_image, &ManifestRequest::image>},
     {{"--max-restarts", "N",
       "Restarts of all ranks, as in dslaunch (default: 3; trainjob-torch: 0)"},
      set_number<0, kMostRestarts, &ManifestRequest::max_restarts>},
@@ -77,10 +78,7 @@ constexpr Def kPods[] = {
     {{"--cpu", "N", "No GPU, and N CPUs for each pod"},
      set_number<1, kMostCpus, &ManifestRequest::cpus>},
     {{"--memory", "SIZE", "Memory of each pod, as 64Gi; includes /dev/shm"},
-     [](Given& words, const GivenOption& given) {
-       check_quantity(given.name, given.value);
-       words.memory = given.value;
-     }},
+     set_checked<check_quantity, &ManifestRequest::memory>},
     {{"--claim", "NAME:PATH",
       "Mount the PersistentVolumeClaim NAME at PATH in every pod; repeatable", true},
      [](Given& words, const GivenOption& given) {
@@ -112,10 +110,7 @@ constexpr Def kSecrets[] = {
     {{"--token-secret", "NAME",
       "Secret whose key `token` the agents prove to each other (default:\n"
       "NAME-token; the manifest's first lines say how to make it)"},
-     [](Given& words, const GivenOption& given) {
-       check_object(given.name, text_value(given));
-       words.token_secret = given.value;
-     }},
+     set_checked<check_object, &ManifestRequest::token_secret>},
     {{"--new-token", "", "Write that Secret too, with a new random token"},
      set_flag<&Given::makes_token>},
     {{"--in-image", "",

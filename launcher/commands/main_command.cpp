@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "launcher/agent/limits.h"
-#include "launcher/cli/redact.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/pods/first_process.h"
-#include "launcher/commands/pods/termination.h"
-#include "launcher/commands/start/check_config.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/routes.h"
 #include "launcher/commands/start/slurm_job.h"
-#include "launcher/commands/start/step_rank.h"
 #include "launcher/dns/dns_lookup.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/join/join_key.h"

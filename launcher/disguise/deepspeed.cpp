@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "launcher/cli/option_values.h"
-#include "launcher/disguise/translators.h"
+#include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
 

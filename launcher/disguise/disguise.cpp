@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "launcher/cli/option_values.h"
-#include "launcher/disguise/translators.h"
 
 namespace ds::launcher {
 

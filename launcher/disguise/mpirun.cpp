@@ -5,8 +5,8 @@
 
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/disguise/disguise.h"
 #include "launcher/disguise/mpirun_words.h"
-#include "launcher/disguise/translators.h"
 
 namespace ds::launcher {
 

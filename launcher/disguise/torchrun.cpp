@@ -9,7 +9,7 @@
 #include "engine/base/whole_number.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/disguise/translators.h"
+#include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
 

@@ -128,22 +128,16 @@ int AgentSteps::running() const {
 }
 
 int run_step_agent() {
-  const StepJoin join = parse_join_lines(read_lines());
+  JoinerSetup setup = parse_join_lines(read_lines());
   const char* node = std::getenv("SLURMD_NODENAME");
   if (node == nullptr || *node == '\0')
     throw Error(ErrorKind::config, "dslaunch agent --join=stdin: SLURMD_NODENAME is not set",
                 "srun sets it; only dslaunch starts this command, inside a Slurm allocation");
   bool is_over = false;
-  JoinerSetup setup;
-  setup.key = join.key;
-  setup.job = join.job;
   setup.place = node;
-  setup.roots = join.roots;
   // The first address is that of the node where srun was run, as Slurm reaches it.
   if (const char* launcher = std::getenv("SLURM_LAUNCH_NODE_IPADDR"))
-    setup.roots.insert(setup.roots.begin(), {launcher, join.roots.front().port});
-  setup.wait = join.wait;
-  setup.silence = join.silence;
+    setup.roots.insert(setup.roots.begin(), {launcher, setup.roots.front().port});
   setup.only_trouble = true;
   setup.say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   setup.on_over = [&](const JoinOver&) { is_over = true; };

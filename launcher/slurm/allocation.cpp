@@ -238,7 +238,6 @@ std::optional<Allocation> find_allocation(const SlurmVariable& variable) {
   Allocation allocation;
   allocation.job = job.text(job.text("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID").value_or("");
   allocation.restarts = job.number<std::uint32_t>("SLURM_RESTART_COUNT").value_or(0);
-  allocation.end_time = job.number<std::int64_t>("SLURM_JOB_END_TIME");
   std::unordered_map<std::string, std::size_t> known;
   const int size = components(job);
   allocation.nodes_from = size == 0 ? "SLURM_JOB_NODELIST" : "SLURM_JOB_NODELIST_HET_GROUP_*";

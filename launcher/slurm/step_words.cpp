@@ -43,7 +43,7 @@ RootAddress root_address(std::string_view value) {
           .port = number<std::uint16_t>("root", value.substr(0, blank), 1, 65535)};
 }
 
-void read_line(StepJoin& join, bool& has_key, std::string_view line) {
+void read_line(JoinerSetup& join, bool& has_key, std::string_view line) {
   const std::string_view word = line.substr(0, line.find(' '));
   const std::string_view value = line.substr(std::min(word.size() + 1, line.size()));
   if (word == "key") {
@@ -96,7 +96,7 @@ void check_places(const Allocation& allocation, const std::vector<Host>& places)
 
 }  // namespace
 
-std::string join_lines(const StepJoin& join) {
+std::string join_lines(const JoinerSetup& join) {
   std::string text = fmt::format("{}\nkey {}\njob {}\n", kHead, join.key.hex(), join.job);
   for (const RootAddress& root : join.roots)
     text += fmt::format("root {} {}\n", root.port, root.host);
@@ -107,9 +107,10 @@ bool join_lines_end(std::string_view text) {
   return text.starts_with("end\n") || text.find("\nend\n") != std::string_view::npos;
 }
 
-StepJoin parse_join_lines(std::string_view text) {
+JoinerSetup parse_join_lines(std::string_view text) {
   if (take_line(text) != kHead) fail(fmt::format("standard input does not begin with '{}'", kHead));
-  StepJoin join;
+  JoinerSetup join;
+  join.wait = join.silence = std::chrono::milliseconds(0);
   bool has_key = false;
   for (std::string_view line = take_line(text); line != "end"; line = take_line(text)) {
     if (line.empty() && text.empty()) fail("standard input ends before line 'end'");

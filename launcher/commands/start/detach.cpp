@@ -27,27 +27,19 @@ namespace fs = std::filesystem;
 std::string log_file_name(std::string_view form, std::string_view job_id) {
   std::string name;
   for (std::size_t i = 0; i < form.size(); ++i) {
-    const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
-    if (next == 'j') {
-      name += job_id;
-    } else if (next == '%') {
-      name += '%';
-    } else {
-      name += form[i];
-      continue;
-    }
-    ++i;
+    const std::string_view pair = form.substr(i, 2);
+    name += pair == "%j" ? job_id : pair.substr(0, 1);
+    if (pair == "%j" || pair == "%%") ++i;
   }
   return name;
 }
 
 UniqueFd open_log(const std::string& file) {
   UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!fd) {
+  if (!fd)
     throw Error(ErrorKind::config,
                 fmt::format("cannot write {}: {}", file, std::generic_category().message(errno)),
                 "choose another output file with --detach=FILE");
-  }
   return fd;
 }
 

@@ -15,11 +15,11 @@
 #include "engine/base/exit_status.h"
 #include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/pods/pod_words.h"
-#include "launcher/commands/pods/termination.h"
-#include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
+#include "launcher/commands/start/job_request.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
 

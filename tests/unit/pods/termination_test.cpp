@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
-#include "launcher/commands/pods/termination.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/job/verdict_json.h"
 #include "unit/job/job_helpers.h"
 

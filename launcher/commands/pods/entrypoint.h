@@ -1,5 +1,5 @@
-// Termination log: the file in which a pod leaves its result for Kubernetes, and the report in it,
-// as shown by `kubectl describe pod`.
+// Duties of a pod's entrypoint: forwarding signals and reaping orphans; the termination log, in
+// which a pod leaves its result for Kubernetes, and the report in it (`kubectl describe pod`).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,18 @@
 #include <vector>
 
 namespace ds::launcher {
+
+/// Splits the first process of a PID namespace (a pod's entrypoint) in two. Such a process has no
+/// default actions for signals and becomes the parent of orphans. The program therefore continues
+/// in a child; the first process forwards signals to the child, reaps orphans, and exits as the
+/// child does. In any other process this does nothing and returns nothing. Call it before anything
+/// else, with one thread and no signal handlers. The first process calls `in_first` after the fork,
+/// so that secrets are hidden there too. Returns the exit code in the first process and nothing in
+/// the child. Errors:  Error{system}.
+std::optional<int> go_on_below_first_process(void (*in_first)());
+
+/// Blocks until TERM, INT or HUP arrives and returns the signal.
+int wait_for_end_signal();
 
 /// Default path of Kubernetes' terminationMessagePath.
 inline constexpr const char* kTerminationLog = "/dev/termination-log";
