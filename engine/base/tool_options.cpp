@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "engine/base/error.h"
 #include "engine/base/units.h"
+#include "engine/base/whole_number.h"
 
 namespace ds {
 namespace {
@@ -18,66 +18,59 @@ using Kind = ToolOption::Kind;
 constexpr std::int64_t kMostNodes = 100'000, kMostSlots = 1024;
 
 constexpr ToolOption kPlan[] = {
-    {"--nodes", Kind::number, "N", "nodes of the job (default: 1)", "The job", 1, kMostNodes},
-    {"--slots", Kind::number, "N", "ranks on each node (default: 1)", "The job", 1, kMostSlots},
+    {"--nodes", Kind::number, "N", "Nodes of the job (default: 1)", "The job", 1, kMostNodes},
+    {"--slots", Kind::number, "N", "Ranks on each node (default: 1)", "The job", 1, kMostSlots},
     {"--device-memory", Kind::bytes, "SIZE",
-     "memory that a rank may use on its device, as 80G; without it the\n"
+     "Memory that a rank may use on its device, as 80G; without it the\n"
      "device's memory is the node's, as on a CPU",
      "Limits"},
     {"--host-memory", Kind::bytes, "SIZE",
-     "memory that the ranks of a node may use together, as 512G (default\n"
+     "Memory that the ranks of a node may use together, as 512G (default\n"
      "for one node: what is free here, limits of cgroups counted)",
      "Limits"},
     {"--rates", Kind::text, "RATES",
-     "for the least time of a step: flops=800T (a rank), link=400G (a rank\n"
-     "to others on its node), net=50G (a node to others), pcie=55G (a\n"
+     "Rates for the least time of a step: flops=800T (a rank), link=400G (a\n"
+     "rank to others on its node), net=50G (a node to others), pcie=55G (a\n"
      "rank), device=4T (its memory), host=200G and nvme=12G/6G (a node),\n"
      "bytes a second each way",
      "Times"},
-    {"--measure", Kind::flag, "", "measure flops and host on this machine, unless --rates has them",
+    {"--measure", Kind::flag, "", "Measure flops and host on this machine, unless --rates has them",
      "Times"},
     {"--print", Kind::text, "PASS",
-     "print the program of one rank after a pass: build, differentiate,\n"
+     "Print the program of one rank after a pass: build, differentiate,\n"
      "recompute, offload_activations, shard, offload, rotate, place; or\n"
      "config: every key with its value",
      "Output"},
-    {"--rank", Kind::number, "R", "rank whose program --print shows (default: 0)", "Output", 0,
+    {"--rank", Kind::number, "R", "Rank whose program --print shows (default: 0)", "Output", 0,
      kMostNodes* kMostSlots - 1},
     {"--deepspeed-estimate", Kind::flag, "",
-     "print what DeepSpeed's memory estimators say, beside the plan", "Output"},
-    {"--json", Kind::flag, "", "print the plan as JSON", "Output"},
+     "Print what DeepSpeed's memory estimators say, beside the plan", "Output"},
+    {"--json", Kind::flag, "", "Print the plan as JSON", "Output"},
 };
 
 constexpr ToolOption kInspect[] = {
-    {"--no-verify", Kind::flag, "", "skip the checksums: print facts and the tree, at once"},
-    {"--all", Kind::flag, "", "print every block and every line, also those that are equal"},
-    {"--json", Kind::flag, "", "print JSON, with every tensor"},
+    {"--no-verify", Kind::flag, "", "Skip the checksums: print facts and the tree, at once"},
+    {"--all", Kind::flag, "", "Print every block and every line, also those that are equal"},
+    {"--json", Kind::flag, "", "Print JSON, with every tensor"},
 };
 
 constexpr ToolOption kExport[] = {
     {"--format", Kind::choice, "hf",
-     "hf: a folder that Hugging Face's transformers loads (default: hf)"},
-    {"--dtype", Kind::choice, "fp32|bf16|fp16", "type of the weights written (default: fp32)"},
-    {"--shard-size", Kind::bytes, "SIZE", "most bytes of tensors in one file (default: 5G)"},
+     "Format of the weights: hf: a folder that Hugging Face's transformers\n"
+     "loads (default: hf)"},
+    {"--dtype", Kind::choice, "fp32|bf16|fp16", "Type of the weights written (default: fp32)"},
+    {"--shard-size", Kind::bytes, "SIZE", "Most bytes of tensors in one file (default: 5G)"},
     {"--vocab", Kind::number, "N",
-     "rows of the embedding to write (default: as many as the tokenizer\n"
+     "Rows of the embedding to write (default: as many as the tokenizer\n"
      "has tokens; the rows beyond are padding)",
      "Options", 1, 1 << 24},
 };
 
 constexpr ToolOption kAverage[] = {
-    {"--out", Kind::text, "DIR", "folder to make for the mean; an existing one is refused"},
-    {"--last", Kind::number, "N", "take the newest N checkpoints of one folder", "Options", 2,
+    {"--out", Kind::text, "DIR", "Folder to make for the mean; an existing one is refused"},
+    {"--last", Kind::number, "N", "Take the newest N checkpoints of one folder", "Options", 2,
      1000},
 };
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
-}
 
 /// "fp32, bf16, fp16"
 std::string listed(std::string_view choices) {
@@ -114,7 +107,7 @@ void check_tool_value(const ToolOption& option, std::string_view value) {
         throw Error(ErrorKind::usage, fmt::format("{} needs a value", option.name));
       return;
     case Kind::number: {
-      const std::optional<std::int64_t> number = whole_number(value);
+      const std::optional<std::int64_t> number = whole_number<std::int64_t>(value);
       if (number && *number >= option.least && *number <= option.most) return;
       refuse(option, fmt::format("an integer from {} to {}", option.least, option.most), value);
     }
@@ -163,7 +156,7 @@ std::string ToolWords::value(std::string_view option) const {
 }
 
 std::int64_t ToolWords::number(std::string_view option, std::int64_t otherwise) const {
-  return has(option) ? whole_number(value(option)).value_or(otherwise) : otherwise;
+  return has(option) ? whole_number<std::int64_t>(value(option)).value_or(otherwise) : otherwise;
 }
 
 std::int64_t ToolWords::bytes(std::string_view option, std::int64_t otherwise) const {

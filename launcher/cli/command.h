@@ -1,7 +1,8 @@
-// Subcommand: its function, and its texts for the help, the man page and shell completion.
+// Subcommands: their functions and texts for help, man page and completion; the help of dslaunch.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
+
+/// --help of every subcommand.
+inline constexpr OptionShape kHelpShape = {"--help,-h", "", "Print this help"};
 
 struct Command {
   std::string_view name;
@@ -28,6 +32,15 @@ std::optional<std::vector<std::string>> read_command(const Command& command, Opt
 
 /// Returns the help text of `command`: usage, details and options.
 std::string command_help(const Command& command);
+
+/// Returns the short help: forms, examples, the common options and the subcommands.
+std::string help_text(std::span<const Command> commands);
+/// Returns the help with every option.
+std::string full_help_text(std::span<const Command> commands);
+std::string_view version_text();
+
+/// Returns the first names of the options that help_text shows.
+std::span<const std::string_view> common_options();
 
 /// Writes `text` to standard output and returns 0.   Errors:  Error{system}.
 int print(std::string_view text);

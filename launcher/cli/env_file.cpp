@@ -1,13 +1,25 @@
-// Parser for variable files: a shell's quoting rules, without any expansion.
+// Parser for variable files: a shell's quoting rules, without any expansion. Refuses files that
+// other users could have written.
 #include "launcher/cli/env_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
 
 #include "engine/base/contract.h"
+#include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "engine/base/text_error.h"
+#include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
 
@@ -65,8 +77,7 @@ class LineReader {
       const bool after_blank = i == 0 || kBlanks.find(rest[i - 1]) != std::string_view::npos;
       if (rest[i] == '#' && after_blank) rest = rest.substr(0, i);
     }
-    const std::size_t last = rest.find_last_not_of(kBlanks);
-    value = last == std::string_view::npos ? "" : rest.substr(0, last + 1);
+    value = rest.substr(0, rest.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0
   }
 
   void read_quoted(std::string& value) {
@@ -92,6 +103,42 @@ class LineReader {
   std::size_t at_ = 0;
 };
 
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+
+[[noreturn]] void fail_file(const std::string& path, const std::string& why,
+                            std::string hint = {}) {
+  throw Error(ErrorKind::config, fmt::format("cannot use variables from {}: {}", path, why),
+              std::move(hint));
+}
+
+std::string read_all(int fd, const std::string& path) {
+  std::string text;
+  std::array<char, 16384> buffer{};
+  while (true) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_file(path, std::generic_category().message(errno));
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > kLargestFile) fail_file(path, "the file is larger than 1 MiB");
+  }
+}
+
+/// Reads the file if its permissions are safe. `named` tells that the user named it.
+EnvFile read_file(int fd, const std::string& path, bool named) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) fail_file(path, std::generic_category().message(errno));
+  if (S_ISDIR(info.st_mode)) fail_file(path, "it is a directory");
+  const bool regular = S_ISREG(info.st_mode);
+  if (regular && (info.st_mode & S_IWOTH) != 0)
+    fail_file(path, "every user can write it", fmt::format("chmod o-w {}", path));
+  if (!named && info.st_uid != ::geteuid() && info.st_uid != 0)
+    fail_file(
+        path, "it belongs to another user",
+        fmt::format("if you trust it, set DS_ENV_FILE=/dev/null and use --env-file {}", path));
+  return {parse_env_file(read_all(fd, path), path), regular && (info.st_mode & S_IROTH) != 0};
+}
+
 }  // namespace
 
 std::vector<NamedValue> parse_env_file(std::string_view text, std::string_view file_name) {
@@ -99,40 +146,93 @@ std::vector<NamedValue> parse_env_file(std::string_view text, std::string_view f
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<NamedValue> variables;
   for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    const SourceLine line = {file_name, number, text.substr(0, end)};
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const SourceLine line = {file_name, number, take_line(text)};
     NamedValue variable{.name = {}, .value = {}, .source = fmt::format("{}:{}", file_name, number)};
     if (LineReader(line).read(variable)) variables.push_back(std::move(variable));
   }
   return variables;
 }
 
+EnvFile load_env_file(const std::string& path) {
+  if (path == "-") return {parse_env_file(read_all(STDIN_FILENO, "standard input"), "<stdin>")};
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd)
+    fail_file(
+        path, std::generic_category().message(errno),
+        errno == ENOENT ? "check --env-file; relative paths start at the current directory" : "");
+  return read_file(fd.get(), path, true);
+}
+
+EnvFile load_default_env_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    const int error = errno;
+    // In a folder that this user cannot search (another user's home) the file may not even exist.
+    struct stat info {};
+    if (error == ENOENT || error == ENOTDIR || ::stat(path.c_str(), &info) != 0) return {};
+    fail_file(path, std::generic_category().message(error));
+  }
+  return read_file(fd.get(), path, false);
+}
+
 bool is_env_name(std::string_view name) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  return !name.empty() && (name.front() < '0' || name.front() > '9') &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 bool is_runner_setting(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kSettings = {
+  constexpr std::string_view kSettings[] = {
       "DSLAUNCH_CUDA_PLUGIN", "DSLAUNCH_CUBLASLT",       "DSLAUNCH_CUDNN",        "DSLAUNCH_NCCL",
       "DSLAUNCH_CACHE_DIR",   "DSLAUNCH_CUDA_ATTENTION", "DSLAUNCH_TIME_PRODUCTS"};
-  return std::find(kSettings.begin(), kSettings.end(), name) != kSettings.end();
+  return std::ranges::count(kSettings, name) > 0;
 }
 
 bool is_reserved_variable(std::string_view name) {
   using namespace contract;
-  constexpr std::array<std::string_view, 18> kReserved = {
+  constexpr std::string_view kReserved[] = {
       kRank,       kLocalRank,  kWorldSize,     kLocalWorldSize, kNodeRank,    kGroupRank,
       kMasterAddr, kMasterPort, kCrossRank,     kCrossSize,      kLocalSize,   kGroupWorldSize,
       kRoleName,   kRoleRank,   kRoleWorldSize, kRestartCount,   kMaxRestarts, kRunId};
   if (is_runner_setting(name)) return false;
-  return name.starts_with("DSLAUNCH_") ||
-         std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+  return name.starts_with("DSLAUNCH_") || std::ranges::count(kReserved, name) > 0;
+}
+
+bool looks_secret(std::string_view name) {
+  constexpr std::string_view kTelling[] = {"TOKEN",   "SECRET",     "PASSWORD",
+                                           "PASSWD",  "PASSPHRASE", "CREDENTIAL",
+                                           "API_KEY", "APIKEY",     "ACCESS_KEY"};
+  std::string upper(name);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return std::ranges::any_of(
+      kTelling, [&](std::string_view word) { return upper.find(word) != std::string::npos; });
+}
+
+bool is_redacted(const std::string& name, const std::vector<std::string>& patterns) {
+  if (looks_secret(name)) return true;
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+}
+
+void blank_value(char* value) {
+  const std::size_t size = std::strlen(value);
+  std::memset(value, 0, size);
+  std::memcpy(value, kRedacted.data(), std::min(size, kRedacted.size()));
+}
+
+void blank_values(int argc, char** argv) {
+  bool ours = true;  // words between -- and ':' belong to a program's command
+  for (int word = 1; word < argc; ++word) {
+    const std::string_view text(argv[word]);
+    if (text == "--") ours = false;
+    if (text == ":") ours = true;
+    if (!ours || !text.starts_with("-x")) continue;
+    char* name = argv[word] + 2;
+    if (text == "-x" && word + 1 < argc) name = argv[++word];
+    if (char* const equals = std::strchr(name, '=')) blank_value(equals + 1);
+  }
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,5 @@
-// Variable files: `--env-file FILE` and DeepSpeed's `.deepspeed_env`.
+// Variables of users: files (`--env-file FILE` and DeepSpeed's `.deepspeed_env`), rules for names,
+// and which values are hidden.
 #pragma once
 
 #include <string>
@@ -43,5 +44,20 @@ bool is_runner_setting(std::string_view name);
 /// Returns whether dslaunch computes this variable for each rank. A value from the user would be
 /// wrong.
 bool is_reserved_variable(std::string_view name);
+
+/// Text shown instead of a hidden value.
+inline constexpr std::string_view kRedacted = "***";
+
+/// Returns whether a name suggests a secret: TOKEN, SECRET, PASSWORD, API_KEY and similar.
+bool looks_secret(std::string_view name);
+
+/// Returns whether `looks_secret(name)` holds or one of `patterns` (shell '*' and '?') matches.
+bool is_redacted(const std::string& name, const std::vector<std::string>& patterns);
+
+/// Overwrites the text up to the end of the word with asterisks and zeros.
+void blank_value(char* value);
+/// Overwrites all values of -x so that other users do not see them in /proc. The words keep their
+/// positions.
+void blank_values(int argc, char** argv);
 
 }  // namespace ds::launcher

@@ -19,6 +19,9 @@ struct OptionNote {
 };
 std::span<const OptionNote> option_notes();
 
+extern const std::string_view kManualHead;  // before the options
+extern const std::string_view kManualTail;  // after the subcommands
+
 /// Converts markdown to roff for man(1). Knows only what manual() uses: headings, paragraphs, code
 /// indented by 4 columns, "**term**" with ": text" below it, `code` and **bold** in text.
 std::string roff_of(std::string_view markdown);

@@ -9,22 +9,10 @@
 
 namespace ds::launcher {
 
-namespace {
-
 constexpr std::size_t kHelpColumn = 27;
 
-/// Returns the left column of the help: "-h, --help" or "-x NAME[=value]".
-std::string spelling(const OptionShape& shape) {
-  std::string text = fmt::format("{}", fmt::join(shown_names(shape), ", "));
-  if (shape.argument.empty()) return text;
-  if (!shape.implied.empty()) return fmt::format("{}[={}]", text, shape.argument);
-  return fmt::format("{} {}", text, shape.argument);
-}
-
-}  // namespace
-
 std::string option_help(const OptionShape& shape) {
-  std::string text = "  " + spelling(shape);
+  std::string text = "  " + option_term(shape);
   text += text.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                         : std::string(kHelpColumn - text.size(), ' ');
   for (const char letter : shape.help) {
@@ -34,12 +22,16 @@ std::string option_help(const OptionShape& shape) {
   return text + '\n';
 }
 
-std::vector<std::string_view> shown_names(const OptionShape& shape) {
+std::string option_term(const OptionShape& shape, std::string_view mark) {
   std::vector<std::string_view> names = split_names(shape.names);
-  std::stable_sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
-    return !a.starts_with("--") && b.starts_with("--");
-  });
-  return names;
+  std::stable_partition(names.begin(), names.end(),
+                        [](std::string_view name) { return !name.starts_with("--"); });
+  std::string text;
+  for (const std::string_view name : names)
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", mark, name, mark);
+  if (shape.argument.empty()) return text;
+  return fmt::format("{}{}{}{}", text, shape.implied.empty() ? " " : "[=", shape.argument,
+                     shape.implied.empty() ? "" : "]");
 }
 
 std::vector<std::string_view> split_names(std::string_view names) { return split(names, ','); }

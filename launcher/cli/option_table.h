@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct GivenOption {
 /// Errors:  Error{usage} from `apply` if the value is invalid.
 template <class Part>
 struct OptionDef {
+  using Values = Part;
   OptionShape shape;
   void (*apply)(Part& part, const GivenOption& given);
 };
@@ -55,6 +57,11 @@ class OptionTable {
                           [&part, apply = def.apply](const GivenOption& g) { apply(part, g); }});
   }
 
+  template <class Part, std::size_t n>
+  void add(std::string_view section, const OptionDef<Part> (&defs)[n], Part& part) {
+    add(section, std::span<const OptionDef<Part>>(defs), part);
+  }
+
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
 
   /// Parses `args` and applies the options in table order; a repeated option in the order of
@@ -75,10 +82,31 @@ class OptionTable {
   std::vector<Entry> entries_;
 };
 
+/// Returns a table with the one section "Options".
+template <class Part, std::size_t n>
+OptionTable table_of(const OptionDef<Part> (&defs)[n], Part& part) {
+  OptionTable table;
+  table.add("Options", defs, part);
+  return table;
+}
+
+/// Returns this table for help, manual and completion: its values are never read.
+template <const auto& defs>
+OptionTable shown_table() {
+  static typename std::remove_cvref_t<decltype(defs[0])>::Values unused;
+  return table_of(defs, unused);
+}
+/// Does the same for a function that makes a table.
+template <class Part, OptionTable (*table)(Part&)>
+OptionTable shown_table() {
+  static Part unused;
+  return table(unused);
+}
+
 /// Splits "--include,-i" into {"--include", "-i"}.
 std::vector<std::string_view> split_names(std::string_view names);
-/// Returns the names in display order: short names first.
-std::vector<std::string_view> shown_names(const OptionShape& shape);
+/// Returns "-h, --help" or "-x NAME[=value]", short names first, each name between two `mark`s.
+std::string option_term(const OptionShape& shape, std::string_view mark = "");
 /// Returns the help lines of one option.
 std::string option_help(const OptionShape& shape);
 

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <optional>
+#include <cstdint>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/cli/duration.h"
+#include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 
 namespace ds::launcher {
 
@@ -16,14 +18,26 @@ void usage_error(const std::string& message, std::string hint) {
   throw Error(ErrorKind::usage, message, std::move(hint));
 }
 
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"ms", 1}, {"", 1000}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  for (const auto& [unit, milliseconds] : kUnits)
+    if (text == unit && number <= kLongest.count() / milliseconds)
+      return std::chrono::milliseconds(number * milliseconds);
+  return std::nullopt;
+}
+
 int number_value(const GivenOption& given, int least, int most) {
-  int value = 0;
-  const char* end = given.value.data() + given.value.size();
-  const auto [stop, error] = std::from_chars(given.value.data(), end, value);
-  if (given.value.empty() || stop != end || error != std::errc() || value < least || value > most)
+  const std::optional<int> value = whole_number<int>(given.value);
+  if (!value || *value < least || *value > most)
     usage_error(fmt::format("{} must be an integer from {} to {}, not '{}'", given.name, least,
                             most, given.value));
-  return value;
+  return *value;
 }
 
 std::chrono::milliseconds duration_value(const GivenOption& given) {
@@ -53,9 +67,16 @@ int signal_value(const GivenOption& given) {
   return *signo;
 }
 
-void fail_choice(const GivenOption& given, const std::string& known) {
-  usage_error(fmt::format("{} cannot be '{}'", given.name, given.value),
-              fmt::format("choose one of: {}", known));
+std::size_t choice_value(const GivenOption& given, std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), given.value);
+  if (found == names.end())
+    usage_error(fmt::format("{} cannot be '{}'", given.name, given.value),
+                fmt::format("choose one of: {}", fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::size_t choice_value(const GivenOption& given, std::string_view names) {
+  return choice_value(given, split(names, '|'));
 }
 
 }  // namespace ds::launcher

@@ -14,17 +14,14 @@ namespace {
 constexpr const char* kForms =
     "dslaunch [options] train.toml [key=value ...]   or   dslaunch [options] -- COMMAND ARGS...";
 
-enum class HelpKind { common, all };
-
+constexpr std::string_view kAbout = "About dslaunch";
 constexpr OptionDef<Options> kAboutOptions[] = {
     {{"--version", "", "Print the version"},
      [](Options& options, const GivenOption&) { options.action = Options::Action::show_version; }},
     {{"--help,-h", "all", "Print this help; --help=all prints every option", false, "common"},
      [](Options& options, const GivenOption& given) {
-       constexpr std::array<std::string_view, 2> kNames = {"common", "all"};
-       options.action = choice_value<HelpKind>(given, kNames) == HelpKind::all
-                            ? Options::Action::show_full_help
-                            : Options::Action::show_help;
+       options.action = choice_value(given, "common|all") == 0 ? Options::Action::show_help
+                                                               : Options::Action::show_full_help;
      }},
 };
 
@@ -33,23 +30,20 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
   if (words.empty()) return std::nullopt;
   const std::string& first = words.front();
   if (!first.ends_with(".toml")) {
-    if (command_given) {
+    if (command_given)
       usage_error(fmt::format("unexpected '{}' before --", first),
                   "give a hostfile with --hostfile FILE");
-    }
     usage_error(fmt::format("'{}' is not a .toml file", first),
                 fmt::format("to run a program: dslaunch [options] -- {}", fmt::join(words, " ")));
   }
-  if (command_given) {
+  if (command_given)
     usage_error(fmt::format("both {} and a command after -- are given", first), kForms);
-  }
   TrainForm form{first, {words.begin() + 1, words.end()}};
   for (const std::string& word : form.overrides) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) {
+    if (equals == std::string::npos || equals == 0)
       usage_error(fmt::format("'{}' after {} is not key=value", word, first),
                   "for example train.steps=20 zero.stage=0");
-    }
   }
   return form;
 }
@@ -97,20 +91,19 @@ void check_part(Options& options) {
 void check_program_sizes(const Options& options) {
   int open = options.hosts.ranks ? 0 : 1;
   for (const MoreProgram& program : options.more_programs) open += program.ranks ? 0 : 1;
-  if (open > 1) {
+  if (open > 1)
     usage_error("several programs have no -n", "only one program can take the remaining slots");
-  }
 }
 
 /// Returns the action of --help or --version, which override everything else on the line.
-std::optional<Options::Action> shortcut(std::span<const char* const> args) {
+Options::Action shortcut(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
     if (arg == "--") break;
     if (arg == "--help" || arg == "-h") return Options::Action::show_help;
     if (arg == "--help=all") return Options::Action::show_full_help;
     if (arg == "--version") return Options::Action::show_version;
   }
-  return std::nullopt;
+  return Options::Action::run;
 }
 
 /// Parses all words and checks what a single option cannot check.
@@ -120,23 +113,16 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   const bool command_given = dashes != args.end();
   const std::vector<std::string> words = table.read({args.begin(), dashes}, Words::mixed);
   options.train = train_form(words, command_given);
-  if (options.train) {
-    add_overrides(options.training, options.train->overrides);
-  } else {
-    refuse_train_options(options.training);
-  }
-  default_grace(options.failure, options.train.has_value());
-  take_time_left(options.failure, time_left);
-  check_failure_options(options.failure);
+  add_overrides(options.training, options.train);
+  finish_failure_options(options.failure, options.train.has_value(), time_left);
   check_host_options(options.hosts);
   check_input_readers(options);
   if (command_given) options.command.assign(dashes + 1, args.end());
   if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
   check_program_sizes(options);
   check_part(options);
-  if (command_given && (options.command.empty() || options.command.front().empty())) {
+  if (command_given && (options.command.empty() || options.command.front().empty()))
     usage_error("no command after --", "for example: dslaunch -n 2 -- hostname");
-  }
 }
 
 /// Checks the pod options of the main command.
@@ -173,6 +159,10 @@ constexpr std::string_view kNotOfAgents[] = {
     "--num-nodes", "--dry-run",    "--transport",   "--push",  "--agent-path", "--connect-timeout",
     "--window",    "--ssh-config", "--known-hosts", "--detach"};
 
+bool is_of_agents(const OptionTable::Entry& entry) {
+  return std::ranges::count(kNotOfAgents, split_names(entry.shape.names).front()) == 0;
+}
+
 /// Refuses options of `dslaunch` that a joining agent does not have, with the reason.
 void check_agent_words(std::span<const char* const> args) {
   Options unused;
@@ -180,14 +170,10 @@ void check_agent_words(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
     if (arg == "--") return;
     const std::string_view typed = arg.substr(0, arg.find('='));
-    for (const OptionTable::Entry& entry : all.entries()) {
-      const std::vector<std::string_view> names = split_names(entry.shape.names);
-      const bool meant = std::find(names.begin(), names.end(), typed) != names.end();
-      if (meant && std::find(std::begin(kNotOfAgents), std::end(kNotOfAgents), names.front()) !=
-                       std::end(kNotOfAgents))
+    for (const OptionTable::Entry& entry : all.entries())
+      if (!is_of_agents(entry) && std::ranges::count(split_names(entry.shape.names), typed) > 0)
         usage_error(fmt::format("{} cannot be used with dslaunch agent --join", typed),
                     "nodes that dial in come from --peers or from Kubernetes");
-    }
   }
 }
 
@@ -221,7 +207,7 @@ OptionTable option_table(Options& options) {
   table.add("Reaching the nodes", reach_options(), options.reach);
   table.add("Where the ranks meet", master_options(), options.master);
   table.add("In the background", control_options(), options.control);
-  table.add("About dslaunch", std::span<const OptionDef<Options>>(kAboutOptions), options);
+  table.add(kAbout, kAboutOptions, options);
   return table;
 }
 
@@ -235,11 +221,8 @@ OptionTable agent_table(Options& options) {
   OptionTable table = own_agent_table(options);
   const OptionTable all = option_table(options);
   for (const OptionTable::Entry& entry : all.entries()) {
-    const std::string_view name = split_names(entry.shape.names).front();
-    const bool about = name == "--help" || name == "--version";
-    if (!about &&
-        std::find(std::begin(kNotOfAgents), std::end(kNotOfAgents), name) == std::end(kNotOfAgents))
-      table.add(entry);
+    const bool is_about = entry.section == kAbout;
+    if (!is_about && is_of_agents(entry)) table.add(entry);
   }
   return table;
 }
@@ -248,10 +231,8 @@ Options parse_args(int argc, const char* const* argv,
                    std::optional<std::chrono::milliseconds> time_left) {
   const std::span<const char* const> args(argv + std::min(argc, 1), argv + argc);
   Options options;
-  if (const auto action = shortcut(args)) {
-    options.action = *action;
-    return options;
-  }
+  options.action = shortcut(args);
+  if (options.action != Options::Action::run) return options;
   read_job(options, option_table(options), args, time_left);
   check_pod_options(options);
   if (options.command.empty() && !options.train) usage_error("nothing to run", kForms);
@@ -261,10 +242,8 @@ Options parse_args(int argc, const char* const* argv,
 Options parse_agent_args(int argc, const char* const* argv) {
   const std::span<const char* const> args(argv + std::min(argc, 1), argv + argc);
   Options options;
-  if (const auto action = shortcut(args)) {
-    options.action = *action;
-    return options;
-  }
+  options.action = shortcut(args);
+  if (options.action != Options::Action::run) return options;
   check_agent_words(args);
   read_job(options, agent_table(options), args);
   check_agent_options(options);

@@ -1,14 +1,12 @@
 // Options of failures: deadlines, signals, restarts, spares and the verdict.
-#include "launcher/cli/options_failure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "engine/base/exit_status.h"
 #include "engine/base/split.h"
-#include "launcher/cli/duration.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/cli/options.h"
 
 namespace ds::launcher {
 
@@ -16,6 +14,10 @@ namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
 constexpr int kMaxSpares = 65'536;
+/// Grace of a training, which saves a checkpoint before it ends: most of Kubernetes' 30 s.
+constexpr std::chrono::seconds kTrainingGrace{25};
+/// Shortest deadline that the end of an allocation sets.
+constexpr std::chrono::milliseconds kLeastTimeout{1000};
 // Signals that dslaunch handles itself, that cannot be caught, or that report its own crash.
 constexpr int kNotForwarded[] = {SIGINT,  SIGTERM, SIGTSTP, SIGKILL, SIGSTOP, SIGCHLD, SIGPIPE,
                                  SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
@@ -34,7 +36,7 @@ void set_pre_signal(FailureOptions& part, const GivenOption& given) {
 
 /// Reads USR1,USR2,CONT or none.
 void set_forward_signals(FailureOptions& part, const GivenOption& given) {
-  part.forward_signals.clear();
+  part.forwarded_signals.clear();
   if (given.value == "none") return;
   for (const std::string_view piece : split(given.value, ',')) {
     const std::string word(piece);
@@ -42,11 +44,10 @@ void set_forward_signals(FailureOptions& part, const GivenOption& given) {
     if (!signo)
       usage_error(fmt::format("{} must be a list of signals, not '{}'", given.name, word),
                   "for example USR1,USR2,CONT; or none");
-    if (std::find(std::begin(kNotForwarded), std::end(kNotForwarded), *signo) !=
-        std::end(kNotForwarded))
+    if (std::ranges::count(kNotForwarded, *signo) > 0)
       usage_error(fmt::format("{}: {} cannot be forwarded", given.name, signal_name(*signo)),
                   "INT, TERM and TSTP always stop or suspend the ranks");
-    part.forward_signals.push_back(*signo);
+    part.forwarded_signals.push_back(*signo);
   }
 }
 
@@ -77,9 +78,7 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
        part.grace_given = true;
      }},
     {{"--timeout", "SECONDS", "Stop the job after SECONDS and exit with 124"},
-     [](FailureOptions& part, const GivenOption& given) {
-       part.timeout = positive_duration_value(given);
-     }},
+     set_positive_duration<&FailureOptions::timeout>},
     {{"--pre-signal", "SIGNAL@SECONDS",
       "Send SIGNAL to all ranks SECONDS before --timeout or before the end of\n"
       "the Slurm job, for example USR1@120s"},
@@ -93,45 +92,31 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
      set_exit_skew},
     {{"--node-timeout", "SECONDS",
       "Time without a heartbeat after which a node is lost (default: 8s)"},
-     [](FailureOptions& part, const GivenOption& given) {
-       part.node_timeout = positive_duration_value(given);
-     }},
+     set_positive_duration<&FailureOptions::node_timeout>},
     {{"--max-restarts", "N", "Restart all ranks after a failure, at most N times (default: 0)"},
-     [](FailureOptions& part, const GivenOption& given) {
-       part.max_restarts = number_value(given, 0, kMaxRestarts);
-     }},
+     set_number<0, kMaxRestarts, &FailureOptions::max_restarts>},
     {{"--spares", "K",
       "Keep the last K hosts in reserve for hosts that cannot be used and,\n"
       "with --max-restarts, for lost hosts (default: 0)"},
-     [](FailureOptions& part, const GivenOption& given) {
-       part.spares = number_value(given, 0, kMaxSpares);
-     }},
+     set_number<0, kMaxSpares, &FailureOptions::spares>},
     {{"--verdict", "FILE", "Write the result of the job to FILE, as JSON"}, set_verdict},
     {{"--isolate", "MODE",
-      "pid: give the ranks of a node a PID namespace, so that no process can\n"
-      "outlive the job; an error if a node does not allow it. none: do not.\n"
-      "auto: only for dsrunner, if root runs it (default: auto)"},
-     [](FailureOptions& part, const GivenOption& given) {
-       part.isolate = choice_value<IsolateMode, 3>(given, {"auto", "pid", "none"});
-     }},
+      "Give the ranks of a node a PID namespace, so that no process can\n"
+      "outlive the job: pid: always, an error if a node does not allow it;\n"
+      "none: never; auto: only for dsrunner, if root runs it (default: auto)"},
+     set_choice<"auto|pid|none", &FailureOptions::isolate>},
 };
 
 }  // namespace
 
 std::span<const OptionDef<FailureOptions>> failure_options() { return kFailureOptions; }
 
-void default_grace(FailureOptions& options, bool trains) {
+void finish_failure_options(FailureOptions& options, bool trains,
+                            std::optional<std::chrono::milliseconds> time_left) {
   if (trains && !options.grace_given) options.grace = kTrainingGrace;
-}
-
-void take_time_left(FailureOptions& options, std::optional<std::chrono::milliseconds> time_left) {
-  constexpr std::chrono::milliseconds kLeast{1000};
-  if (time_left && options.pre_signal && !options.timeout)
-    options.timeout = std::max(*time_left - options.grace, kLeast);
-}
-
-void check_failure_options(const FailureOptions& options) {
   if (!options.pre_signal) return;
+  if (time_left && !options.timeout)
+    options.timeout = std::max(*time_left - options.grace, kLeastTimeout);
   if (!options.timeout)
     usage_error("--pre-signal needs a deadline",
                 "give one with --timeout SECONDS; in a Slurm job SLURM_JOB_END_TIME sets it");

@@ -1,14 +1,13 @@
 // Options of hosts and ranks: table and checks of --hostfile, --host, -n and others.
-#include "launcher/cli/options_hosts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
+#include "engine/base/whole_number.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/cli/options.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
@@ -29,10 +28,8 @@ PartRequest part_value(const GivenOption& given) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::size_t slash = std::min(text.find('/'), colon);
   const auto number = [](std::string_view digits) -> std::optional<int> {
-    int value = 0;
-    const auto [stop, error] = std::from_chars(digits.begin(), digits.end(), value);
-    const bool whole = !digits.empty() && stop == digits.end() && error == std::errc();
-    return whole && value >= 0 && value <= kMaxNodes ? std::optional(value) : std::nullopt;
+    const std::optional<int> value = whole_number<int>(digits);
+    return value && *value >= 0 && *value <= kMaxNodes ? value : std::nullopt;
   };
   const std::optional<int> node = number(text.substr(0, slash));
   const std::optional<int> nodes =
@@ -50,7 +47,7 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--hostfile,--machinefile", "FILE",
       "Read hosts and slots from FILE, one host per line (\"-\": standard\n"
       "input); without hosts every rank runs on this machine"},
-     [](HostOptions& part, const GivenOption& given) { part.hostfile = text_value(given); }},
+     set_text<&HostOptions::hostfile>},
     {{"--host,-H", "LIST",
       "Hosts and slots as a:4,b,c:* (default: 1 slot; *: its GPUs or cores);\n"
       "with --hostfile, keep only these of its hosts; repeatable",
@@ -70,13 +67,9 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
        append(part.selection.exclude, parse_slot_picks("--exclude", given.value));
      }},
     {{"--num-nodes", "N", "Use only the first N hosts"},
-     [](HostOptions& part, const GivenOption& given) {
-       part.selection.num_nodes = number_value(given, 1, kMaxNodes);
-     }},
+     set_number<1, kMaxNodes, &HostOptions::selection, &HostSelection::num_nodes>},
     {{"--num-gpus", "N", "Use only the first N slots of every host"},
-     [](HostOptions& part, const GivenOption& given) {
-       part.selection.num_gpus = number_value(given, 1, kMaxSlots);
-     }},
+     set_number<1, kMaxSlots, &HostOptions::selection, &HostSelection::num_gpus>},
     {{"-n,--np", "N",
       "Number of ranks; with hosts, use only the first N slots (default: every\n"
       "slot; without hosts: 1); all: every slot, or on this machine every GPU,\n"
@@ -86,34 +79,22 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
        if (!part.all_slots) part.ranks = number_value(given, 1, kMaxRanks);
      }},
     {{"--ppn,--npernode", "N", "Ranks on each host (default: its slots)"},
-     [](HostOptions& part, const GivenOption& given) {
-       part.ranks_per_host = number_value(given, 1, kMaxSlots);
-     }},
+     set_number<1, kMaxSlots, &HostOptions::ranks_per_host>},
     {{"--map-by", "WHAT",
-      "slot: ranks fill one host after the other; node: ranks go round the\n"
-      "hosts (default: slot)"},
-     [](HostOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 2> kNames = {"slot", "node"};
-       part.map_by = choice_value<MapBy>(given, kNames);
-     }},
-    {{"--oversubscribe", "", "Allow more ranks than slots"},
-     [](HostOptions& part, const GivenOption&) { part.oversubscribe = true; }},
+      "Order of the ranks: slot: they fill one host after the other; node:\n"
+      "they go round the hosts (default: slot)"},
+     set_choice<"slot|node", &HostOptions::map_by>},
+    {{"--oversubscribe", "", "Allow more ranks than slots"}, set_flag<&HostOptions::oversubscribe>},
     {{"--devices", "WHOSE",
       "CUDA_VISIBLE_DEVICES of a rank: node: the chosen devices of its node;\n"
       "own: only the device of its slot (default: node)"},
-     [](HostOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 2> kNames = {"node", "own"};
-       part.devices = choice_value<DeviceView>(given, kNames);
-     }},
+     set_choice<"node|own", &HostOptions::devices>},
     {{"--bind", "WHAT",
       "Processors and memory of a rank: none: all of its node; numa: one NUMA\n"
       "node, its GPU's; cores: a share of that NUMA node (default: none)"},
-     [](HostOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 3> kNames = {"none", "numa", "cores"};
-       part.bind = choice_value<Bind>(given, kNames);
-     }},
+     set_choice<"none|numa|cores", &HostOptions::bind>},
     {{"--report-bindings", "", "Print the processors that each rank runs on"},
-     [](HostOptions& part, const GivenOption&) { part.report_bindings = true; }},
+     set_flag<&HostOptions::report_bindings>},
     {{"--role", "NAME", "Set ROLE_NAME of the program's ranks (default: default)"},
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
     {{"--part", "NODE[/NODES[:ID]]",
@@ -122,15 +103,12 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
       "the common name of the job (TORCHELASTIC_RUN_ID)"},
      [](HostOptions& part, const GivenOption& given) { part.part = part_value(given); }},
     {{"--one-program", "", "Treat ':' before an option as an argument, not as another program"},
-     [](HostOptions& part, const GivenOption&) { part.one_program = true; }},
+     set_flag<&HostOptions::one_program>},
     {{"--dry-run", "FORM",
       "Print which rank would run where, and start nothing: table (default of\n"
       "the bare option), json, or env (with the variables of the ranks)",
       false, "table"},
-     [](HostOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 4> kNames = {"off", "table", "json", "env"};
-       part.dry_run = choice_value<DryRun>(given, kNames);
-     }},
+     set_choice<"off|table|json|env", &HostOptions::dry_run>},
 };
 
 }  // namespace
@@ -153,11 +131,9 @@ void check_host_options(const HostOptions& options) {
 }
 
 std::string role_value(const GivenOption& given) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
-  };
-  if (given.value.empty() || !std::all_of(given.value.begin(), given.value.end(), allowed))
+  constexpr const char* kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  if (given.value.empty() || given.value.find_first_not_of(kAllowed) != std::string::npos)
     usage_error(fmt::format("{} must be a name of letters, digits, '.', '-' and '_', not '{}'",
                             given.name, given.value));
   return given.value;

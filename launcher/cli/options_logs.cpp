@@ -1,11 +1,11 @@
 // Options of output: table and checks for the ranks' output and dslaunch's own messages.
-#include "launcher/cli/options_logs.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
 
+#include "engine/base/whole_number.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/cli/options.h"
 
 namespace ds::launcher {
 
@@ -31,12 +31,10 @@ StdinChoice stdin_value(const GivenOption& given) {
   using Kind = StdinChoice::Kind;
   if (given.value == "none") return {};
   if (given.value == "all") return {.kind = Kind::all};
-  int rank = 0;
-  const char* const end = given.value.data() + given.value.size();
-  const auto [stop, error] = std::from_chars(given.value.data(), end, rank);
-  if (given.value.empty() || stop != end || error != std::errc() || rank < 0)
+  const std::optional<int> rank = whole_number<int>(given.value);
+  if (!rank || *rank < 0)
     usage_error(fmt::format("{} must be none, all or a rank, not '{}'", given.name, given.value));
-  return {.kind = Kind::one, .rank = rank};
+  return {.kind = Kind::one, .rank = *rank};
 }
 
 void set_folder(LogPolicy& policy, const GivenOption& given) {
@@ -63,14 +61,11 @@ constexpr OptionDef<LogOptions> kLogOptions[] = {
        part.policy.show = ShowChoice::parse(given.value);
      }},
     {{"--fold", "", "Show equal lines that ranks write within 250 ms as one line"},
-     [](LogOptions& part, const GivenOption&) { part.policy.fold = true; }},
+     set_flag<&LogOptions::policy, &LogPolicy::fold>},
     {{"--timestamps", "", "Begin each line with the time, by the clock of this machine"},
-     [](LogOptions& part, const GivenOption&) { part.policy.timestamps = true; }},
+     set_flag<&LogOptions::policy, &LogPolicy::timestamps>},
     {{"--color", "auto|always|never", "Color the prefixes (default: auto, on terminals)"},
-     [](LogOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 3> kNames = {"auto", "always", "never"};
-       part.policy.colour = choice_value<ColourChoice>(given, kNames);
-     }},
+     set_choice<"auto|always|never", &LogOptions::policy, &LogPolicy::colour>},
     {{"--log-dir", "DIR",
       "Write the output of each rank to DIR/rank_0000.log and so on; node:DIR\n"
       "is on the rank's node; {job} and {node} in DIR are replaced"},
@@ -79,10 +74,7 @@ constexpr OptionDef<LogOptions> kLogOptions[] = {
       "What to do if output is read too slowly: drop old lines, spool (keep\n"
       "all on the nodes, then wait), block (ranks wait), auto (drop for a\n"
       "terminal, otherwise spool) (default: auto)"},
-     [](LogOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 4> kNames = {"auto", "block", "spool", "drop"};
-       part.policy.backpressure = choice_value<Backpressure>(given, kNames);
-     }},
+     set_choice<"auto|block|spool|drop", &LogOptions::policy, &LogPolicy::backpressure>},
     {{"--spool", "SIZE",
       "Space on each node for waiting output: 64M, 1G (default: 256M, or 16M\n"
       "if old lines are dropped)"},
@@ -96,12 +88,9 @@ constexpr OptionDef<LogOptions> kLogOptions[] = {
     {{"--pty", "",
       "Make standard output of the ranks a terminal, for programs that buffer\n"
       "what they write to a pipe"},
-     [](LogOptions& part, const GivenOption&) { part.policy.pty = true; }},
+     set_flag<&LogOptions::policy, &LogPolicy::pty>},
     {{"--log-level", "error|warn|info|debug", "Level of dslaunch's own messages (default: info)"},
-     [](LogOptions& part, const GivenOption& given) {
-       constexpr std::array<std::string_view, 4> kNames = {"error", "warn", "info", "debug"};
-       part.log_level = choice_value<LogLevel>(given, kNames);
-     }},
+     set_choice<"error|warn|info|debug", &LogOptions::log_level>},
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 // Options of pods and joining nodes: peers, root, key, job id and termination log.
-#include "launcher/cli/options_pods.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "engine/base/whole_number.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/cli/options.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
@@ -29,15 +28,13 @@ constexpr OptionDef<PodOptions> kPodOptions[] = {
     {{"--k8s", "",
       "Run on pods: those of --peers, or of the Job, JobSet, StatefulSet,\n"
       "LeaderWorkerSet or Volcano job that this pod belongs to"},
-     [](PodOptions& part, const GivenOption&) { part.k8s = true; }},
+     set_flag<&PodOptions::k8s>},
     {{"--peers", "NAMES",
       "Names of all nodes in index order, for example 'gpt-{0..3}.gpt'\n"
       "(default: from Kubernetes)"},
-     [](PodOptions& part, const GivenOption& given) { part.peers = text_value(given); }},
+     set_text<&PodOptions::peers>},
     {{"--nnodes", "N", "Number of nodes of the job (default: the names of --peers)"},
-     [](PodOptions& part, const GivenOption& given) {
-       part.nodes = number_value(given, 1, kMaxNodes);
-     }},
+     set_number<1, kMaxNodes, &PodOptions::nodes>},
     {{"--slots", "N|auto", "Ranks on each node (default: auto, one per GPU, or 1)"},
      [](PodOptions& part, const GivenOption& given) {
        part.slots = given.value == "auto" ? kAutoSlots : number_value(given, 1, kMaxSlots);
@@ -47,26 +44,22 @@ constexpr OptionDef<PodOptions> kPodOptions[] = {
       "refused (default: Kubernetes' name of the job)"},
      [](PodOptions& part, const GivenOption& given) { part.job_id = job_name(given); }},
     {{"--join-port", "PORT", "Port on which the root waits for nodes (default: 29400)"},
-     [](PodOptions& part, const GivenOption& given) {
-       part.join_port = static_cast<std::uint16_t>(number_value(given, 1, kMaxPort));
-     }},
+     set_number<1, kMaxPort, &PodOptions::join_port>},
     {{"--key-file", "FILE",
       "Secret that nodes prove to each other (default: DSLAUNCH_TOKEN, the\n"
       "file in DSLAUNCH_TOKEN_FILE, or the mounted ~/.ssh/id_*)"},
-     [](PodOptions& part, const GivenOption& given) { part.key_file = text_value(given); }},
+     set_text<&PodOptions::key_file>},
     {{"--wait", "SECONDS", "Maximum time to wait for all nodes and for the root (default: 600s)"},
-     [](PodOptions& part, const GivenOption& given) {
-       part.wait = positive_duration_value(given);
-     }},
+     set_positive_duration<&PodOptions::wait>},
     {{"--termination-log", "FILE",
       "Write the result of the job to FILE for Kubernetes, as JSON (default:\n"
       "/dev/termination-log, if it exists)"},
-     [](PodOptions& part, const GivenOption& given) { part.termination_log = text_value(given); }},
+     set_text<&PodOptions::termination_log>},
 };
 
 constexpr OptionDef<PodOptions> kJoiningOptions[] = {
     {{"--join", "", "Join a job as one of its nodes; the nodes find each other"},
-     [](PodOptions& part, const GivenOption&) { part.join = true; }},
+     set_flag<&PodOptions::join>},
     {{"--node-rank", "INDEX",
       "Index of this node among the peers; 0 is the root (default: from\n"
       "Kubernetes)"},
@@ -78,11 +71,9 @@ constexpr OptionDef<PodOptions> kJoiningOptions[] = {
       "dslaunch --k8s --transport join"},
      [](PodOptions& part, const GivenOption& given) { part.root = root_value(given); }},
     {{"--on-success", "exit|idle",
-      "idle: stay until TERM after success, for pods that are restarted when\n"
-      "they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
-     [](PodOptions& part, const GivenOption& given) {
-       part.on_success = choice_value<AfterSuccess, 2>(given, {"exit", "idle"});
-     }},
+      "Exit after success, or stay until TERM (idle), for pods that are\n"
+      "restarted when they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
+     set_choice<"exit|idle", &PodOptions::on_success>},
 };
 
 [[noreturn]] void fail_root(const GivenOption& given) {
@@ -91,11 +82,9 @@ constexpr OptionDef<PodOptions> kJoiningOptions[] = {
 }
 
 std::uint16_t port_value(const GivenOption& given, std::string_view text) {
-  int port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || port < 1 || port > kMaxPort) fail_root(given);
-  return static_cast<std::uint16_t>(port);
+  const std::optional<std::uint16_t> port = whole_number<std::uint16_t>(text);
+  if (!port || *port == 0) fail_root(given);
+  return *port;
 }
 
 }  // namespace

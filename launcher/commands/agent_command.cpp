@@ -1,28 +1,30 @@
-// `dslaunch agent`: the agent on a node. Without arguments it reads frames on standard input; with
+// `dslaunch agent` and `dslaunch --k8s --transport join`. The agent on a node: Without arguments it
+// reads frames on standard input; with
 // --join=stdin a step of srun started it; with --join it is a node that joins a job.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/agent/guard.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
-#include "launcher/cli/redact.h"
-#include "launcher/commands/pods/first_process.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/pods/pod_words.h"
-#include "launcher/commands/pods/termination_log.h"
-#include "launcher/commands/pods/termination_report.h"
-#include "launcher/commands/start/await_hosts.h"
-#include "launcher/commands/start/job_parts.h"
-#include "launcher/commands/start/pod_job.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/start/job_request.h"
+#include "launcher/commands/start/joined_job.h"
+#include "launcher/commands/start/routes.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
-#include "launcher/slurm/step_agent.h"
+#include "launcher/slurm/agent_steps.h"
 #include "launcher/sources/peers.h"
 #include "launcher/sources/world.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {
 
@@ -46,26 +48,43 @@ TERM to any node stops the job on all nodes. If the agent is the first process o
 also reaps the processes that its ranks leave behind. The options of dslaunch for ranks, failures,
 output and MASTER_ADDR are accepted too; those of the root apply.)";
 
-/// Prints lines and remembers the last one: the reason why a node without a verdict ended.
-class Speaker {
- public:
-  void operator()(std::string_view text) {
-    last_ = text;
-    say_line(text);
-  }
-  [[nodiscard]] const std::string& last() const { return last_; }
-
- private:
-  std::string last_;
-};
-
 void leave_report(TerminationLog& log, const std::string& report) {
   if (const auto problem = log.write(report)) say_line(*problem);
 }
 
+/// Returns the key from the options, the environment or a mounted file (find_join_key), and removes
+/// the token from this process's environment.   Errors:  Error{config}.
+JoinKey key_of_job(const PodOptions& pods) {
+  const FoundJoinKey found = find_join_key(pods.key_file, local_user().home, own_variable);
+  hide_join_token();
+  return found.key;
+}
+
+/// Returns the setup of a job of pods. Its reports go to `log`.
+JoinedJobSetup joined_setup(const Options& options, const Peers& peers, TerminationLog& log) {
+  JoinedJobSetup setup;
+  setup.job = options.pods.job_id.value_or(peers.job);
+  setup.places = peer_hosts(options.pods, peers);
+  setup.port = root_of(options.pods, peers).port;
+  setup.wait = options.pods.wait;
+  setup.dial_of = [peers](const std::string& place) {
+    const auto found = std::find(peers.names.begin(), peers.names.end(), place);
+    return peers.dial[static_cast<std::size_t>(found - peers.names.begin())];
+  };
+  setup.report = [&log, job = setup.job](const std::string& verdict, int code) {
+    TerminationReport report = termination_report(verdict, code);
+    report.job = job;
+    const std::string text = termination_json(report);
+    leave_report(log, text);
+    return text;
+  };
+  setup.key = key_of_job(options.pods);
+  return setup;
+}
+
 int run_joining(const Options& options, const Peers& peers, TerminationLog& log) {
   const PodOptions& pods = options.pods;
-  Speaker speaker;
+  std::string last;  // the reason why a node without a verdict ended
   JoinerSetup setup;
   setup.key = key_of_job(pods);
   setup.job = pods.job_id.value_or(peers.job);
@@ -73,28 +92,25 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   const RootWord root = root_of(pods, peers);
   setup.roots = {RootAddress{root.host, root.port}};
   setup.wait = pods.wait;
-  setup.say = [&speaker](std::string_view text) { speaker(text); };
+  setup.say = [&last](std::string_view text) {
+    last = text;
+    say_line(text);
+  };
   setup.on_over = [&log](const JoinOver& over) { leave_report(log, over.report); };
   const int code = run_joiner(setup);
   if (!log.written())
-    leave_report(
-        log,
-        termination_json(
-            {.exit_code = code, .reason = speaker.last(), .job = setup.job, .node = setup.place}));
+    leave_report(log,
+                 termination_json(
+                     {.exit_code = code, .reason = last, .job = setup.job, .node = setup.place}));
   return code;
 }
 
 int run_root(const Options& options, const Peers& peers, TerminationLog& log) {
-  const EnvList own = own_variables();
-  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
-  JobEnvironment environment = job_environment(options.env, given, own);
-  std::vector<Program> programs = programs_of(options, own);
-  JoinedJobSetup setup = joined_setup(options, peers);
-  setup.key = key_of_job(options.pods);
+  JobParts parts = job_parts(options);
+  JoinedJobSetup setup = joined_setup(options, peers, log);
   setup.bind_address = listening_address(peers);
   setup.own_place = peers.names.front();
-  setup.on_report = [&log](const std::string& report) { leave_report(log, report); };
-  return run_joined_job(options, setup, std::move(programs), std::move(environment));
+  return run_joined_job(options, setup, std::move(parts));
 }
 
 int run_node(const Options& options, TerminationLog& log) {
@@ -143,25 +159,22 @@ int run_agent(int argc, char** argv) {
   return run_joined(options);
 }
 
-OptionTable own_options() {
-  static Options options;
-  return own_agent_table(options);
-}
-
-OptionTable all_options() {
-  static Options options;
-  return agent_table(options);
-}
-
 }  // namespace
+
+int run_k8s_job(const Options& options, JobParts parts) {
+  const Peers peers = peers_of_launcher(options.pods, this_world());
+  say_line(peers.line);
+  TerminationLog log(options.pods.termination_log);
+  return run_joined_job(options, joined_setup(options, peers, log), std::move(parts));
+}
 
 const Command kAgentCommand{
     .name = "agent",
-    .summary = "run one node of a job whose nodes find each other, as pods do",
+    .summary = "Run one node of a job whose nodes find each other, as pods do",
     .run = run_agent,
     .synopsis = "--join [options] -- COMMAND ARGS... | train.toml",
     .details = kDetails,
-    .options = own_options,
-    .all_options = all_options};
+    .options = shown_table<Options, own_agent_table>,
+    .all_options = shown_table<Options, agent_table>};
 
 }  // namespace ds::launcher

@@ -1,6 +1,4 @@
 // `dslaunch as NAME`: translates another launcher's command line into dslaunch's and runs it.
-#include "launcher/commands/as_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -9,12 +7,10 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/help.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/redact.h"
-#include "launcher/commands/main_command.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/commands.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
@@ -38,10 +34,7 @@ std::string quoted(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                           "0123456789-_=./:,@%+") == std::string::npos;
-  if (plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
+  return plain ? word : shell_quoted(word);
 }
 
 /// Runs the command line of `disguise`; argv[0] is its name.
@@ -68,11 +61,8 @@ int run_as_launcher(const Disguise& disguise, int argc, char** argv, bool print_
 
 [[noreturn]] void fail_name(std::string_view typed) {
   std::vector<std::string_view> names;
-  std::string known;
-  for (const Disguise& disguise : disguises()) {
-    names.push_back(disguise.name);
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", disguise.name);
-  }
+  for (const Disguise& disguise : disguises()) names.push_back(disguise.name);
+  const std::string known = fmt::format("{}", fmt::join(names, ", "));
   if (typed.empty()) usage_error("no launcher is named", "choose one of: " + known);
   const std::string near = nearest_word(typed, names);
   usage_error(fmt::format("as: unknown launcher '{}'", typed),
@@ -93,17 +83,15 @@ int run_as(int argc, char** argv) {
 }  // namespace
 
 const Command kAsCommand = {.name = "as",
-                            .summary = "run the command line of another launcher",
+                            .summary = "Run the command line of another launcher",
                             .run = run_as,
                             .synopsis = "[--print] NAME [options of NAME] PROGRAM ...",
                             .details = kAsDetails};
 
-bool is_disguised(const char* program) {
-  return program != nullptr && find_disguise(program) != nullptr;
-}
-
-int run_disguised(int argc, char** argv) {
-  return run_as_launcher(*find_disguise(argv[0]), argc, argv, false);
+std::optional<int> run_disguised(int argc, char** argv) {
+  const Disguise* disguise = argc > 0 ? find_disguise(argv[0]) : nullptr;
+  if (disguise == nullptr) return std::nullopt;
+  return run_as_launcher(*disguise, argc, argv, false);
 }
 
 }  // namespace ds::launcher

@@ -13,10 +13,9 @@
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/doctor_hosts.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/doctor_options.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/commands/subcommands.h"
 #include "launcher/doctor/collect.h"
 #include "launcher/doctor/report.h"
 #include "launcher/doctor/reverse_names.h"
@@ -194,11 +193,6 @@ int run_doctor(int argc, char** argv) {
   return tell(options, hosts, nodes);
 }
 
-OptionTable shown_options() {
-  static DoctorOptions options;
-  return doctor_table(options);
-}
-
 constexpr std::string_view kDetails =
     R"(Connects to every node at once, collects facts there, and prints one line per node. An error means
 that a node cannot be used: it was not reached (with the reason), has fewer GPUs than slots, has no
@@ -213,11 +207,11 @@ cannot be read, 129, 130 and 143 after a signal.)";
 }  // namespace
 
 const Command kDoctorCommand{.name = "doctor",
-                             .summary = "check all machines at once before a job runs",
+                             .summary = "Check all machines at once before a job runs",
                              .run = run_doctor,
                              .synopsis = "[options] [train.toml [key=value ...]]",
                              .details = kDetails,
-                             .options = shown_options};
+                             .options = shown_table<DoctorOptions, doctor_table>};
 
 const Command kNodeFactsCommand{.name = "node-facts", .summary = "", .run = run_node_facts};
 

@@ -1,4 +1,4 @@
-// Values of the options of `dslaunch doctor`.
+// Options of `dslaunch doctor`, and the hosts that it checks.
 #pragma once
 
 #include <chrono>
@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cli/option_table.h"
-#include "launcher/cli/options_hosts.h"
-#include "launcher/cli/options_reach.h"
+#include "launcher/cli/options.h"
 
 namespace ds::launcher::doctor {
 
@@ -29,5 +27,10 @@ struct DoctorOptions {
 
 /// Returns the option table. `options` must outlive it.
 OptionTable doctor_table(DoctorOptions& options);
+
+/// Returns the hosts of the hostfile or of --host, plus those of -w, minus those of -x, filtered by
+/// --include, --exclude, --num-nodes and --num-gpus as for a job. slots=auto stays as it is.
+/// Errors:  Error{usage} if there are no hosts, Error{config} as for a job.
+std::vector<Host> hosts_of(const DoctorOptions& options);
 
 }  // namespace ds::launcher::doctor

@@ -1,4 +1,4 @@
-// `dslaunch exec`: reads the command line and the hosts, then runs a command on every host.
+// `dslaunch exec`: options (named as in pdsh and clush), hosts, and one command on every host.
 #include <unistd.h>
 
 #include <asio/io_context.hpp>
@@ -7,12 +7,12 @@
 
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/exec_options.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/commands/subcommands.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/exec/exec_input.h"
+#include "launcher/exec/exec_output.h"
 #include "launcher/exec/exec_run.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/transport/ssh/ssh_files.h"
@@ -21,6 +21,111 @@ namespace ds::launcher {
 namespace {
 
 using namespace exec;
+
+struct ExecOptions {
+  std::vector<std::string> lists;     // -w
+  std::vector<std::string> excluded;  // -x
+  std::vector<std::string> groups;    // -g
+  std::optional<std::string> hostfile;
+  std::string user;  // -l
+  ExecRequest request;
+  ReachOptions reach;
+};
+
+using Def = OptionDef<ExecOptions>;
+using RequestDef = OptionDef<ExecRequest>;
+constexpr int kMostNodes = 65536;
+
+constexpr Def kWhere[] = {
+    {{"-w", "HOSTS",
+      "Hosts such as node[01-16,20],ann@login1; ^FILE: list in a file; -: list\n"
+      "on standard input; @GROUP: as -g; -HOSTS: leave these out; repeatable\n"
+      "(default: the list in the file that WCOLL names, else the hostfile that\n"
+      "DSLAUNCH_HOSTFILE names)",
+      true},
+     add_text<&ExecOptions::lists>},
+    {{"-x", "HOSTS", "Leave out these hosts; a list as for -w; repeatable", true},
+     add_text<&ExecOptions::excluded>},
+    {{"-g", "GROUP",
+      "Hosts of ~/.dsh/group/GROUP or /etc/dsh/group/GROUP, those with the\n"
+      "attribute GROUP in /etc/genders, or the group GROUP in clustershell's\n"
+      "groups.d/local.cfg; repeatable",
+      true},
+     add_text<&ExecOptions::groups>},
+    {{"--hostfile", "FILE", "Hosts of a hostfile; their slots do not matter"},
+     set_text<&ExecOptions::hostfile>},
+    {{"-l", "USER", "Log in as USER on hosts without a user of their own"},
+     set_text<&ExecOptions::user>},
+};
+
+constexpr RequestDef kWhat[] = {
+    {{"--no-shell", "", "Run the words as a program with arguments, not by the login shell"},
+     [](ExecRequest& o, const GivenOption&) { o.shell = false; }},
+    {{"--literal", "", "Do not replace %h, %n, %u and %%"},
+     [](ExecRequest& o, const GivenOption&) { o.fill_percents = false; }},
+    {{"--wdir", "DIR", "Working directory on every node (default: the home directory)"},
+     set_text<&ExecRequest::folder>},
+    {{"--nostdin,-n", "",
+      "Do not read standard input (default: every command gets a copy of it,\n"
+      "unless it is a terminal)"},
+     [](ExecRequest& o, const GivenOption&) { o.in_fd = -1; }},
+};
+
+void fold_output(ExecRequest& o, const GivenOption& /*given*/) {
+  if (o.output.fold == Fold::nothing) o.output.fold = Fold::standard_output;
+}
+
+constexpr RequestDef kOutput[] = {
+    {{"-b", "",
+      "Hold standard output until the end, then print equal outputs once,\n"
+      "below the names of their nodes"},
+     fold_output},
+    {{"-B", "", "Do as -b, with standard error merged in"},
+     [](ExecRequest& o, const GivenOption&) { o.output.fold = Fold::both; }},
+    {{"--diff", "",
+      "Do as -b, but print only the output of most nodes and how the others\n"
+      "differ from it"},
+     [](ExecRequest& o, const GivenOption& given) {
+       o.output.diff = true;
+       fold_output(o, given);
+     }},
+    {{"-N", "", "Print lines without the host name"},
+     [](ExecRequest& o, const GivenOption&) { o.output.prefixed = false; }},
+};
+
+constexpr RequestDef kRunning[] = {
+    {{"-f", "N", "Run on at most N nodes at the same time (default: all)"},
+     set_number<1, kMostNodes, &ExecRequest::policy, &ExecPolicy::fanout>},
+    {{"-u", "SECONDS", "Stop the command on a node after SECONDS: 30, 30s, 500ms, 2m"},
+     set_positive_duration<&ExecRequest::policy, &ExecPolicy::command_timeout>},
+    {{"-k", "", "Stop all nodes when one fails, and exit with its code"},
+     set_flag<&ExecRequest::policy, &ExecPolicy::stop_at_failure>},
+    {{"-S", "", "Exit with the largest code of the nodes (default: 0)"},
+     set_flag<&ExecRequest::policy, &ExecPolicy::largest_code>},
+    {{"--leave", "", "Let background processes of the command live when it exits"},
+     set_flag<&ExecRequest::leave>},
+    {{"--grace", "SECONDS", "Time between TERM and KILL when a command is stopped (default: 5s)"},
+     set_duration<&ExecRequest::policy, &ExecPolicy::grace>},
+    {{"--node-timeout", "SECONDS",
+      "Time without a heartbeat after which a node is lost (default: 8s)"},
+     set_positive_duration<&ExecRequest::policy, &ExecPolicy::node_timeout>},
+};
+
+constexpr Def kShortReach[] = {
+    {{"-t", "SECONDS", "Same as --connect-timeout"},
+     set_positive_duration<&ExecOptions::reach, &ReachOptions::connect_timeout>},
+};
+
+OptionTable exec_table(ExecOptions& options) {
+  OptionTable table;
+  table.add("Where", kWhere, options);
+  table.add("What", kWhat, options.request);
+  table.add("Output", kOutput, options.request);
+  table.add("Running", kRunning, options.request);
+  table.add("Reaching the nodes", reach_options(), options.reach);
+  table.add("Reaching the nodes", kShortReach, options);
+  return table;
+}
 
 constexpr std::string_view kDetails =
     R"(The words of COMMAND are joined by blanks and run by the user's login shell on each node, in the
@@ -40,19 +145,15 @@ Exit code: 0; with -S the largest code of the nodes, with -k that of the first f
 command's code, 128 + signal, 69 a node was not reached or was lost, 124 a timeout; 64 usage
 error, 65 a list or file that cannot be read, 129, 130 and 143 after a signal.)";
 
-/// Hosts of the command line; `took_input` tells that standard input gave some of them.
-struct FoundHosts {
-  std::vector<Host> hosts;
-  bool took_input = false;
-};
-
-FoundHosts hosts_of(const ExecOptions& options) {
-  FoundHosts found;
+/// Returns the hosts of the command line. If standard input gives some of them, the command does
+/// not get it.
+std::vector<Host> hosts_of(ExecOptions& options) {
   if (!options.user.empty()) check_user(options.user, "-l");
-  found.took_input = options.hostfile == "-";
+  int& in_fd = options.request.in_fd;
+  if (options.hostfile == "-") in_fd = -1;
   ListReader reader = system_list_reader();
-  reader.file = [&found, read = reader.file](const std::string& path) {
-    found.took_input = found.took_input || path == "-";
+  reader.file = [&in_fd, read = reader.file](const std::string& path) {
+    if (path == "-") in_fd = -1;
     return read(path);
   };
   HostListParser parser(reader);
@@ -60,60 +161,45 @@ FoundHosts hosts_of(const ExecOptions& options) {
   for (const std::string& group : options.groups) parser.add_group(group, "-g");
   if (options.hostfile) parser.add_hosts(load_hostfile(*options.hostfile));
   const bool none_given = options.lists.empty() && options.groups.empty() && !options.hostfile;
-  if (none_given) {
-    if (!add_default_hosts(parser))
-      usage_error("no hosts are given", "for example: dslaunch exec -w node[01-16] -- uname -r");
-  }
+  if (none_given && !add_default_hosts(parser))
+    usage_error("no hosts are given", "for example: dslaunch exec -w node[01-16] -- uname -r");
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");
-  found.hosts = parser.hosts();
-  if (found.hosts.empty())
-    usage_error("no hosts are left", "check -w, -g, --hostfile, WCOLL and -x");
-  for (Host& host : found.hosts)
+  std::vector<Host> hosts = parser.hosts();
+  if (hosts.empty()) usage_error("no hosts are left", "check -w, -g, --hostfile, WCOLL and -x");
+  for (Host& host : hosts)
     if (host.user.empty()) host.user = options.user;
-  return found;
+  return hosts;
 }
 
 int run(int argc, char** argv) {
   ExecOptions options;
+  options.request.in_fd = STDIN_FILENO;
   const auto words = read_command(kExecCommand, exec_table(options), argc, argv, Words::command);
   if (!words) return 0;
   if (words->empty() || words->front().empty())
     usage_error("no command is given", "for example: dslaunch exec -w node[01-16] -- uname -r");
-  ExecRequest request;
-  FoundHosts found = hosts_of(options);
-  request.hosts = std::move(found.hosts);
-  const bool reads = !options.no_input && !found.took_input && has_input(STDIN_FILENO);
-  request.in_fd = reads ? STDIN_FILENO : -1;
+  ExecRequest& request = options.request;
+  request.hosts = hosts_of(options);
+  if (request.in_fd >= 0 && !has_input(request.in_fd)) request.in_fd = -1;
   request.argv = *words;
-  request.shell = options.shell;
-  request.fill_percents = options.fill_percents;
   request.user = local_user().name;
-  request.folder = options.folder;
-  request.leave = options.leave;
-  request.policy = options.policy;
   request.policy.interrupt_asks = ::isatty(STDERR_FILENO) == 1;
   request.policy.start_timeout = start_timeout(options.reach);
   request.control_folders = socket_folders(own_variable, ::geteuid());
-  request.output = {.fold = options.fold, .diff = options.diff, .prefixed = options.prefixed};
   asio::io_context io(1);
   const Routes routes = make_routes(io, request.hosts, options.reach, request.policy.node_timeout);
   request.routes = routes.by_host;
   return run_exec(io, std::move(request)).code;
 }
 
-OptionTable shown_options() {
-  static ExecOptions options;
-  return exec_table(options);
-}
-
 }  // namespace
 
 const Command kExecCommand{
     .name = "exec",
-    .summary = "run a command once on each of many machines (as pdsh, clush)",
+    .summary = "Run a command once on each of many machines (as pdsh, clush)",
     .run = run,
     .synopsis = "[options] [--] COMMAND ARGS...",
     .details = kDetails,
-    .options = shown_options};
+    .options = shown_table<ExecOptions, exec_table>};
 
 }  // namespace ds::launcher

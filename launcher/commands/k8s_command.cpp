@@ -10,7 +10,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/commands.h"
 #include "launcher/manifest/manifest.h"
 
 namespace ds::launcher {
@@ -19,87 +19,73 @@ namespace {
 constexpr int kMostNodes = 100'000, kMostSlots = 1024, kMostCpus = 4096, kMostRestarts = 1'000'000;
 constexpr int kLongestLeave = 86'400;
 
-struct Given {
-  ManifestRequest request;
+struct Given : ManifestRequest {
   bool kind_given = false;
   bool gpu_given = false;
-  bool new_token = false;
+  bool makes_token = false;
   bool in_image = false;
 };
 
 using Def = OptionDef<Given>;
 
+/// Stores a value that `check` accepts.
+template <auto check, auto member>
+void set_checked(Given& words, const GivenOption& given) {
+  if constexpr (std::is_invocable_v<decltype(check), const std::string&>)
+    check(given.value);
+  else
+    check(given.name, text_value(given));
+  words.*member = given.value;
+}
+
 constexpr Def kJob[] = {
     {{"--kind", "KIND",
-      "indexed, jobset, statefulset, lws, volcano: every pod runs the agent,\n"
-      "without ssh; mpijob, trainjob, etjob: the operator's ssh keys;\n"
-      "trainjob-torch: Trainer's own torch runtime"},
+      "Kind of the job: indexed, jobset, statefulset, lws, volcano: every pod\n"
+      "runs the agent, without ssh; mpijob, trainjob, etjob: the operator's\n"
+      "ssh keys; trainjob-torch: Trainer's own torch runtime"},
      [](Given& words, const GivenOption& given) {
-       words.request.kind = choice_value<ManifestKind>(given, kManifestKinds);
+       words.kind = static_cast<ManifestKind>(choice_value(given, kManifestKinds));
        words.kind_given = true;
      }},
     {{"--name", "NAME", "Name of the job, a part of DNS names (default: train)"},
-     [](Given& words, const GivenOption& given) {
-       check_job_name(given.value);
-       words.request.name = given.value;
-     }},
+     set_checked<check_job_name, &ManifestRequest::name>},
     {{"--namespace", "NAME", "Namespace of the job (default: kubectl's current one)"},
-     [](Given& words, const GivenOption& given) {
-       check_label(given.name, text_value(given));
-       words.request.space = given.value;
-     }},
+     set_checked<check_label, &ManifestRequest::space>},
     {{"--nodes", "N", "Number of pods that run ranks (default: 1)"},
-     [](Given& words, const GivenOption& given) {
-       words.request.nodes = number_value(given, 1, kMostNodes);
-     }},
+     set_number<1, kMostNodes, &ManifestRequest::nodes>},
     {{"--slots", "N", "Ranks in each pod (default: 1)"},
-     [](Given& words, const GivenOption& given) {
-       words.request.slots = number_value(given, 1, kMostSlots);
-     }},
+     set_number<1, kMostSlots, &ManifestRequest::slots>},
     {{"--image", "IMAGE", "Container image that contains dslaunch (containers/docker)"},
-     [](Given& words, const GivenOption& given) {
-       check_image(given.value);
-       words.request.image = given.value;
-     }},
+     set_checked<check_image, &ManifestRequest::image>},
     {{"--max-restarts", "N",
       "Restarts of all ranks, as in dslaunch (default: 3; trainjob-torch: 0)"},
-     [](Given& words, const GivenOption& given) {
-       words.request.max_restarts = number_value(given, 0, kMostRestarts);
-     }},
+     set_number<0, kMostRestarts, &ManifestRequest::max_restarts>},
     {{"--with", "TEXT",
       "Another option of dslaunch for the job, as --with=--fold or\n"
       "--with=--env-file=/data/env; repeatable",
       true},
-     [](Given& words, const GivenOption& given) {
-       words.request.options.push_back(text_value(given));
-     }},
+     add_text<&ManifestRequest::options>},
 };
 
 constexpr Def kPods[] = {
     {{"--gpu", "RESOURCE", "Resource of each slot (default: one GPU)", false, "nvidia.com/gpu"},
      [](Given& words, const GivenOption& given) {
        check_resource(given.value);
-       words.request.gpu = given.value;
+       words.gpu = given.value;
        words.gpu_given = true;
      }},
     {{"--cpu", "N", "No GPU, and N CPUs for each pod"},
-     [](Given& words, const GivenOption& given) {
-       words.request.cpus = number_value(given, 1, kMostCpus);
-     }},
+     set_number<1, kMostCpus, &ManifestRequest::cpus>},
     {{"--memory", "SIZE", "Memory of each pod, as 64Gi; includes /dev/shm"},
-     [](Given& words, const GivenOption& given) {
-       check_quantity(given.name, given.value);
-       words.request.memory = given.value;
-     }},
+     set_checked<check_quantity, &ManifestRequest::memory>},
     {{"--claim", "NAME:PATH",
       "Mount the PersistentVolumeClaim NAME at PATH in every pod; repeatable", true},
      [](Given& words, const GivenOption& given) {
        const std::size_t colon = given.value.find(':');
        if (colon == std::string::npos)
          usage_error("--claim must be NAME:PATH", "for example --claim data:/data");
-       words.request.claims.push_back(
-           {given.value.substr(0, colon), given.value.substr(colon + 1)});
-       check_claim(words.request.claims.back());
+       words.claims.push_back({given.value.substr(0, colon), given.value.substr(colon + 1)});
+       check_claim(words.claims.back());
      }},
     {{"-x", "NAME=VALUE", "Set a variable for every rank; repeatable", true},
      [](Given& words, const GivenOption& given) {
@@ -107,16 +93,15 @@ constexpr Def kPods[] = {
        if (equals == std::string::npos)
          usage_error(fmt::format("-x must be NAME=VALUE, not '{}'", given.value),
                      "put secret values into a Secret");
-       words.request.env.emplace_back(given.value.substr(0, equals),
-                                      given.value.substr(equals + 1));
-       check_variable(words.request.env.back().first, words.request.env.back().second);
+       words.env.emplace_back(given.value.substr(0, equals), given.value.substr(equals + 1));
+       check_variable(words.env.back().first, words.env.back().second);
      }},
     {{"--leave", "SECONDS",
       "Time that a pod has to save its work when it must end (default: 120s)"},
      [](Given& words, const GivenOption& given) {
        const auto whole = std::chrono::ceil<std::chrono::seconds>(positive_duration_value(given));
        if (whole.count() > kLongestLeave) usage_error("--leave must be at most one day");
-       words.request.leave_seconds = static_cast<int>(whole.count());
+       words.leave_seconds = static_cast<int>(whole.count());
      }},
 };
 
@@ -124,29 +109,21 @@ constexpr Def kSecrets[] = {
     {{"--token-secret", "NAME",
       "Secret whose key `token` the agents prove to each other (default:\n"
       "NAME-token; the manifest's first lines say how to make it)"},
-     [](Given& words, const GivenOption& given) {
-       check_object(given.name, text_value(given));
-       words.request.token_secret = given.value;
-     }},
+     set_checked<check_object, &ManifestRequest::token_secret>},
     {{"--new-token", "", "Write that Secret too, with a new random token"},
-     [](Given& words, const GivenOption&) { words.new_token = true; }},
+     set_flag<&Given::makes_token>},
     {{"--in-image", "",
       "Take train.toml as a path in the image (default: read the file here\n"
       "and make a ConfigMap of it)"},
-     [](Given& words, const GivenOption&) { words.in_image = true; }},
+     set_flag<&Given::in_image>},
 };
 
 OptionTable k8s_table(Given& words) {
   OptionTable table;
-  table.add("The job", std::span<const Def>(kJob), words);
-  table.add("Its pods", std::span<const Def>(kPods), words);
-  table.add("What it needs", std::span<const Def>(kSecrets), words);
+  table.add("The job", kJob, words);
+  table.add("Its pods", kPods, words);
+  table.add("What it needs", kSecrets, words);
   return table;
-}
-
-OptionTable k8s_options() {
-  static Given shown;
-  return k8s_table(shown);
 }
 
 std::string read_config(const std::string& path) {
@@ -177,9 +154,9 @@ void take_config(Given& words, const std::vector<std::string>& rest) {
     if (word->find('=') == std::string::npos || word->front() == '=')
       usage_error(fmt::format("'{}' after {} is not key=value", *word, path),
                   "for example train.steps=20 zero.stage=0");
-  words.request.overrides.assign(rest.begin() + 1, rest.end());
-  words.request.config = words.in_image ? path : kPodConfig;
-  if (!words.in_image) words.request.config_text = read_config(path);
+  words.overrides.assign(rest.begin() + 1, rest.end());
+  words.config = words.in_image ? path : kPodConfig;
+  if (!words.in_image) words.config_text = read_config(path);
 }
 
 void take_words(Given& words, std::vector<std::string> given, bool dashes) {
@@ -191,16 +168,16 @@ void take_words(Given& words, std::vector<std::string> given, bool dashes) {
   if (!words.kind_given)
     usage_error("--kind is missing",
                 fmt::format("choose one of: {}", fmt::join(kManifestKinds, ", ")));
-  if (words.gpu_given && words.request.cpus > 0) usage_error("--gpu and --cpu cannot be combined");
-  if (words.request.cpus > 0) words.request.gpu.clear();
-  if (dashes && (words.request.command.empty() || words.request.command.front().empty()))
+  if (words.gpu_given && words.cpus > 0) usage_error("--gpu and --cpu cannot be combined");
+  if (words.cpus > 0) words.gpu.clear();
+  if (dashes && (words.command.empty() || words.command.front().empty()))
     usage_error("no command after --", "for example: -- python3 train.py");
   if (dashes && !given.empty())
     usage_error(fmt::format("both {} and a command after -- are given", given.front()));
   if (!dashes && given.empty())
     usage_error("nothing to run", "give train.toml, or a command after --");
   if (!dashes) take_config(words, given);
-  if (words.new_token) words.request.new_token = random_token();
+  if (words.makes_token) words.new_token = random_token();
 }
 
 int run_k8s(int argc, char** argv) {
@@ -210,22 +187,22 @@ int run_k8s(int argc, char** argv) {
   const auto given = read_command(kK8sCommand, k8s_table(words), static_cast<int>(dashes - argv),
                                   argv, Words::mixed);
   if (!given) return 0;
-  if (dashes != end) words.request.command.assign(dashes + 1, end);
+  if (dashes != end) words.command.assign(dashes + 1, end);
   take_words(words, *given, dashes != end);
-  return print(manifest_text(words.request));
+  return print(manifest_text(words));
 }
 
 }  // namespace
 
 constinit const Command kK8sCommand = {
     .name = "k8s",
-    .summary = "write the Kubernetes manifest of a job",
+    .summary = "Write the Kubernetes manifest of a job",
     .run = run_k8s,
     .synopsis = "manifest --kind KIND --image IMAGE [options] train.toml [key=value ...]",
     .details =
         "The manifest goes to standard output, for kubectl apply -f -. No cluster is contacted.\n"
         "docs/kubernetes.md says what each kind needs.",
-    .options = k8s_options,
+    .options = shown_table<Given, k8s_table>,
 };
 
 }  // namespace ds::launcher

@@ -11,9 +11,7 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/commands/as_command.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/main_command.h"
 
 namespace {
 
@@ -42,7 +40,7 @@ void fill_closed_descriptors() {
 int main(int argc, char** argv) {
   fill_closed_descriptors();
   try {
-    if (is_disguised(argv[0])) return run_disguised(argc, argv);
+    if (const auto code = run_disguised(argc, argv)) return *code;
     if (const Command* command = argc > 1 ? find_command(argv[1]) : nullptr)
       return command->run(argc - 1, argv + 1);
     if (argc > 1) check_first_word(argv[1]);

@@ -1,28 +1,20 @@
 // Main command: reads the command line, finds the hosts, places the ranks and starts the job.
-#include "launcher/commands/main_command.h"
-
 #include <fmt/format.h>
 
+#include <asio/io_context.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "launcher/cli/env_table.h"
-#include "launcher/cli/forward_env.h"
-#include "launcher/cli/help.h"
-#include "launcher/cli/options.h"
-#include "launcher/cli/redact.h"
+#include "launcher/agent/limits.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
-#include "launcher/commands/pods/first_process.h"
-#include "launcher/commands/start/await_hosts.h"
-#include "launcher/commands/start/check_config.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/start/find_hosts.h"
-#include "launcher/commands/start/job_parts.h"
-#include "launcher/commands/start/pod_job.h"
-#include "launcher/commands/start/slurm_hosts.h"
+#include "launcher/commands/start/job_request.h"
+#include "launcher/commands/start/routes.h"
 #include "launcher/commands/start/slurm_job.h"
-#include "launcher/commands/start/start_job.h"
-#include "launcher/commands/start/step_rank.h"
+#include "launcher/dns/dns_lookup.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/join/join_key.h"
 
@@ -44,6 +36,47 @@ void warn_of_port(const HostOptions& hosts) {
                       pick.text, *pick.slots, *pick.slots));
 }
 
+/// Warns if the name of the first node is not known yet. The ranks of a part dial it themselves and
+/// wait for it.
+void tell_of_master(DnsLookup& lookup, const Options& options) {
+  const std::string& name = options.master.address;
+  if (!options.hosts.part || options.hosts.part->nodes == 1 || name.empty()) return;
+  lookup.look_up(name, [name](const DnsResult& result) {
+    if (result.addresses.empty())
+      say_warning(fmt::format(
+          "{} cannot be resolved yet ({}); the ranks wait for it until their own timeout", name,
+          result.text));
+  });
+}
+
+/// Runs the job, with `programs` by group, and returns dslaunch's exit code.
+/// Errors:  Error{config} for an invalid ssh configuration, Error{system}. Failures of nodes appear
+///          in the exit code.
+int start_job(const Options& options, PlacedJob placed, JobParts parts) {
+  return run_at_terminal(options, [&](const Background* background) {
+    raise_open_files();  // one descriptor per node
+    asio::io_context io(1);
+    const Routes routes =
+        make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);
+    JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
+    request.routes = routes.by_host;
+    request.policy.start_timeout = start_timeout(options.reach);
+    const bool in_log = options.pods.k8s || options.pods.termination_log;
+    std::optional<TerminationLog> log;
+    if (in_log) log.emplace(options.pods.termination_log);
+    std::string verdict;
+    if (in_log) request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
+    DnsLookup lookup(io);
+    tell_of_master(lookup, options);
+    const int code = run_job(io, std::move(request));
+    if (in_log) {
+      const auto problem = log->write(termination_json(termination_report(verdict, code)));
+      if (problem) say_warning(*problem);
+    }
+    return code;
+  });
+}
+
 }  // namespace
 
 int run_main_command(int argc, char** argv) {
@@ -56,35 +89,27 @@ int run_main_command(int argc, char** argv) {
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
   if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
-  const EnvList own = own_variables();
-  const std::vector<NamedValue> given = given_variables(options.env, own, say_warning);
-  JobEnvironment environment = job_environment(options.env, given, own);
-  std::vector<Program> programs = programs_of(options, own);
+  JobParts parts = job_parts(options);
   if (options.pods.k8s && options.reach.transport == TransportChoice::join)
-    return run_k8s_job(options, std::move(programs), std::move(environment));
+    return run_k8s_job(options, std::move(parts));
   std::vector<Host> hosts = find_hosts(options, say_line);
   const bool runs = options.hosts.dry_run == DryRun::off;
   if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
-    return run_slurm_job(options, *allocation, std::move(hosts), std::move(programs),
-                         std::move(environment));
-  PlacedJob placed;
-  placed.spares = take_spares(hosts, options.failure.spares);
-  placed.placement = place_groups(hosts, placement_request(options), /*epoch=*/0);
-  check_spares(placed.placement, placed.spares);
+    return run_slurm_job(options, *allocation, std::move(hosts), std::move(parts));
+  PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
   if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
   if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
   if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
   if (options.hosts.dry_run == DryRun::env)
     return print(placement_table(placed.placement) +
-                 env_table(given, environment.sent, options.env.redact));
+                 env_table(parts.given, parts.environment.sent, options.env.redact));
   if (options.train) {
-    const Program& program = programs.front();
     const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
-    const int code = check_config(program.argv, program.working_directory, placed.placement, here);
+    const int code = check_config(parts.programs.front(), placed.placement, here);
     if (code != 0) return code;
   }
   if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
-  return start_job(options, std::move(placed), std::move(programs), std::move(environment));
+  return start_job(options, std::move(placed), std::move(parts));
 }
 
 }  // namespace ds::launcher

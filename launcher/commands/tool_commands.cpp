@@ -10,8 +10,8 @@
 #include "engine/base/error.h"
 #include "engine/base/tool_options.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/train_command.h"
-#include "launcher/commands/subcommands.h"
+#include "launcher/commands/commands.h"
+#include "launcher/commands/start/job_request.h"
 
 namespace ds::launcher {
 namespace {
@@ -46,7 +46,8 @@ OptionTable table_of(std::string_view tool, Words& handed) {
 }
 
 /// Runs such a subcommand; `check` checks the words that are not options.
-int run_tool(const Command& command, void (*check)(const Words& words), int argc, char** argv) {
+template <const Command& command, void (*check)(const Words& words)>
+int run_tool(int argc, char** argv) {
   Words handed = {std::string(command.name)};
   const OptionTable table = table_of(command.name, handed);
   const auto words = read_command(command, table, argc, argv, launcher::Words::mixed);
@@ -87,21 +88,12 @@ void check_average(const Words& words) {
                 "usage: dslaunch average CHECKPOINT CHECKPOINT --out DIR");
 }
 
-int run_plan(int argc, char** argv) { return run_tool(kPlanCommand, check_plan, argc, argv); }
-int run_inspect(int argc, char** argv) {
-  return run_tool(kInspectCommand, check_inspect, argc, argv);
-}
-int run_export(int argc, char** argv) { return run_tool(kExportCommand, check_export, argc, argv); }
-int run_average(int argc, char** argv) {
-  return run_tool(kAverageCommand, check_average, argc, argv);
-}
-
 }  // namespace
 
 constinit const Command kPlanCommand = {
     .name = "plan",
-    .summary = "print the memory, traffic and time of a training job, without a cluster",
-    .run = run_plan,
+    .summary = "Print the memory, traffic and time of a training job, without a cluster",
+    .run = run_tool<kPlanCommand, check_plan>,
     .synopsis = "train.toml [key=value ...] [options]",
     .details =
         "Exit code 65 if the job does not fit, with advice. docs/plan.md explains the output.",
@@ -110,8 +102,8 @@ constinit const Command kPlanCommand = {
 
 constinit const Command kInspectCommand = {
     .name = "inspect",
-    .summary = "show the contents and integrity of a checkpoint, or compare two",
-    .run = run_inspect,
+    .summary = "Show the contents and integrity of a checkpoint, or compare two",
+    .run = run_tool<kInspectCommand, check_inspect>,
     .synopsis = "CHECKPOINT [CHECKPOINT] [options]",
     .details =
         "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
@@ -125,8 +117,8 @@ constinit const Command kInspectCommand = {
 
 constinit const Command kExportCommand = {
     .name = "export",
-    .summary = "write a checkpoint's weights for other programs",
-    .run = run_export,
+    .summary = "Write a checkpoint's weights for other programs",
+    .run = run_tool<kExportCommand, check_export>,
     .synopsis = "CHECKPOINT OUT [options]",
     .details =
         "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
@@ -139,8 +131,8 @@ constinit const Command kExportCommand = {
 
 constinit const Command kAverageCommand = {
     .name = "average",
-    .summary = "write a checkpoint with the mean of several checkpoints' weights",
-    .run = run_average,
+    .summary = "Write a checkpoint with the mean of several checkpoints' weights",
+    .run = run_tool<kAverageCommand, check_average>,
     .synopsis = "CHECKPOINT... --out DIR",
     .details =
         "Each weight is the mean, computed in double, of the f32 master weights, rounded once. "

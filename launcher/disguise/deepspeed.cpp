@@ -1,13 +1,12 @@
 // Option table of DeepSpeed's launcher, and its translation.
-#include "launcher/disguise/deepspeed.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "launcher/cli/option_values.h"
-#include "launcher/disguise/program_words.h"
+#include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
 
@@ -17,8 +16,11 @@ struct DeepspeedWords {
   std::vector<std::pair<std::string, std::string>> options{};  // options of dslaunch, in order
   std::optional<std::string> node_rank{};
   bool no_ssh = false;
-  bool has_hostfile = false, has_slots = false, has_address = false, has_port = false;
   PythonForm form{.local_rank = true};
+
+  [[nodiscard]] bool has(std::string_view option) const {
+    return std::ranges::any_of(options, [&](const auto& one) { return one.first == option; });
+  }
 };
 
 using Given = ForeignGiven;
@@ -26,6 +28,12 @@ constexpr std::string_view kElastic = "elastic jobs are not supported; use --num
 constexpr std::string_view kNoList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
     "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
+
+/// Gives the value to `option` of dslaunch.
+template <Literal option>
+void hand_on(DeepspeedWords& part, const Given& given) {
+  part.options.emplace_back(option.text, given.values[0]);
+}
 
 /// Sets dslaunch's --log-level from a level of Python's logging.
 void set_level(DeepspeedWords& part, const Given& given) {
@@ -43,43 +51,18 @@ void set_level(DeepspeedWords& part, const Given& given) {
 
 constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"-H,--hostfile", "FILE", Fate::taken, "--hostfile; a missing file is an error"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_hostfile = true;
-       part.options.emplace_back("--hostfile", given.values[0]);
-     }},
-    {{"-i,--include", "LIST", Fate::taken, "--include"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_slots = true;
-       part.options.emplace_back("--include", given.values[0]);
-     }},
-    {{"-e,--exclude", "LIST", Fate::taken, "--exclude"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_slots = true;
-       part.options.emplace_back("--exclude", given.values[0]);
-     }},
-    {{"--num_nodes", "N", Fate::taken, "--num-nodes"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.options.emplace_back("--num-nodes", given.values[0]);
-     }},
-    {{"--num_gpus,--num_accelerators", "N", Fate::taken, "--num-gpus"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_slots = true;
-       part.options.emplace_back("--num-gpus", given.values[0]);
-     }},
-    {{"--master_addr", "HOST", Fate::taken, "--master-addr"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_address = true;
-       part.options.emplace_back("--master-addr", given.values[0]);
-     }},
+     hand_on<"--hostfile">},
+    {{"-i,--include", "LIST", Fate::taken, "--include"}, hand_on<"--include">},
+    {{"-e,--exclude", "LIST", Fate::taken, "--exclude"}, hand_on<"--exclude">},
+    {{"--num_nodes", "N", Fate::taken, "--num-nodes"}, hand_on<"--num-nodes">},
+    {{"--num_gpus,--num_accelerators", "N", Fate::taken, "--num-gpus"}, hand_on<"--num-gpus">},
+    {{"--master_addr", "HOST", Fate::taken, "--master-addr"}, hand_on<"--master-addr">},
     {{"--master_port", "PORT", Fate::taken, "--master-port (default: any free port)"},
-     [](DeepspeedWords& part, const Given& given) {
-       part.has_port = true;
-       part.options.emplace_back("--master-port", given.values[0]);
-     }},
+     hand_on<"--master-port">},
     {{"--node_rank", "N", Fate::taken, "with --no_ssh: --part N"},
-     [](DeepspeedWords& part, const Given& given) { part.node_rank = given.values[0]; }},
+     take<&DeepspeedWords::node_rank>},
     {{"--no_ssh", "", Fate::taken, "--part N: start only the ranks of this node"},
-     [](DeepspeedWords& part, const Given&) { part.no_ssh = true; }},
+     take_flag<&DeepspeedWords::no_ssh>},
     {{"--no_ssh_check", "", Fate::quiet,
       "dslaunch always connects to all nodes before any rank starts"}},
     {{"--force_multi", "", Fate::quiet, "one node works like several"}},
@@ -88,9 +71,9 @@ constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"--launcher", "NAME", Fate::noted, kOwnWay}},
     {{"--launcher_args", "TEXT", Fate::noted, kOwnWay}},
     {{"--module", "", Fate::taken, "python3 -u -m PROGRAM"},
-     [](DeepspeedWords& part, const Given&) { part.form.module = true; }},
+     take_flag<&DeepspeedWords::form, &PythonForm::module>},
     {{"--no_python", "", Fate::taken, "run PROGRAM itself"},
-     [](DeepspeedWords& part, const Given&) { part.form.no_python = true; }},
+     take_flag<&DeepspeedWords::form, &PythonForm::no_python>},
     {{"--no_local_rank", "", Fate::taken, "no --local_rank=N after PROGRAM"},
      [](DeepspeedWords& part, const Given&) { part.form.local_rank = false; }},
     {{"--enable_each_rank_log", "DIR", Fate::taken, "--log-dir node:DIR --show none"},
@@ -120,10 +103,10 @@ constexpr std::span<const ForeignDef<DeepspeedWords>> kDeepspeedTable(kDeepspeed
 void add_part(const DeepspeedWords& words, Disguised& out) {
   if (!words.node_rank)
     usage_error("deepspeed: --no_ssh needs the rank of this node", "give --node_rank N");
-  if (!words.has_address)
+  if (!words.has("--master-addr"))
     usage_error("deepspeed: --no_ssh needs the master's address", "give --master_addr HOST");
   out.words.insert(out.words.end(), {"--part", *words.node_rank});
-  if (!words.has_port) out.words.insert(out.words.end(), {"--master-port", "29500"});
+  if (!words.has("--master-port")) out.words.insert(out.words.end(), {"--master-port", "29500"});
 }
 
 }  // namespace
@@ -141,7 +124,8 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
   if (!deepspeed.no_ssh && deepspeed.node_rank)
     out.notes.emplace_back(
         "--node_rank has no effect without --no_ssh: dslaunch numbers the nodes");
-  if (!deepspeed.has_hostfile && !deepspeed.has_slots)
+  constexpr const char* kHosts[] = {"--hostfile", "--include", "--exclude", "--num-gpus"};
+  if (std::ranges::none_of(kHosts, [&](const char* option) { return deepspeed.has(option); }))
     out.words.insert(out.words.end(), {"-n", "all"});
   const std::vector<std::string> program =
       program_words("deepspeed", deepspeed.form, words.subspan(read.rest), around);

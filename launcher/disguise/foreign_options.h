@@ -64,6 +64,18 @@ struct ForeignDef {
   void (*apply)(Part& part, const ForeignGiven& given) = nullptr;  // set only if Fate::taken
 };
 
+/// Function of tables: stores the value in the member at the end of `path`.
+template <auto... path>
+void take(auto& part, const ForeignGiven& given) {
+  (part.*....*path) = given.values[0];
+}
+
+/// Function of tables: sets a flag.
+template <auto... path>
+void take_flag(auto& part, const ForeignGiven& /*given*/) {
+  (part.*....*path) = true;
+}
+
 template <class Part>
 std::vector<ForeignOption> shapes_of(std::span<const ForeignDef<Part>> defs) {
   std::vector<ForeignOption> shapes;

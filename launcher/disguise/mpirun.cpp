@@ -1,14 +1,12 @@
 // Translation of mpirun's command line: the groups between ':' become one command line of dslaunch.
-#include "launcher/disguise/mpirun.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/disguise/disguise.h"
 #include "launcher/disguise/mpirun_words.h"
-#include "launcher/disguise/program_words.h"
 
 namespace ds::launcher {
 

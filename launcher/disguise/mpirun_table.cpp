@@ -142,8 +142,7 @@ constexpr std::string_view kModules =
     "modules of Open MPI are not used; use --iface to choose a network";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
-    {{"-np,-n,-c", "N", Fate::taken, "-n"},
-     [](MpiWords& part, const Given& given) { part.ranks = given.values[0]; }},
+    {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
      [](MpiWords& part, const Given& given) {
        set<&MpiWords::per_host>(part, given);
@@ -178,8 +177,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
      [](MpiWords& part, const Given&) { part.env_policy = "none"; }},
     {{"-genvexcl,-envexcl", "NAMES", Fate::refused,
       "use -genvlist to name the forwarded variables"}},
-    {{"-wdir,-wd", "DIR", Fate::taken, "--wdir"},
-     [](MpiWords& part, const Given& given) { part.wdir = given.values[0]; }},
+    {{"-wdir,-wd", "DIR", Fate::taken, "--wdir"}, take<&MpiWords::wdir>},
     {{"-tag-output", "", Fate::taken, "--prefix '[1,{rank}]<std{stream}>:'"},
      [](MpiWords& part, const Given&) { part.prefix = "[1,{rank}]<std{stream}>:"; }},
     {{"-l,-prepend-rank", "", Fate::taken, "--prefix '[{rank}] '"},
@@ -188,8 +186,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
        part.hydra = true;
      }},
     {{"-prepend-pattern", "TEXT", Fate::noted, "see dslaunch's --prefix"}},
-    {{"-timestamp-output", "", Fate::taken, "--timestamps"},
-     [](MpiWords& part, const Given&) { part.timestamps = true; }},
+    {{"-timestamp-output", "", Fate::taken, "--timestamps"}, take_flag<&MpiWords::timestamps>},
     {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
     {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
     {{"-output", "LIST", Fate::taken,
@@ -197,14 +194,12 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
      set_output},
     {{"-stdin", "WHO", Fate::taken, "--stdin (default: rank 0)"}, set<&MpiWords::input>},
     {{"-merge-stderr-to-stdout,-xml", "", Fate::refused, "use 2>&1 after the command"}},
-    {{"-oversubscribe", "", Fate::taken, "--oversubscribe"},
-     [](MpiWords& part, const Given&) { part.oversubscribe = true; }},
+    {{"-oversubscribe", "", Fate::taken, "--oversubscribe"}, take_flag<&MpiWords::oversubscribe>},
     {{"-nooversubscribe", "", Fate::quiet, "this is the default"}},
     {{"-timeout", "SECONDS", Fate::taken, "--timeout"}, set<&MpiWords::timeout>},
     {{"-max-restarts", "N", Fate::taken, "--max-restarts"}, set<&MpiWords::max_restarts>},
     {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
-    {{"-do-not-launch", "", Fate::taken, "--dry-run"},
-     [](MpiWords& part, const Given&) { part.dry_run = true; }},
+    {{"-do-not-launch", "", Fate::taken, "--dry-run"}, take_flag<&MpiWords::dry_run>},
     {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
       "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; others have no effect"},
      take_module},
@@ -230,7 +225,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
       "use -hostfile to set the slots of hosts"}},
     {{"-nolocal,-skip-launch-node", "", Fate::refused, "remove the local host from the list"}},
     {{"-report-bindings", "", Fate::taken, "--report-bindings"},
-     [](MpiWords& part, const Given&) { part.report_bindings = true; }},
+     take_flag<&MpiWords::report_bindings>},
     {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
       Fate::noted, kDebug}},
     {{"-display-diffable-map,-display-topo,-info,-print-rank-map", "", Fate::noted, kDebug}},

@@ -1,18 +1,15 @@
 // Option table of torchrun, and its translation to --part, -n, --master-addr and --master-port.
-#include "launcher/disguise/torchrun.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/disguise/foreign_options.h"
-#include "launcher/disguise/program_words.h"
+#include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
 
@@ -55,49 +52,46 @@ void set_binding(TorchWords& part, const Given& given) {
 
 constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
     {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N means N, but N:M is refused"},
-     [](TorchWords& part, const Given& given) { part.nodes = given.values[0]; }},
+     take<&TorchWords::nodes>},
     {{"--nproc-per-node", "N", Fate::taken,
       "-n N; auto: the GPUs of this node, else its cores; gpu; cpu"},
-     [](TorchWords& part, const Given& given) { part.ranks = given.values[0]; }},
-    {{"--node-rank", "N", Fate::taken, "--part N/NODES"},
-     [](TorchWords& part, const Given& given) { part.node_rank = given.values[0]; }},
+     take<&TorchWords::ranks>},
+    {{"--node-rank", "N", Fate::taken, "--part N/NODES"}, take<&TorchWords::node_rank>},
     {{"--master-addr", "HOST", Fate::taken, "--master-addr; rank 0 itself listens there"},
-     [](TorchWords& part, const Given& given) { part.master_addr = given.values[0]; }},
+     take<&TorchWords::master_addr>},
     {{"--master-port", "PORT", Fate::taken,
       "--master-port (default: 29500; on one node any free port)"},
-     [](TorchWords& part, const Given& given) { part.master_port = given.values[0]; }},
+     take<&TorchWords::master_port>},
     {{"--rdzv-backend", "NAME", Fate::taken,
       "static; c10d if the node rank is given; others are refused"},
-     [](TorchWords& part, const Given& given) { part.backend = given.values[0]; }},
+     take<&TorchWords::backend>},
     {{"--rdzv-endpoint", "HOST:PORT", Fate::taken, "--master-addr and --master-port"},
-     [](TorchWords& part, const Given& given) { part.endpoint = given.values[0]; }},
+     take<&TorchWords::endpoint>},
     {{"--rdzv-id", "ID", Fate::taken, "the ID of --part, in TORCHELASTIC_RUN_ID"},
-     [](TorchWords& part, const Given& given) { part.run_id = given.values[0]; }},
+     take<&TorchWords::run_id>},
     {{"--rdzv-conf", "LIST", Fate::noted, kOfTorch}},
-    {{"--standalone", "", Fate::taken, "--part 0/1"},
-     [](TorchWords& part, const Given&) { part.standalone = true; }},
+    {{"--standalone", "", Fate::taken, "--part 0/1"}, take_flag<&TorchWords::standalone>},
     {{"--max-restarts", "N", Fate::taken, "--max-restarts, for this node's ranks"},
-     [](TorchWords& part, const Given& given) { part.max_restarts = given.values[0]; }},
+     take<&TorchWords::max_restarts>},
     {{"--monitor-interval", "SECONDS", Fate::quiet, "dslaunch notices the end of a rank at once"}},
     {{"--start-method", "NAME", Fate::quiet, "each rank is its own program"}},
     {{"--event-log-handler", "NAME", Fate::noted,
       "use dslaunch's --verdict for the result of a job"}},
-    {{"--role", "NAME", Fate::taken, "--role"},
-     [](TorchWords& part, const Given& given) { part.role = given.values[0]; }},
+    {{"--role", "NAME", Fate::taken, "--role"}, take<&TorchWords::role>},
     {{"-m,--module", "", Fate::taken, "python3 -u -m PROGRAM"},
-     [](TorchWords& part, const Given&) { part.form.module = true; }},
+     take_flag<&TorchWords::form, &PythonForm::module>},
     {{"--no-python", "", Fate::taken, "run PROGRAM itself"},
-     [](TorchWords& part, const Given&) { part.form.no_python = true; }},
+     take_flag<&TorchWords::form, &PythonForm::no_python>},
     {{"--run-path", "", Fate::quiet, "PROGRAM is run by python3 -u in any case"}},
     {{"--log-dir", "DIR", Fate::taken, "--log-dir, if -r or -t asks for files"},
-     [](TorchWords& part, const Given& given) { part.log_dir = given.values[0]; }},
+     take<&TorchWords::log_dir>},
     {{"-r,--redirects", "N", Fate::taken,
       "with --log-dir: a file per rank; 3: show nothing, 1: show only standard error"},
-     [](TorchWords& part, const Given& given) { part.redirects = given.values[0]; }},
+     take<&TorchWords::redirects>},
     {{"-t,--tee", "N", Fate::taken, "with --log-dir: a file per rank besides the shown output"},
-     [](TorchWords& part, const Given& given) { part.tee = given.values[0]; }},
+     take<&TorchWords::tee>},
     {{"--local-ranks-filter", "LIST", Fate::taken, "--show, with the ranks of these local ranks"},
-     [](TorchWords& part, const Given& given) { part.shown_ranks = given.values[0]; }},
+     take<&TorchWords::shown_ranks>},
     {{"--duplicate-stdout-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
     {{"--duplicate-stderr-filters", "LIST", Fate::noted, "see dslaunch's --show and --fold"}},
     {{"--local-addr", "HOST", Fate::noted, kOfTorch}},
@@ -107,8 +101,7 @@ constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
      set_binding},
     {{"--signals-to-handle", "LIST", Fate::quiet,
       "HUP, INT and TERM stop the ranks, USR1 and USR2 are forwarded"}},
-    {{"--shutdown-timeout", "SECONDS", Fate::taken, "--grace"},
-     [](TorchWords& part, const Given& given) { part.grace = given.values[0]; }},
+    {{"--shutdown-timeout", "SECONDS", Fate::taken, "--grace"}, take<&TorchWords::grace>},
     {{"--virtual-local-rank", "", Fate::refused, "remove it: a rank picks its GPU by LOCAL_RANK"}},
 };
 
@@ -136,22 +129,20 @@ void take_variables(TorchWords& torch, const Surroundings& around) {
   }
 }
 
-int whole_number(const std::string& what, const std::string& text, int least) {
-  int value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || stop != end || error != std::errc() || value < least)
+int integer_of(const std::string& what, const std::string& text, int least) {
+  const std::optional<int> value = whole_number<int>(text);
+  if (!value || *value < least)
     usage_error(fmt::format("torchrun: {} must be an integer, not '{}'", what, text),
                 fmt::format("give an integer of at least {}", least));
-  return value;
+  return *value;
 }
 
 int node_count(const TorchWords& torch) {
   if (torch.standalone) return 1;
   const std::size_t colon = torch.nodes.find(':');
-  if (colon == std::string::npos) return whole_number("--nnodes", torch.nodes, 1);
-  const int least = whole_number("--nnodes", torch.nodes.substr(0, colon), 1);
-  if (whole_number("--nnodes", torch.nodes.substr(colon + 1), 1) != least)
+  if (colon == std::string::npos) return integer_of("--nnodes", torch.nodes, 1);
+  const int least = integer_of("--nnodes", torch.nodes.substr(0, colon), 1);
+  if (integer_of("--nnodes", torch.nodes.substr(colon + 1), 1) != least)
     usage_error(fmt::format("torchrun: --nnodes {}: elastic jobs are not supported", torch.nodes),
                 "give one number");
   return least;
@@ -160,7 +151,7 @@ int node_count(const TorchWords& torch) {
 int rank_count(const TorchWords& torch, const Surroundings& around) {
   if (torch.ranks == "cpu") return around.cores();
   if (torch.ranks != "gpu" && torch.ranks != "auto")
-    return whole_number("--nproc-per-node (auto, gpu, cpu or N)", torch.ranks, 1);
+    return integer_of("--nproc-per-node (auto, gpu, cpu or N)", torch.ranks, 1);
   const int gpus = around.gpus();
   if (gpus > 0) return gpus;
   if (torch.ranks == "gpu")
@@ -211,7 +202,7 @@ int node_rank_of(const TorchWords& torch, int nodes) {
         fmt::format("torchrun: --rdzv-backend {} does not give nodes their ranks in advance",
                     torch.backend),
         "give the rank of this node with --node-rank N or PET_NODE_RANK");
-  const int rank = whole_number("--node-rank", torch.node_rank.value_or("0"), 0);
+  const int rank = integer_of("--node-rank", torch.node_rank.value_or("0"), 0);
   if (rank >= nodes)
     usage_error(fmt::format("torchrun: --node-rank {} is out of range for {} nodes", rank, nodes),
                 "node ranks start at 0");
@@ -235,7 +226,7 @@ void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
   if (torch.shown_ranks.empty()) return;
   std::string list;
   for (const std::string_view rank : split(torch.shown_ranks, ',')) {
-    const int local = whole_number("--local-ranks-filter", std::string(rank), 0);
+    const int local = integer_of("--local-ranks-filter", std::string(rank), 0);
     list += fmt::format("{}{}", list.empty() ? "" : ",", first_rank + local);
   }
   out.words.insert(out.words.end(), {"--show", list});

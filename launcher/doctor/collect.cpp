@@ -23,7 +23,7 @@
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/memory_cgroup.h"
 #include "launcher/agent/node_facts.h"
-#include "launcher/cli/train_command.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/doctor/gpu_text.h"
 #include "launcher/doctor/run_tool.h"
 

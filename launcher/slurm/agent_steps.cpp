@@ -1,14 +1,24 @@
-// srun processes: one child per step; writes its short input at once and relays its messages.
+// srun: one child per step; writes its short input at once and relays its messages. The agent of a
+// step reads its lines, then runs an ordinary joiner.
 #include "launcher/slurm/agent_steps.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/agent/link.h"
+#include "launcher/join/joiner.h"
+#include "launcher/slurm/step_words.h"
 #include "launcher/transport/child_process.h"
 
 namespace ds::launcher {
@@ -28,6 +38,32 @@ void write_input(int socket, const std::string& text) {
     at += static_cast<std::size_t>(count);
   }
   ::shutdown(socket, SHUT_WR);
+}
+
+constexpr std::size_t kMostBytes = 65536;
+
+std::string read_lines() {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (!join_lines_end(text) && text.size() < kMostBytes) {
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+/// Unsets variables of the step's tasks, because ranks inherit this environment and are not its
+/// tasks.
+void hide_place() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const std::string_view name = variable.substr(0, variable.find('='));
+    if (is_step_place(name)) names.emplace_back(name);
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
 }  // namespace
@@ -55,10 +91,12 @@ struct AgentSteps::Step {
   }
 };
 
-AgentSteps::AgentSteps(asio::io_context& io, AgentStepsSetup setup) {
-  for (const std::vector<std::string>& command : setup.commands) {
+AgentSteps::AgentSteps(asio::io_context& io, const std::vector<std::vector<std::string>>& commands,
+                       const std::string& input,
+                       const std::function<void(const std::string&)>& say) {
+  for (const std::vector<std::string>& command : commands) {
     auto& step = *steps_.emplace_back(std::make_unique<Step>());
-    step.say = setup.say;
+    step.say = say;
     step.child = start_child(io, command,
                              {.on_stderr = [&step](std::string_view text) { step.take(text); },
                               .on_exit =
@@ -69,7 +107,7 @@ AgentSteps::AgentSteps(asio::io_context& io, AgentStepsSetup setup) {
     if (!step.child.problem.empty())
       throw Error(ErrorKind::config, fmt::format("cannot run srun: {}", step.child.problem),
                   "use --transport ssh to start the agents without srun");
-    write_input(step.child.socket.get(), setup.input);
+    write_input(step.child.socket.get(), input);
   }
 }
 
@@ -87,6 +125,29 @@ std::optional<std::string> AgentSteps::ended() const {
 int AgentSteps::running() const {
   return static_cast<int>(
       std::ranges::count_if(steps_, [](const auto& step) { return !step->status; }));
+}
+
+int run_step_agent() {
+  JoinerSetup setup = parse_join_lines(read_lines());
+  const char* node = std::getenv("SLURMD_NODENAME");
+  if (node == nullptr || *node == '\0')
+    throw Error(ErrorKind::config, "dslaunch agent --join=stdin: SLURMD_NODENAME is not set",
+                "srun sets it; only dslaunch starts this command, inside a Slurm allocation");
+  bool is_over = false;
+  setup.place = node;
+  // The first address is that of the node where srun was run, as Slurm reaches it.
+  if (const char* launcher = std::getenv("SLURM_LAUNCH_NODE_IPADDR"))
+    setup.roots.insert(setup.roots.begin(), {launcher, setup.roots.front().port});
+  setup.only_trouble = true;
+  setup.say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+  setup.on_over = [&](const JoinOver&) { is_over = true; };
+  hide_place();
+  ::setenv(kEndsWithStep, "1", 1);
+  // Slurm sends user signals (--signal) to every process of a step; the ranks get them too.
+  std::signal(SIGUSR1, SIG_IGN);
+  std::signal(SIGUSR2, SIG_IGN);
+  const int code = run_joiner(setup);
+  return is_over ? 0 : code;
 }
 
 }  // namespace ds::launcher

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/slurm/node_list.h"
 
@@ -28,12 +28,9 @@ constexpr const char* kNoNodesHint =
     "allocation";
 
 template <class Number>
-std::optional<Number> whole_number(const std::string& text) {
-  Number number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || stop != end || number < 0) return std::nullopt;
-  return number;
+std::optional<Number> count_of(std::string_view text) {
+  const std::optional<Number> number = whole_number<Number>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// Variables of the job, or of one of its components.
@@ -56,7 +53,7 @@ class JobVariables {
   [[nodiscard]] std::optional<Number> number(const std::string& base) const {
     const std::optional<std::string> value = text(base);
     if (!value) return std::nullopt;
-    const std::optional<Number> number = whole_number<Number>(*value);
+    const std::optional<Number> number = count_of<Number>(*value);
     if (!number) fail(fmt::format("{} must be an integer, not '{}'", name(base), *value));
     return number;
   }
@@ -86,7 +83,7 @@ class JobVariables {
 std::optional<int> gpu_count(const std::string& text) {
   int total = 0;
   for (const std::string_view item : split(text, ',')) {
-    const auto count = whole_number<int>(std::string(item.substr(item.rfind(':') + 1)));
+    const auto count = count_of<int>(item.substr(item.rfind(':') + 1));
     if (!count || *count > kMaxSlots) return std::nullopt;
     total += *count;
   }
@@ -109,7 +106,7 @@ struct Slots {
 /// Returns whether this is a step, whose counts of tasks are not those of the job.
 bool in_step(const SlurmVariable& variable) {
   const auto step = variable("SLURM_STEP_ID");
-  const auto number = step ? whole_number<std::uint64_t>(*step) : std::nullopt;
+  const auto number = step ? count_of<std::uint64_t>(*step) : std::nullopt;
   return number && *number < kFirstSpecialStep;
 }
 
@@ -241,7 +238,6 @@ std::optional<Allocation> find_allocation(const SlurmVariable& variable) {
   Allocation allocation;
   allocation.job = job.text(job.text("SLURM_JOB_ID") ? "SLURM_JOB_ID" : "SLURM_JOBID").value_or("");
   allocation.restarts = job.number<std::uint32_t>("SLURM_RESTART_COUNT").value_or(0);
-  allocation.end_time = job.number<std::int64_t>("SLURM_JOB_END_TIME");
   std::unordered_map<std::string, std::size_t> known;
   const int size = components(job);
   allocation.nodes_from = size == 0 ? "SLURM_JOB_NODELIST" : "SLURM_JOB_NODELIST_HET_GROUP_*";

@@ -26,10 +26,9 @@ struct Allocation {
   std::uint32_t restarts = 0;  // number of requeues
   std::vector<Host> hosts;     // in Slurm's order; a node of two components appears once
   bool heterogeneous = false;
-  std::vector<AllocatedGroup> groups;      // one, or the components of a heterogeneous job
-  std::string nodes_from;                  // variable with the nodes: SLURM_JOB_NODELIST
-  std::string slots_from;                  // variable with the slots: SLURM_GPUS_ON_NODE
-  std::optional<std::int64_t> end_time{};  // Unix seconds, if Slurm tells it
+  std::vector<AllocatedGroup> groups;  // one, or the components of a heterogeneous job
+  std::string nodes_from;              // variable with the nodes: SLURM_JOB_NODELIST
+  std::string slots_from;              // variable with the slots: SLURM_GPUS_ON_NODE
 };
 
 /// Returns whether this process is inside an allocation.

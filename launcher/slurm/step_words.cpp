@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <unordered_set>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 
 namespace ds::launcher {
 namespace {
@@ -23,11 +24,15 @@ constexpr std::string_view kHead = "dslaunch-join 1";
 
 template <class Number>
 Number number(std::string_view word, std::string_view value, Number low, Number high) {
-  Number found = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), found);
-  if (error != std::errc() || end != value.data() + value.size() || found < low || found > high)
+  const std::optional<Number> found = whole_number<Number>(value);
+  if (!found || *found < low || *found > high)
     fail(fmt::format("line '{}' must be an integer from {} to {}", word, low, high));
-  return found;
+  return *found;
+}
+
+std::chrono::milliseconds milliseconds(std::string_view word, std::string_view value) {
+  constexpr std::int64_t kMost = 7LL * 24 * 3600 * 1000;
+  return std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMost));
 }
 
 RootAddress root_address(std::string_view value) {
@@ -38,8 +43,7 @@ RootAddress root_address(std::string_view value) {
           .port = number<std::uint16_t>("root", value.substr(0, blank), 1, 65535)};
 }
 
-void take_line(StepJoin& join, bool& has_key, std::string_view line) {
-  constexpr std::int64_t kMostMilliseconds = 7LL * 24 * 3600 * 1000;
+void read_line(JoinerSetup& join, bool& has_key, std::string_view line) {
   const std::string_view word = line.substr(0, line.find(' '));
   const std::string_view value = line.substr(std::min(word.size() + 1, line.size()));
   if (word == "key") {
@@ -52,19 +56,12 @@ void take_line(StepJoin& join, bool& has_key, std::string_view line) {
   } else if (word == "root") {
     join.roots.push_back(root_address(value));
   } else if (word == "wait") {
-    join.wait = std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMostMilliseconds));
+    join.wait = milliseconds(word, value);
   } else if (word == "silence") {
-    join.silence =
-        std::chrono::milliseconds(number<std::int64_t>(word, value, 1, kMostMilliseconds));
+    join.silence = milliseconds(word, value);
   } else {
     fail(fmt::format("unknown line '{}'", word.substr(0, 40)));
   }
-}
-
-std::string_view next_line(std::string_view& text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
 }
 
 std::vector<std::string> step(const Allocation& allocation, const AllocatedGroup& group,
@@ -99,7 +96,7 @@ void check_places(const Allocation& allocation, const std::vector<Host>& places)
 
 }  // namespace
 
-std::string join_lines(const StepJoin& join) {
+std::string join_lines(const JoinerSetup& join) {
   std::string text = fmt::format("{}\nkey {}\njob {}\n", kHead, join.key.hex(), join.job);
   for (const RootAddress& root : join.roots)
     text += fmt::format("root {} {}\n", root.port, root.host);
@@ -110,13 +107,14 @@ bool join_lines_end(std::string_view text) {
   return text.starts_with("end\n") || text.find("\nend\n") != std::string_view::npos;
 }
 
-StepJoin parse_join_lines(std::string_view text) {
-  if (next_line(text) != kHead) fail(fmt::format("standard input does not begin with '{}'", kHead));
-  StepJoin join;
+JoinerSetup parse_join_lines(std::string_view text) {
+  if (take_line(text) != kHead) fail(fmt::format("standard input does not begin with '{}'", kHead));
+  JoinerSetup join;
+  join.wait = join.silence = std::chrono::milliseconds(0);
   bool has_key = false;
-  for (std::string_view line = next_line(text); line != "end"; line = next_line(text)) {
+  for (std::string_view line = take_line(text); line != "end"; line = take_line(text)) {
     if (line.empty() && text.empty()) fail("standard input ends before line 'end'");
-    take_line(join, has_key, line);
+    read_line(join, has_key, line);
   }
   if (!has_key) fail("line 'key' is missing");
   if (join.job.empty()) fail("line 'job' is missing");

@@ -2,31 +2,21 @@
 // which other users cannot see. Pure.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
 #include "launcher/slurm/allocation.h"
 
 namespace ds::launcher {
 
-/// Settings with which an agent dials the root.
-struct StepJoin {
-  JoinKey key;
-  std::string job;
-  std::vector<RootAddress> roots;
-  std::chrono::milliseconds wait{0};
-  std::chrono::milliseconds silence{0};
-};
-
-/// Formats `word value` lines and the final line `end`; text after that is not read.
-std::string join_lines(const StepJoin& join);
+/// Formats the settings with which an agent dials the root (key, job, roots, wait, silence) as
+/// `word value` lines and the final line `end`; text after that is not read.
+std::string join_lines(const JoinerSetup& join);
 /// Parses these lines.
 /// Errors:  Error{config} naming the wrong or missing line; the key is never shown.
-StepJoin parse_join_lines(std::string_view text);
+JoinerSetup parse_join_lines(std::string_view text);
 /// Returns whether the text contains all lines.
 bool join_lines_end(std::string_view text);
 

@@ -5,8 +5,8 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
-#include "launcher/commands/subcommands.h"
 #include "launcher/job/verdict.h"
 
 namespace ds::launcher {
@@ -20,27 +20,12 @@ struct CheckpointOptions {
 
 constexpr OptionDef<CheckpointOptions> kCheckpointOptions[] = {
     {{"--wait", "SECONDS", "Maximum time to wait for the result; 0: do not wait (default: 10m)"},
-     [](CheckpointOptions& part, const GivenOption& given) { part.wait = duration_value(given); }},
+     set_duration<&CheckpointOptions::wait>},
 };
-
-OptionTable table_of(CheckpointOptions& options) {
-  OptionTable table;
-  table.add("Options", std::span<const OptionDef<CheckpointOptions>>(kCheckpointOptions), options);
-  return table;
-}
-
-OptionTable checkpoint_options() {
-  static CheckpointOptions shown;
-  return table_of(shown);
-}
 
 /// Refuses a job that runs a command: SIGUSR1 would kill most programs.
 void check_that_it_trains(LiveJob& job) {
-  job.client.send(InfoRequest{});
-  const ControlMessage answer = answer_of(job);
-  const auto* info = std::get_if<JobInfo>(&answer);
-  if (info == nullptr) throw Error(ErrorKind::unreachable, "unexpected answer from the job");
-  if (info->trains) return;
+  if (info_of(job).trains) return;
   throw Error(ErrorKind::usage,
               fmt::format("job {} runs a command, not a train.toml: dslaunch cannot ask it to save",
                           short_id(job.id)),
@@ -84,12 +69,10 @@ int wait_for_outcome(LiveJob& job, std::chrono::milliseconds wait) {
 
 int run_checkpoint(int argc, char** argv) {
   CheckpointOptions options;
-  const auto words = read_command(kCheckpointCommand, table_of(options), argc, argv, Words::mixed);
+  const auto words = read_command(kCheckpointCommand, table_of(kCheckpointOptions, options), argc,
+                                  argv, Words::mixed);
   if (!words) return 0;
-  if (words->size() > 1) usage_error("dslaunch checkpoint takes only one job");
-  std::vector<LiveJob> jobs = own_jobs();
-  LiveJob job = take_job(jobs, words->empty() ? "" : words->front());
-  jobs.clear();
+  LiveJob job = only_job(kCheckpointCommand, *words, own_jobs());
   check_that_it_trains(job);
   job.client.send(CheckpointRequest{});
   answer_of(job);
@@ -100,7 +83,7 @@ int run_checkpoint(int argc, char** argv) {
 
 constinit const Command kCheckpointCommand = {
     .name = "checkpoint",
-    .summary = "ask a running training to save a checkpoint now",
+    .summary = "Ask a running training to save a checkpoint now",
     .run = run_checkpoint,
     .synopsis = "[JOB] [--wait SECONDS]",
     .details =
@@ -111,7 +94,7 @@ constinit const Command kCheckpointCommand = {
         "step and folder are printed. Exit code: 0 saved, 1 not saved, 64 the job does not train, "
         "69\n"
         "the job ended, 124 no result within --wait.",
-    .options = checkpoint_options,
+    .options = shown_table<kCheckpointOptions>,
 };
 
 }  // namespace ds::launcher

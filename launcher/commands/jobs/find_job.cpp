@@ -9,15 +9,11 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
+#include "launcher/cli/option_values.h"
 #include "launcher/control/job_list.h"
 #include "launcher/control/socket_folder.h"
 
 namespace ds::launcher {
-namespace {
-
-constexpr std::chrono::seconds kAnswerWithin{5};
-
-}  // namespace
 
 std::vector<LiveJob> own_jobs() {
   return live_jobs(socket_folders(own_variable, ::geteuid()),
@@ -46,8 +42,14 @@ LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed) {
   return job;
 }
 
+LiveJob only_job(const Command& command, const std::vector<std::string>& words,
+                 std::vector<LiveJob> jobs) {
+  if (words.size() > 1) usage_error(fmt::format("dslaunch {} takes only one job", command.name));
+  return take_job(jobs, words.empty() ? "" : words.front());
+}
+
 ControlMessage answer_of(LiveJob& job) {
-  const Deadline deadline = Deadline::after(kAnswerWithin);
+  const Deadline deadline = Deadline::after(std::chrono::seconds(5));
   std::optional<ControlMessage> answer;
   while (!answer && !job.client.over() && !deadline.passed()) answer = job.client.next(deadline);
   const std::string name = "job " + short_id(job.id);
@@ -63,6 +65,13 @@ ControlMessage answer_of(LiveJob& job) {
   if (const auto* refused = std::get_if<Refused>(&*answer))
     throw Error(ErrorKind::unreachable, name + ": " + refused->reason);
   return std::move(*answer);
+}
+
+JobInfo info_of(LiveJob& job) {
+  job.client.send(InfoRequest{});
+  ControlMessage answer = answer_of(job);
+  if (auto* info = std::get_if<JobInfo>(&answer)) return std::move(*info);
+  throw Error(ErrorKind::unreachable, "unexpected answer from the job");
 }
 
 std::string short_id(const std::string& id) { return id.substr(0, 8); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/cli/command.h"
 #include "launcher/control/job_client.h"
 
 namespace ds::launcher {
@@ -19,9 +20,17 @@ std::vector<LiveJob> own_jobs();
 /// Errors:  as choose_job.
 LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed);
 
+/// Returns the job that the words of a subcommand name; without a word, the only job.
+/// Errors:  Error{usage} for several words; as choose_job.
+LiveJob only_job(const Command& command, const std::vector<std::string>& words,
+                 std::vector<LiveJob> jobs);
+
 /// Waits for the job's answer to the last request and returns it.
 /// Errors:  Error{unreachable} if the job refuses or does not answer within 5 s.
 ControlMessage answer_of(LiveJob& job);
+
+/// Asks the job for its facts.   Errors:  as answer_of.
+JobInfo info_of(LiveJob& job);
 
 /// Returns the first 8 digits of a job's id, for messages.
 std::string short_id(const std::string& id);

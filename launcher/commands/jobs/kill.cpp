@@ -8,8 +8,8 @@
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "launcher/cli/option_values.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
-#include "launcher/commands/subcommands.h"
 
 namespace ds::launcher {
 namespace {
@@ -29,21 +29,9 @@ constexpr OptionDef<KillOptions> kKillOptions[] = {
       "main process of each rank; as USR1, SIGUSR1 or 10"},
      [](KillOptions& part, const GivenOption& given) { part.signo = signal_value(given); }},
     {{"--grace", "SECONDS", "Time between TERM and KILL (default: the job's own --grace)"},
-     [](KillOptions& part, const GivenOption& given) { part.grace = duration_value(given); }},
-    {{"--wait", "", "Wait until the job has ended"},
-     [](KillOptions& part, const GivenOption&) { part.wait = true; }},
+     set_duration<&KillOptions::grace>},
+    {{"--wait", "", "Wait until the job has ended"}, set_flag<&KillOptions::wait>},
 };
-
-OptionTable table_of(KillOptions& options) {
-  OptionTable table;
-  table.add("Options", std::span<const OptionDef<KillOptions>>(kKillOptions), options);
-  return table;
-}
-
-OptionTable kill_options() {
-  static KillOptions shown;
-  return table_of(shown);
-}
 
 /// Wakes a suspended launcher, which cannot read, with CONT: for CONT itself and for signals that
 /// end the job, as a shell's kill does.
@@ -77,7 +65,8 @@ void signal_job(LiveJob& job, const KillOptions& options) {
 
 int run_kill(int argc, char** argv) {
   KillOptions options;
-  const auto words = read_command(kKillCommand, table_of(options), argc, argv, Words::mixed);
+  const auto words =
+      read_command(kKillCommand, table_of(kKillOptions, options), argc, argv, Words::mixed);
   if (!words) return 0;
   if (words->empty())
     usage_error("no job is given", "usage: dslaunch kill JOB; dslaunch ps lists the jobs");
@@ -99,7 +88,7 @@ int run_kill(int argc, char** argv) {
 
 constinit const Command kKillCommand = {
     .name = "kill",
-    .summary = "stop running jobs, or send them a signal",
+    .summary = "Stop running jobs, or send them a signal",
     .run = run_kill,
     .synopsis = "JOB... [--signal SIGNAL] [--grace SECONDS] [--wait]",
     .details =
@@ -107,7 +96,7 @@ constinit const Command kKillCommand = {
         "is\n"
         "stopped as by Ctrl-C: every rank gets TERM, and KILL after the grace. A second kill of a\n"
         "job that is already stopping ends the grace.",
-    .options = kill_options,
+    .options = shown_table<kKillOptions>,
 };
 
 }  // namespace ds::launcher

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "launcher/cli/option_values.h"
+#include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
-#include "launcher/commands/subcommands.h"
 #include "launcher/control/job_list.h"
 
 namespace ds::launcher {
@@ -22,21 +22,9 @@ struct PsOptions {
 
 constexpr OptionDef<PsOptions> kPsOptions[] = {
     {{"--json", "", "Print a JSON array with all details instead of a table"},
-     [](PsOptions& part, const GivenOption&) { part.json = true; }},
-    {{"--ids,-q", "", "Print only the ids, one per line"},
-     [](PsOptions& part, const GivenOption&) { part.ids = true; }},
+     set_flag<&PsOptions::json>},
+    {{"--ids,-q", "", "Print only the ids, one per line"}, set_flag<&PsOptions::ids>},
 };
-
-OptionTable table_of(PsOptions& options) {
-  OptionTable table;
-  table.add("Options", std::span<const OptionDef<PsOptions>>(kPsOptions), options);
-  return table;
-}
-
-OptionTable ps_options() {
-  static PsOptions shown;
-  return table_of(shown);
-}
 
 std::size_t terminal_columns() {
   winsize size{};
@@ -45,7 +33,8 @@ std::size_t terminal_columns() {
 
 int run_ps(int argc, char** argv) {
   PsOptions options;
-  const auto words = read_command(kPsCommand, table_of(options), argc, argv, Words::mixed);
+  const auto words =
+      read_command(kPsCommand, table_of(kPsOptions, options), argc, argv, Words::mixed);
   if (!words) return 0;
   if (!words->empty()) usage_error("dslaunch ps takes no arguments, only options");
   std::vector<LiveJob> jobs = own_jobs();
@@ -66,13 +55,13 @@ int run_ps(int argc, char** argv) {
 
 constinit const Command kPsCommand = {
     .name = "ps",
-    .summary = "list your running jobs on this machine",
+    .summary = "List your running jobs on this machine",
     .run = run_ps,
     .synopsis = "[--json]",
     .details =
         "Jobs are listed only on the machine and for the user that started them. JOB is the\n"
         "beginning of the job's id, RANKS the number of ranks, or how many of them still run.",
-    .options = ps_options,
+    .options = shown_table<kPsOptions>,
 };
 
 }  // namespace ds::launcher

@@ -1,12 +1,13 @@
-// Pod options and peers of a job, converted into hosts and addresses. Pure.
+// Pods of a job: hosts and addresses from the options and peers, and requests to stop. Pure.
 #pragma once
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "launcher/cli/options_pods.h"
+#include "launcher/cli/options.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/sources/peers.h"
 #include "launcher/sources/world.h"
@@ -31,5 +32,21 @@ std::string listening_address(const Peers& peers);
 
 /// Returns advice if stopping the job can take longer than Kubernetes' default grace period.
 std::optional<std::string> grace_advice(std::chrono::milliseconds grace);
+
+/// Requests to stop a job. If all pods of a job are deleted, each gets TERM and each tells the
+/// root. The first request stops the job. A second one of the same node means that stopping takes
+/// too long there, and kills.
+class StopRequests {
+ public:
+  /// Returns whether the job must hear of this request. `who`: a place of the job, or empty for
+  /// this process.
+  bool counts(const std::string& who) {
+    const bool again = !heard_.insert(who).second;
+    return again || heard_.size() == 1;
+  }
+
+ private:
+  std::set<std::string> heard_;
+};
 
 }  // namespace ds::launcher

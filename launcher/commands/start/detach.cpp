@@ -9,23 +9,37 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "engine/base/unique_fd.h"
+#include "launcher/job/job_facts.h"
 
 namespace ds::launcher {
 namespace {
 
+namespace fs = std::filesystem;
+
+/// Returns `form` with every %j replaced by `job_id`, and %% by %.
+std::string log_file_name(std::string_view form, std::string_view job_id) {
+  std::string name;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const std::string_view pair = form.substr(i, 2);
+    name += pair == "%j" ? job_id : pair.substr(0, 1);
+    if (pair == "%j" || pair == "%%") ++i;
+  }
+  return name;
+}
+
 UniqueFd open_log(const std::string& file) {
   UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!fd) {
+  if (!fd)
     throw Error(ErrorKind::config,
                 fmt::format("cannot write {}: {}", file, std::generic_category().message(errno)),
                 "choose another output file with --detach=FILE");
-  }
   return fd;
 }
 
@@ -35,18 +49,17 @@ void show(int terminal, std::string_view line) {
 }
 
 /// Runs the job in the child and returns its exit code.
-int run_child(int log_fd, UniqueFd running, const std::function<int(const Detached&)>& job) {
+int run_child(Background background, UniqueFd running,
+              const std::function<int(const Background*)>& run) {
   UniqueFd terminal(::fcntl(2, F_DUPFD_CLOEXEC, 3));
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(null.get(), 0);
-  ::dup2(log_fd, 1);
-  ::dup2(log_fd, 2);
-  Detached detached;
-  detached.log_fd = log_fd;
-  detached.on_say = [&](std::string_view line) {
+  ::dup2(background.log_fd, 1);
+  ::dup2(background.log_fd, 2);
+  background.on_say = [&](std::string_view line) {
     if (terminal) show(terminal.get(), line);
   };
-  detached.on_running = [&] {
+  background.on_running = [&] {
     ::setsid();
     // If the parent was killed, nobody can learn the job's id: stop the job.
     if (::write(running.get(), "r", 1) != 1) ::kill(::getpid(), SIGTERM);
@@ -54,12 +67,12 @@ int run_child(int log_fd, UniqueFd running, const std::function<int(const Detach
     terminal.reset();
   };
   try {
-    return job(detached);
+    return run(&background);
   } catch (const std::exception& caught) {
     const Error error = as_error(caught);
     const std::string text = "dslaunch: " + error.for_people();
-    show(log_fd, text);
-    detached.on_say(text);
+    show(background.log_fd, text);
+    background.on_say(text);
     return contract::exit_code(error.kind());
   }
 }
@@ -82,8 +95,11 @@ int exit_code_of(pid_t child) {
 
 }  // namespace
 
-int run_detached(const std::string& job_id, const std::string& log_file,
-                 const std::function<int(const Detached&)>& job) {
+int run_at_terminal(const Options& options, const std::function<int(const Background*)>& run) {
+  if (!options.control.detach) return run(nullptr);
+  const std::uint64_t job_id = random_job_id();
+  const std::string id = job_id_text(job_id);
+  const std::string log_file = fs::absolute(log_file_name(*options.control.detach, id));
   const UniqueFd log = open_log(log_file);
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe", errno);
@@ -92,7 +108,7 @@ int run_detached(const std::string& job_id, const std::string& log_file,
   const pid_t child = ::fork();
   if (child < 0) throw_errno("cannot start a process for the job", errno, "check `ulimit -u`");
   if (child == 0) {
-    const int code = run_child(log.get(), std::move(running_write), job);
+    const int code = run_child({job_id, log_file, log.get()}, std::move(running_write), run);
     std::fflush(nullptr);
     ::_exit(code);
   }
@@ -100,12 +116,12 @@ int run_detached(const std::string& job_id, const std::string& log_file,
   // The child gets Ctrl-C itself and stops the job; this process only reports how it ended.
   std::signal(SIGINT, SIG_IGN);
   if (!wait_until_running(running_read.get())) return exit_code_of(child);
-  fmt::print("{}\n", job_id);
+  fmt::print("{}\n", id);
   std::fflush(stdout);
   fmt::print(stderr,
              "dslaunch: job {0} runs in the background; its output goes to {1}\n"
              "dslaunch: to follow it: dslaunch attach {0}; to stop it: dslaunch kill {0}\n",
-             job_id.substr(0, 8), log_file);
+             id.substr(0, 8), log_file);
   return 0;
 }
 

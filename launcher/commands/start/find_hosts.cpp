@@ -7,14 +7,15 @@
 #include <cstdio>
 
 #include "engine/base/contract.h"
+#include "engine/base/error.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/commands/pods/pod_words.h"
-#include "launcher/commands/start/await_hosts.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/commands/start/slurm_hosts.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"
+#include "launcher/sources/node_sources.h"
 #include "launcher/sources/world.h"
 
 namespace ds::launcher {
@@ -35,6 +36,31 @@ Host this_machine(const Options& options) {
   if (selection.num_gpus && ranks == 0) host.slots = *selection.num_gpus;
   if (by_device) host.slots = kAutoSlots;
   return host;
+}
+
+/// Returns the host list of an operator, a scheduler or another launcher if the options name no
+/// host. Returns nothing inside a rank of a dslaunch job and with --transport local: these start
+/// ranks on this machine. Errors:  as find_node_list.
+std::optional<NodeList> found_list(const Options& options) {
+  const bool part = options.hosts.part && options.hosts.part->nodes > 0;
+  const bool named =
+      part || options.hosts.hostfile || options.pods.k8s || !options.hosts.selection.picks.empty();
+  const TransportChoice choice = options.reach.transport;
+  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
+    return std::nullopt;
+  const World world = this_world();
+  if (world.variable(contract::kJobId)) return std::nullopt;
+  return find_node_list(world);
+}
+
+/// Returns the allocation of this process if the options name no other hosts. Errors:
+/// Error{config} of find_allocation.
+std::optional<Allocation> allocation_as_hosts(const Options& options) {
+  // Check this first: without an allocation the lists need not be read again.
+  if (options.hosts.part || !in_allocation(own_variable)) return std::nullopt;
+  const std::optional<NodeList> list = found_list(options);
+  if (!list || !list->slurm) return std::nullopt;
+  return find_allocation(own_variable);
 }
 
 std::vector<Host> named_hosts(const Options& options,
@@ -86,16 +112,16 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
 
 }  // namespace
 
-std::optional<NodeList> found_list(const Options& options) {
-  const bool part = options.hosts.part && options.hosts.part->nodes > 0;
-  const bool named =
-      part || options.hosts.hostfile || options.pods.k8s || !options.hosts.selection.picks.empty();
-  const TransportChoice choice = options.reach.transport;
-  if (named || choice == TransportChoice::local || choice == TransportChoice::join)
-    return std::nullopt;
-  const World world = this_world();
-  if (world.variable(contract::kJobId)) return std::nullopt;
-  return find_node_list(world);
+std::optional<Allocation> allocation_by_srun(const Options& options) {
+  if (options.reach.transport == TransportChoice::automatic) return allocation_as_hosts(options);
+  if (options.reach.transport != TransportChoice::slurm) return std::nullopt;
+  std::optional<Allocation> allocation = find_allocation(own_variable);
+  if (!allocation)
+    throw Error(ErrorKind::config,
+                "--transport slurm: not inside a Slurm allocation (SLURM_JOB_ID is not set)",
+                "run it inside salloc or sbatch, for example: salloc -N 4 --ntasks-per-node=2 "
+                "dslaunch ...");
+  return allocation;
 }
 
 std::vector<Host> find_hosts(const Options& options,
@@ -115,7 +141,7 @@ std::vector<Host> find_hosts(const Options& options,
   return select_slots(std::move(hosts), selection);
 }
 
-PlacementRequest placement_request(const Options& options) {
+PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch) {
   PlacementRequest request;
   request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
   for (const MoreProgram& program : options.more_programs)
@@ -124,7 +150,11 @@ PlacementRequest placement_request(const Options& options) {
   request.by_node = options.hosts.map_by == MapBy::node;
   request.oversubscribe = options.hosts.oversubscribe;
   request.ranks_per_host = options.hosts.ranks_per_host;
-  return request;
+  PlacedJob placed;
+  placed.spares = take_spares(hosts, options.failure.spares);
+  placed.placement = place_groups(hosts, request, epoch);
+  check_spares(placed.placement, placed.spares);
+  return placed;
 }
 
 int auto_slots(const Hello& hello) {

@@ -9,15 +9,14 @@
 #include "launcher/cli/options.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/hosts/placement.h"
-#include "launcher/sources/node_sources.h"
+#include "launcher/slurm/allocation.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
-/// Returns the host list of an operator, a scheduler or another launcher if the options name no
-/// host. Returns nothing inside a rank of a dslaunch job and with --transport local: these start
-/// ranks on this machine. Errors:  as find_node_list.
-std::optional<NodeList> found_list(const Options& options);
+/// Returns the allocation in which srun starts the agents: with --transport slurm, and by default
+/// if its nodes are the hosts. Errors:  Error{config} for --transport slurm outside an allocation.
+std::optional<Allocation> allocation_by_srun(const Options& options);
 
 /// Reads the hostfile, applies the filters, and asks hosts with slots=auto for their slots. Without
 /// a host in the options the result is found_list, reported by one line to `say`, or this machine.
@@ -26,8 +25,9 @@ std::optional<NodeList> found_list(const Options& options);
 std::vector<Host> find_hosts(const Options& options,
                              const std::function<void(const std::string&)>& say);
 
-/// Returns the placement that the options request, with one group per program.
-PlacementRequest placement_request(const Options& options);
+/// Sets the spares aside and places the ranks on the other hosts, with one group per program.
+/// Errors:  Error{config} for hosts with too few slots.
+PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch);
 
 /// Returns the ranks of a host with slots=auto: one per GPU, or one per core.
 int auto_slots(const Hello& hello);

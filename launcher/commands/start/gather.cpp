@@ -1,15 +1,15 @@
-// Waiting for joining nodes: one timer and one set of signals, until no node is missing.
+// Waiting for joining nodes: runs the event loop in short steps until no node is missing.
 #include "launcher/commands/start/gather.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
-#include <csignal>
 #include <map>
+#include <ranges>
 
 #include "engine/base/contract.h"
+#include "engine/base/deadline.h"
+#include "launcher/dns/dns_lookup.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/fold_names.h"
 
@@ -23,30 +23,15 @@ constexpr auto kLook = 50ms;  // interval of checks for missing nodes
 constexpr auto kAsk = 1s;     // interval of calls of given_up
 constexpr auto kSayEvery = 10s;
 constexpr auto kLookAhead = 5s;  // time before a line to start its lookups; a lookup takes as long
+constexpr std::size_t kMostLookups = 64;  // more names would not fit into a readable line
 
 class Gathering {
  public:
   Gathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
-      : io_(io),
-        server_(server),
-        request_(request),
-        timer_(io),
-        signals_(io, SIGHUP, SIGINT, SIGTERM) {}
-
-  Gathered run() {
-    signals_.async_wait(life_.guard([this](const asio::error_code& error, int signo) {
-      if (!error)
-        end(contract::kExitSignalBase + signo, fmt::format("stopped by signal {}", signo));
-    }));
-    look();
-    io_.restart();
-    while (!done_) io_.run_one();
-    signals_.cancel();
-    timer_.cancel();
-    return result_;
+      : server_(server), request_(request) {
+    if (request_.dial_of) dns_.emplace(io);
   }
 
- private:
   [[nodiscard]] std::vector<std::string> missing() const {
     std::vector<std::string> names;
     for (const std::string& place : request_.places)
@@ -54,59 +39,64 @@ class Gathering {
     return names;
   }
 
-  void look() {
-    const std::vector<std::string> names = missing();
-    if (names.empty()) {
-      done_ = true;
-      return;
-    }
+  /// Prints lines and starts lookups when their time has come. Returns how the wait ends; nothing
+  /// while it goes on.
+  std::optional<Gathered> look(const std::vector<std::string>& names) {
     const Clock::time_point now = Clock::now();
-    const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
+    if (const auto signo = request_.signal())
+      return Gathered{contract::kExitSignalBase + *signo,
+                      fmt::format("stopped by signal {}", *signo)};
     if (now - asked_ >= kAsk && request_.given_up) {
       asked_ = now;
-      if (const auto reason = request_.given_up()) return end(contract::kExitUnreachable, *reason);
+      if (const auto reason = request_.given_up())
+        return Gathered{contract::kExitUnreachable, *reason};
     }
-    const std::size_t all = request_.places.size() + request_.here;
     if (now - started_ >= request_.wait)
-      return end(contract::kExitUnreachable, waiting_line(all, names, since, request_.stage_of));
-    const auto ahead = std::min<Clock::duration>(kLookAhead, request_.wait / 2);
-    const bool line_is_near = now - said_ + ahead >= kSayEvery;
-    const bool end_is_near = now - started_ + ahead >= request_.wait;
-    if (request_.look && ((line_is_near && looked_ <= said_) || (end_is_near && !looked_last_))) {
-      looked_ = now;
-      looked_last_ = end_is_near;
-      request_.look(names);
-    }
+      return Gathered{contract::kExitUnreachable, line_of(names, now)};
+    if (dns_) look_up_ahead(names, now);
     if (now - said_ >= kSayEvery) {
       said_ = now;
-      const std::string line = waiting_line(all, names, since, request_.stage_of);
+      const std::string line = line_of(names, now);
       request_.say(line);
       server_.tell(line);
     }
-    timer_.expires_after(kLook);
-    timer_.async_wait(life_.guard([this](const asio::error_code& error) {
-      if (!error) look();
-    }));
+    return std::nullopt;
   }
 
-  void end(int code, std::string reason) {
-    done_ = true;
-    result_ = {code, std::move(reason)};
+ private:
+  /// Starts lookups of missing places before a line or the end. Each result replaces the former
+  /// one.
+  void look_up_ahead(const std::vector<std::string>& names, Clock::time_point now) {
+    const auto ahead = std::min<Clock::duration>(kLookAhead, request_.wait / 2);
+    const bool line_is_near = now - said_ + ahead >= kSayEvery;
+    const bool end_is_near = now - started_ + ahead >= request_.wait;
+    if (!(line_is_near && looked_ <= said_) && !(end_is_near && !looked_last_)) return;
+    looked_ = now;
+    looked_last_ = end_is_near;
+    for (const std::string& place : names | std::views::take(kMostLookups))
+      dns_->look_up(request_.dial_of(place), [this, place](const DnsResult& result) {
+        stages_[place] = result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
+                                                            : result.text;
+      });
   }
 
-  asio::io_context& io_;
+  [[nodiscard]] std::string line_of(const std::vector<std::string>& names, Clock::time_point now) {
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
+    const std::size_t all = request_.places.size() + request_.here;
+    if (!dns_) return waiting_line(all, names, since, request_.stage_of);
+    return waiting_line(all, names, since,
+                        [this](const std::string& place) { return stages_[place]; });
+  }
+
   JoinServer& server_;
   const GatherRequest& request_;
-  asio::steady_timer timer_;
-  asio::signal_set signals_;
-  Life life_;
+  std::optional<DnsLookup> dns_;
+  std::map<std::string, std::string> stages_;  // state of a place in DNS; empty: not known yet
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;
   Clock::time_point asked_ = started_;
   Clock::time_point looked_ = started_;
   bool looked_last_ = false;
-  bool done_ = false;
-  Gathered result_;
 };
 
 }  // namespace
@@ -125,7 +115,14 @@ std::string waiting_line(std::size_t all, const std::vector<std::string>& missin
 }
 
 Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request) {
-  return Gathering(io, server, request).run();
+  Gathering gathering(io, server, request);
+  while (true) {
+    const std::vector<std::string> names = gathering.missing();
+    if (names.empty()) return {};
+    if (auto end = gathering.look(names)) return *std::move(end);
+    io.restart();
+    io.run_for(kLook);
+  }
 }
 
 }  // namespace ds::launcher

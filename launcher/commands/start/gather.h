@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/deadline.h"
 #include "launcher/join/join_server.h"
 
 namespace ds::launcher {
@@ -17,11 +16,13 @@ struct GatherRequest {
   std::vector<std::string> places;  // places that must dial in
   std::chrono::milliseconds wait{600'000};
   std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
-  /// Called a few seconds before a line, to look up these places. May be empty.
-  std::function<void(const std::vector<std::string>& places)> look;
+  /// Returns the DNS name of a place. If set, lookups of missing places give their states. May be
+  /// empty.
+  std::function<std::string(const std::string& place)> dial_of;
   std::function<std::string(const std::string& place)>
-      stage_of;                                          // state of a missing place, or null
+      stage_of;                                          // state of a missing place; or null
   std::function<std::optional<std::string>()> given_up;  // reason to give up; may be null
+  std::function<std::optional<int>()> signal;            // HUP, INT or TERM that has come
   std::function<void(const std::string&)> say;
 };
 
@@ -31,7 +32,7 @@ struct Gathered {
 };
 
 /// Runs `io` until all places have joined. From 10 s on, a line every 10 s names the missing
-/// places; the waiting nodes get it too. HUP, INT and TERM end the wait with 128 + signal.
+/// places; the waiting nodes get it too. A signal ends the wait with 128 + signal.
 Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request);
 
 /// Returns the line "3 of 4 nodes are here after 20 s; missing: gpt-2.gpt: no DNS record". `all`

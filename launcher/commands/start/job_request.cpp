@@ -1,22 +1,38 @@
-// Builder of a job's request: converts the options one after the other.
+// Converts the options one after the other, and makes folders absolute because ranks start
+// elsewhere.
 #include "launcher/commands/start/job_request.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <system_error>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
+#include "engine/base/exit_status.h"
 #include "launcher/agent/limits.h"
-#include "launcher/cli/forward_env.h"
-#include "launcher/cli/redact.h"
+#include "launcher/cli/env_file.h"
 #include "launcher/control/socket_folder.h"
 #include "launcher/disguise/mpi_library.h"
-#include "launcher/job/job_facts.h"
+#include "launcher/job/verdict.h"
+#include "launcher/sources/own_names.h"
 
 namespace ds::launcher {
 
+namespace fs = std::filesystem;
+
 namespace {
+
+std::string absolute_folder(const std::string& folder) {
+  return fs::absolute(folder).lexically_normal();
+}
 
 mode_t current_umask() {
   const mode_t mask = ::umask(022);  // the umask can only be read by setting it
@@ -24,29 +40,12 @@ mode_t current_umask() {
   return mask;
 }
 
-JobPolicy job_policy(const Options& options) {
-  const FailureOptions& failure = options.failure;
-  return {.grace = failure.grace,
-          .node_timeout = failure.node_timeout,
-          .timeout = failure.timeout,
-          .pre_signal = failure.pre_signal,
-          .exit_skew = failure.exit_skew,
-          .max_restarts = failure.max_restarts,
-          .forwarded_signals = failure.forward_signals};
-}
-
 /// Returns the isolation. By default only dsrunner is isolated: other programs could depend on
 /// pids, mounts or setuid programs outside the namespace.
 Isolate isolation(const Options& options) {
-  switch (options.failure.isolate) {
-    case IsolateMode::automatic:
-      return options.train ? Isolate::if_free : Isolate::none;
-    case IsolateMode::pid:
-      return Isolate::required;
-    case IsolateMode::none:
-      break;
-  }
-  return Isolate::none;
+  if (options.failure.isolate == IsolateMode::pid) return Isolate::required;
+  const bool automatic = options.failure.isolate == IsolateMode::automatic;
+  return automatic && options.train ? Isolate::if_free : Isolate::none;
 }
 
 /// Returns the values of given variables that --redact hides. Empty without --redact.
@@ -66,7 +65,7 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
 /// Refuses MPI programs: each rank would be a world of one and exit with 0.
 void refuse_mpi(const std::vector<Program>& programs) {
   for (const Program& program : programs) {
-    const std::filesystem::path name = program.argv.front();
+    const fs::path name = program.argv.front();
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
     if (const auto library = mpi_library_of_program(file, own_variable("PATH").value_or("")))
@@ -78,52 +77,144 @@ void refuse_mpi(const std::vector<Program>& programs) {
   }
 }
 
+/// Returns the environment of rank 0. Any port works because no rank connects.
+std::vector<std::string> environment_of(const Placement& placement) {
+  const EnvList place = {
+      {contract::kRank, "0"},
+      {contract::kLocalRank, "0"},
+      {contract::kWorldSize, std::to_string(placement.shown_world())},
+      {contract::kLocalWorldSize, std::to_string(placement.nodes.front().ranks.size())},
+      {contract::kMasterAddr, "127.0.0.1"},
+      {contract::kMasterPort, "29500"}};
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : own_variables())
+    if (std::ranges::count(place, name, &EnvList::value_type::first) == 0)
+      environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : place) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Runs `words` and returns the exit code.
+int run_and_wait(std::vector<std::string> words, std::vector<std::string> environment,
+                 const std::string& folder) {
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, 2, 1);  // standard output belongs to the ranks
+  if (::access(folder.c_str(), X_OK) == 0)
+    ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, words.front().c_str(), &actions, nullptr,
+                                  pointers(words).data(), pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw_errno("cannot run " + words.front(), error);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw_errno("cannot wait for dsrunner", errno);
+  return ExitStatus::from_wait_status(status).shell_code();
+}
+
 }  // namespace
 
-JobRequest job_request(const Options& options, PlacedJob placed, std::vector<Program> programs,
-                       JobEnvironment environment, const Background* background) {
-  if (placed.placement.world_size() > 1) refuse_mpi(programs);
+std::vector<std::string> train_command(const TrainForm& form) {
+  const fs::path config = fs::absolute(form.config);
+  const bool is_folder = fs::is_directory(config);
+  if (is_folder || ::access(config.c_str(), R_OK) != 0) {
+    const int error_number = is_folder ? EISDIR : errno;
+    throw Error(ErrorKind::config,
+                fmt::format("cannot read {}: {}", form.config,
+                            std::generic_category().message(error_number)),
+                "relative paths start at the current directory");
+  }
+  std::vector<std::string> command = {fs::path(own_path()).parent_path() / "dsrunner", config};
+  command.insert(command.end(), form.overrides.begin(), form.overrides.end());
+  return command;
+}
+
+JobParts job_parts(const Options& options) {
+  const EnvList own = own_variables();
+  JobParts parts;
+  parts.given = given_variables(options.env, own, say_warning);
+  JobEnvironment& environment = parts.environment;
+  environment.given = without_sources(parts.given);
+  environment.sent = travelling(own, options.env.policy);
+  if (options.env.policy == EnvPolicy::none) environment.here = login_variables(own);
+  for (const auto& variable : own) environment.own_names.push_back(variable.first);
+  environment.families = options.env.families;
+  const std::string folder = options.env.wdir.value_or(".");
+  parts.programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
+                            .env = {},
+                            .working_directory = absolute_folder(folder)});
+  for (const MoreProgram& more : options.more_programs)
+    parts.programs.push_back(
+        {.argv = more.command,
+         .env = without_sources(resolve_forwards(more.env.forward, own)),
+         .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
+  return parts;
+}
+
+void say_line(std::string_view text) {
+  std::fputs(("dslaunch: " + printable(text) + "\n").c_str(), stderr);
+}
+
+void say_warning(const std::string& text) { say_line("warning: " + text); }
+
+std::vector<Host> hosts_of(const PlacedJob& placed) {
+  std::vector<Host> hosts;
+  for (const Node& node : placed.placement.nodes) hosts.push_back(node.host);
+  hosts.insert(hosts.end(), placed.spares.begin(), placed.spares.end());
+  return hosts;
+}
+
+JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
+                       const Background* background) {
+  if (placed.placement.world_size() > 1) refuse_mpi(parts.programs);
   JobRequest request;
   request.placement = std::move(placed.placement);
   request.spares = std::move(placed.spares);
-  request.programs = std::move(programs);
+  request.programs = std::move(parts.programs);
   request.trains = options.train.has_value();
   request.umask = current_umask();
   request.isolate = isolation(options);
   request.limits = limits_of_this_process();
-  request.secrets = secrets_of(options.env.redact, environment.given, request.programs);
-  request.environment = std::move(environment);
+  request.secrets = secrets_of(options.env.redact, parts.environment.given, request.programs);
+  request.environment = std::move(parts.environment);
   request.logs = options.logs.policy;
-  if (!request.logs.folder.empty())
-    request.logs.folder = std::filesystem::absolute(request.logs.folder).lexically_normal();
+  if (!request.logs.folder.empty()) request.logs.folder = absolute_folder(request.logs.folder);
   request.own_devices = options.hosts.devices == DeviceView::own;
   request.bind = options.hosts.bind;
   request.tell_binding = options.hosts.report_bindings;
-  request.policy = job_policy(options);
+  request.policy = options.failure;
   request.master = options.master;
-  if (options.failure.verdict)
-    request.verdict_file = std::filesystem::absolute(*options.failure.verdict);
+  if (options.failure.verdict) request.verdict_file = fs::absolute(*options.failure.verdict);
   request.control_folders = socket_folders(own_variable, ::geteuid());
   if (background != nullptr) {
     request.job_id = background->job_id;
     request.log_file = background->log_file;
-    request.out_fd = request.err_fd = background->terminal.log_fd;
-    request.on_say = background->terminal.on_say;
-    request.on_running = background->terminal.on_running;
+    request.out_fd = request.err_fd = background->log_fd;
+    request.on_say = background->on_say;
+    request.on_running = background->on_running;
   }
   return request;
 }
 
-int run_at_terminal(const Options& options, const std::function<int(const Background*)>& run) {
-  if (!options.control.detach) return run(nullptr);
-  const std::uint64_t job_id = random_job_id();
-  const std::string id = job_id_text(job_id);
-  const std::string log_file =
-      std::filesystem::absolute(log_file_name(*options.control.detach, id));
-  return run_detached(id, log_file, [&](const Detached& terminal) {
-    const Background background{job_id, log_file, terminal};
-    return run(&background);
-  });
+bool runs_here(const Host& host, TransportChoice transport) {
+  if (transport == TransportChoice::local) return true;
+  return transport == TransportChoice::automatic && is_own_host(host, own_names());
+}
+
+int check_config(const Program& program, const Placement& placement, bool here) {
+  std::vector<std::string> words = program.argv;
+  if (::access(words.front().c_str(), X_OK) != 0) return 0;  // the nodes may have dsrunner
+  words.insert(words.begin() + 1, here ? "--check" : "--check=config");
+  return run_and_wait(std::move(words), environment_of(placement), program.working_directory);
 }
 
 }  // namespace ds::launcher

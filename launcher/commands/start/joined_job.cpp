@@ -2,7 +2,6 @@
 #include "launcher/commands/start/joined_job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <asio/io_context.hpp>
@@ -16,14 +15,11 @@
 #include "engine/base/exit_status.h"
 #include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
-#include "launcher/commands/pods/stop_requests.h"
-#include "launcher/commands/pods/termination_report.h"
-#include "launcher/commands/start/check_config.h"
+#include "launcher/commands/pods/entrypoint.h"
+#include "launcher/commands/pods/pod_words.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
-#include "launcher/commands/start/job_parts.h"
 #include "launcher/commands/start/job_request.h"
-#include "launcher/commands/start/missing_stages.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
@@ -56,17 +52,15 @@ class JoinedJob {
   JoinedJob(const JoinedJob&) = delete;
   JoinedJob& operator=(const JoinedJob&) = delete;
 
-  int run(std::vector<Program> programs, JobEnvironment environment) {
+  int run(JobParts parts) {
     if (setup_.on_listening) setup_.on_listening(server_, io_);
-    if (setup_.dial_of) stages_.emplace(io_, setup_.dial_of);
     const Gathered gathered = gather(io_, server_, gather_request());
-    stages_.reset();
     if (gathered.code) {
       say(gathered.reason);
       return finish(*gathered.code, gathered.reason);
     }
     try {
-      return run_placed(std::move(programs), std::move(environment));
+      return run_placed(std::move(parts));
     } catch (const Error& error) {
       finish(contract::exit_code(error.kind()), error.what());
       throw;
@@ -78,11 +72,8 @@ class JoinedJob {
 
  private:
   void say(const std::string& text) const {
-    if (background_ != nullptr && background_->terminal.on_say) {
-      background_->terminal.on_say("dslaunch: " + printable(text));
-    } else {
-      say_line(text);
-    }
+    if (background_ == nullptr) return say_line(text);
+    background_->on_say("dslaunch: " + printable(text));
   }
 
   JoinServerOptions server_options() const {
@@ -121,7 +112,6 @@ class JoinedJob {
     const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
     if (signal_job_) return signal_job_(own);
     told_ = own;
-    ::kill(::getpid(), own);
   }
 
   [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
@@ -130,16 +120,13 @@ class JoinedJob {
     GatherRequest request{.places = {},
                           .wait = setup_.wait,
                           .here = setup_.own_place ? 1U : 0U,
-                          .look = {},
+                          .dial_of = setup_.dial_of,
                           .stage_of = setup_.stage_of,
                           .given_up = setup_.given_up,
+                          .signal = [this] { return told_; },
                           .say = [this](const std::string& text) { say(text); }};
     for (const Host& place : setup_.places)
       if (!is_own(place.name)) request.places.push_back(place.name);
-    if (stages_) {
-      request.look = [this](const std::vector<std::string>& places) { stages_->look(places); };
-      request.stage_of = [this](const std::string& place) { return stages_->stage_of(place); };
-    }
     return request;
   }
 
@@ -149,7 +136,7 @@ class JoinedJob {
     for (Host& host : hosts) {
       if (host.slots != kAutoSlots) continue;
       const Hello facts = is_own(host.name) ? describe_node() : server_.node(host.name)->hello.node;
-      host.slots = facts.devices.empty() ? setup_.cpu_slots : auto_slots(facts);
+      host.slots = facts.devices.empty() ? 1 : auto_slots(facts);
     }
     return hosts;
   }
@@ -163,27 +150,19 @@ class JoinedJob {
     return epoch;
   }
 
-  int run_placed(std::vector<Program> programs, JobEnvironment environment) {
-    PlacedJob placed;
-    std::vector<Host> hosts = hosts_with_slots();
-    placed.spares = take_spares(hosts, options_.failure.spares);
-    placed.placement = place_groups(hosts, placement_request(options_), first_epoch());
-    check_spares(placed.placement, placed.spares);
+  int run_placed(JobParts parts) {
+    PlacedJob placed = place_job(options_, hosts_with_slots(), first_epoch());
     if (options_.train) {
-      const int code =
-          check_config(programs.front().argv, programs.front().working_directory, placed.placement,
-                       is_own(placed.placement.nodes.front().host.name));
+      const int code = check_config(parts.programs.front(), placed.placement,
+                                    is_own(placed.placement.nodes.front().host.name));
       if (code != 0) return finish(code, "the configuration cannot be used; see the root's output");
     }
     std::vector<NodeRoute> routes;
-    const auto add_route = [&](const Host& host) {
+    for (const Host& host : hosts_of(placed)) {
       const bool own = is_own(host.name);
       routes.push_back({own ? local_.get() : &server_.transport(), own});
-    };
-    for (const Node& node : placed.placement.nodes) add_route(node.host);
-    for (const Host& spare : placed.spares) add_route(spare);
-    JobRequest request = job_request(options_, std::move(placed), std::move(programs),
-                                     std::move(environment), background_);
+    }
+    JobRequest request = job_request(options_, std::move(placed), std::move(parts), background_);
     request.routes = std::move(routes);
     request.policy.start_timeout = setup_.wait;
     request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
@@ -204,7 +183,6 @@ class JoinedJob {
     const std::string reason = termination_report(verdict, code).reason;
     if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
     const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
-    if (setup_.on_report) setup_.on_report(report);
     io_.restart();
     bool done = false;
     server_.finish({code, report}, [&done] { done = true; });
@@ -221,7 +199,6 @@ class JoinedJob {
   const Background* background_;
   asio::io_context io_;
   std::unique_ptr<Transport> local_;
-  std::optional<MissingStages> stages_;  // set while nodes are missing
   StopRequests stop_requests_;
   asio::steady_timer stop_delay_{io_};
   std::function<void(int)> signal_job_;  // set while the job runs
@@ -233,11 +210,10 @@ class JoinedJob {
 
 }  // namespace
 
-int run_joined_job(const Options& options, const JoinedJobSetup& setup,
-                   std::vector<Program> programs, JobEnvironment environment) {
+int run_joined_job(const Options& options, const JoinedJobSetup& setup, JobParts parts) {
   return run_at_terminal(options, [&](const Background* background) {
     raise_open_files();  // one descriptor per node
-    return JoinedJob(options, setup, background).run(std::move(programs), std::move(environment));
+    return JoinedJob(options, setup, background).run(std::move(parts));
   });
 }
 

@@ -8,22 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cli/options.h"
-#include "launcher/job/job.h"
+#include "launcher/commands/start/job_request.h"
 #include "launcher/join/join_server.h"
 
 namespace ds::launcher {
 
 struct JoinedJobSetup {
   JoinKey key;
-  std::string job;                       // identity of the job, equal on all nodes
-  std::vector<Host> places;              // in the order of node ranks; slots may be kAutoSlots
+  std::string job;           // identity of the job, equal on all nodes
+  std::vector<Host> places;  // in the order of node ranks; kAutoSlots: one per GPU, or 1
   std::optional<std::string> own_place;  // place that this process fills without dialing
   std::uint16_t port = 0;                // port to listen on; 0: any free port
   std::string bind_address;              // numeric; empty: all addresses
   std::chrono::milliseconds wait{600'000};
   std::uint64_t first_epoch = 0;  // lowest epoch; higher if a node has seen a higher one
-  int cpu_slots = 1;              // slots of a place with kAutoSlots that has no GPU
 
   /// Called when the root listens: processes that dial it can now be started. May be empty.
   std::function<void(JoinServer&, asio::io_context&)> on_listening;
@@ -35,8 +33,8 @@ struct JoinedJobSetup {
   /// Called once a second while nodes are missing; returns a reason to give up at once. May be
   /// empty.
   std::function<std::optional<std::string>()> given_up;
-  /// Returns the text that every node gets as JoinOver::report. `verdict`: JSON of --verdict, or
-  /// the reason in words if no job began.
+  /// Called once at the end. Returns the text that every node gets as JoinOver::report. `verdict`:
+  /// JSON of --verdict, or the reason in words if no job began. May be empty.
   std::function<std::string(const std::string& verdict, int code)> report;
   /// Delay between a node's request to stop and the job's signal. It lets a signal that is already
   /// on its way to all ranks arrive first.
@@ -46,15 +44,12 @@ struct JoinedJobSetup {
   std::function<bool()> still_ending;
   /// Called last: must destroy what lives on the io_context. May be empty.
   std::function<void()> on_end;
-  /// Gets the report of this process before it ends. May be empty.
-  std::function<void(const std::string& report)> on_report;
 };
 
 /// Runs the job and returns dslaunch's exit code: 69 if a node is missing after `wait`, with a line
 /// for each. A signal to any node (JoinLeaving) counts as a signal to this process; signals to
 /// several nodes count as one.
-/// Errors:  as start_job; Error{config} for hosts with too few slots; Error{system} for the port.
-int run_joined_job(const Options& options, const JoinedJobSetup& setup,
-                   std::vector<Program> programs, JobEnvironment environment);
+/// Errors:  as run_job; Error{config} for hosts with too few slots; Error{system} for the port.
+int run_joined_job(const Options& options, const JoinedJobSetup& setup, JobParts parts);
 
 }  // namespace ds::launcher

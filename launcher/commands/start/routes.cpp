@@ -1,4 +1,5 @@
-// Routes to hosts: this machine directly, other hosts by ssh or a program, as the options say.
+// Routes: this machine directly, other hosts by ssh or a program, as the options say. Waits only
+// for hosts that are dialed directly.
 #include "launcher/commands/start/routes.h"
 
 #include <fmt/format.h>
@@ -10,8 +11,10 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
-#include "launcher/cli/train_command.h"
+#include "launcher/commands/start/job_request.h"
+#include "launcher/dns/wait_hosts.h"
 #include "launcher/sources/own_names.h"
 #include "launcher/transport/exec/exec_transport.h"
 #include "launcher/transport/exec/kubexec.h"
@@ -20,6 +23,7 @@
 #include "launcher/transport/ssh/ask_pass.h"
 #include "launcher/transport/ssh/ssh_files.h"
 #include "launcher/transport/ssh/ssh_transport.h"
+#include "launcher/transport/ssh_config/ssh_route.h"
 #include "launcher/wire/build_line.h"
 #include "launcher/wire/frame.h"
 
@@ -91,6 +95,30 @@ std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions&
   return make_exec_transport(io, std::move(exec));
 }
 
+/// Hosts as wait_for_hosts dials them, with their indexes in the original list.
+struct Awaited {
+  std::vector<Host> hosts;
+  std::vector<std::size_t> indexes;
+};
+
+Awaited awaited_of(std::span<const Host> hosts, const ReachOptions& options) {
+  const LocalUser local = local_user();
+  const SshConfig config = read_ssh_config(options.ssh_config.value_or(""), local);
+  const OwnNames own = options.transport == TransportChoice::automatic ? own_names() : OwnNames{};
+  Awaited awaited;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (options.transport == TransportChoice::automatic && is_own_host(hosts[i], own)) continue;
+    const SshRoute route = plan_route(config, hosts[i], local);
+    if (!route.jumps.empty() || !route.target.proxy_command.empty()) continue;
+    Host dialled = hosts[i];
+    dialled.address = route.target.address;
+    dialled.port = route.target.port;
+    awaited.hosts.push_back(std::move(dialled));
+    awaited.indexes.push_back(i);
+  }
+  return awaited;
+}
+
 }  // namespace
 
 Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
@@ -114,12 +142,35 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   return routes;
 }
 
-bool goes_by_ssh(const ReachOptions& options) {
-  return options.transport != TransportChoice::local && program_words(options).empty();
-}
-
 std::chrono::milliseconds start_timeout(const ReachOptions& options) {
   return options.connect_timeout + kStartMargin;
 }
+
+void await_hosts(std::span<Host> hosts, const ReachOptions& options,
+                 std::chrono::milliseconds limit) {
+  const bool by_ssh = options.transport != TransportChoice::local && program_words(options).empty();
+  if (!by_ssh) return;
+  Awaited awaited = awaited_of(hosts, options);
+  if (awaited.hosts.empty()) return;
+  asio::io_context io(1);
+  WaitForHosts wait;
+  wait.limit = limit;
+  wait.say = say_line;
+  wait_for_hosts(io, awaited.hosts, wait);
+  for (std::size_t i = 0; i < awaited.hosts.size(); ++i) {
+    hosts[awaited.indexes[i]].address = awaited.hosts[i].address;
+    hosts[awaited.indexes[i]].found_by = awaited.hosts[i].found_by;
+  }
+}
+
+void await_nodes(Placement& placement, const ReachOptions& options,
+                 std::chrono::milliseconds limit) {
+  std::vector<Host> hosts;
+  for (const Node& node : placement.nodes) hosts.push_back(node.host);
+  await_hosts(hosts, options, limit);
+  for (std::size_t i = 0; i < hosts.size(); ++i) placement.nodes[i].host = hosts[i];
+}
+
+bool in_pod() { return std::getenv("KUBERNETES_SERVICE_HOST") != nullptr; }
 
 }  // namespace ds::launcher

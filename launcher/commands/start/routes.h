@@ -1,13 +1,15 @@
-// Routes to hosts: the transport that reaches each host, created only if a host needs it.
+// Routes to hosts: the transport that reaches each host, created only if a host needs it; waiting
+// for the workers of a launcher pod, which starts before their names, ports and sshd.
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "launcher/cli/options_reach.h"
-#include "launcher/hosts/hostfile.h"
+#include "launcher/cli/options.h"
+#include "launcher/hosts/placement.h"
 #include "launcher/job/job.h"
 
 namespace ds::launcher {
@@ -24,11 +26,24 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
                    const ReachOptions& options,
                    std::chrono::milliseconds node_timeout = std::chrono::seconds(8));
 
-/// Returns whether other hosts are reached by ssh.
-bool goes_by_ssh(const ReachOptions& options);
-
 /// Returns the start timeout: if no node makes progress for this time, nodes that are not ready are
 /// bad.
 std::chrono::milliseconds start_timeout(const ReachOptions& options);
+
+/// Waits until every host that is reached directly by ssh has an address and accepts connections at
+/// its port, as set in ssh_config. Sets Host::address to the address that accepted. Prints a line
+/// to standard error every 10 s. Does not wait for hosts behind jump hosts, this machine, or hosts
+/// of another transport. Errors:  Error{unreachable} with a table after `limit`; Error{config} for
+/// ssh_config.
+void await_hosts(std::span<Host> hosts, const ReachOptions& options,
+                 std::chrono::milliseconds limit);
+
+/// Does the same for the nodes of a placement.
+void await_nodes(Placement& placement, const ReachOptions& options,
+                 std::chrono::milliseconds limit);
+
+/// Returns whether this process runs in a Kubernetes pod. Only there is a host that does not answer
+/// expected to appear.
+bool in_pod();
 
 }  // namespace ds::launcher

@@ -1,5 +1,5 @@
 // Tests of the parser for durations.
-#include "launcher/cli/duration.h"
+#include "launcher/cli/option_values.h"
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/cli/env_table.h"
-#include "launcher/cli/redact.h"
+#include "launcher/cli/env_file.h"
 
 using namespace ds::launcher;
 
@@ -19,8 +18,14 @@ EnvList pairs(const std::vector<EnvForward>& forwards) {
   return without_sources(resolve_forwards(forwards, kOwn));
 }
 
-std::vector<ArgvValue> values(std::vector<const char*> argv) {
-  return values_in_argv(static_cast<int>(argv.size()), argv.data());
+/// Returns the words as other users see them.
+std::string blanked(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  blank_values(static_cast<int>(argv.size()), argv.data());
+  std::string text;
+  for (const char* word : argv) text += std::string(text.empty() ? "" : " ") + word;
+  return text;
 }
 
 }  // namespace
@@ -113,14 +118,14 @@ TEST_CASE("what travels to other nodes") {
         EnvList{{"HOME", "/h"}, {"LC_ALL", "C"}, {"PATH", "/b"}});
 }
 
-TEST_CASE("values on our command line are found, those of the program are not ours") {
-  using Places = std::vector<ArgvValue>;
-  CHECK(values({"dslaunch", "-x", "A=secret", "-xB=s", "-x", "C", "--", "p", "-x", "D=1"}) ==
-        Places{{2, 2}, {3, 4}});
-  CHECK(values({"dslaunch", "--", "p", ":", "-x", "A=1", "--", "q", "-x", "B=2"}) ==
-        Places{{5, 2}});
-  CHECK(values({"dslaunch", "-x"}).empty());
-  CHECK(values({"dslaunch", "--ssh-config", "-xy", "-x", "A=", "t.toml", "k=v"}) == Places{{4, 2}});
+TEST_CASE("values on our command line are blanked, those of the program are not ours") {
+  CHECK(blanked({"dslaunch", "-x", "A=secret", "-xB=s", "-x", "C", "--", "p", "-x", "D=1"}) ==
+        "dslaunch -x A=*** -xB=* -x C -- p -x D=1");
+  CHECK(blanked({"dslaunch", "--", "p", ":", "-x", "A=1", "--", "q", "-x", "B=2"}) ==
+        "dslaunch -- p : -x A=* -- q -x B=2");
+  CHECK(blanked({"dslaunch", "-x"}) == "dslaunch -x");
+  CHECK(blanked({"dslaunch", "--ssh-config", "-xy", "-x", "A=", "t.toml", "k=v"}) ==
+        "dslaunch --ssh-config -xy -x A= t.toml k=v");
 }
 
 TEST_CASE("blanking leaves the words where they are") {

@@ -1,10 +1,9 @@
 // Tests of the failure options: each option, and each invalid value with its whole message.
-#include "launcher/cli/options_failure.h"
+#include "launcher/cli/options.h"
 
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/cli/options.h"
 
 using namespace ds::launcher;
 using namespace std::chrono_literals;
@@ -33,7 +32,7 @@ TEST_CASE("defaults of failure options") {
   const FailureOptions options = parse({});
   CHECK_FALSE(options.timeout);
   CHECK_FALSE(options.pre_signal);
-  CHECK(options.forward_signals == std::vector<int>{SIGUSR1, SIGUSR2});
+  CHECK(options.forwarded_signals == std::vector<int>{SIGUSR1, SIGUSR2});
   CHECK(options.exit_skew == ExitSkew{60s, false});
   CHECK(options.max_restarts == 0);
   CHECK(options.spares == 0);
@@ -46,12 +45,12 @@ TEST_CASE("every failure option is read") {
        "--exit-skew", "500ms:stop", "--max-restarts", "3", "--spares", "2", "--verdict", "v.json"});
   CHECK(options.timeout == 3600s);
   CHECK(options.pre_signal == PreSignal{SIGUSR1, 120s});
-  CHECK(options.forward_signals == std::vector<int>{SIGHUP, SIGCONT, SIGWINCH});
+  CHECK(options.forwarded_signals == std::vector<int>{SIGHUP, SIGCONT, SIGWINCH});
   CHECK(options.exit_skew == ExitSkew{500ms, true});
   CHECK(options.max_restarts == 3);
   CHECK(options.spares == 2);
   CHECK(options.verdict == "v.json");
-  CHECK(parse({"--forward-signals", "none"}).forward_signals.empty());
+  CHECK(parse({"--forward-signals", "none"}).forwarded_signals.empty());
   CHECK(parse({"--exit-skew=0"}).exit_skew == ExitSkew{0ms, false});
   CHECK(parse({"--max_restarts=1"}).max_restarts == 1);
 }

@@ -1,11 +1,10 @@
 // Tests of several programs on one command line: separators, and options of each program.
-#include "launcher/cli/programs.h"
+#include "launcher/cli/options.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
-#include "launcher/cli/options.h"
 
 using namespace ds::launcher;
 

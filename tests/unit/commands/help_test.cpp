@@ -1,5 +1,5 @@
 // Tests of the help: it lists exactly the options and subcommands that exist.
-#include "launcher/cli/help.h"
+#include "launcher/cli/command.h"
 
 #include <doctest/doctest.h>
 
@@ -90,9 +90,24 @@ TEST_CASE("help fits a terminal of 100 columns and ends with a newline") {
 TEST_CASE("a subcommand's help tells its form and its options") {
   const std::string text = command_help(*find_command("kill"));
   CHECK(
-      text.starts_with("dslaunch kill: stop running jobs, or send them a signal\n\n"
+      text.starts_with("dslaunch kill: Stop running jobs, or send them a signal\n\n"
                        "Usage: dslaunch kill JOB..."));
   CHECK(options_in(text) == Names{"-s", "--signal", "--grace", "--wait"});
+}
+
+TEST_CASE("summaries and helps of options begin with a capital letter") {
+  const auto check = [](std::string_view text) {
+    CAPTURE(text);
+    CHECK((text.empty() || (text.front() >= 'A' && text.front() <= 'Z')));
+  };
+  Options options;
+  std::vector<OptionTable> tables = {option_table(options)};
+  for (const Command& command : commands()) {
+    check(command.summary);
+    if (command.options != nullptr) tables.push_back(command.options());
+  }
+  for (const OptionTable& table : tables)
+    for (const OptionTable::Entry& entry : table.entries()) check(entry.shape.help);
 }
 
 TEST_CASE("a mistyped subcommand has a neighbour") {

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/commands/pods/stop_requests.h"
 
 using namespace ds::launcher;
 using namespace std::chrono_literals;

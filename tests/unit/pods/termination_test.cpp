@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
-#include "launcher/commands/pods/termination_log.h"
-#include "launcher/commands/pods/termination_report.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/job/verdict_text.h"
 #include "unit/job/job_helpers.h"
 

@@ -92,15 +92,16 @@ TEST_CASE("a host outside of the allocation is named") {
 }
 
 TEST_CASE("the lines come back as they were") {
-  StepJoin join{.key = *JoinKey::from_hex(kKey),
-                .job = "slurm-17-abc",
-                .roots = {{"10.0.0.1", 4000}, {"fd00::1", 4000}, {"login", 4000}},
-                .wait = std::chrono::seconds(60),
-                .silence = std::chrono::milliseconds(1500)};
+  JoinerSetup join;
+  join.key = *JoinKey::from_hex(kKey);
+  join.job = "slurm-17-abc";
+  join.roots = {{"10.0.0.1", 4000}, {"fd00::1", 4000}, {"login", 4000}};
+  join.wait = std::chrono::seconds(60);
+  join.silence = std::chrono::milliseconds(1500);
   const std::string text = join_lines(join);
   CHECK(join_lines_end(text));
   CHECK_FALSE(join_lines_end(text.substr(0, text.size() - 1)));
-  const StepJoin again = parse_join_lines(text + "\x01 anything");
+  const JoinerSetup again = parse_join_lines(text + "\x01 anything");
   CHECK(again.key == join.key);
   CHECK(again.job == join.job);
   REQUIRE(again.roots.size() == 3);
