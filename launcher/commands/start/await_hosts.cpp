@@ -13,7 +13,7 @@
 #include "launcher/dns/wait_hosts.h"
 #include "launcher/sources/own_names.h"
 #include "launcher/transport/ssh/ssh_files.h"
-#include "launcher/transport/ssh_config/ssh_route.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
 
