@@ -1,4 +1,4 @@
-// Starts a program by posix_spawn; waits by a pidfd; reads its standard error from a pipe.
+// Starts programs by posix_spawn, and waits by a pidfd.
 #include "launcher/transport/child_process.h"
 
 #include <fcntl.h>
@@ -16,15 +16,18 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/base/deadline.h"
+
 namespace ds::launcher {
 
 namespace {
 
 constexpr int kSettlesWithinMs = 20;  // between the end of a program's socket and its own
 constexpr int kDiesWithinMs = 1000;   // after KILL; only a stuck system takes longer
+constexpr std::size_t kMostOutput = std::size_t{64} << 10;
 
 /// State that its pending waits keep alive after the owner has dropped the process.
-class Child : public std::enable_shared_from_this<Child> {
+class Child final : public ChildProcess, public std::enable_shared_from_this<Child> {
  public:
   Child(asio::io_context& io, ChildEvents events, pid_t pid, int pidfd, int errors)
       : events_(std::move(events)), pid_(pid), exited_(io, pidfd), errors_(io, errors) {}
@@ -37,7 +40,7 @@ class Child : public std::enable_shared_from_this<Child> {
                        });
   }
 
-  void settle() {
+  void settle() override {
     pollfd entry{exited_.native_handle(), POLLIN, 0};
     if (pid_ > 0 && ::poll(&entry, 1, kSettlesWithinMs) > 0) reap();
   }
@@ -98,29 +101,18 @@ class Child : public std::enable_shared_from_this<Child> {
   asio::posix::stream_descriptor errors_;
 };
 
-class Handle final : public ChildProcess {
- public:
-  explicit Handle(std::shared_ptr<Child> child) : child_(std::move(child)) {}
-  ~Handle() override { child_->abandon(); }
-  void settle() override { child_->settle(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
- private:
-  std::shared_ptr<Child> child_;
-};
-
-/// Returns an error number, 0 if the program runs.
-int spawn(const std::vector<std::string>& argv, int socket, int errors, pid_t& pid) {
+/// Starts a program with these descriptors as its standard ones. Returns an error number; 0 if it
+/// runs.
+int spawn(const std::vector<std::string>& argv, int input, int output, int errors, pid_t& pid) {
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, socket, 0);
-  ::posix_spawn_file_actions_adddup2(&files, socket, 1);
-  ::posix_spawn_file_actions_adddup2(&files, errors, 2);
+  ::posix_spawn_file_actions_adddup2(&files, input, 0);
+  ::posix_spawn_file_actions_adddup2(&files, output, 1);
+  if (errors != 2) ::posix_spawn_file_actions_adddup2(&files, errors, 2);
   ::posix_spawn_file_actions_addclosefrom_np(&files, 3);
   ::posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -137,45 +129,78 @@ int spawn(const std::vector<std::string>& argv, int socket, int errors, pid_t& p
   return error;
 }
 
+bool readable(int fd, const Deadline& deadline) {
+  pollfd entry{fd, POLLIN, 0};
+  int rc = 0;
+  do {
+    rc = ::poll(&entry, 1, static_cast<int>(deadline.remaining().count()));
+  } while (rc < 0 && errno == EINTR);
+  return rc > 0;
+}
+
+std::string read_all(int fd, const Deadline& deadline) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (text.size() < kMostOutput && readable(fd, deadline)) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
 }  // namespace
 
 StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
                          ChildEvents events) {
-  StartedChild started;
-  int pair[2] = {-1, -1};
-  int errors[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
-      ::pipe2(errors, O_CLOEXEC) != 0) {
-    started.problem = std::string("no socket or pipe: ") + std::strerror(errno);
-    if (pair[0] >= 0) {
-      ::close(pair[0]);
-      ::close(pair[1]);
-    }
-    return started;
-  }
-  UniqueFd near(pair[0]);
-  const UniqueFd far(pair[1]);
-  UniqueFd near_errors(errors[0]);
-  const UniqueFd far_errors(errors[1]);
+  const auto failed = [](const std::string& what, int error) {
+    return StartedChild{{}, {}, what + ": " + std::strerror(error)};
+  };
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return failed("no socket", errno);
+  UniqueFd near(ends[0]);
+  const UniqueFd far(ends[1]);
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failed("no pipe", errno);
+  UniqueFd near_errors(ends[0]);
+  const UniqueFd far_errors(ends[1]);
   ::fcntl(near.get(), F_SETFL, O_NONBLOCK);  // this end only: the program expects a blocking one
   ::fcntl(near_errors.get(), F_SETFL, O_NONBLOCK);
   pid_t pid = 0;
-  if (const int error = spawn(argv, far.get(), far_errors.get(), pid); error != 0) {
-    started.problem = argv.front() + ": " + std::strerror(error);
-    return started;
-  }
+  if (const int error = spawn(argv, far.get(), far.get(), far_errors.get(), pid); error != 0)
+    return failed(argv.front(), error);
   const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (pidfd < 0) {
-    started.problem = std::string("no pidfd: ") + std::strerror(errno);
+    const int error = errno;
     ::kill(-pid, SIGKILL);
     (void)::waitpid(pid, nullptr, 0);
-    return started;
+    return failed("no pidfd", error);
   }
   auto child = std::make_shared<Child>(io, std::move(events), pid, pidfd, near_errors.release());
   child->start();
-  started.socket = std::move(near);
-  started.process = std::make_unique<Handle>(std::move(child));
-  return started;
+  return {std::move(near), {child.get(), [child](ChildProcess*) { child->abandon(); }}, {}};
+}
+
+std::optional<ExitStatus> run_program(const std::vector<std::string>& argv,
+                                      std::chrono::milliseconds limit, std::string* output) {
+  const Deadline deadline = Deadline::after(limit);
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  int ends[2] = {-1, -1};
+  if (!null || (output != nullptr && ::pipe2(ends, O_CLOEXEC) != 0)) return std::nullopt;
+  const UniqueFd near(ends[0]);
+  UniqueFd far(ends[1]);
+  pid_t pid = -1;
+  if (spawn(argv, null.get(), far ? far.get() : null.get(), 2, pid) != 0) return std::nullopt;
+  far.reset();
+  if (output != nullptr) *output = read_all(near.get(), deadline);
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const bool in_time = process && readable(process.get(), deadline);
+  if (!in_time) ::kill(-pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return in_time ? std::optional(ExitStatus::from_wait_status(status)) : std::nullopt;
 }
 
 }  // namespace ds::launcher

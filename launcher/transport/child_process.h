@@ -1,9 +1,12 @@
-// Starts a program whose standard input and output are one socket, and reports its standard error.
+// Starts programs in sessions of their own: one that talks over a socket, or one that runs to its
+// end.
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +21,7 @@ struct ChildEvents {
   std::function<void(ExitStatus)> on_exit;  // once, after all of its standard error
 };
 
-/// Destroying it kills the program and what it started in its session, and reaps it.
+/// Dropping it kills the program and what it started in its session, and reaps it.
 class ChildProcess {
  public:
   virtual ~ChildProcess() = default;
@@ -29,14 +32,22 @@ class ChildProcess {
 
 struct StartedChild {
   UniqueFd socket;  // non-blocking, close-on-exec
-  std::unique_ptr<ChildProcess> process;
-  std::string problem;  // set if it could not be started
+  std::shared_ptr<ChildProcess> process;
+  std::string problem{};  // set if it could not be started
 };
 
 /// Starts argv[0], found on PATH, in a session of its own: a Ctrl-C at the terminal does not reach
-/// the program, and it cannot ask for input there. Threads: the io_context's; events never come
-/// from inside the call.
+/// the program, and it cannot ask for input there. Its standard input and output are the socket.
+/// Threads: the io_context's; events never come from inside the call.
 StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
                          ChildEvents events);
+
+/// Runs argv[0], found on PATH, to its end, without terminal and input; its standard error is ours.
+/// Takes at most 64 KiB of its standard output, or discards it if `output` is null. At the limit
+/// all processes of its session are killed. Returns nothing then, and if it could not be started.
+/// Blocks, so it is called before an event loop runs.
+std::optional<ExitStatus> run_program(const std::vector<std::string>& argv,
+                                      std::chrono::milliseconds limit,
+                                      std::string* output = nullptr);
 
 }  // namespace ds::launcher

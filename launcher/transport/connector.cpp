@@ -12,6 +12,7 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstring>
+#include <deque>
 #include <optional>
 
 namespace ds::launcher {
@@ -82,7 +83,7 @@ asio::error_code bind_own_end(tcp::socket& socket, const tcp::endpoint& peer,
   return error;
 }
 
-class Attempt : public std::enable_shared_from_this<Attempt> {
+class Attempt final : public ConnectAttempt {
  public:
   Attempt(asio::io_context& io, std::vector<tcp::endpoint> addresses, ConnectOptions options,
           std::function<void(Connected)> done)
@@ -91,62 +92,45 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
         options_(std::move(options)),
         done_(std::move(done)),
         stagger_(io),
-        limit_(io) {}
-
-  void start() {
+        limit_(io) {
     limit_.expires_after(options_.limit);
-    limit_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-      if (!error)
-        self->give_up(fmt::format("no answer within {:.2g} s",
-                                  std::chrono::duration<double>(self->options_.limit).count()));
+    limit_.async_wait([this, life = std::weak_ptr(life_)](const asio::error_code& error) {
+      if (!error && !life.expired()) give_up();
     });
     try_next();
-  }
-
-  void cancel() {
-    done_ = nullptr;
-    sockets_.clear();
-    stagger_.cancel();
-    limit_.cancel();
   }
 
  private:
   void try_next() {
     if (next_ == addresses_.size()) return;
     const tcp::endpoint endpoint = addresses_[next_++];
-    auto socket = std::make_shared<tcp::socket>(io_);
+    tcp::socket& socket = sockets_.emplace_back(io_);
     asio::error_code error;
-    socket->open(endpoint.protocol(), error);
-    if (!error) error = bind_own_end(*socket, endpoint, options_);
+    socket.open(endpoint.protocol(), error);
+    if (!error) error = bind_own_end(socket, endpoint, options_);
     ++pending_;
+    const auto report = [this, life = std::weak_ptr(life_), &socket,
+                         endpoint](const asio::error_code& result) {
+      if (!life.expired()) tried(socket, endpoint, result);
+    };
     if (error) {
-      asio::post(io_, [self = shared_from_this(), socket, endpoint, error] {
-        self->tried(socket, endpoint, error);
-      });
+      asio::post(io_, [report, error] { report(error); });
     } else {
-      prepare(socket->native_handle(), options_);
-      sockets_.push_back(socket);
-      socket->async_connect(
-          endpoint, [self = shared_from_this(), socket, endpoint](const asio::error_code& result) {
-            self->tried(socket, endpoint, result);
-          });
+      prepare(socket.native_handle(), options_);
+      socket.async_connect(endpoint, report);
     }
-    if (next_ < addresses_.size()) {
-      stagger_.expires_after(kStagger);
-      stagger_.async_wait([self = shared_from_this()](const asio::error_code& result) {
-        if (!result && self->done_) self->try_next();
-      });
-    }
+    if (next_ == addresses_.size()) return;
+    stagger_.expires_after(kStagger);
+    stagger_.async_wait([this, life = std::weak_ptr(life_)](const asio::error_code& result) {
+      if (!result && !life.expired()) try_next();
+    });
   }
 
-  void tried(const std::shared_ptr<tcp::socket>& socket, const tcp::endpoint& endpoint,
-             const asio::error_code& error) {
-    if (!done_) return;
+  void tried(tcp::socket& socket, const tcp::endpoint& endpoint, const asio::error_code& error) {
     --pending_;
     if (!error) {
-      socket->non_blocking(true);
-      finish({UniqueFd(socket->release()), address_text(endpoint), {}, false});
-      return;
+      socket.non_blocking(true);
+      return finish({UniqueFd(socket.release()), address_text(endpoint), {}, false});
     }
     transient_ = error == asio::error::connection_reset || error == asio::error::connection_aborted;
     problems_ += fmt::format("{}{}: {}", problems_.empty() ? "" : ", ", address_text(endpoint),
@@ -159,14 +143,19 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     }
   }
 
-  void give_up(const std::string& why) {
-    if (done_) finish({UniqueFd(), {}, problems_.empty() ? why : problems_ + ", " + why, false});
+  void give_up() {
+    const std::string why = fmt::format("no answer within {:.2g} s",
+                                        std::chrono::duration<double>(options_.limit).count());
+    finish({UniqueFd(), {}, problems_.empty() ? why : problems_ + ", " + why, false});
   }
 
   void finish(Connected result) {
+    life_.reset();
+    sockets_.clear();
+    stagger_.cancel();
+    limit_.cancel();
     const auto done = std::move(done_);
-    cancel();
-    done(std::move(result));
+    done(std::move(result));  // may destroy this
   }
 
   asio::io_context& io_;
@@ -175,22 +164,12 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   std::function<void(Connected)> done_;
   asio::steady_timer stagger_;
   asio::steady_timer limit_;
-  std::vector<std::shared_ptr<tcp::socket>> sockets_;
+  std::deque<tcp::socket> sockets_;
   std::size_t next_ = 0;
   int pending_ = 0;
   bool transient_ = false;
   std::string problems_;
-};
-
-class Handle final : public ConnectAttempt {
- public:
-  explicit Handle(std::shared_ptr<Attempt> attempt) : attempt_(std::move(attempt)) {}
-  ~Handle() override { attempt_->cancel(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
- private:
-  std::shared_ptr<Attempt> attempt_;
+  std::shared_ptr<int> life_ = std::make_shared<int>();  // expires at the end: handlers check it
 };
 
 }  // namespace
@@ -201,10 +180,7 @@ std::unique_ptr<ConnectAttempt> connect_any(asio::io_context& io,
                                             std::vector<tcp::endpoint> addresses,
                                             ConnectOptions options,
                                             std::function<void(Connected)> done) {
-  auto attempt =
-      std::make_shared<Attempt>(io, std::move(addresses), std::move(options), std::move(done));
-  attempt->start();
-  return std::make_unique<Handle>(std::move(attempt));
+  return std::make_unique<Attempt>(io, std::move(addresses), std::move(options), std::move(done));
 }
 
 }  // namespace ds::launcher

@@ -14,8 +14,7 @@
 namespace ds::launcher {
 
 struct Connected {
-  UniqueFd
-      socket;  // non-blocking, close-on-exec, no delay, keep-alive; empty if none could be reached
+  UniqueFd socket;      // non-blocking, close-on-exec; empty if no address could be reached
   std::string address;  // of the other end
   std::string problem;  // without a socket: the reasons, one for each address or one for all
   bool transient = false;
@@ -23,8 +22,7 @@ struct Connected {
 
 struct ConnectOptions {
   std::chrono::milliseconds limit{10000};
-  std::chrono::milliseconds dead_after{
-      10000};                  // TCP_USER_TIMEOUT: the peer is lost after this silence
+  std::chrono::milliseconds dead_after{10000};  // TCP_USER_TIMEOUT; 0: no limit
   bool keep_alive = true;      // sends probes, so that dead_after holds for an idle connection
   std::string bind_address;    // numeric; empty: bind_interface
   std::string bind_interface;  // one of its addresses; empty: any

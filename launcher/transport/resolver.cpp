@@ -16,41 +16,33 @@ namespace ds::launcher {
 
 namespace {
 
-struct LookUp {
-  Resolved result;
-  bool no_answer = false;  // no name server answered
-};
-
-LookUp look_up(const std::string& host, int port, int flags) {
+/// Sets `code` to the result of getaddrinfo.
+Resolved look_up(const std::string& host, int port, int flags, int& code) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  LookUp look_up;
-  Resolved& out = look_up.result;
-  const int rc = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (rc != 0) {
-    out.problem = rc == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(rc);
-    look_up.no_answer = rc == EAI_AGAIN;
-    return look_up;
-  }
+  code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (code != 0) return {{}, code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code)};
+  Resolved found;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     asio::ip::tcp::endpoint endpoint;
     if (entry->ai_addrlen > endpoint.capacity()) continue;
     std::memcpy(endpoint.data(), entry->ai_addr, entry->ai_addrlen);
     endpoint.resize(entry->ai_addrlen);
-    out.addresses.push_back(endpoint);
+    found.addresses.push_back(endpoint);
   }
   ::freeaddrinfo(list);
-  if (out.addresses.empty()) out.problem = "no usable address";
-  return look_up;
+  if (found.addresses.empty()) found.problem = "no usable address";
+  return found;
 }
 
-Resolved resolved(const std::string& host, int port) {
-  LookUp first = look_up(host, port, AI_ADDRCONFIG);
-  if (!first.result.addresses.empty() || first.no_answer) return std::move(first.result);
-  return look_up(host, port, 0).result;  // for hosts with only loopback up
+Resolved look_up_name(const std::string& host, int port) {
+  int code = 0;
+  Resolved first = look_up(host, port, AI_ADDRCONFIG, code);
+  if (!first.addresses.empty() || code == EAI_AGAIN) return first;  // no name server answered
+  return look_up(host, port, 0, code);  // for hosts with only loopback up
 }
 
 }  // namespace
@@ -73,7 +65,7 @@ struct Resolver::Shared {
       Request request = std::move(requests.front());
       requests.pop_front();
       lock.unlock();
-      Resolved result = resolved(request.host, request.port);
+      Resolved result = look_up_name(request.host, request.port);
       lock.lock();
       if (stopped) return;  // io may have been destroyed
       asio::post(*io,
@@ -101,7 +93,8 @@ Resolver::~Resolver() {
 }
 
 void Resolver::resolve(const std::string& host, int port, std::function<void(Resolved)> done) {
-  Resolved numeric = look_up(host, port, AI_NUMERICHOST).result;
+  int code = 0;
+  Resolved numeric = look_up(host, port, AI_NUMERICHOST, code);
   const std::lock_guard lock(shared_->mutex);
   const auto answer = [&](Resolved result) {
     asio::post(*shared_->io,

@@ -1,4 +1,4 @@
-// Interface between the job and the ways to reach a node: a byte pipe to one agent.
+// Interface of transports: each gives the job a byte pipe to the agent of a node.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using Bytes = std::vector<std::byte>;
 /// The stages of reaching a host, as messages name them.
 namespace stage {
 inline constexpr const char* kConfig = "configuration";
-inline constexpr const char* kLookUp = "name look-up";
+inline constexpr const char* kLookup = "name lookup";
 inline constexpr const char* kConnect = "connection";
 inline constexpr const char* kKeyExchange = "key exchange";
 inline constexpr const char* kHostKey = "host key";
@@ -66,7 +66,7 @@ class Channel {
   virtual void close() = 0;
 };
 
-/// One way to reach nodes. A transport limits by itself how many connections it opens at once.
+/// Reaches nodes by one method. It limits by itself how many connections it opens at once.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -16,10 +16,10 @@
 #include "launcher/commands/start/job_request.h"
 #include "launcher/dns/wait_hosts.h"
 #include "launcher/sources/own_names.h"
+#include "launcher/transport/agent_command.h"
+#include "launcher/transport/exec/exec_template.h"
 #include "launcher/transport/exec/exec_transport.h"
-#include "launcher/transport/exec/kubexec.h"
 #include "launcher/transport/local_transport.h"
-#include "launcher/transport/remote_command.h"
 #include "launcher/transport/ssh/ask_pass.h"
 #include "launcher/transport/ssh/ssh_files.h"
 #include "launcher/transport/ssh/ssh_transport.h"
@@ -61,7 +61,7 @@ SshOptions ssh_options(const ReachOptions& options, std::chrono::milliseconds no
   ssh.retry_limit = 2 * options.connect_timeout;
   ssh.dead_after = node_timeout;
   ssh.window = options.window;
-  if (ask_way() != AskWay::none) ssh.ask = ask_pass_phrase;
+  if (ask_method() != AskMethod::none) ssh.ask = ask_pass_phrase;
   ssh.warn = [](const std::string& text) {
     fmt::print(stderr, "{}", "dslaunch: warning: " + text + "\n");
   };

@@ -1,4 +1,3 @@
-// Reads the fields of a certificate, and checks them in the order in which ssh does.
 #include "launcher/transport/host_keys/host_certificate.h"
 
 #include <fmt/format.h>
@@ -56,7 +55,7 @@ std::optional<HostCertificate> parse_host_certificate(const HostKey& shown) {
   std::string key = wire_string(type);
   for (int i = 0; i < fields; ++i) key += wire_string(reader.string());
   certificate.key = {std::string(type), base64_encode(key)};
-  certificate.serial = reader.number(8);
+  reader.number(8);  // the serial number
   certificate.for_host = reader.number(4) == kHostType;
   certificate.id = reader.string();
   WireReader principals(reader.string());
@@ -92,8 +91,7 @@ std::string certificate_problem(const HostCertificate& certificate, std::string_
         return ssh_pattern_matches(pattern, name);
       });
   if (!named) {
-    std::string list;
-    for (const std::string& principal : principals) list += (list.empty() ? "" : ", ") + principal;
+    const std::string list = fmt::format("{}", fmt::join(principals, ", "));
     return fmt::format("it is for {}, not for {}", printable_text(list, kShownBytes), name);
   }
   if (certificate.has_critical_options) return "it has critical options, and none are known";

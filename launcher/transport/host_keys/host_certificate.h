@@ -14,7 +14,6 @@ namespace ds::launcher {
 /// The fields of a certificate (PROTOCOL.certkeys of OpenSSH).
 struct HostCertificate {
   HostKey key;  // the certified key, as it would be without the certificate
-  std::uint64_t serial = 0;
   bool for_host = false;
   std::string id;
   std::vector<std::string> principals;  // names or patterns; none: any host

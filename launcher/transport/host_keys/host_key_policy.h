@@ -1,4 +1,5 @@
-// Decides whether a host's key is accepted, and what to say about it. Pure.
+// Decides which host key algorithms are offered, whether a host's key is accepted, and what to say
+// about it. Pure.
 #pragma once
 
 #include <string>
@@ -29,5 +30,20 @@ std::string no_certificate_text(const std::vector<TextPlace>& places);
 const std::string& host_key_name(const SshSettings& settings);
 /// Returns the port that goes with it: with an alias always 22, as in ssh.
 int host_key_port(const SshSettings& settings);
+
+/// Returns the host key algorithms to offer to a server, a comma list without certificates: known
+/// key types first. `wanted` is HostKeyAlgorithms of ssh_config. `certified` is the type of a key
+/// that the host has a certificate for: it stands before all others, whatever `wanted` says of keys
+/// without a certificate. Empty: the host has none.
+std::string host_key_algorithms(const std::vector<std::string>& known_types,
+                                const std::string& wanted = {}, std::string_view certified = {});
+
+/// Returns the algorithms of host certificates to ask for, a comma list; empty if HostKeyAlgorithms
+/// leaves all of them out.
+std::string certificate_algorithms(const std::string& wanted);
+
+/// Whether HostKeyAlgorithms, as `wanted` changes its default, lets a host show a key of this type
+/// without a certificate.
+bool takes_plain_key(const std::string& wanted, const std::string& type);
 
 }  // namespace ds::launcher

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "engine/base/split.h"
 #include "engine/base/text_error.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
@@ -27,12 +27,6 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
-std::string to_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 }  // namespace
 
 std::string known_hosts_name(std::string_view host, int port) {
@@ -42,14 +36,8 @@ std::string known_hosts_name(std::string_view host, int port) {
 
 void KnownHosts::add(std::string_view text, const std::string& file_name) {
   found_.clear();
-  TextPlace place{file_name, 0, 1};
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    ++place.line;
-    add_line(text.substr(0, end), place);
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
+  for (TextPlace place{file_name, 1, 1}; !text.empty(); ++place.line)
+    add_line(take_line(text), place);
 }
 
 void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
@@ -57,26 +45,17 @@ void KnownHosts::add_line(std::string_view line, const TextPlace& place) {
   if (names.empty() || names.front() == '#') return;
   Mark mark = Mark::none;
   if (names.front() == '@') {
-    if (names == "@cert-authority") mark = Mark::authority;
-    if (names == "@revoked") mark = Mark::revoked;
-    if (mark == Mark::none) {
-      notes_.push_back(fmt::format("{}:{}: unknown marker {}; the line is left out", place.file,
-                                   place.line, printable_text(names, 40)));
-      return;
-    }
+    if (names != "@cert-authority" && names != "@revoked") return;
+    mark = names == "@revoked" ? Mark::revoked : Mark::authority;
     names = take_word(line);
   }
   const std::string_view type = take_word(line);
   const std::string_view blob = take_word(line);
-  if (type.empty() || blob.empty() || !base64_decode(blob)) {
-    notes_.push_back(
-        fmt::format("{}:{}: not a host key line; it is left out", place.file, place.line));
-    return;
-  }
+  if (type.empty() || blob.empty() || !base64_decode(blob)) return;
   HostKey key{std::string(type), std::string(blob)};
   if (mark == Mark::revoked) key = revoked_key(key).value_or(key);
   entries_.push_back({std::move(key), place, mark});
-  index_names(names, entries_.size() - 1, place);
+  index_names(names, entries_.size() - 1);
 }
 
 /// Returns the revoked key; for a certificate, the key in it. Nothing if the text is not a key, or
@@ -95,42 +74,32 @@ void KnownHosts::add_revoked(const std::optional<std::string>& text, const std::
     all_revoked_ = place;
     return;
   }
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    std::string_view line = rest.substr(0, end);
+  for (std::string_view rest = *text; !rest.empty();) {
+    std::string_view line = take_line(rest);
     ++place.line;
     const std::string_view type = take_word(line);
-    if (!type.empty() && type.front() != '#') {
-      const auto key = revoked_key({std::string(type), std::string(take_word(line))});
-      if (!key) {  // The line was meant to revoke some key, so none is accepted.
-        all_revoked_ = place;
-        return;
-      }
-      revoked_.emplace(key->base64, place);
+    if (type.empty() || type.front() == '#') continue;
+    const auto key = revoked_key({std::string(type), std::string(take_word(line))});
+    if (!key) {  // The line was meant to revoke some key, so none is accepted.
+      all_revoked_ = place;
+      return;
     }
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
+    revoked_.emplace(key->base64, place);
   }
 }
 
-void KnownHosts::index_names(std::string_view names, std::size_t entry, const TextPlace& place) {
+void KnownHosts::index_names(std::string_view names, std::size_t entry) {
   if (names.starts_with("|1|")) {
-    const std::size_t bar = names.find('|', 3);
-    const auto salt = base64_decode(names.substr(3, bar == std::string_view::npos ? 0 : bar - 3));
-    const auto hash =
-        bar == std::string_view::npos ? std::nullopt : base64_decode(names.substr(bar + 1));
+    const std::vector<std::string_view> parts = split(names, '|');  // "", "1", salt, hash
+    if (parts.size() != 4) return;
+    const auto salt = base64_decode(parts[2]);
+    const auto hash = base64_decode(parts[3]);
     if (salt && hash && salt->size() == 20 && hash->size() == 20)
       hashed_.push_back({*salt, *hash, entry});
-    else
-      notes_.push_back(
-          fmt::format("{}:{}: broken hashed name; the line is left out", place.file, place.line));
     return;
   }
   std::vector<std::string> list = split_patterns(names);
-  const bool has_pattern = std::ranges::any_of(
-      list, [](const std::string& name) { return name.find_first_of("*?!") != std::string::npos; });
-  if (has_pattern) {
+  if (names.find_first_of("*?!") != names.npos) {
     patterns_.push_back({std::move(list), entry});
   } else {
     for (const std::string& name : list) plain_.emplace(to_lower(name), entry);
@@ -156,25 +125,20 @@ std::vector<std::size_t> KnownHosts::find_entries(const std::string& name) const
 }
 
 HostKeyVerdict KnownHosts::check_name(const std::string& name, const HostKey& key) const {
-  HostKeyVerdict matching{HostKeyVerdict::Kind::match, {}, {}};
-  HostKeyVerdict changed{HostKeyVerdict::Kind::changed, {}, {}};
-  HostKeyVerdict other{HostKeyVerdict::Kind::other_type, {}, {}};
+  using Kind = HostKeyVerdict::Kind;
+  HostKeyVerdict matching{Kind::match, {}, {}};
+  HostKeyVerdict changed{Kind::changed, {}, {}};
+  HostKeyVerdict other{Kind::other_type, {}, {}};
   for (const std::size_t index : entries_of(name)) {
-    const Entry& entry = entries_[index];
-    if (entry.mark == Mark::authority) continue;
-    if (entry.mark == Mark::revoked) {
-      if (entry.key == key) return {HostKeyVerdict::Kind::revoked, {entry.place}, {}};
-      continue;  // revokes another key of the host
-    }
-    if (entry.key == key)
-      matching.places.push_back(entry.place);
-    else
-      (entry.key.type == key.type ? changed : other).places.push_back(entry.place);
+    const auto& [known, place, mark] = entries_[index];
+    if (mark == Mark::revoked && known == key) return {Kind::revoked, {place}, {}};
+    if (mark != Mark::none) continue;  // an authority, or a line that revokes another key
+    HostKeyVerdict& verdict = known == key ? matching : known.type == key.type ? changed : other;
+    verdict.places.push_back(place);
   }
-  if (!matching.places.empty()) return matching;
-  if (!changed.places.empty()) return changed;
-  if (!other.places.empty()) return other;
-  return {HostKeyVerdict::Kind::unknown, {}, {}};
+  for (HostKeyVerdict* verdict : {&matching, &changed, &other})
+    if (!verdict->places.empty()) return std::move(*verdict);
+  return {};
 }
 
 HostKeyVerdict KnownHosts::check(std::string_view host, int port, const HostKey& key) const {
@@ -191,15 +155,14 @@ HostKeyVerdict KnownHosts::check(std::string_view host, int port, const HostKey&
 
 std::vector<std::string> KnownHosts::types(std::string_view host, int port) const {
   std::vector<std::string> types;
-  const auto collect = [&](const std::string& name) {
-    for (const std::size_t index : entries_of(name)) {
+  for (const int at : {port, 22}) {
+    for (const std::size_t index : entries_of(known_hosts_name(host, at))) {
       const Entry& entry = entries_[index];
       if (entry.mark == Mark::none && std::ranges::find(types, entry.key.type) == types.end())
         types.push_back(entry.key.type);
     }
-  };
-  collect(known_hosts_name(host, port));
-  if (types.empty() && port != 22) collect(known_hosts_name(host, 22));
+    if (!types.empty()) break;
+  }
   return types;
 }
 
@@ -212,68 +175,53 @@ std::string known_hosts_line(std::string_view host, int port, const HostKey& key
   return fmt::format("{} {} {}\n", shown, key.type, key.base64);
 }
 
-namespace {
-
-constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
-
-/// An RSA key can sign in two ways; the old way, ssh-rsa (SHA-1), is offered only on request.
-const std::vector<std::string>& plain_algorithms() {
-  static const std::vector<std::string> all = {"ssh-ed25519",         "ecdsa-sha2-nistp256",
-                                               "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
-                                               "rsa-sha2-512",        "rsa-sha2-256"};
-  return all;
+std::vector<const KnownHosts::Entry*> KnownHosts::authority_entries(std::string_view host,
+                                                                    int port) const {
+  std::vector<const Entry*> found;
+  for (const int at : {port, 22})
+    for (const std::size_t index : entries_of(known_hosts_name(host, at)))
+      if (const Entry* entry = &entries_[index];
+          entry->mark == Mark::authority && std::ranges::find(found, entry) == found.end())
+        found.push_back(entry);
+  return found;
 }
 
-std::string_view key_type(std::string_view algorithm) {
-  return algorithm.starts_with("rsa-sha2-") ? "ssh-rsa" : algorithm;
+std::vector<TextPlace> KnownHosts::authorities(std::string_view host, int port) const {
+  std::vector<TextPlace> places;
+  for (const Entry* entry : authority_entries(host, port)) places.push_back(entry->place);
+  return places;
 }
 
-std::string joined(const std::vector<std::string>& names, std::string_view suffix = {}) {
-  std::string list;
-  for (const std::string& name : names)
-    list.append(list.empty() ? "" : ",").append(name).append(suffix);
-  return list;
+std::optional<TextPlace> KnownHosts::revocation(std::string_view host, int port,
+                                                const HostKey& key) const {
+  // Authorities count from both names of the host (with and without port), so revocations do, too.
+  for (const int at : {port, 22}) {
+    const HostKeyVerdict verdict = check(host, at, key);
+    if (verdict.kind == HostKeyVerdict::Kind::revoked) return verdict.places.front();
+  }
+  return std::nullopt;
 }
 
-/// The default as HostKeyAlgorithms changes it, either the certificates in it or the others.
-std::vector<std::string> changed_algorithms(const std::string& wanted, bool certificates) {
-  const std::string both =
-      joined(plain_algorithms(), kCertificateSuffix) + "," + joined(plain_algorithms());
-  std::vector<std::string> list = split_patterns(change_algorithms(both, wanted));
-  std::erase_if(list, [&](const std::string& name) {
-    return name.ends_with(kCertificateSuffix) != certificates;
-  });
-  return list;
-}
-
-}  // namespace
-
-std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted, std::string_view certified) {
-  std::vector<std::string> list;
-  for (const std::string& algorithm : plain_algorithms())
-    if (key_type(algorithm) == certified) list.push_back(algorithm);
-  const std::vector<std::string> all = changed_algorithms(wanted, false);
-  for (const bool known : {true, false})  // in the order of `all`: the cheapest known type first
-    for (const std::string& algorithm : all)
-      if ((std::ranges::find(known_types, key_type(algorithm)) != known_types.end()) == known &&
-          std::ranges::find(list, algorithm) == list.end())
-        list.push_back(algorithm);
-  return joined(list);
-}
-
-std::string certificate_algorithms(const std::string& wanted) {
-  return joined(changed_algorithms(wanted, true));
-}
-
-bool takes_plain_key(const std::string& wanted, const std::string& type) {
-  static const std::vector<std::string> kUnchanged = split_patterns(host_key_algorithms({}, ""));
-  const std::vector<std::string> changed =
-      wanted.empty() ? std::vector<std::string>() : split_patterns(host_key_algorithms({}, wanted));
-  const std::vector<std::string>& taken = wanted.empty() ? kUnchanged : changed;
-  return std::ranges::any_of(taken, [&](const std::string& algorithm) {
-    return algorithm == type || (type == "ssh-rsa" && algorithm.starts_with("rsa-sha2-"));
-  });
+HostKeyVerdict KnownHosts::check_certificate(std::string_view host, int port,
+                                             const HostCertificate& certificate,
+                                             std::uint64_t now) const {
+  for (const HostKey* key : {&certificate.key, &certificate.authority})
+    if (const auto place = revocation(host, port, *key))
+      return {HostKeyVerdict::Kind::revoked, {*place}, {}};
+  std::string problem =
+      fmt::format("its certificate {} is of another authority, {}",
+                  printable_text(certificate.id, 60), fingerprint(certificate.authority));
+  for (const Entry* entry : authority_entries(host, port)) {
+    if (entry->key != certificate.authority) continue;
+    problem = certificate_problem(certificate, known_hosts_name(host, 22), now);
+    if (problem.empty()) return {HostKeyVerdict::Kind::match, {entry->place}, {}};
+    problem = fmt::format("its certificate {} is refused: {}", printable_text(certificate.id, 60),
+                          problem);
+    break;
+  }
+  HostKeyVerdict verdict = check(host, port, certificate.key);
+  verdict.certificate_problem = std::move(problem);
+  return verdict;
 }
 
 }  // namespace ds::launcher

@@ -45,7 +45,7 @@ struct HostCertificate;
 std::string known_hosts_name(std::string_view host, int port);
 
 /// All known_hosts files of one run, parsed once.
-/// Promise: broken lines are skipped and noted, as ssh does.
+/// Promise: broken lines are skipped, as ssh does.
 class KnownHosts {
  public:
   void add(std::string_view text, const std::string& file_name);
@@ -70,8 +70,6 @@ class KnownHosts {
   /// Returns the key types known for the host. The server is asked for one of them first.
   [[nodiscard]] std::vector<std::string> types(std::string_view host, int port) const;
 
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-
  private:
   enum class Mark { none, revoked, authority };
   static std::optional<HostKey> revoked_key(const HostKey& shown);
@@ -91,7 +89,7 @@ class KnownHosts {
   };
 
   void add_line(std::string_view line, const TextPlace& place);
-  void index_names(std::string_view names, std::size_t entry, const TextPlace& place);
+  void index_names(std::string_view names, std::size_t entry);
   [[nodiscard]] const std::vector<std::size_t>& entries_of(const std::string& name) const;
   [[nodiscard]] std::vector<std::size_t> find_entries(const std::string& name) const;
   [[nodiscard]] HostKeyVerdict check_name(const std::string& name, const HostKey& key) const;
@@ -104,7 +102,6 @@ class KnownHosts {
   std::unordered_multimap<std::string, std::size_t> plain_;
   std::vector<PatternEntry> patterns_;
   std::vector<HashedEntry> hashed_;
-  std::vector<std::string> notes_;
   // Cached lookups: each host is looked up twice, and hashed lines make a lookup slow.
   mutable std::unordered_map<std::string, std::vector<std::size_t>> found_;
   std::unordered_map<std::string, TextPlace> revoked_;  // by the base64 of the key, for all hosts
@@ -117,20 +114,5 @@ std::string hash_host_name(std::string_view salt, std::string_view name);
 /// Returns the line to append for a new key. With a `salt` (20 random bytes) the name is hashed.
 std::string known_hosts_line(std::string_view host, int port, const HostKey& key,
                              std::string_view salt = {});
-
-/// Returns the host key algorithms to offer to a server, a comma list without certificates: known
-/// key types first. `wanted` is HostKeyAlgorithms of ssh_config. `certified` is the type of a key
-/// that the host has a certificate for: it stands before all others, whatever `wanted` says of keys
-/// without a certificate. Empty: the host has none.
-std::string host_key_algorithms(const std::vector<std::string>& known_types,
-                                const std::string& wanted = {}, std::string_view certified = {});
-
-/// Returns the algorithms of host certificates to ask for, a comma list; empty if HostKeyAlgorithms
-/// leaves all of them out.
-std::string certificate_algorithms(const std::string& wanted);
-
-/// Whether HostKeyAlgorithms, as `wanted` changes its default, lets a host show a key of this type
-/// without a certificate.
-bool takes_plain_key(const std::string& wanted, const std::string& type);
 
 }  // namespace ds::launcher

@@ -38,12 +38,15 @@ class WireReader {
   bool ok_ = true;
 };
 
+/// Returns a number in 4 bytes.
+inline std::string wire_number(std::size_t number) {
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift);
+  return out;
+}
 /// Returns a string with its length before it.
 inline std::string wire_string(std::string_view text) {
-  const auto size = static_cast<std::uint32_t>(text.size());
-  std::string out;
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift);
-  return out.append(text);
+  return wire_number(text.size()).append(text);
 }
 
 std::string base64_encode(std::string_view bytes);

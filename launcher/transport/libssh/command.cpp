@@ -84,7 +84,7 @@ bool CommandSession::has_run() const {
 }
 
 bool CommandSession::exec() {
-  const int rc = ssh_channel_request_exec(channel_, command_.line.c_str());
+  const int rc = ssh_channel_request_exec(channel_, command_.remote_command.c_str());
   if (rc == SSH_AGAIN && !dropped()) return false;
   if (rc != SSH_OK && !has_run()) {
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
@@ -93,24 +93,8 @@ bool CommandSession::exec() {
   }
   stage_ = Stage::running;
   limit_stage("", {});
-  opened_ = true;
+  if (!std::exchange(opened_, true)) tell(events_.on_up);
   return true;
-}
-
-void CommandSession::deliver() {
-  if (opened_ && !std::exchange(told_open_, true) && !dismissed()) events_.on_open();
-  if (!replaced_.empty() && !dismissed()) events_.on_replaced(std::exchange(replaced_, {}));
-  if (!other_build_.empty() && !dismissed())
-    events_.on_other_build(std::exchange(other_build_, {}));
-  if (copy_wanted_ && !std::exchange(told_copy_wanted_, true) && !dismissed())
-    events_.on_copy_wanted();
-  if (answered_ && !std::exchange(told_answered_, true) && !dismissed()) events_.on_answered();
-  if (!inbox_.empty() && !dismissed()) {
-    const Bytes bytes = std::move(inbox_);
-    inbox_.clear();
-    events_.on_bytes(bytes);
-  }
-  if (!noise_.empty() && !dismissed()) events_.on_noise(std::exchange(noise_, {}));
 }
 
 void CommandSession::let_go() {
@@ -121,3 +105,15 @@ void CommandSession::let_go() {
 }
 
 }  // namespace ds::launcher::libssh
+
+namespace ds::launcher {
+
+std::shared_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring, SshLogin login,
+                                       SshCommand command, SshEvents events) {
+  auto session = std::make_shared<libssh::CommandSession>(io, keyring, std::move(login),
+                                                          std::move(command), std::move(events));
+  session->start();
+  return {session.get(), [session](SshLink*) { session->dismiss(); }};
+}
+
+}  // namespace ds::launcher

@@ -9,30 +9,27 @@
 
 namespace ds::launcher::libssh {
 
-class CommandSession final : public Session {
+class CommandSession final : public Session, public SshLink {
  public:
-  CommandSession(asio::io_context& io, Keyring& keyring, SshLogin login, SshCommand command,
-                 SshLinkEvents events)
-      : Session(io, keyring, std::move(login), std::move(events.login)),
+  CommandSession(asio::io_context& io, SshKeyring& keyring, SshLogin login, SshCommand command,
+                 SshEvents events)
+      : Session(io, keyring, std::move(login), std::move(events)),
         command_(std::move(command)),
-        events_(std::move(events)),
         pause_(io) {}
   CommandSession(const CommandSession&) = delete;
   CommandSession& operator=(const CommandSession&) = delete;
   ~CommandSession() override { release(); }
 
-  void send(Bytes bytes);
-  [[nodiscard]] std::size_t unsent() const { return unsent_; }
-  void copy_now();
-  void close();
+  void send(Bytes bytes) override;
+  [[nodiscard]] std::size_t unsent() const override { return unsent_; }
+  void copy_now() override;
+  void close() override;
 
  private:
   enum class Stage { none, channel, waiting, exec, running };
 
   void begin() override;
   bool proceed() override;
-  void deliver() override;
-  void deliver_end(const SshLinkEnd& end) override { events_.on_end(end); }
   void let_go() override;
   bool open_channel();
   [[nodiscard]] std::string no_channel_text() const;
@@ -45,12 +42,14 @@ class CommandSession final : public Session {
   bool run_copy(const std::string& found);
   [[nodiscard]] std::string found_program() const;
   [[nodiscard]] std::string unfit_program() const;
+  void warn(const std::string& text);
   void judge_build();
   void expect_answer();
   bool open_again();
   void run_instead(std::string line);
   void send_copy();
   void hear(std::string_view text);
+  void deliver_bytes();
 
   static int on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
                      void* self);
@@ -60,12 +59,10 @@ class CommandSession final : public Session {
   static void on_close(ssh_session, ssh_channel, void* self);
 
   SshCommand command_;
-  SshLinkEvents events_;
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_{};
   Stage stage_ = Stage::none;
-  bool opened_ = false;  // on_open is due or was called
-  bool told_open_ = false;
+  bool opened_ = false;  // on_up was queued
   bool eof_wanted_ = false;
   bool eof_sent_ = false;
   bool channel_closed_ = false;
@@ -73,17 +70,14 @@ class CommandSession final : public Session {
   std::shared_ptr<const Bytes> copy_;  // the program, for a node that asks for it
   std::size_t copied_ = 0;
   bool copy_wanted_ = false;
-  bool told_copy_wanted_ = false;
   bool may_copy_ = false;
-  std::string replaced_;     // what on_replaced is due to name
-  std::string other_build_;  // what on_other_build is due to name
-  std::string unfit_;        // why the command that answered is to be replaced
-  int refusals_ = 0;         // of a channel for a further command
+  bool replaced_ = false;  // the copy runs instead of a program that was found
+  std::string unfit_;      // why the command that answered is to be replaced
+  int refusals_ = 0;       // of a channel for a further command
   bool answer_awaited_ = false;
   bool further_ = false;      // the command is not the session's first
   asio::steady_timer pause_;  // before a channel is asked for again; an answer is overdue
-  bool told_answered_ = false;
-  std::string heard_;  // the last bytes of standard output before the answer
+  std::string heard_;         // the last bytes of standard output before the answer
   std::optional<int> exit_status_;
   std::string exit_signal_;
   std::deque<Bytes> queue_;

@@ -8,7 +8,6 @@
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
 #include "launcher/transport/libssh/command.h"
-#include "launcher/transport/remote_command.h"
 #include "launcher/wire/build_line.h"
 
 namespace ds::launcher::libssh {
@@ -17,6 +16,7 @@ namespace {
 constexpr std::size_t kHeardKept = 4096;
 constexpr std::size_t kShownId = 12;    // digits of a build id
 constexpr std::size_t kPacket = 32768;  // the largest that OpenSSH accepts
+constexpr const char* kUsedAnyway = "; it is used all the same";
 constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll, so other sessions run after 256 KiB
 }  // namespace
 
@@ -67,8 +67,8 @@ void CommandSession::send_copy() {
 void CommandSession::finish() {
   if (!channel_closed_ && !exit_status_) {
     fail(ChannelEnd::Kind::lost, stage::kRunning, "the ssh connection broke: " + error_text());
-  } else if (missing_answer() && !command_.fallback.empty()) {
-    run_instead(std::exchange(command_.fallback, {}));
+  } else if (missing_answer() && !command_.fallback_command.empty()) {
+    run_instead(std::exchange(command_.fallback_command, {}));
   } else if (missing_answer() && run_copy(unfit_program())) {
     // The copy's end is judged when it comes.
   } else if (!exit_signal_.empty()) {
@@ -115,6 +115,10 @@ std::string CommandSession::found_program() const {
   return printable_text(heard_.substr(from, heard_.find('\n', from) - from), 200);
 }
 
+void CommandSession::warn(const std::string& text) {
+  tell([this, text] { events_.on_warning(text); });
+}
+
 /// Called when the command has answered. Has it replaced if it is another build of dslaunch.
 void CommandSession::judge_build() {
   const std::optional<std::string> id = build_id_in(heard_);
@@ -124,7 +128,10 @@ void CommandSession::judge_build() {
       "{} there is {}, this one is build {}", path.empty() ? "dslaunch" : path,
       id ? "build " + id->substr(0, kShownId) : "an older one that does not name its build",
       command_.build.substr(0, kShownId));
-  (command_.copy ? unfit_ : other_build_) = std::move(text);
+  if (command_.copy)
+    unfit_ = std::move(text);
+  else
+    warn(text + kUsedAnyway);
 }
 
 /// Limits the time until the answer: another program of that name may wait for input forever.
@@ -146,10 +153,15 @@ bool CommandSession::run_copy(const std::string& found) {
   if (!command_.copy) return false;
   const std::optional<AgentCopy> copy = std::exchange(command_.copy, {})();
   if (!copy) {
-    if (answered_) other_build_ = found;
+    if (answered_) {
+      warn(found + kUsedAnyway);
+      tell(events_.on_answered);
+    }
     return false;
   }
-  replaced_ = found;
+  replaced_ = !found.empty();
+  if (replaced_)
+    warn(found + "; this program is used from ~/.cache/dslaunch there (disable with --push never)");
   copy_ = copy->bytes;
   run_instead(copy->command);
   return true;
@@ -159,7 +171,7 @@ bool CommandSession::run_copy(const std::string& found) {
 /// agent's answer those are only heartbeats.
 void CommandSession::run_instead(std::string line) {
   let_go();
-  command_.line = std::move(line);
+  command_.remote_command = std::move(line);
   further_ = true;
   exit_status_.reset();
   exit_signal_.clear();
@@ -175,14 +187,22 @@ void CommandSession::run_instead(std::string line) {
 void CommandSession::hear(std::string_view text) {
   heard_.append(text);
   answered_ = heard_.find(command_.answer) != std::string::npos;
+  if (copy_ && !copy_wanted_ && heard_.find(kCopyRequest) != std::string::npos) {
+    copy_wanted_ = true;
+    if (!replaced_)
+      warn(
+          "no dslaunch there; copying this program to ~/.cache/dslaunch (disable with --push "
+          "never)");
+    tell(events_.on_copy_wanted);
+  }
   if (answered_) {
     judge_build();
     pause_.cancel();
+    if (unfit_.empty()) tell(events_.on_answered);  // else run_copy() does, if there is no copy
+    heard_ = {};
   } else if (command_.copy && !answer_awaited_ && !found_program().empty()) {
     expect_answer();
   }
-  copy_wanted_ = copy_wanted_ || (copy_ && heard_.find(kCopyWish) != std::string::npos);
-  if (answered_) heard_ = {};
   if (heard_.size() > kHeardKept) heard_.erase(0, heard_.size() - kHeardKept);
 }
 
@@ -212,13 +232,21 @@ int CommandSession::on_data(ssh_session, ssh_channel, void* data, std::uint32_t 
                             int is_stderr, void* user) {
   auto* self = static_cast<CommandSession*>(user);
   if (is_stderr != 0) {
+    if (self->noise_.empty())
+      self->tell([self] { self->events_.on_noise(std::exchange(self->noise_, {})); });
     self->noise_.append(static_cast<const char*>(data), count);
   } else {
+    if (self->inbox_.empty()) self->tell([self] { self->deliver_bytes(); });
     const auto* bytes = static_cast<const std::byte*>(data);
     self->inbox_.insert(self->inbox_.end(), bytes, bytes + count);
     if (!self->answered_) self->hear({reinterpret_cast<const char*>(bytes), count});
   }
   return static_cast<int>(count);
+}
+
+void CommandSession::deliver_bytes() {
+  const Bytes bytes = std::exchange(inbox_, {});
+  if (!bytes.empty()) events_.on_bytes(bytes);
 }
 
 void CommandSession::on_exit_status(ssh_session, ssh_channel, int status, void* user) {

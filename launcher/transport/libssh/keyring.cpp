@@ -130,3 +130,12 @@ const Keyring::Entry& Keyring::entry(const std::string& path) {
 }
 
 }  // namespace ds::launcher::libssh
+
+namespace ds::launcher {
+
+std::unique_ptr<SshKeyring> make_ssh_keyring() {
+  ssh_init();  // a static libssh is not initialized on loading; calls are counted
+  return std::make_unique<libssh::Keyring>();
+}
+
+}  // namespace ds::launcher

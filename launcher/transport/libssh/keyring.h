@@ -8,14 +8,12 @@
 #include <memory>
 #include <string>
 
+#include "engine/base/freed.h"
 #include "launcher/transport/ssh/ssh_link.h"
 
 namespace ds::launcher::libssh {
 
-struct KeyFree {
-  void operator()(ssh_key key) const { ssh_key_free(key); }
-};
-using Key = std::unique_ptr<ssh_key_struct, KeyFree>;
+using Key = std::unique_ptr<ssh_key_struct, Freed<ssh_key_free>>;
 
 /// Returns the public half in base64, as in known_hosts and authorized_keys; empty if libssh fails.
 std::string public_base64(ssh_key key);

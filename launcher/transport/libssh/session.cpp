@@ -136,14 +136,16 @@ void Session::fail(ChannelEnd::Kind kind, std::string stage, std::string reason,
   end_ = SshLinkEnd{{kind, std::move(reason), std::move(stage)}, transient};
 }
 
-/// Calls the owner's events outside of libssh's callbacks: an event may destroy the link, and a
-/// session must not be freed inside its own callback.
 void Session::hand_over() {
   const auto keep = shared_from_this();
-  deliver();
+  while (!due_.empty() && !dismissed_) {
+    const auto event = std::move(due_.front());
+    due_.pop_front();
+    event();
+  }
   if (!end_ || dismissed_) return;
   dismiss();
-  deliver_end(*end_);
+  events_.on_end(*end_);
 }
 
 void Session::release() {

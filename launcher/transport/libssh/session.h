@@ -7,6 +7,8 @@
 
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,13 @@ namespace ds::launcher::libssh {
 /// Kept alive by its pending waits; `dismiss` ends it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
+  Session(asio::io_context& io, SshKeyring& keyring, SshLogin login, SshEvents events)
+      : io_(io),
+        login_(std::move(login)),
+        events_(std::move(events)),
+        keyring_(dynamic_cast<Keyring&>(keyring)),
+        wait_(io),
+        timer_(io) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   virtual ~Session() = default;  // derived classes call release() in theirs
@@ -33,26 +42,18 @@ class Session : public std::enable_shared_from_this<Session> {
  protected:
   static constexpr const char* kHungUp = "the server hung up";  // of error_text()
 
-  Session(asio::io_context& io, Keyring& keyring, SshLogin login, SshLoginEvents events)
-      : io_(io),
-        keyring_(keyring),
-        login_(std::move(login)),
-        login_events_(std::move(events)),
-        wait_(io),
-        timer_(io) {}
-
   /// Called once, after the login: ssh_event_dopoll(poll_) works from then on.
   virtual void begin() = 0;
   /// Called whenever something may have happened after that. Returns true to be called again soon,
   /// after other sessions.
   virtual bool proceed() = 0;
-  /// Calls the owner's events, outside of libssh's callbacks.
-  virtual void deliver() = 0;
-  virtual void deliver_end(const SshLinkEnd& end) = 0;
   /// Frees channels, before the session is freed.
   virtual void let_go() = 0;
 
   void post_wake();
+  /// Queues a call of an event of the owner: it may destroy the link, and a session must not be
+  /// freed inside a callback of libssh.
+  void tell(std::function<void()> event) { due_.push_back(std::move(event)); }
   void release();
   void fail(ChannelEnd::Kind kind, std::string stage, std::string reason, bool transient = false);
   /// Ends the session with a failure if `stage` takes longer than `limit`; 0: no limit.
@@ -61,11 +62,10 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool up() const { return state_ == State::up; }
   [[nodiscard]] bool dropped() const;
   [[nodiscard]] std::string error_text() const;
-  [[nodiscard]] bool dismissed() const { return dismissed_; }
 
   asio::io_context& io_;
-  Keyring& keyring_;
   SshLogin login_;
+  SshEvents events_;
   ssh_session session_ = nullptr;
   ssh_event poll_ = nullptr;
 
@@ -87,7 +87,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] std::string banner_text() const;
   [[nodiscard]] std::string refusal_text();
 
-  SshLoginEvents login_events_;
+  Keyring& keyring_;
   asio::posix::stream_descriptor wait_;  // only to wait; libssh owns the descriptor
   asio::steady_timer timer_;
   State state_ = State::handshake;
@@ -100,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool dismissed_ = false;
   bool heard_ = false;
   bool acknowledges_ = false;
+  std::deque<std::function<void()>> due_;
   std::optional<SshLinkEnd> end_;
 };
 

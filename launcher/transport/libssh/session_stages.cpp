@@ -102,14 +102,13 @@ bool Session::check_host_key() {
   }
   const Key key(raw);
   const char* type = ssh_key_type_to_char(ssh_key_type(raw));
-  const auto refusal =
-      login_events_.check_host_key({type == nullptr ? "" : type, public_base64(raw)});
+  const auto refusal = events_.check_host_key({type == nullptr ? "" : type, public_base64(raw)});
   if (refusal) fail(ChannelEnd::Kind::unreachable, stage::kHostKey, *refusal);
   return !refusal;
 }
 
 int Session::try_identity(const SshIdentity& identity) {
-  if (identity.kind == SshIdentity::Kind::file) {
+  if (!identity.agent_socket) {
     const Keyring::Entry& entry = identity.certificate.empty()
                                       ? keyring_.entry(identity.path)
                                       : keyring_.certified(identity.path, identity.certificate);
@@ -118,7 +117,7 @@ int Session::try_identity(const SshIdentity& identity) {
   }
   if (!std::exchange(agent_attached_, true)) {
     // libssh waits for the agent without a deadline, so it gets a relay that always answers.
-    const int fd = identity.socket();
+    const int fd = identity.agent_socket();
     if (fd < 0 || ssh_set_agent_socket(session_, fd) != SSH_OK) return SSH_AUTH_DENIED;
   }
   return ssh_userauth_agent(session_, nullptr);
@@ -130,7 +129,7 @@ bool Session::authenticate() {
     const SshIdentity& identity = login_.identities[identity_];
     const int rc = try_identity(identity);
     if (rc == SSH_AUTH_SUCCESS) {
-      login_events_.on_identity(identity.label);
+      events_.on_identity(identity.label);
       logged_in();
       return true;
     }
@@ -181,16 +180,16 @@ std::string Session::refusal_text() {
     if (why.find("Too many authentication failures") != std::string::npos)
       text += "; name the right key by IdentityFile and set IdentitiesOnly yes";
   } else if (!login_.identities.empty()) {
+    const std::pair<int, const char*> known[] = {
+        {SSH_AUTH_METHOD_PUBLICKEY, "publickey"},
+        {SSH_AUTH_METHOD_PASSWORD, "password"},
+        {SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive"},
+        {SSH_AUTH_METHOD_HOSTBASED, "hostbased"},
+        {SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi"}};
     const int methods = ssh_userauth_list(session_, nullptr);
     std::string names;
-    const auto add = [&](int bit, const char* name) {
-      if ((methods & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
-    };
-    add(SSH_AUTH_METHOD_PUBLICKEY, "publickey");
-    add(SSH_AUTH_METHOD_PASSWORD, "password");
-    add(SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive");
-    add(SSH_AUTH_METHOD_HOSTBASED, "hostbased");
-    add(SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi");
+    for (const auto& [bit, name] : known)
+      if ((methods & bit) != 0) names.append(names.empty() ? "" : ", ").append(name);
     if (!names.empty()) text += "; the server takes: " + names;
   }
   return login_.identities_note.empty() ? text : text + "; " + login_.identities_note;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
 
@@ -21,6 +24,7 @@ class AgentRelay {
   /// Connects and reads the list of keys, for `limit` at most. After an error there are no keys,
   /// and problem() says why.
   AgentRelay(const std::string& socket_path, std::chrono::milliseconds limit);
+  /// Waits for an answer under way.
   ~AgentRelay();
   AgentRelay(const AgentRelay&) = delete;
   AgentRelay& operator=(const AgentRelay&) = delete;
@@ -33,10 +37,23 @@ class AgentRelay {
   int open_session(const std::vector<AgentKey>& keys);
 
  private:
-  class Server;
+  struct Client {
+    UniqueFd fd;
+    std::string identities;  // the answer to a request for the list
+  };
+  void serve();
+  bool answer(const Client& client);
+  void ring() const;
+
   std::vector<AgentKey> keys_;
   std::string problem_;
-  std::unique_ptr<Server> server_;
+  std::chrono::milliseconds limit_;
+  UniqueFd agent_;  // the thread's, once that runs
+  UniqueFd wake_;
+  std::mutex mutex_;  // of the two below
+  std::vector<Client> fresh_;
+  bool stop_ = false;
+  std::thread thread_;  // runs if there are keys
 };
 
 }  // namespace ds::launcher

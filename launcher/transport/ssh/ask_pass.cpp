@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/transport/run_program.h"
-#include "launcher/transport/ssh_config/ssh_config_choose.h"
+#include "launcher/transport/child_process.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {
 namespace {
@@ -100,47 +100,36 @@ std::optional<std::string> ask_terminal(const std::string& prompt) {
 std::optional<std::string> ask_program(const std::string& prompt) {
   const char* program = std::getenv("SSH_ASKPASS");
   if (program == nullptr) return std::nullopt;
-  ProgramEnd end = run_program({program, prompt}, kProgramLimit, ProgramOutput::taken);
-  if (!end.status || !end.status->success()) return std::nullopt;
-  const std::string line = end.output.substr(0, end.output.find_first_of("\r\n"));
-  ::explicit_bzero(end.output.data(), end.output.size());
-  return line;
+  std::string output;
+  const auto status = run_program({program, prompt}, kProgramLimit, &output);
+  const std::string line = output.substr(0, output.find_first_of("\r\n"));
+  ::explicit_bzero(output.data(), output.size());
+  return status && status->success() ? std::optional(line) : std::nullopt;
 }
 
 }  // namespace
 
-AskWay choose_ask_way(
+AskMethod choose_ask_method(
     const std::function<std::optional<std::string>(const std::string&)>& environment,
     bool terminal) {
   const auto value = [&](const char* name) { return environment(name).value_or(""); };
   const bool program = !value("SSH_ASKPASS").empty();
   const bool display = !value("DISPLAY").empty() || !value("WAYLAND_DISPLAY").empty();
-  const std::string require = ssh_lower(value("SSH_ASKPASS_REQUIRE"));
-  if (require == "force") return program ? AskWay::program : AskWay::none;
-  if (require == "prefer" && program && display) return AskWay::program;
-  if (terminal) return AskWay::terminal;
-  return program && display && require != "never" ? AskWay::program : AskWay::none;
+  const std::string require = to_lower(value("SSH_ASKPASS_REQUIRE"));
+  if (require == "force") return program ? AskMethod::program : AskMethod::none;
+  if (require == "prefer" && program && display) return AskMethod::program;
+  if (terminal) return AskMethod::terminal;
+  return program && display && require != "never" ? AskMethod::program : AskMethod::none;
 }
 
-AskWay ask_way() {
-  return choose_ask_way(
-      [](const std::string& name) -> std::optional<std::string> {
-        const char* value = std::getenv(name.c_str());
-        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-      },
-      static_cast<bool>(open_terminal()));
+AskMethod ask_method() {
+  return choose_ask_method(environment_value, static_cast<bool>(open_terminal()));
 }
 
 std::optional<std::string> ask_pass_phrase(const std::string& prompt) {
-  switch (ask_way()) {
-    case AskWay::none:
-      return std::nullopt;
-    case AskWay::terminal:
-      return ask_terminal(prompt);
-    case AskWay::program:
-      return ask_program(prompt);
-  }
-  return std::nullopt;
+  const AskMethod method = ask_method();
+  if (method == AskMethod::none) return std::nullopt;
+  return method == AskMethod::terminal ? ask_terminal(prompt) : ask_program(prompt);
 }
 
 }  // namespace ds::launcher

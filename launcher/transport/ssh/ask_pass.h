@@ -7,16 +7,16 @@
 
 namespace ds::launcher {
 
-enum class AskWay { none, terminal, program };
+enum class AskMethod { none, terminal, program };
 
 /// Chooses as ssh does, by SSH_ASKPASS, SSH_ASKPASS_REQUIRE (never, prefer, force), DISPLAY and
 /// WAYLAND_DISPLAY. `terminal`: there is one, and we are in its foreground. Pure.
-AskWay choose_ask_way(
+AskMethod choose_ask_method(
     const std::function<std::optional<std::string>(const std::string&)>& environment,
     bool terminal);
 
-/// Returns the way that this process can ask now.
-AskWay ask_way();
+/// Returns the method that this process can use now.
+AskMethod ask_method();
 
 /// Asks, and returns what was typed, without the end of the line; nothing if there is no answer.
 /// Waits two minutes for a program, and without a limit at a terminal. A signal that ends us takes

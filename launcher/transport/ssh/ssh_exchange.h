@@ -13,19 +13,22 @@
 #include "launcher/transport/resolver.h"
 #include "launcher/transport/ssh/agent_relay.h"
 #include "launcher/transport/ssh/ssh_transport.h"
-#include "launcher/transport/ssh_config/ssh_route.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 #include "launcher/transport/turns.h"
 
 namespace ds::launcher {
 
 class JumpHost;
 
-/// How far an approach to a host got.
+/// How far an attempt to reach a host got.
 struct Reached {
-  UniqueFd socket;      // empty if there is none
-  std::string address;  // of the other end, if this machine knows it
-  std::string stage;    // without a socket: how far it got, and why not further
-  std::string problem;
+  static Reached failed(std::string stage, std::string problem, bool transient = false) {
+    return {{}, {}, std::move(stage), std::move(problem), transient, {}};
+  }
+  UniqueFd socket{};      // empty if there is none
+  std::string address{};  // of the other end, if this machine knows it
+  std::string stage{};    // without a socket: how far it got, and why not further
+  std::string problem{};
   bool transient = false;
   std::optional<HostKey> certificate{};  // the host's, if it was asked for one and has one
 };
@@ -52,8 +55,8 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
 
   /// Returns everything that a login over the socket of `reached` needs, except its command.
   SshLogin login(const SshSettings& settings, Reached& reached);
-  /// Returns the events of that login. `settings` must live as long as they do.
-  SshLoginEvents login_events(const SshSettings& settings, const Reached& reached);
+  /// Returns check_host_key and on_identity of that login. `settings` must live as long as they do.
+  SshEvents login_events(const SshSettings& settings, const Reached& reached);
 
   /// Returns this program, for nodes that lack it; nothing if copying is disabled. Read once.
   const std::optional<AgentCopy>& agent_copy();
@@ -78,11 +81,9 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   const SshOptions options;
   Resolver resolver;
   const std::unique_ptr<SshKeyring> keyring;
-  const std::shared_ptr<Turns>
-      logins;  // hosts between the start of the dial and the running command
-  const std::shared_ptr<Turns>
-      copies;        // copies of the program between the first byte and the answer
-  int starting = 0;  // hosts that have neither answered nor ended
+  const std::shared_ptr<Turns> logins;  // hosts between the first attempt and the running command
+  const std::shared_ptr<Turns> copies;  // copies of the program between first byte and answer
+  int starting = 0;                     // hosts that have neither answered nor ended
 
  private:
   /// Index of a set of files, and the size of the file that new keys are appended to.
@@ -91,8 +92,8 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
     std::size_t own_size = 0;
   };
   KnownFiles& known_files(const SshSettings& settings);
-  const std::string& offered_host_keys(const std::vector<std::string>& types,
-                                       const std::string& wanted, std::string_view certified);
+  const std::string& offered_host_keys(const SshSettings& settings,
+                                       const std::optional<HostKey>& certificate);
   AgentRelay* agent(const std::string& socket_path);
   std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& key,
                                             const std::optional<HostKey>& certificate);
@@ -100,7 +101,6 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   /// them as its host key has the secret that all pods of a job share, so it is one of them.
   std::vector<std::string> shared_keys(const SshSettings& settings);
   std::string unused_keys_text(const SshSettings& settings, const HostKeyVerdict& verdict);
-  bool is_shared_key(const SshSettings& settings, const HostKey& shown);
   std::optional<std::string> remember(const SshSettings& settings, const HostKey& key,
                                       KnownFiles& files);
   void unlock_keys_of(const SshSettings& settings);

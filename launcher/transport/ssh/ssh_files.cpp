@@ -1,4 +1,3 @@
-// Reads and appends to ssh's files, and finds the local user. Contains no rules.
 #include "launcher/transport/ssh/ssh_files.h"
 
 #include <fcntl.h>
@@ -24,14 +23,9 @@
 #include "engine/base/own_host_name.h"
 #include "engine/base/text_error.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/transport/host_keys/host_key_policy.h"
-#include "launcher/transport/run_program.h"
+#include "launcher/transport/child_process.h"
 
 namespace ds::launcher {
-
-namespace {
-constexpr std::chrono::seconds kMatchExecLimit{5};
-}  // namespace
 
 std::optional<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -43,51 +37,40 @@ std::optional<std::string> read_text_file(const std::string& path) {
   return std::move(text).str();
 }
 
+std::optional<std::string> environment_value(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::string user_shell() {
+  const std::string shell = environment_value("SHELL").value_or("");
+  return shell.starts_with('/') ? shell : "/bin/sh";
+}
+
+std::string random_salt() {
+  std::string salt(20, '\0');
+  if (::getrandom(salt.data(), salt.size(), 0) != static_cast<ssize_t>(salt.size()))
+    throw_errno("cannot get random bytes", errno);
+  return salt;
+}
+
 namespace {
+
+constexpr std::chrono::seconds kMatchExecLimit{5};
 
 /// Returns a function that runs a command of `Match exec`, once each, and tells whether it exits 0.
 std::function<bool(const std::string&)> match_exec() {
-  return [known = std::make_shared<std::map<std::string, std::optional<bool>>>()](
+  return [known = std::make_shared<std::map<std::string, std::optional<ExitStatus>>>()](
              const std::string& command) {
     const auto [it, fresh] = known->try_emplace(command);
-    if (fresh) {
-      const char* shell = std::getenv("SHELL");
-      const std::string program = shell != nullptr && *shell == '/' ? shell : "/bin/sh";
-      const ProgramEnd end =
-          run_program({program, "-c", command}, kMatchExecLimit, ProgramOutput::dropped);
-      if (end.status) it->second = end.status->success();
-    }
+    if (fresh) it->second = run_program({user_shell(), "-c", command}, kMatchExecLimit);
     if (!it->second)
       throw Error(ErrorKind::config,
                   fmt::format("Match exec: '{}' did not end within {} s, or could not be started",
                               printable_text(command, 200), kMatchExecLimit.count()));
-    return *it->second;
+    return it->second->success();
   };
 }
-
-}  // namespace
-
-LocalUser local_user() {
-  LocalUser local;
-  local.run = match_exec();
-  local.uid = static_cast<int>(::getuid());
-  local.environment = [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
-  // As in ssh, the password file wins over HOME. Users without an entry have only HOME and USER.
-  if (const passwd* entry = ::getpwuid(::getuid())) {
-    local.name = entry->pw_name;
-    local.home = entry->pw_dir;
-  } else {
-    local.name = local.environment("USER").value_or("");
-    local.home = local.environment("HOME").value_or("/");
-  }
-  local.host_name = own_host_name();
-  return local;
-}
-
-namespace {
 
 std::vector<std::string> glob_paths(const std::string& pattern) {
   glob_t found{};
@@ -97,30 +80,6 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   ::globfree(&found);
   return paths;
 }
-
-}  // namespace
-
-SshConfig read_ssh_config(const std::string& config_file, const LocalUser& local) {
-  SshConfig config;
-  const std::string user_folder = local.home + "/.ssh";
-  const SshConfig::Sources user_sources{read_text_file, glob_paths, user_folder, local.home};
-  if (!config_file.empty()) {
-    const auto text = read_text_file(config_file);
-    if (!text)
-      throw Error(ErrorKind::config,
-                  "cannot read the ssh config file " + config_file + ": " + std::strerror(errno));
-    config.add(*text, config_file, user_sources);
-    return config;
-  }
-  if (const auto text = read_text_file(user_folder + "/config"))
-    config.add(*text, user_folder + "/config", user_sources);
-  const SshConfig::Sources system_sources{read_text_file, glob_paths, "/etc/ssh", local.home};
-  if (const auto text = read_text_file("/etc/ssh/ssh_config"))
-    config.add(*text, "/etc/ssh/ssh_config", system_sources);
-  return config;
-}
-
-namespace {
 
 /// Returns the bytes of the file from `from` on; nothing if it cannot be read.
 std::optional<std::string> read_from(int fd, std::size_t from) {
@@ -141,16 +100,41 @@ bool ends_in_mid_line(int fd, std::size_t size) {
   return size > 0 && ::pread(fd, &last, 1, static_cast<off_t>(size - 1)) == 1 && last != '\n';
 }
 
-std::string random_salt() {
-  std::string salt(20, '\0');
-  if (::getrandom(salt.data(), salt.size(), 0) != static_cast<ssize_t>(salt.size()))
-    throw_errno("cannot get random bytes", errno);
-  return salt;
-}
-
 }  // namespace
 
-AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
+LocalUser local_user() {
+  LocalUser local;
+  local.run = match_exec();
+  local.uid = static_cast<int>(::getuid());
+  local.environment = environment_value;
+  // As in ssh, the password file wins over HOME. Users without an entry have only HOME and USER.
+  const passwd* entry = ::getpwuid(::getuid());
+  local.name = entry != nullptr ? entry->pw_name : environment_value("USER").value_or("");
+  local.home = entry != nullptr ? entry->pw_dir : environment_value("HOME").value_or("/");
+  local.host_name = own_host_name();
+  return local;
+}
+
+SshConfig read_ssh_config(const std::string& config_file, const LocalUser& local) {
+  SshConfig config;
+  /// Returns false if the file cannot be read.
+  const auto add = [&](const std::string& path, const std::string& include_base) {
+    const auto text = read_text_file(path);
+    if (text) config.add(*text, path, {read_text_file, glob_paths, include_base, local.home});
+    return text.has_value();
+  };
+  const std::string user_folder = local.home + "/.ssh";
+  if (config_file.empty()) {
+    add(user_folder + "/config", user_folder);
+    add("/etc/ssh/ssh_config", "/etc/ssh");
+  } else if (!add(config_file, user_folder)) {
+    throw Error(ErrorKind::config,
+                "cannot read the ssh config file " + config_file + ": " + std::strerror(errno));
+  }
+  return config;
+}
+
+AppendedKey append_host_key(const std::string& path, const std::string& line,
                             std::size_t known_size) {
   const auto failed = [&path] {
     return AppendedKey{false, {}, path + ": " + std::strerror(errno)};
@@ -165,9 +149,7 @@ AppendedKey append_host_key(const std::string& path, const NewHostKey& line,
   const auto grown = read_from(file.get(), known_size);
   if (!grown) return failed();
   if (!grown->empty()) return {false, *grown, {}};
-  const std::string text =
-      (ends_in_mid_line(file.get(), known_size) ? "\n" : "") +
-      known_hosts_line(line.name, line.port, line.key, line.hashed ? random_salt() : "");
+  const std::string text = (ends_in_mid_line(file.get(), known_size) ? "\n" : "") + line;
   // One write to a file opened for appending: readers never see half a line.
   if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return failed();

@@ -12,6 +12,8 @@ namespace ds::launcher {
 
 namespace {
 
+using State = SshKeyring::State;
+
 void add_note(std::string& note, const std::string& text) {
   note += (note.empty() ? "" : "; ") + text;
 }
@@ -27,16 +29,10 @@ void add_agent(SshIdentityPlan& plan, AgentRelay& agent, const std::set<std::str
     keys.push_back(key);
   }
   if (keys.empty()) return;
-  std::string label =
-      fmt::format("{} key{} of the agent", keys.size(), keys.size() == 1 ? "" : "s");
-  plan.identities.push_back({SshIdentity::Kind::agent,
-                             {},
-                             [&agent, keys] { return agent.open_session(keys); },
-                             std::move(label),
-                             {}});
+  plan.identities.push_back(
+      {.label = fmt::format("{} key{} of the agent", keys.size(), keys.size() == 1 ? "" : "s"),
+       .agent_socket = [&agent, keys] { return agent.open_session(keys); }});
 }
-
-using State = SshKeyring::State;
 
 /// Adds a key, after each of its certificates: IDENTITY-cert.pub, as ssh-keygen names it, and those
 /// of CertificateFile.
@@ -48,10 +44,10 @@ void add_with_certificates(SshIdentityPlan& plan, const SshSettings& settings, S
   for (const std::string& path : paths) {
     const SshKeyring::Status& status = keyring.load_certificate(key, path);
     if (status.state != State::ready) continue;
-    plan.identities.push_back({SshIdentity::Kind::file, key, {}, path, path});
+    plan.identities.push_back({.label = path, .path = key, .certificate = path});
     if (!status.problem.empty()) add_note(plan.note, path + ": " + status.problem);
   }
-  plan.identities.push_back({SshIdentity::Kind::file, key, {}, key, {}});
+  plan.identities.push_back({.label = key, .path = key});
 }
 
 /// Notes the certificates of CertificateFile that belong to none of the keys.
@@ -87,20 +83,20 @@ SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring
     const SshKeyring::Status& status = keyring.load(path);
     if (!status.public_base64.empty()) named.insert(status.public_base64);
     switch (status.state) {
-      case SshKeyring::State::ready:
+      case State::ready:
         from_files.insert(status.public_base64);
         add_with_certificates(plan, settings, keyring, path);
         break;
-      case SshKeyring::State::missing:
+      case State::missing:
         if (settings.identities_configured) add_note(plan.note, path + " does not exist");
         break;
-      case SshKeyring::State::encrypted:
+      case State::encrypted:
         locked.push_back(path);
         break;
-      case SshKeyring::State::unusable:
+      case State::unusable:
         add_note(plan.note, path + " is not used: " + status.problem);
         break;
-      case SshKeyring::State::other_key:
+      case State::other_key:
         break;  // of certificates only
     }
   }

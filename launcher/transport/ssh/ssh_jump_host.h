@@ -12,17 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "launcher/transport/ssh/ssh_approach.h"
+#include "launcher/transport/ssh/ssh_attempts.h"
 
 namespace ds::launcher {
 
 /// A request for a socket to host:port. An empty `done` means that it was canceled.
 struct JumpRequest {
+  explicit JumpRequest(asio::io_context& io) : timer(io) {}
   std::string host;
   int port = 22;
   std::chrono::milliseconds limit{};  // of the jump host's connect
   std::function<void(Reached)> done;
-  std::unique_ptr<asio::steady_timer> timer;
+  asio::steady_timer timer;
 };
 
 class JumpHost {
@@ -36,22 +37,22 @@ class JumpHost {
   void ask(std::shared_ptr<JumpRequest> request);
 
  private:
-  struct Line;
+  struct Connection;
 
   [[nodiscard]] const SshSettings& settings() const { return jumps_.back(); }
   void pump();
-  void open_line();
-  void line_up(Line& line);
-  void line_failed(Line& line, const ChannelEnd& end);
-  void forward(Line& line, const std::shared_ptr<JumpRequest>& request);
-  void answered(Line& line, const std::shared_ptr<JumpRequest>& request, Forwarded result);
+  void open_connection();
+  void log_in(Connection& connection, Reached reached);
+  void failed(Connection& connection, const ChannelEnd& end);
+  void forward(Connection& connection, const std::shared_ptr<JumpRequest>& request);
+  void answered(Connection& connection, const std::shared_ptr<JumpRequest>& request,
+                Forwarded result);
   void close_when_idle();
-  static void answer(const std::shared_ptr<JumpRequest>& request, Reached reached);
 
   SshExchange& exchange_;
   std::vector<SshSettings> jumps_;
   std::deque<std::shared_ptr<JumpRequest>> waiting_;
-  std::list<std::unique_ptr<Line>> lines_;
+  std::list<Connection> connections_;
   std::size_t room_;  // channels that fit through one connection, as far as is known
   asio::steady_timer idle_timer_;
   std::shared_ptr<int> life_ = std::make_shared<int>();

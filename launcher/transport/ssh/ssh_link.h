@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
+#include "launcher/transport/agent_command.h"
 #include "launcher/transport/host_keys/known_hosts.h"
-#include "launcher/transport/ssh/agent_copy.h"
 #include "launcher/transport/ssh_config/ssh_config.h"
 #include "launcher/transport/transport.h"
 
@@ -40,13 +40,12 @@ std::unique_ptr<SshKeyring> make_ssh_keyring();
 
 /// One key, or all keys of an agent, to try at the login.
 struct SshIdentity {
-  enum class Kind { file, agent };
-  Kind kind = Kind::file;
-  std::string path;  // file: the private key
-  std::function<int()>
-      socket;  // agent: a descriptor that speaks the agent protocol and always answers; -1: none
-  std::string label;        // for messages
-  std::string certificate;  // file: shown with the key; empty: none
+  std::string label;          // for messages
+  std::string path{};         // the private key
+  std::string certificate{};  // shown with the key; empty: none
+  /// Instead of a path: returns a descriptor that speaks the agent protocol and always answers, or
+  /// -1.
+  std::function<int()> agent_socket{};
 };
 
 /// Time limits of the stages.
@@ -69,44 +68,40 @@ struct SshLogin {
   int alive_count_max = 3;
 };
 
-struct SshLoginEvents {
-  /// Returns why the key is refused, or nothing. Called from inside the key exchange.
-  std::function<std::optional<std::string>(const HostKey&)> check_host_key;
-  std::function<void(const std::string& label)> on_identity;  // this one was accepted
-};
-
 /// How a connection ended. The caller adds the host to the reason.
 struct SshLinkEnd {
   ChannelEnd end;
-  bool transient =
-      false;  // the server dropped the connection before the login was tried: worth another attempt
+  /// The server dropped the connection before the login was tried: worth another attempt.
+  bool transient = false;
 };
 
-struct SshCommand {
-  std::string line;
-  std::string fallback;  // see SshOptions
-  std::string answer;
-  std::string build{};  // own_build_id(); empty: any build may answer
-  std::function<std::optional<AgentCopy>()>
-      copy{};  // called if neither starts this build; may be empty
-};
-
-struct SshLinkEvents {
-  SshLoginEvents login;
-  std::function<void()> on_open;  // the command runs
-  /// A copy of this program is run instead of what was found there.
-  std::function<void(const std::string& found)> on_replaced;
-  /// Another build of dslaunch answered, and there is no copy to run instead.
-  std::function<void(const std::string& found)> on_other_build;
-  std::function<void()> on_copy_wanted;  // the node waits for the program: copy_now()
-  std::function<void()> on_answered;     // the command has written its answer
+/// Events of a connection. Only check_host_key comes from inside a call.
+struct SshEvents {
+  /// Returns why the key is refused, or nothing.
+  std::function<std::optional<std::string>(const HostKey&)> check_host_key;
+  std::function<void(const std::string& label)> on_identity;  // this one was accepted
+  std::function<void()> on_up;             // the command runs, or the jump host takes requests
+  std::function<void(SshLinkEnd)> on_end;  // last
+  // Those of a command only:
+  std::function<void(const std::string&)> on_warning;  // about the program on the node
+  std::function<void()> on_copy_wanted;                // the node waits for it: copy_now()
+  std::function<void()> on_answered;                   // the command has written its answer
   std::function<void(std::span<const std::byte>)> on_bytes;
   std::function<void(std::string_view)> on_noise;
-  std::function<void(SshLinkEnd)> on_end;
 };
 
-/// Threads: the io_context's. Events never come from inside a call. Destroying it closes the socket
-/// at once.
+/// The program to run on a node.
+struct SshCommand {
+  std::string remote_command;    // constant; all arguments travel on the channel
+  std::string fallback_command;  // run on the same connection if the first one gives no answer
+  /// Returns a copy of this program, for nodes where neither command starts this build. Called once
+  /// a run; may be empty.
+  std::function<std::optional<AgentCopy>()> copy{};
+  std::string answer;   // written by a command that works, possibly after noise; empty: any output
+  std::string build{};  // own_build_id(): the build that should answer; empty: any
+};
+
+/// A login and a command. Threads: the io_context's. Dropping it closes the socket at once.
 class SshLink {
  public:
   virtual ~SshLink() = default;
@@ -115,14 +110,8 @@ class SshLink {
   virtual void copy_now() = 0;
   virtual void close() = 0;
 };
-std::unique_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring, SshLogin login,
-                                       SshCommand command, SshLinkEvents events);
-
-struct SshJumpEvents {
-  SshLoginEvents login;
-  std::function<void()> on_up;             // logged in; forward() may be called
-  std::function<void(SshLinkEnd)> on_end;  // last; no `done` of a forward comes after it
-};
+std::shared_ptr<SshLink> make_ssh_link(asio::io_context& io, SshKeyring& keyring, SshLogin login,
+                                       SshCommand command, SshEvents events);
 
 /// Answer to a request for a channel through a jump host.
 struct Forwarded {
@@ -131,7 +120,7 @@ struct Forwarded {
   std::string problem;
 };
 
-/// A connection to a jump host, shared by many targets. Threads and events as SshLink.
+/// A connection to a jump host, shared by many targets. Threads and end as SshLink.
 class SshJump {
  public:
   virtual ~SshJump() = default;
@@ -140,7 +129,7 @@ class SshJump {
   /// Returns the number of channels that are open or being opened.
   [[nodiscard]] virtual std::size_t forwards() const = 0;
 };
-std::unique_ptr<SshJump> make_ssh_jump(asio::io_context& io, SshKeyring& keyring, SshLogin login,
-                                       SshJumpEvents events);
+std::shared_ptr<SshJump> make_ssh_jump(asio::io_context& io, SshKeyring& keyring, SshLogin login,
+                                       SshEvents events);
 
 }  // namespace ds::launcher

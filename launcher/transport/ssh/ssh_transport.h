@@ -14,21 +14,12 @@
 
 namespace ds::launcher {
 
-struct SshOptions {
-  std::string remote_command;    // constant; all arguments travel on the channel
-  std::string fallback_command;  // run on the same connection if the first one gives no answer
-  /// Returns a copy of this program, for nodes where neither command starts this build. Called once
-  /// a run; may be empty.
-  std::function<std::optional<AgentCopy>()> copy{};
-  std::string answer;   // written by a command that works, possibly after noise; empty: any output
-  std::string build{};  // own_build_id(): the build that should answer; empty: any
-  std::string config_file;  // empty: ~/.ssh/config, then /etc/ssh/ssh_config; else only this file,
-                            // as `ssh -F`
-  std::vector<std::string> known_hosts_files;  // instead of those of the config, if any
-  std::chrono::milliseconds connect_limit{
-      10000};  // lookup and connecting, unless ConnectTimeout is set
-  std::chrono::milliseconds dead_after{10000};  // silence after which a connection is lost
-  std::chrono::milliseconds agent_limit{3000};  // each answer of the ssh-agent
+struct SshOptions : SshCommand {
+  std::string config_file;  // as `ssh -F`; empty: ~/.ssh/config, then /etc/ssh/ssh_config
+  std::vector<std::string> known_hosts_files;      // instead of those of the config, if any
+  std::chrono::milliseconds connect_limit{10000};  // lookup and connecting, without ConnectTimeout
+  std::chrono::milliseconds dead_after{10000};     // silence after which a connection is lost
+  std::chrono::milliseconds agent_limit{3000};     // each answer of the ssh-agent
   SshStageLimits limits;
   int window = 64;  // hosts between start and running command at once
   // For connections that the server drops at once, as it does at random beyond its MaxStartups.

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "launcher/transport/ssh_config/ssh_config_choose.h"
-#include "launcher/transport/ssh_config/ssh_config_parse.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 
 namespace ds::launcher {
 
@@ -46,13 +45,23 @@ class SettingsReader {
     return directive == nullptr ? std::string() : directive->values.front();
   }
 
-  [[nodiscard]] bool flag(std::string_view keyword, bool otherwise = false) const {
-    const Directive* directive = chosen_.find(keyword);
+  /// Returns the meaning of the keyword's value. `expected` lists the values for the error.
+  template <class T>
+  [[nodiscard]] T choice(std::string_view keyword, T otherwise,
+                         std::initializer_list<std::pair<std::string_view, T>> meanings,
+                         std::string_view expected) const {
+    const Directive* directive = chosen_.find(to_lower(keyword));
     if (directive == nullptr) return otherwise;
-    const std::string value = ssh_lower(directive->values.front());
-    if (value == "yes" || value == "true") return true;
-    if (value == "no" || value == "false") return false;
-    config_error(directive->place, fmt::format("{} is '{}', not yes or no", keyword, value));
+    const std::string value = to_lower(directive->values.front());
+    for (const auto& [word, meaning] : meanings)
+      if (word == value) return meaning;
+    config_error(directive->place, fmt::format("{} is '{}', not {}", keyword, value, expected));
+  }
+
+  [[nodiscard]] bool flag(std::string_view keyword, bool otherwise = false) const {
+    return choice<bool>(keyword, otherwise,
+                        {{"yes", true}, {"true", true}, {"no", false}, {"false", false}},
+                        "yes or no");
   }
 
   [[nodiscard]] int number(std::string_view keyword, int otherwise, int least, int most) const {
@@ -68,7 +77,7 @@ class SettingsReader {
   /// Returns nothing for "none" and 0.
   [[nodiscard]] std::optional<std::chrono::seconds> time(std::string_view keyword) const {
     const Directive* directive = chosen_.find(keyword);
-    if (directive == nullptr || ssh_lower(directive->values.front()) == "none") return std::nullopt;
+    if (directive == nullptr || to_lower(directive->values.front()) == "none") return std::nullopt;
     const auto seconds = ssh_seconds(directive->values.front());
     if (!seconds)
       config_error(directive->place, fmt::format("{} '{}' is not a time such as 30 or 1m30s",
@@ -80,19 +89,20 @@ class SettingsReader {
   [[nodiscard]] std::string expand_path(std::string path, const Directive& directive) const {
     if (path == "~" || path.starts_with("~/")) path = local_.home + path.substr(1);
     if (is_plain_text(path)) return path;
-    const std::string short_name = local_.host_name.substr(0, local_.host_name.find('.'));
-    return expand_ssh_text(path, directive.place,
-                           {{'d', local_.home},
-                            {'h', s_.host_name},
-                            {'i', std::to_string(local_.uid)},
-                            {'k', s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias},
-                            {'l', local_.host_name},
-                            {'L', short_name},
-                            {'n', host_.name},
-                            {'p', std::to_string(s_.port)},
-                            {'r', s_.user},
-                            {'u', local_.name}},
-                           local_);
+    return expand_ssh_text(path, directive.place, tokens(), local_);
+  }
+
+  [[nodiscard]] SshTokens tokens() const {
+    return {{'d', local_.home},
+            {'h', s_.host_name},
+            {'i', std::to_string(local_.uid)},
+            {'k', s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias},
+            {'l', local_.host_name},
+            {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
+            {'n', host_.name},
+            {'p', std::to_string(s_.port)},
+            {'r', s_.user},
+            {'u', local_.name}};
   }
 
   [[nodiscard]] std::vector<std::string> paths(std::string_view keyword,
@@ -101,7 +111,7 @@ class SettingsReader {
     if (directive == nullptr) return fallback;
     std::vector<std::string> out;
     for (const std::string& value : directive->values)
-      if (ssh_lower(value) != "none") out.push_back(expand_path(value, *directive));
+      if (to_lower(value) != "none") out.push_back(expand_path(value, *directive));
     return out;
   }
 
@@ -109,28 +119,26 @@ class SettingsReader {
   [[nodiscard]] std::vector<std::string> path_lines(std::string_view keyword) const {
     std::vector<std::string> out;
     for (const Directive* directive : chosen_.all(keyword)) {
-      if (ssh_lower(directive->values.front()) == "none") continue;
+      if (to_lower(directive->values.front()) == "none") continue;
       const std::string path = expand_path(directive->values.front(), *directive);
       if (std::ranges::find(out, path) == out.end()) out.push_back(path);
     }
     return out;
   }
 
-  [[nodiscard]] HostKeyChecking host_key_checking() const {
-    const Directive* directive = chosen_.find("stricthostkeychecking");
-    if (directive == nullptr) return HostKeyChecking::strict;
-    const std::string value = ssh_lower(directive->values.front());
-    // `ask` means yes: many hosts are dialed at once, and none has a terminal of its own.
-    if (value == "yes" || value == "true" || value == "ask") return HostKeyChecking::strict;
-    if (value == "accept-new") return HostKeyChecking::accept_new;
-    if (value == "no" || value == "off" || value == "false") return HostKeyChecking::accept_any;
-    config_error(directive->place,
-                 "StrictHostKeyChecking is '" + value + "', not yes, accept-new, ask or no");
-  }
-
   void read_host_keys() {
     s_.hash_known_hosts = flag("hashknownhosts");
-    s_.host_key_checking = host_key_checking();
+    using enum HostKeyChecking;
+    // `ask` means yes: many hosts are dialed at once, and none has a terminal of its own.
+    s_.host_key_checking = choice("StrictHostKeyChecking", strict,
+                                  {{"yes", strict},
+                                   {"true", strict},
+                                   {"ask", strict},
+                                   {"accept-new", accept_new},
+                                   {"no", accept_any},
+                                   {"off", accept_any},
+                                   {"false", accept_any}},
+                                  "yes, accept-new, ask or no");
     s_.known_hosts_files = paths("userknownhostsfile", {local_.home + "/.ssh/known_hosts",
                                                         local_.home + "/.ssh/known_hosts2"});
     s_.global_known_hosts_files =
@@ -175,31 +183,20 @@ class SettingsReader {
     s_.tcp_keep_alive = flag("tcpkeepalive", true);
     s_.server_alive_interval = time("serveraliveinterval").value_or(std::chrono::seconds(0));
     s_.server_alive_count_max = number("serveralivecountmax", 3, 0, 1'000'000);
-    const Directive* family = chosen_.find("addressfamily");
-    if (family == nullptr) return;
-    const std::string value = ssh_lower(family->values.front());
-    if (value == "inet")
-      s_.address_family = AddressFamily::inet;
-    else if (value == "inet6")
-      s_.address_family = AddressFamily::inet6;
-    else if (value != "any")
-      config_error(family->place, "AddressFamily is '" + value + "', not any, inet or inet6");
+    using enum AddressFamily;
+    s_.address_family =
+        choice("AddressFamily", any, {{"any", any}, {"inet", inet}, {"inet6", inet6}},
+               "any, inet or inet6");
   }
 
   void read_proxy() {
     const Directive* const jump = chosen_.find("proxyjump");
-    const Directive* const command = chosen_.find("proxycommand");
-    if (jump == nullptr && command == nullptr) return;
-    const SshTokens tokens = {
-        {'h', s_.host_name}, {'k', s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias},
-        {'n', host_.name},   {'p', std::to_string(s_.port)},
-        {'r', s_.user},      {'u', local_.name},
-        {'d', local_.home}};
-    if (jump != nullptr && ssh_lower(jump->values.front()) != "none")
+    if (jump != nullptr && to_lower(jump->values.front()) != "none")
       s_.jumps = parse_jump_hosts(
-          expand_ssh_text(jump->values.front(), jump->place, tokens, local_), jump->place);
-    if (command != nullptr && ssh_lower(command->values.front()) != "none")
-      s_.proxy_command = expand_ssh_command(command->values.front(), command->place, tokens);
+          expand_ssh_text(jump->values.front(), jump->place, tokens(), local_), jump->place);
+    const Directive* const command = chosen_.find("proxycommand");
+    if (command != nullptr && to_lower(command->values.front()) != "none")
+      s_.proxy_command = expand_ssh_command(command->values.front(), command->place, tokens());
   }
 
   const Host& host_;
@@ -215,7 +212,7 @@ bool SshConfig::runs_commands() const {
     return std::ranges::any_of(block.conditions, [](const Condition& condition) {
       return condition.kind == Condition::Kind::match &&
              std::ranges::any_of(condition.words, [](const std::string& word) {
-               return ssh_lower(word).ends_with("exec");
+               return to_lower(word).ends_with("exec");
              });
     });
   });

@@ -1,10 +1,11 @@
-// Settings of ~/.ssh/config for one host. Pure: files, environment and user are passed as functions
-// and values.
+// Settings of ~/.ssh/config for one host, and the route to it. Pure: files, environment and user
+// are passed as functions and values.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,6 +123,7 @@ class SshConfig {
   std::vector<Block> blocks_;
 };
 
+std::string to_lower(std::string_view text);
 /// Whether `name` matches the glob `pattern` of ssh: `*` and `?`, letters in any case.
 bool ssh_pattern_matches(std::string_view pattern, std::string_view name);
 /// Whether one pattern of the list matches and no pattern with a leading `!` does.
@@ -134,5 +136,21 @@ std::vector<std::string> split_patterns(std::string_view list);
 /// it),
 /// `-list` (without these; patterns allowed).
 std::string change_algorithms(std::string_view known, std::string_view wanted);
+
+/// Route to a host: its jump hosts, each with its own settings.
+struct SshRoute {
+  std::vector<SshSettings> jumps;  // in the order of connecting; often empty
+  SshSettings target;
+};
+
+/// Resolves the target's ProxyJump. The first of its hosts may have a ProxyJump or ProxyCommand of
+/// its own, as with ssh. A host that names itself as its jump (`Host *`, `ProxyJump gate`) is
+/// reached directly.
+/// Errors:  Error{config}, also for a cycle of jump hosts.
+SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& local);
+
+/// Returns a key that is equal for jump hosts that can share a connection: user, address, port and
+/// the route to it.
+std::string route_key(std::span<const SshSettings> jumps);
 
 }  // namespace ds::launcher

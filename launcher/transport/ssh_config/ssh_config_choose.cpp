@@ -1,12 +1,11 @@
-// Walks the blocks of ssh_config once, or twice if a Match wants the final names.
-#include "launcher/transport/ssh_config/ssh_config_choose.h"
-
+// Walks the blocks of ssh_config once, or twice if a Match wants the final names; lists the
+// directives that dslaunch does not support.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "engine/base/text_error.h"
-#include "launcher/transport/ssh_config/ssh_config_parse.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 
 namespace ds::launcher {
 
@@ -21,6 +20,23 @@ void need_value(const SshConfig::Directive& directive) {
   if (directive.values.empty())
     config_error(directive.place, directive.keyword + " without a value");
 }
+
+struct Ignored {
+  std::string_view keyword;
+  std::string_view harmless;  // the value that changes nothing for dslaunch
+  std::string_view why;
+};
+constexpr Ignored kIgnored[] = {
+    {"casignaturealgorithms", "", "certificates may be signed by ed25519, ecdsa and rsa-sha2"},
+    {"canonicalizehostname", "no", "names are taken as they are"},
+    {"forwardagent", "no", "no agent is forwarded to the nodes"},
+    {"knownhostscommand", "none", "only files are asked for host keys"},
+    {"pkcs11provider", "none", "keys on tokens are used through an agent only"},
+    {"remotecommand", "none", "nodes run dslaunch"},
+    {"requiredrsasize", "", "RSA keys of any size are taken"},
+    {"verifyhostkeydns", "no", "only known_hosts is asked for host keys"},
+    {"proxyusefdpass", "no", "ProxyCommand is a pipe"},
+};
 
 }  // namespace
 
@@ -52,7 +68,7 @@ bool ChosenDirectives::holds(const SshConfig::Block& block) {
 bool ChosenDirectives::match_holds(const Condition& condition) {
   bool holds = true;
   for (std::size_t i = 0; i < condition.words.size(); ++i) {
-    std::string criterion = ssh_lower(condition.words[i]);
+    std::string criterion = to_lower(condition.words[i]);
     const bool negated = criterion.starts_with('!');
     if (negated) criterion.erase(0, 1);
     std::optional<bool> fits = true;
@@ -141,6 +157,16 @@ std::string ChosenDirectives::host_name() const {
   if (is_plain_text(directive->values.front())) return directive->values.front();
   return expand_ssh_text(directive->values.front(), directive->place,
                          {{'h', host_.name}, {'n', host_.name}}, local_);
+}
+
+std::vector<std::string> ignored_directives(const ChosenDirectives& chosen) {
+  std::vector<std::string> notes;
+  for (const Ignored& ignored : kIgnored)
+    if (const auto* directive = chosen.find(ignored.keyword);
+        directive != nullptr && to_lower(directive->values.front()) != ignored.harmless)
+      notes.push_back(fmt::format("{}:{}: {} is ignored: {}", directive->place.file,
+                                  directive->place.line, directive->keyword, ignored.why));
+  return notes;
 }
 
 }  // namespace ds::launcher

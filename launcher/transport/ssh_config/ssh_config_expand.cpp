@@ -4,8 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "launcher/transport/ssh_config/ssh_config_choose.h"
-#include "launcher/transport/ssh_config/ssh_config_parse.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 
 namespace ds::launcher {
 
@@ -65,12 +64,6 @@ std::string expand_ssh_command(const std::string& command, const TextPlace& plac
                              value));
     out += value;
   }
-  return out;
-}
-
-std::string ssh_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 

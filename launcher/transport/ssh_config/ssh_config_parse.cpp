@@ -1,24 +1,18 @@
 // Reads the lines of ssh_config files, with Include, into blocks of directives.
-#include "launcher/transport/ssh_config/ssh_config_parse.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "engine/base/text_error.h"
-#include "launcher/transport/ssh_config/ssh_config.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 
 namespace ds::launcher {
 
-namespace {
-constexpr std::size_t kShownBytes = 300;
-}  // namespace
-
 void config_error(const TextPlace& place, std::string_view what, std::string hint) {
   throw Error(ErrorKind::config,
-              fmt::format("{}:{}: {}", place.file, place.line, printable_text(what, kShownBytes)),
+              fmt::format("{}:{}: {}", place.file, place.line, printable_text(what, 300)),
               std::move(hint));
 }
 
@@ -66,10 +60,8 @@ bool takes_the_rest(std::string_view keyword) {
 ConfigLine parse_config_line(std::string_view line, const TextPlace& place) {
   ConfigLine parsed;
   skip_spaces(line);
-  while (!line.empty() && !is_space(line.front()) && line.front() != '=' && line.front() != '#') {
-    parsed.keyword += static_cast<char>(std::tolower(static_cast<unsigned char>(line.front())));
-    line.remove_prefix(1);
-  }
+  parsed.keyword = to_lower(line.substr(0, line.find_first_of(" \t\r\f=#")));
+  line.remove_prefix(parsed.keyword.size());
   if (parsed.keyword.empty()) return parsed;
   skip_spaces(line);
   if (line.starts_with('=')) line.remove_prefix(1);
@@ -100,14 +92,8 @@ class FileReader {
   void read(std::string_view text, const std::string& file, const std::vector<Condition>& outer,
             int depth) {
     blocks_.push_back({outer, {}});
-    TextPlace place{file, 0, 1};
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      ++place.line;
-      take(parse_config_line(text.substr(0, end), place), place, outer, depth);
-      if (end == std::string_view::npos) break;
-      text.remove_prefix(end + 1);
-    }
+    for (TextPlace place{file, 1, 1}; !text.empty(); ++place.line)
+      take(parse_config_line(take_line(text), place), place, outer, depth);
   }
 
  private:
@@ -134,12 +120,11 @@ class FileReader {
     for (std::string pattern : patterns) {
       if (pattern.starts_with("~/")) pattern = sources_.home + pattern.substr(1);
       if (!pattern.starts_with('/')) pattern = sources_.include_base + "/" + pattern;
-      for (const std::string& path : sources_.glob(pattern)) {
+      for (const std::string& path : sources_.glob(pattern))
         if (const auto text = sources_.read(path)) read(*text, path, conditions, depth + 1);
-      }
     }
-    blocks_.push_back(
-        {conditions, {}});  // lines after the Include belong to the including block again
+    // Lines after the Include belong to the including block again.
+    blocks_.push_back({conditions, {}});
   }
 
   const SshConfig::Sources& sources_;

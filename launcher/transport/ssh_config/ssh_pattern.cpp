@@ -1,5 +1,7 @@
 // Host patterns of ssh_config and known_hosts (wildcards, lists, negation), and changes to lists of
 // algorithms.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -13,6 +15,12 @@ namespace ds::launcher {
 namespace {
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 }  // namespace
+
+std::string to_lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
 
 bool ssh_pattern_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
@@ -61,20 +69,17 @@ std::string change_algorithms(std::string_view known, std::string_view wanted) {
   if (how != '+' && how != '-' && how != '^') return std::string(wanted);
   const std::vector<std::string> base = split_patterns(known);
   const std::vector<std::string> change = split_patterns(wanted.substr(1));
-  std::string out;
-  std::vector<std::string> done;
-  const auto add = [&](const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      if (std::ranges::find(done, name) != done.end()) continue;
-      if (how == '-' && ssh_pattern_list_matches(change, name)) continue;
-      done.push_back(name);
-      out += (out.empty() ? "" : ",") + name;
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const std::string& name : more) {
+      const bool removed = how == '-' && ssh_pattern_list_matches(change, name);
+      if (!removed && std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   };
   if (how == '^') add(change);
   add(base);
   if (how == '+') add(change);
-  return out;
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 }  // namespace ds::launcher

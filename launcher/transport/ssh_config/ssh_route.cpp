@@ -1,9 +1,9 @@
-// Resolves ProxyJump through the configuration.
-#include "launcher/transport/ssh_config/ssh_route.h"
-
+// Parses ProxyJump, and resolves it through the configuration.
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 
 namespace ds::launcher {
 
@@ -15,7 +15,48 @@ bool same_place(const SshSettings& a, const SshSettings& b) {
   return a.host_name == b.host_name && a.port == b.port && a.user == b.user;
 }
 
+Host parse_jump_host(std::string_view text, const TextPlace& place) {
+  const std::string shown(text);
+  const auto bad = [&](const char* why) {
+    config_error(place, fmt::format("ProxyJump '{}': {}", shown, why),
+                 "[user@]host[:port], several separated by commas");
+  };
+  if (text.starts_with("ssh://")) text.remove_prefix(6);
+  Host host;
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    host.user = text.substr(0, at);
+    if (host.user.empty() || host.user.starts_with('-')) bad("not a user name");
+    text.remove_prefix(at + 1);
+  }
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) bad("']' is missing");
+    host.name = text.substr(1, end - 1);
+    port = text.substr(end + 1);
+  } else {
+    const std::size_t colon = text.find(':');
+    host.name = text.substr(0, colon);
+    port = colon == std::string_view::npos ? std::string_view() : text.substr(colon);
+  }
+  if (host.name.empty() || host.name.starts_with('-')) bad("not a host name");
+  if (!port.empty()) {
+    const auto number = port.front() == ':' ? ssh_number(port.substr(1)) : std::nullopt;
+    if (!number || *number < 1 || *number > 65535) bad("the port is not a number from 1 to 65535");
+    host.port = static_cast<int>(*number);
+  }
+  host.place = place;
+  return host;
+}
+
 }  // namespace
+
+std::vector<Host> parse_jump_hosts(std::string_view text, const TextPlace& place) {
+  std::vector<Host> hosts;
+  for (const std::string_view host : split(text, ','))
+    hosts.push_back(parse_jump_host(host, place));
+  return hosts;
+}
 
 SshRoute plan_route(const SshConfig& config, const Host& host, const LocalUser& local) {
   SshRoute route;

@@ -5,7 +5,7 @@
 #include <asio/ip/tcp.hpp>
 #include <optional>
 
-#include "launcher/transport/ssh/ssh_way.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 
 using namespace ds::launcher;
 using asio::ip::tcp;
@@ -16,7 +16,8 @@ Reached reached(const SshSettings& settings) {
   asio::io_context io(1);
   const auto exchange = std::make_shared<SshExchange>(io, SshOptions{});
   std::optional<Reached> result;
-  const auto way = find_way(*exchange, settings, {}, [&](Reached end) { result = std::move(end); });
+  const auto connection =
+      open_connection(*exchange, settings, {}, [&](Reached end) { result = std::move(end); });
   while (!result) io.run_one();
   return std::move(*result);
 }

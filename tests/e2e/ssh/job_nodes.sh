@@ -73,7 +73,7 @@ run "all bad hosts at once" --hostfile "$dir/bad" -- true
 want_status 69
 want '10.98.0.1 +connection +.*(No route to host|Network is unreachable)' err
 want 'head +connection +.*Connection refused' err
-want 'nosuchname +name look-up +.*cannot be looked up' err
+want 'nosuchname +name lookup +.*cannot be looked up' err
 want_nothing_on 1 2
 
 case="a node that vanishes"

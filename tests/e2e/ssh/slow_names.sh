@@ -37,5 +37,5 @@ here exec --ssh-config ssh/ssh_config -t 3 -S -w 'lost[01-40],known' -- echo her
 expect 69 "forty names that nobody knows"
 [ "$(cat out)" = "known: here" ] || die "a name of /etc/hosts behind them"
 grep -q '^dslaunch: 40 of 41 nodes were not reached:' err || die "how many"
-grep -Eq '^  lost\[01-40\] \(40\) +name look-up ' err || die "which, and why"
+grep -Eq '^  lost\[01-40\] \(40\) +name lookup ' err || die "which, and why"
 echo "ok"

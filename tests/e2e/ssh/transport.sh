@@ -100,9 +100,9 @@ want "^unreachable: \[host key\] 127.0.0.6: HOST KEY CHANGED: .*$dir/known_hosts
 want '^unreachable: \[host key\] 127.0.0.7: host key .* is revoked'
 want "^unreachable: \[connection\] closed \(127.0.0.2\): cannot connect to port $closed: 127.0.0.2: Connection refused"
 want '^unreachable: \[key exchange\] silent \(127.0.0.8\): key exchange did not finish within 1.5 s'
-want '^unreachable: \[name look-up\] proxied: jump host gate.invalid: the name gate.invalid cannot be looked up'
+want '^unreachable: \[name lookup\] proxied: jump host gate.invalid: the name gate.invalid cannot be looked up'
 want "^unreachable: \[authentication\] nokey \(127.0.0.2\): authentication refused for user .*; tried: $dir/other_key; the server takes: publickey"
-want '^unreachable: \[name look-up\] nosuchhost.invalid: the name nosuchhost.invalid cannot be looked up: '
+want '^unreachable: \[name lookup\] nosuchhost.invalid: the name nosuchhost.invalid cannot be looked up: '
 cp "$dir/good_config" "$dir/ssh_config"
 
 # Keys.

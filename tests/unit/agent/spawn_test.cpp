@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "launcher/agent/node_facts.h"
-#include "launcher/transport/remote_command.h"
+#include "launcher/transport/agent_command.h"
 
 using namespace ds::launcher;
 

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/error.h"
-#include "launcher/transport/exec/kubexec.h"
 
 using namespace ds::launcher;
 

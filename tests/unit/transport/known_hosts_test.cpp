@@ -107,13 +107,12 @@ TEST_CASE("@revoked refuses the key even if it is also known") {
         Kind::match);
 }
 
-TEST_CASE("broken lines are skipped with a note, and never crash") {
+TEST_CASE("broken lines are skipped, and never crash") {
   for (const char* text : {"node01", "node01 ssh-ed25519", "node01 ssh-ed25519 %%%%",
                            "|1|x ssh-ed25519 AAAA", "|1|AAAA|AAAA ssh-ed25519 AAAA",
                            "|1||  ssh-ed25519 AAAA", "@new node01 ssh-ed25519 AAAA"}) {
     INFO(text);
     const KnownHosts hosts = known(text);
-    CHECK(hosts.notes().size() == 1);
     CHECK(hosts.check("node01", 22, kOne).kind == Kind::unknown);
   }
 }

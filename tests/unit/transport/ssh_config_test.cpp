@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/transport/ssh_config/ssh_config_parse.h"
+#include "launcher/transport/ssh_config/ssh_config_parts.h"
 #include "unit/transport/ssh_config_helpers.h"
 
 using namespace ds::launcher;

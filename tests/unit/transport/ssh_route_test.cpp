@@ -1,8 +1,7 @@
 // Tests ProxyJump and ProxyCommand: their values, and the route to a host.
-#include "launcher/transport/ssh_config/ssh_route.h"
-
 #include <doctest/doctest.h>
 
+#include "launcher/transport/ssh_config/ssh_config.h"
 #include "unit/transport/ssh_config_helpers.h"
 
 using namespace ds::launcher;

@@ -1,5 +1,5 @@
-// Chooses the directives of ssh_config that hold for one host, and expands and parses their values.
-// Pure; shared by the sources of ssh_config.
+// Steps of reading ssh_config: splits lines, chooses the directives that hold for one host, expands
+// and parses their values. Pure; shared by the sources of ssh_config and their tests.
 #pragma once
 
 #include <map>
@@ -12,6 +12,19 @@
 #include "launcher/transport/ssh_config/ssh_config.h"
 
 namespace ds::launcher {
+
+struct ConfigLine {
+  std::string keyword;  // lower case; empty for a blank line or a comment
+  std::vector<std::string> words;
+};
+
+/// Splits `Keyword value "quoted value"`, also `Keyword=value`; a word that starts with # begins a
+/// comment. Errors:  Error{config} for a quote that is not closed.
+ConfigLine parse_config_line(std::string_view line, const TextPlace& place);
+
+/// Throws Error{config} with the message `file:line: what`.
+[[noreturn]] void config_error(const TextPlace& place, std::string_view what,
+                               std::string hint = {});
 
 using SshTokens = std::map<char, std::string>;
 
@@ -30,7 +43,6 @@ std::string expand_ssh_command(const std::string& command, const TextPlace& plac
 /// Parses a time such as `90`, `1m30s`, `2h` into seconds; returns nothing if it is not a time.
 std::optional<long> ssh_seconds(std::string_view text);
 std::optional<long> ssh_number(std::string_view text);
-std::string ssh_lower(std::string_view text);
 
 /// The first value of each keyword in all blocks that hold for the host.
 class ChosenDirectives {

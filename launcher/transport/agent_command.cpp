@@ -1,33 +1,58 @@
-// Builds the shell command that receives the program, and reads /proc/self/exe.
-#include "launcher/transport/ssh/agent_copy.h"
+// Builds shell commands without a single quote, `!` or newline inside, which login shells treat
+// differently; reads /proc/self/exe.
+#include "launcher/transport/agent_command.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 
 namespace ds::launcher {
-
 namespace {
 
-constexpr std::size_t kNameBytes = 16;
+bool is_plain(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return letter || std::string_view("/._-+,=@%:").find(c) != std::string_view::npos;
+}
 
-/// Returns the first bytes of SHA-256 in hexadecimal digits; empty if OpenSSL fails.
+/// Returns a word for /bin/sh: unchanged, or in octal for printf, because shells differ in their
+/// escapes.
+std::string shell_word(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return fmt::format("\"{}\"", text);
+  std::string octal;
+  for (const char c : text) octal += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  return fmt::format("\"$(printf \"{}\")\"", octal);
+}
+
+/// Returns the first 16 bytes of SHA-256 in hexadecimal digits; empty if OpenSSL fails.
 std::string name_of(const Bytes& bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1 ||
-      size < kNameBytes)
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
     return {};
-  std::string name;
-  for (std::size_t i = 0; i < kNameBytes; ++i) name += fmt::format("{:02x}", digest[i]);
-  return name;
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + 16, ""));
 }
 
 }  // namespace
+
+std::string direct_agent_command(std::string_view self_path) {
+  const bool every_shell =
+      self_path.starts_with('/') && std::all_of(self_path.begin(), self_path.end(), [](char c) {
+        return is_plain(c) && std::string_view(",=@%:").find(c) == std::string_view::npos;
+      });
+  return every_shell ? fmt::format("{} agent", self_path) : std::string();
+}
+
+std::string remote_agent_command(std::string_view self_path) {
+  return fmt::format(
+      "/bin/sh -c 'p={}; q=$p; [ -x \"$p\" ] || q=$(command -v dslaunch) || "
+      "{{ echo \"dslaunch is not on this node: no $p, and none on PATH ($PATH)\" >&2; exit 127; "
+      "}}; "
+      "echo \"{}$q\"; exec \"$q\" agent'",
+      shell_word(self_path), kFoundMark);
+}
 
 std::string copy_agent_command(std::string_view name, std::size_t size, std::string_view machine) {
   // The file has a temporary name until it is complete, because other launchers may be about to run
@@ -44,7 +69,7 @@ std::string copy_agent_command(std::string_view name, std::size_t size, std::str
       "rm -f \"$n\"; echo \"dslaunch could not be copied to $d: ${{e:-the copy is incomplete}}\" "
       ">&2; "
       "exit 127'",
-      name, size, machine, kCopyWish);
+      name, size, machine, kCopyRequest);
 }
 
 std::optional<AgentCopy> copy_of_this_program() {

@@ -1,16 +1,16 @@
 // Connects to a host directly, by a ProxyCommand, or through a jump host.
-#include "launcher/transport/ssh/ssh_way.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
-#include <cstdlib>
 
 #include "engine/base/deadline.h"
 #include "launcher/transport/child_process.h"
 #include "launcher/transport/connector.h"
+#include "launcher/transport/ssh/ssh_files.h"
 #include "launcher/transport/ssh/ssh_jump_host.h"
 
 namespace ds::launcher {
@@ -23,9 +23,10 @@ constexpr auto kBetweenAttempts = 1s;  // ConnectionAttempts, as ssh
 
 /// Looks the name up and connects. If an address that was found before the job does not answer any
 /// more (a pod was replaced), the name is looked up again.
-class StraightWay final : public SshWay {
+class DirectConnection final : public SshConnection {
  public:
-  StraightWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
+  DirectConnection(SshExchange& exchange, const SshSettings& settings,
+                   std::function<void(Reached)> done)
       : exchange_(exchange),
         settings_(settings),
         name_(settings.address),
@@ -37,12 +38,12 @@ class StraightWay final : public SshWay {
  private:
   void attempt() {
     const auto limit = exchange_.connect_limit(settings_);
-    deadline_ = Clock::now() + limit;
+    deadline_ = Deadline::after(limit);
     timer_.expires_after(limit);  // for a lookup that hangs; connecting has its own limit
     timer_.async_wait([this, life = std::weak_ptr(life_), limit](const asio::error_code& error) {
       if (error || life.expired()) return;
       life_ = std::make_shared<int>();  // a late answer is ignored
-      fail(stage::kLookUp, fmt::format("the lookup of {} did not finish within {} s", name_,
+      fail(stage::kLookup, fmt::format("the lookup of {} did not finish within {} s", name_,
                                        std::chrono::duration<double>(limit).count()));
     });
     exchange_.resolver.resolve(name_, settings_.port,
@@ -54,29 +55,23 @@ class StraightWay final : public SshWay {
   void resolved(Resolved result) {
     timer_.cancel();
     if (result.addresses.empty())
-      return fail(stage::kLookUp,
+      return fail(stage::kLookup,
                   fmt::format("the name {} cannot be looked up: {}", name_, result.problem));
-    keep_family(result.addresses);
+    if (settings_.address_family != AddressFamily::any)
+      std::erase_if(result.addresses, [this](const auto& endpoint) {
+        return endpoint.address().is_v6() != (settings_.address_family == AddressFamily::inet6);
+      });
     if (result.addresses.empty())
       return fail(
-          stage::kLookUp,
+          stage::kLookup,
           fmt::format("{} has no address of the family that AddressFamily asks for", name_));
-    ConnectOptions options;
-    options.limit =
-        std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()), 1ms);
-    options.dead_after = exchange_.options.dead_after;
-    options.keep_alive = settings_.tcp_keep_alive;
-    options.bind_address = settings_.bind_address;
-    options.bind_interface = settings_.bind_interface;
+    ConnectOptions options{.limit = std::max<std::chrono::milliseconds>(deadline_.remaining(), 1ms),
+                           .dead_after = exchange_.options.dead_after,
+                           .keep_alive = settings_.tcp_keep_alive,
+                           .bind_address = settings_.bind_address,
+                           .bind_interface = settings_.bind_interface};
     attempt_ = connect_any(exchange_.io, std::move(result.addresses), std::move(options),
                            [this](Connected connected) { this->connected(std::move(connected)); });
-  }
-
-  void keep_family(std::vector<asio::ip::tcp::endpoint>& addresses) const {
-    if (settings_.address_family == AddressFamily::any) return;
-    const bool v6 = settings_.address_family == AddressFamily::inet6;
-    std::erase_if(addresses,
-                  [v6](const auto& endpoint) { return endpoint.address().is_v6() != v6; });
   }
 
   void connected(Connected result) {
@@ -96,11 +91,11 @@ class StraightWay final : public SshWay {
       return fail(stage::kConnect,
                   fmt::format("cannot connect to port {}: {}", settings_.port, result.problem),
                   result.transient);
-    finish({std::move(result.socket), std::move(result.address), {}, {}, false});
+    finish({.socket = std::move(result.socket), .address = std::move(result.address)});
   }
 
   void fail(const char* stage, std::string problem, bool transient = false) {
-    finish({UniqueFd(), {}, stage, std::move(problem), transient});
+    finish(Reached::failed(stage, std::move(problem), transient));
   }
 
   void finish(Reached reached) {
@@ -113,33 +108,27 @@ class StraightWay final : public SshWay {
   std::string name_;
   std::function<void(Reached)> done_;
   asio::steady_timer timer_;
-  Clock::time_point deadline_;
+  Deadline deadline_{Clock::now()};
   std::unique_ptr<ConnectAttempt> attempt_;
   int attempts_ = 0;
   std::shared_ptr<int> life_ = std::make_shared<int>();
 };
 
 /// Starts a ProxyCommand, by the user's shell as ssh does.
-class CommandWay final : public SshWay {
+class ProxyConnection final : public SshConnection {
  public:
-  CommandWay(SshExchange& exchange, const SshSettings& settings, std::function<void(Reached)> done)
-      : exchange_(exchange), settings_(settings), done_(std::move(done)) {
-    const char* shell = std::getenv("SHELL");
-    const std::string program = shell != nullptr && *shell == '/' ? shell : "/bin/sh";
-    auto started = start_child(exchange.io, {program, "-c", "exec " + settings.proxy_command},
+  ProxyConnection(SshExchange& exchange, const SshSettings& settings,
+                  std::function<void(Reached)> done) {
+    auto started = start_child(exchange.io, {user_shell(), "-c", "exec " + settings.proxy_command},
                                {.on_stderr = [this](std::string_view text) { said(text); },
                                 .on_exit = [this](const ExitStatus& status) { ended_ = status; }});
     process_ = std::move(started.process);
-    asio::post(exchange.io, [this, life = std::weak_ptr(life_),
-                             child = std::make_shared<StartedChild>(std::move(started))] {
-      if (life.expired()) return;
-      Reached reached{std::move(child->socket), {}, {}, {}, false};
-      if (!reached.socket) {
-        reached.stage = stage::kConnect;
-        reached.problem = "ProxyCommand: " + child->problem;
-      }
-      const auto tell = std::move(done_);
-      tell(std::move(reached));
+    Reached reached = started.socket
+                          ? Reached{.socket = std::move(started.socket)}
+                          : Reached::failed(stage::kConnect, "ProxyCommand: " + started.problem);
+    asio::post(exchange.io, [life = std::weak_ptr(life_), done = std::move(done),
+                             kept = std::make_shared<Reached>(std::move(reached))] {
+      if (!life.expired()) done(std::move(*kept));
     });
   }
 
@@ -169,21 +158,18 @@ class CommandWay final : public SshWay {
     if (!text.empty()) said_ = text.substr(0, kMost);
   }
 
-  SshExchange& exchange_;
-  const SshSettings& settings_;
-  std::function<void(Reached)> done_;
-  std::unique_ptr<ChildProcess> process_;
+  std::shared_ptr<ChildProcess> process_;
   std::string said_;
   std::optional<ExitStatus> ended_;
   std::shared_ptr<int> life_ = std::make_shared<int>();
 };
 
 /// Requests a channel from the last jump host.
-class JumpWay final : public SshWay {
+class JumpConnection final : public SshConnection {
  public:
-  JumpWay(SshExchange& exchange, const SshSettings& settings, std::span<const SshSettings> jumps,
-          std::function<void(Reached)> done)
-      : request_(std::make_shared<JumpRequest>()) {
+  JumpConnection(SshExchange& exchange, const SshSettings& settings,
+                 std::span<const SshSettings> jumps, std::function<void(Reached)> done)
+      : request_(std::make_shared<JumpRequest>(exchange.io)) {
     request_->host = settings.address;
     request_->port = settings.port;
     request_->limit = exchange.connect_limit(settings);
@@ -193,9 +179,9 @@ class JumpWay final : public SshWay {
       if (auto request = weak.lock()) host.ask(std::move(request));
     });
   }
-  JumpWay(const JumpWay&) = delete;
-  JumpWay& operator=(const JumpWay&) = delete;
-  ~JumpWay() override { request_->done = nullptr; }
+  JumpConnection(const JumpConnection&) = delete;
+  JumpConnection& operator=(const JumpConnection&) = delete;
+  ~JumpConnection() override { request_->done = nullptr; }
 
  private:
   std::shared_ptr<JumpRequest> request_;
@@ -203,13 +189,14 @@ class JumpWay final : public SshWay {
 
 }  // namespace
 
-std::unique_ptr<SshWay> find_way(SshExchange& exchange, const SshSettings& settings,
-                                 std::span<const SshSettings> jumps,
-                                 std::function<void(Reached)> done) {
-  if (!jumps.empty()) return std::make_unique<JumpWay>(exchange, settings, jumps, std::move(done));
+std::unique_ptr<SshConnection> open_connection(SshExchange& exchange, const SshSettings& settings,
+                                               std::span<const SshSettings> jumps,
+                                               std::function<void(Reached)> done) {
+  if (!jumps.empty())
+    return std::make_unique<JumpConnection>(exchange, settings, jumps, std::move(done));
   if (!settings.proxy_command.empty())
-    return std::make_unique<CommandWay>(exchange, settings, std::move(done));
-  return std::make_unique<StraightWay>(exchange, settings, std::move(done));
+    return std::make_unique<ProxyConnection>(exchange, settings, std::move(done));
+  return std::make_unique<DirectConnection>(exchange, settings, std::move(done));
 }
 
 }  // namespace ds::launcher

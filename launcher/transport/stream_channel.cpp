@@ -1,0 +1,110 @@
+#include "launcher/transport/stream_channel.h"
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <utility>
+
+namespace ds::launcher {
+
+namespace {
+using Socket = asio::local::stream_protocol::socket;
+constexpr std::size_t kReadAtOnce = 256 * 1024;
+}  // namespace
+
+StreamChannel::StreamChannel(asio::io_context& io, std::string host_name, ChannelEvents events)
+    : events_(std::make_shared<ChannelEvents>(std::move(events))),
+      host_name_(std::move(host_name)),
+      socket_(io),
+      timer_(io) {}
+
+void StreamChannel::attach(UniqueFd socket) {
+  socket_.assign(asio::local::stream_protocol(), socket.release());
+  socket_.non_blocking(true);
+  wait_for_bytes();
+  if (!queue_.empty()) write();
+  if (closing_ && queue_.empty()) shut_down();
+}
+
+void StreamChannel::wait_for_bytes() {
+  socket_.async_wait(Socket::wait_read,
+                     [this, life = std::weak_ptr(events_)](const asio::error_code& error) {
+                       if (!error && !life.expired()) read();
+                     });
+}
+
+void StreamChannel::read() {
+  std::array<std::byte, kReadAtOnce> buffer;
+  asio::error_code error;
+  const std::size_t count = socket_.read_some(asio::buffer(buffer), error);
+  if (count > 0) {
+    const std::weak_ptr<ChannelEvents> life = events_;
+    on_received();
+    if (const auto events = events_; events->on_bytes)
+      events->on_bytes(std::span(buffer).first(count));
+    if (life.expired()) return;  // the owner has destroyed the channel
+  }
+  const bool more =
+      !error || error == asio::error::would_block || error == asio::error::interrupted;
+  more ? wait_for_bytes() : on_eof();
+}
+
+void StreamChannel::send(Bytes bytes) {
+  if (ended()) return;
+  unsent_ += bytes.size();
+  queue_.push_back(std::move(bytes));
+  if (queue_.size() == 1 && socket_.is_open()) write();
+}
+
+void StreamChannel::write() {
+  socket_.async_send(
+      asio::buffer(queue_.front().data() + sent_, queue_.front().size() - sent_),
+      [this, life = std::weak_ptr(events_)](const asio::error_code& error, std::size_t count) {
+        if (!life.expired()) on_written(error, count);
+      });
+}
+
+void StreamChannel::on_written(const asio::error_code& error, std::size_t count) {
+  unsent_ -= count;
+  sent_ += count;
+  if (error) {  // the reader sees the end as well
+    queue_.clear();
+    unsent_ = sent_ = 0;
+    return;
+  }
+  if (sent_ == queue_.front().size()) {
+    sent_ = 0;
+    queue_.pop_front();
+  }
+  if (!queue_.empty()) return write();
+  if (closing_) shut_down();
+}
+
+void StreamChannel::close() {
+  closing_ = true;
+  if (queue_.empty() && socket_.is_open()) shut_down();
+}
+
+void StreamChannel::shut_down() {
+  asio::error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
+
+void StreamChannel::after(std::chrono::milliseconds span, std::function<void()> then) {
+  timer_.expires_after(span);
+  timer_.async_wait(
+      [life = std::weak_ptr(events_), then = std::move(then)](const asio::error_code& error) {
+        if (!error && !life.expired()) then();
+      });
+}
+
+void StreamChannel::end(ChannelEnd::Kind kind, const char* stage, const std::string& why) {
+  if (ended()) return;
+  const auto events = std::exchange(events_, nullptr);
+  asio::error_code ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  events->on_end(
+      {kind, kind == ChannelEnd::Kind::closed ? std::string() : host_name_ + ": " + why, stage});
+}
+
+}  // namespace ds::launcher
