@@ -50,19 +50,14 @@ std::string place_text(const JobVerdict& verdict, const std::string& device) {
 }
 
 std::string loss_text(const NodeLoss& loss) {
-  switch (loss.sweep) {
-    case NodeLoss::Sweep::done:
-      if (loss.killed == 0)
-        return fmt::format("{} was reached again: no leftover processes found", loss.host);
-      return fmt::format("{} was reached again: {} killed there", loss.host,
-                         loss.killed == 1 ? "1 leftover process was"
-                                          : fmt::format("{} leftover processes were", loss.killed));
-    case NodeLoss::Sweep::pending:
-    case NodeLoss::Sweep::unreached:
-      return fmt::format("{} could not be reached again; any surviving agent will stop its ranks",
-                         loss.host);
-  }
-  return {};
+  if (loss.sweep != NodeLoss::Sweep::done)
+    return fmt::format("{} could not be reached again; any surviving agent will stop its ranks",
+                       loss.host);
+  if (loss.killed == 0)
+    return fmt::format("{} was reached again: no leftover processes found", loss.host);
+  return fmt::format("{} was reached again: {} killed there", loss.host,
+                     loss.killed == 1 ? "1 leftover process was"
+                                      : fmt::format("{} leftover processes were", loss.killed));
 }
 
 bool is_cause(const JobVerdict& verdict, int rank) {

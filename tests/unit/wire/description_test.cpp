@@ -1,10 +1,9 @@
 // Tests the version of the protocol: it follows the field lists, and docs/protocol.md repeats them.
-#include "launcher/wire/fields.h"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "launcher/wire/fields.h"
 #include "support/protocol_page.h"
 
 using namespace ds::launcher;
