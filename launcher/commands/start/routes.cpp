@@ -23,7 +23,7 @@
 #include "launcher/transport/ssh/ask_pass.h"
 #include "launcher/transport/ssh/ssh_files.h"
 #include "launcher/transport/ssh/ssh_transport.h"
-#include "launcher/transport/ssh_config/ssh_route.h"
+#include "launcher/transport/ssh_config/ssh_config.h"
 #include "launcher/wire/build_line.h"
 #include "launcher/wire/frame.h"
 
