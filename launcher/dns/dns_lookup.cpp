@@ -25,16 +25,6 @@ constexpr auto kTimeoutOfSeveral = 500ms;
 /// packet should not delay a lookup that has an address.
 constexpr auto kSecondAnswer = 250ms;
 
-DnsResult found(std::vector<asio::ip::address> addresses) {
-  std::stable_partition(addresses.begin(), addresses.end(),
-                        [](const asio::ip::address& address) { return address.is_v4(); });
-  DnsResult result;
-  for (asio::ip::address& address : addresses)
-    if (std::ranges::count(result.addresses, address) == 0)
-      result.addresses.push_back(std::move(address));
-  return result;
-}
-
 }  // namespace
 
 struct DnsLookup::Look {
@@ -62,7 +52,7 @@ void DnsLookup::look_up(const std::string& name, std::function<void(DnsResult)> 
   look->limit = Clock::now() + options_.limit;
   if (auto known = known_addresses(name); !known.empty()) {
     asio::post(io_, [this, weak = std::weak_ptr(look), known = std::move(known)] {
-      if (const LookPtr held = weak.lock()) finish(held, found(known));
+      if (const LookPtr held = weak.lock()) finish(held, found_addresses(known));
     });
     return;
   }
@@ -143,7 +133,7 @@ void DnsLookup::ask_library(const LookPtr& look) {
     if (!held) return;
     std::vector<asio::ip::address> addresses;
     for (const auto& endpoint : resolved.addresses) addresses.push_back(endpoint.address());
-    finish(held, addresses.empty() ? *held->state->end() : found(std::move(addresses)));
+    finish(held, addresses.empty() ? *held->state->end() : found_addresses(std::move(addresses)));
   });
   wait_until(look, look->limit);
 }

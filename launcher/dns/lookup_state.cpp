@@ -18,14 +18,6 @@ bool says_no(const DnsAnswer& answer) {
          answer.kind == Kind::bad_name;
 }
 
-DnsResult found(const DnsAnswer& v4, const DnsAnswer& v6) {
-  DnsResult result;
-  for (const DnsAnswer* answer : {&v4, &v6})
-    for (const asio::ip::address& address : answer->addresses)
-      if (std::ranges::count(result.addresses, address) == 0) result.addresses.push_back(address);
-  return result;
-}
-
 DnsResult no_record(const DnsAnswer& answer, const std::string& server) {
   std::string why = "not a domain name";
   if (answer.kind == Kind::no_name) why = "NXDOMAIN from " + server;
@@ -111,6 +103,16 @@ std::optional<std::chrono::seconds> negative_ttl(std::span<const unsigned char> 
   return std::nullopt;
 }
 
+DnsResult found_addresses(std::vector<asio::ip::address> addresses) {
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const asio::ip::address& address) { return address.is_v4(); });
+  DnsResult result;
+  for (asio::ip::address& address : addresses)
+    if (std::ranges::count(result.addresses, address) == 0)
+      result.addresses.push_back(std::move(address));
+  return result;
+}
+
 std::string within_text(Clock::duration waited) {
   return fmt::format("within {:.2g} s", std::chrono::duration<double>(waited).count());
 }
@@ -122,9 +124,10 @@ LookupState::LookupState(std::vector<std::string> names, std::vector<std::string
 
 void LookupState::on_answers(const DnsAnswer& v4, const DnsAnswer& v6, bool over) {
   DS_ASSERT(!end_);
-  DnsResult result = found(v4, v6);
-  if (!result.addresses.empty()) {
-    end_ = std::move(result);
+  std::vector<asio::ip::address> addresses = v4.addresses;
+  addresses.insert(addresses.end(), v6.addresses.begin(), v6.addresses.end());
+  if (!addresses.empty()) {
+    end_ = found_addresses(std::move(addresses));
     return;
   }
   if (says_no(v4) || says_no(v6)) {

@@ -29,6 +29,9 @@ struct DnsResult {
   std::optional<std::chrono::seconds> negative_ttl{};
 };
 
+/// Returns the result with these addresses: IPv4 first, each once.
+DnsResult found_addresses(std::vector<asio::ip::address> addresses);
+
 /// Answer to one query, of type A or AAAA.
 struct DnsAnswer {
   enum class Kind {

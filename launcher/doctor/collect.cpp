@@ -1,7 +1,6 @@
 // Readers of facts from /proc, /sys, nvidia-smi and dsrunner; unknown facts stay empty.
 #include "launcher/doctor/collect.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <sys/resource.h>
@@ -18,9 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 
-#include "engine/base/unique_fd.h"
 #include "launcher/agent/memory_cgroup.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
@@ -73,22 +70,13 @@ std::vector<std::string> names_in(const std::string& folder) {
 /// Returns the first 12 hexadecimal digits of the SHA-256 of this program's file; empty if the file
 /// cannot be read.
 std::string own_build_hash() {
-  constexpr std::size_t kPiece = std::size_t{1} << 18;
-  constexpr unsigned kShownBytes = 6;
-  const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        EVP_MD_CTX_free);
-  if (!file || !context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) return {};
-  std::vector<char> buffer(kPiece);
-  ssize_t got = 0;
-  while ((got = ::read(file.get(), buffer.data(), buffer.size())) > 0)
-    EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(got));
+  const std::string file = text_of_file("/proc/self/exe");
   unsigned char digest[EVP_MAX_MD_SIZE] = {};
-  unsigned size = 0;
-  if (got < 0 || EVP_DigestFinal_ex(context.get(), digest, &size) != 1 || size < kShownBytes)
+  if (file.empty() ||
+      EVP_Digest(file.data(), file.size(), digest, nullptr, EVP_sha256(), nullptr) != 1)
     return {};
   std::string text;
-  for (unsigned i = 0; i < kShownBytes; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (int i = 0; i < 6; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
 

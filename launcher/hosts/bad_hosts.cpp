@@ -19,6 +19,8 @@ constexpr std::size_t kWideHosts = 40;  // after a wider list, stage and reason 
 constexpr char kNameGap = '\x01';  // cannot occur in the text: control bytes were replaced
 constexpr char kAddressGap = '\x02';
 
+bool is_gap(char letter) { return letter == kNameGap || letter == kAddressGap; }
+
 std::string clean(std::string_view text) {
   std::string out(text);
   std::replace_if(
@@ -31,7 +33,7 @@ bool is_word(char letter) {
          letter == '_';
 }
 
-/// Reason with gaps, and the values that stood there.
+/// Reason with gaps, and the values that stood there: {host} or {addr} where hosts differ.
 struct Template {
   std::string text;
   std::vector<std::string> values;
@@ -91,22 +93,15 @@ struct Line {
   std::string shown;  // first host, with the name that was dialed
   std::string stage;
   Template reason;
-  std::vector<bool> differs;  // by gap: whether the hosts have different values
 
   [[nodiscard]] std::string hosts() const {
     return names.size() == 1 ? shown : fmt::format("{} ({})", fold_names(names), names.size());
   }
   [[nodiscard]] std::string reason_text() const {
     std::string text;
-    std::size_t gap = 0;
-    for (const char letter : reason.text) {
-      if (letter != kNameGap && letter != kAddressGap) {
-        text += letter;
-        continue;
-      }
-      text += !differs[gap] ? reason.values[gap] : letter == kNameGap ? "{host}" : "{addr}";
-      ++gap;
-    }
+    auto value = reason.values.begin();
+    for (const char letter : reason.text)
+      text += is_gap(letter) ? *value++ : std::string(1, letter);
     return text;
   }
 };
@@ -119,19 +114,18 @@ std::vector<Line> lines_of(const std::vector<BadHost>& hosts) {
     Template gaps = gaps_of(reason, name, dialled);
     const auto [entry, is_new] = known.try_emplace(host.stage + '\n' + gaps.text, lines.size());
     if (is_new) {
-      std::vector<bool> differs(gaps.values.size(), false);
-      lines.push_back({{name},
-                       dialled.empty() ? name : fmt::format("{} ({})", name, dialled),
-                       clean(host.stage),
-                       std::move(gaps),
-                       std::move(differs)});
+      const std::string shown = dialled.empty() ? name : fmt::format("{} ({})", name, dialled);
+      lines.push_back({{name}, shown, clean(host.stage), std::move(gaps)});
       continue;
     }
     Line& line = lines[entry->second];
     if (std::find(line.names.begin(), line.names.end(), name) == line.names.end())
       line.names.push_back(name);
-    for (std::size_t gap = 0; gap < gaps.values.size(); ++gap)
-      if (gaps.values[gap] != line.reason.values[gap]) line.differs[gap] = true;
+    auto value = line.reason.values.begin();
+    auto other = gaps.values.begin();
+    for (const char letter : gaps.text)
+      if (is_gap(letter) && *other++ != *value++)
+        *std::prev(value) = letter == kNameGap ? "{host}" : "{addr}";
   }
   return lines;
 }
