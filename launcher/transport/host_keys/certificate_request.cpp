@@ -48,12 +48,6 @@ const std::vector<KeyExchange>& exchanges() {
   return all;
 }
 
-std::string list_of_exchanges() {
-  std::string list;
-  for (const KeyExchange& one : exchanges()) list.append(list.empty() ? "" : ",").append(one.name);
-  return list;
-}
-
 /// A packet without encryption: length, padding to a multiple of 8 bytes (RFC 4253, 6).
 std::string ssh_packet(std::string_view payload) {
   const std::size_t padding = 4 + (8 - (payload.size() + 5 + 4) % 8) % 8;
@@ -71,7 +65,9 @@ std::string lists_payload(std::string_view algorithms) {
   constexpr std::string_view kCompressions = "none,zlib@openssh.com";
   std::string payload(1, kLists);
   payload.append(16, '\0');  // the cookie is random only for the sake of the secret
-  const std::string key_exchanges = list_of_exchanges();
+  std::string key_exchanges;
+  for (const KeyExchange& one : exchanges())
+    key_exchanges.append(key_exchanges.empty() ? "" : ",").append(one.name);
   for (const std::string_view list :
        {std::string_view(key_exchanges), algorithms, kCiphers, kCiphers, kMacs, kMacs,
         kCompressions, kCompressions, std::string_view(), std::string_view()})

@@ -113,15 +113,17 @@ void Session::logged_in() {
 
 /// ServerAliveInterval: sends a request to a silent server, and fails if it does not answer.
 void Session::expect_life() {
-  if (!up() || login_.alive_interval.count() == 0 || login_.alive_count_max == 0) return;
-  timer_.expires_after(login_.alive_interval);
-  timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+  const auto interval = login_.settings->server_alive_interval;
+  const int most = login_.settings->server_alive_count_max;
+  if (!up() || interval.count() == 0 || most == 0) return;
+  timer_.expires_after(interval);
+  timer_.async_wait([self = shared_from_this(), interval, most](const asio::error_code& error) {
     if (error || !self->up()) return;
     self->missed_ = std::exchange(self->heard_, false) ? 0 : self->missed_ + 1;
-    if (self->missed_ > self->login_.alive_count_max) {
+    if (self->missed_ > most) {
       self->fail(ChannelEnd::Kind::lost, stage::kRunning,
-                 fmt::format("the server did not answer {} times (ServerAliveInterval {} s)",
-                             self->login_.alive_count_max, self->login_.alive_interval.count()));
+                 fmt::format("the server did not answer {} times (ServerAliveInterval {} s)", most,
+                             interval.count()));
       return self->hand_over();
     }
     if (self->missed_ > 0) ssh_send_keepalive(self->session_);

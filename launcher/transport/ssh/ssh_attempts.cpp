@@ -1,7 +1,5 @@
 // Opens a socket for each attempt, fetches the host's certificate if known_hosts names an
 // authority, and retries with jitter, within a limit.
-#include "launcher/transport/ssh/ssh_attempts.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "launcher/transport/host_keys/certificate_request.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 
 namespace ds::launcher {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/transport/ssh/ssh_attempts.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 #include "launcher/transport/ssh/ssh_exchange.h"
 
 namespace ds::launcher {
@@ -28,8 +28,6 @@ class SshChannel final : public Channel {
       return true;
     });
   }
-  SshChannel(const SshChannel&) = delete;
-  SshChannel& operator=(const SshChannel&) = delete;
   ~SshChannel() override {
     link_.reset();
     attempts_.reset();
@@ -93,7 +91,7 @@ class SshChannel final : public Channel {
     SshCommand command = exchange_->options;
     command.copy = [exchange = exchange_] { return exchange->agent_copy(); };
     link_ =
-        make_ssh_link(exchange_->io, *exchange_->keyring, exchange_->login(route_.target, reached),
+        make_ssh_link(exchange_->io, exchange_->keyring, exchange_->login(route_.target, reached),
                       std::move(command), std::move(events));
   }
 

@@ -109,16 +109,20 @@ std::optional<bool> ChosenDirectives::criterion_holds(const Condition& condition
 bool ChosenDirectives::command_succeeds(const Condition& condition,
                                         const std::string& command) const {
   const std::string port = host_.port == 0 ? "22" : std::to_string(host_.port);
-  const SshTokens tokens = {{'h', host_name()},
-                            {'i', std::to_string(local_.uid)},
-                            {'k', host_name()},
-                            {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
-                            {'l', local_.host_name},
-                            {'n', host_.name},
-                            {'p', port},
-                            {'r', user()},
-                            {'u', local_.name}};
-  return local_.run(expand_ssh_command(command, condition.place, tokens));
+  return local_.run(expand_ssh_command(command, condition.place, tokens(host_name(), port)));
+}
+
+SshTokens ChosenDirectives::tokens(const std::string& key_name, const std::string& port) const {
+  return {{'d', local_.home},
+          {'h', host_name()},
+          {'i', std::to_string(local_.uid)},
+          {'k', key_name},
+          {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
+          {'l', local_.host_name},
+          {'n', host_.name},
+          {'p', port},
+          {'r', user()},
+          {'u', local_.name}};
 }
 
 void ChosenDirectives::take(const Directive& directive) {

@@ -57,6 +57,8 @@ class ChosenDirectives {
   [[nodiscard]] const std::vector<const Directive*>& all(std::string_view keyword) const;
   [[nodiscard]] std::string user() const;
   [[nodiscard]] std::string host_name() const;
+  /// Returns the values of %x; `key_name` is that of %k.
+  [[nodiscard]] SshTokens tokens(const std::string& key_name, const std::string& port) const;
   /// Returns the criteria of Match that are not supported.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
 
