@@ -50,7 +50,9 @@ void Session::post_wake() {
 void Session::wake() {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();  // an event may destroy the link
-  const bool more = advance();
+  while (state_ == State::handshake ? handshake() : state_ == State::auth && authenticate()) {
+  }
+  const bool more = up() && proceed();
   hand_over();
   if (session_ == nullptr || ended()) return;
   if (state_ == State::auth || (up() && !std::exchange(acknowledges_, true))) acknowledge_at_once();
@@ -93,14 +95,6 @@ std::string Session::error_text() const {
   const bool says_nothing =
       text.empty() || text.ends_with("Success") || text.ends_with("disconnected");
   return says_nothing ? kHungUp : text;
-}
-
-/// Runs the current stage. Returns true if there is more to do at once.
-bool Session::advance() {
-  while (state_ == State::handshake || state_ == State::auth) {
-    if (!(state_ == State::handshake ? handshake() : authenticate())) return false;
-  }
-  return state_ == State::up && proceed();
 }
 
 void Session::logged_in() {

@@ -88,7 +88,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void wake();
   void hand_over();
   void arm();
-  bool advance();
   bool handshake();
   bool check_host_key();
   bool authenticate();

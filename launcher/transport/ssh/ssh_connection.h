@@ -41,12 +41,10 @@ class CertificateFetch;
 /// Attempts to log in at one host. Destroying it stops it. `settings` and `jumps` must outlive it.
 class SshAttempts {
  public:
-  struct Events {
-    std::function<void(Reached)> on_socket;     // log in on this one
-    std::function<void(ChannelEnd)> on_failed;  // no further socket comes
-  };
+  /// Calls `on_socket` for each socket to log in on, and `on_failed` when no further one comes.
   SshAttempts(SshExchange& exchange, const SshSettings& settings,
-              std::span<const SshSettings> jumps, Events events);
+              std::span<const SshSettings> jumps, std::function<void(Reached)> on_socket,
+              std::function<void(ChannelEnd)> on_failed);
   ~SshAttempts();
 
   /// To be called when the connection over the last socket has ended. Tries again if the end is
@@ -61,7 +59,8 @@ class SshAttempts {
   SshExchange& exchange_;
   const SshSettings& settings_;
   std::span<const SshSettings> jumps_;
-  Events events_;
+  std::function<void(Reached)> on_socket_;
+  std::function<void(ChannelEnd)> on_failed_;
   asio::steady_timer timer_;
   Clock::time_point begin_ = Clock::now();
   int attempts_ = 0;

@@ -83,8 +83,8 @@ void SshExchange::unlock_keys_of(const SshSettings& settings) {
   bool others = false;
   for (const std::string& path : settings.identity_files) {
     const auto& [state, base64, problem] = keyring.load(path);
-    others = others || state == SshKeyring::State::ready;
-    if (state == SshKeyring::State::encrypted && problem.empty() && !asked_.contains(path))
+    others = others || state == State::ready;
+    if (state == State::encrypted && problem.empty() && !asked_.contains(path))
       locked.push_back(path);
   }
   if (locked.empty()) return;
@@ -118,23 +118,15 @@ SshIdentityPlan SshExchange::plan_identities(const SshSettings& settings) {
   for (const std::string& path : settings.identity_files) {
     const SshKeyring::Status& status = keyring.load(path);
     if (!status.public_base64.empty()) named.insert(status.public_base64);
-    switch (status.state) {
-      case State::ready:
-        from_files.insert(status.public_base64);
-        add_with_certificates(plan, settings, keyring, path);
-        break;
-      case State::missing:
-        if (settings.identities_configured) add_note(plan.note, path + " does not exist");
-        break;
-      case State::encrypted:
-        locked.push_back(path);
-        break;
-      case State::unusable:
-        add_note(plan.note, path + " is not used: " + status.problem);
-        break;
-      case State::other_key:
-        break;  // of certificates only
+    if (status.state == State::ready) {
+      from_files.insert(status.public_base64);
+      add_with_certificates(plan, settings, keyring, path);
     }
+    if (status.state == State::encrypted) locked.push_back(path);
+    if (status.state == State::missing && settings.identities_configured)
+      add_note(plan.note, path + " does not exist");
+    if (status.state == State::unusable)
+      add_note(plan.note, path + " is not used: " + status.problem);
   }
   const std::size_t files = plan.identities.size();
   if (agent != nullptr)

@@ -84,10 +84,8 @@ class JumpHost {
     const std::span<const SshSettings> before(jumps_.data(), jumps_.size() - 1);
     connection.attempts = std::make_unique<SshAttempts>(
         exchange_, settings(), before,
-        SshAttempts::Events{
-            .on_socket = [this,
-                          &connection](Reached reached) { log_in(connection, std::move(reached)); },
-            .on_failed = [this, &connection](const ChannelEnd& end) { failed(connection, end); }});
+        [this, &connection](Reached reached) { log_in(connection, std::move(reached)); },
+        [this, &connection](const ChannelEnd& end) { failed(connection, end); });
   }
 
   void log_in(Connection& connection, Reached reached) {

@@ -60,8 +60,8 @@ class SshChannel final : public Channel {
     // The attempts live in this channel and are silent once destroyed.
     attempts_ = std::make_unique<SshAttempts>(
         *exchange_, route_.target, route_.jumps,
-        SshAttempts::Events{.on_socket = [this](Reached reached) { log_in(std::move(reached)); },
-                            .on_failed = [this](ChannelEnd end) { failed(std::move(end)); }});
+        [this](Reached reached) { log_in(std::move(reached)); },
+        [this](ChannelEnd end) { failed(std::move(end)); });
   }
 
   void log_in(Reached reached) {

@@ -51,18 +51,14 @@ ChosenDirectives::ChosenDirectives(const std::vector<SshConfig::Block>& blocks, 
 }
 
 void ChosenDirectives::read(const std::vector<SshConfig::Block>& blocks) {
-  for (const SshConfig::Block& block : blocks) {
-    if (!holds(block)) continue;
-    for (const Directive& directive : block.directives) take(directive);
-  }
-}
-
-bool ChosenDirectives::holds(const SshConfig::Block& block) {
-  return std::ranges::all_of(block.conditions, [&](const Condition& condition) {
+  const auto holds = [this](const Condition& condition) {
     return condition.kind == Condition::Kind::host
                ? ssh_pattern_list_matches(condition.words, subject_)
                : match_holds(condition);
-  });
+  };
+  for (const SshConfig::Block& block : blocks)
+    if (std::ranges::all_of(block.conditions, holds))
+      for (const Directive& directive : block.directives) take(directive);
 }
 
 bool ChosenDirectives::match_holds(const Condition& condition) {
@@ -102,14 +98,9 @@ std::optional<bool> ChosenDirectives::criterion_holds(const Condition& condition
   if (criterion == "originalhost") return list_matches(host_.name);
   if (criterion == "user") return list_matches(user());
   if (criterion == "localuser") return list_matches(local_.name);
-  if (criterion == "exec" && local_.run) return command_succeeds(condition, value);
-  return std::nullopt;
-}
-
-bool ChosenDirectives::command_succeeds(const Condition& condition,
-                                        const std::string& command) const {
+  if (criterion != "exec" || !local_.run) return std::nullopt;
   const std::string port = host_.port == 0 ? "22" : std::to_string(host_.port);
-  return local_.run(expand_ssh_command(command, condition.place, tokens(host_name(), port)));
+  return local_.run(expand_ssh_command(value, condition.place, tokens(host_name(), port)));
 }
 
 SshTokens ChosenDirectives::tokens(const std::string& key_name, const std::string& port) const {

@@ -65,13 +65,11 @@ class ChosenDirectives {
  private:
   using Condition = SshConfig::Condition;
   void read(const std::vector<SshConfig::Block>& blocks);
-  bool holds(const SshConfig::Block& block);
   bool match_holds(const Condition& condition);
   /// Returns nothing if the criterion is not supported.
   [[nodiscard]] std::optional<bool> criterion_holds(const Condition& condition,
                                                     const std::string& criterion,
                                                     const std::string& value) const;
-  [[nodiscard]] bool command_succeeds(const Condition& condition, const std::string& command) const;
   void take(const Directive& directive);
 
   const Host& host_;
