@@ -17,9 +17,9 @@ namespace ds::launcher {
 namespace {
 
 std::string_view take_word(std::string_view& rest) {
-  constexpr const char* kBlanks = " \t\r";
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
+  constexpr const char* kSpaces = " \t\r";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kSpaces), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kSpaces));
   rest.remove_prefix(word.size());
   return word;
 }
