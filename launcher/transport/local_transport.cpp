@@ -79,8 +79,6 @@ class LocalChannel final : public StreamChannel {
       });
     }
   }
-  LocalChannel(const LocalChannel&) = delete;
-  LocalChannel& operator=(const LocalChannel&) = delete;
   /// The agent sees the end of its socket and stops the ranks.
   ~LocalChannel() override {
     // A stopped guard outlives its agent, and no other process watches the guard.

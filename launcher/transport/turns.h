@@ -14,9 +14,6 @@ namespace ds::launcher {
 class Turns : public std::enable_shared_from_this<Turns> {
  public:
   Turns(asio::io_context& io, int width) : io_(io), width_(width) {}
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
-  ~Turns() = default;
 
   /// Calls `start` when there is room, never from inside this call. If it returns true, the job is
   /// under way until done().

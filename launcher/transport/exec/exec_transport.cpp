@@ -43,8 +43,6 @@ class ExecChannel final : public StreamChannel {
     shared_->turns->enqueue(
         [this, life = std::weak_ptr(events_)] { return !life.expired() && start(); });
   }
-  ExecChannel(const ExecChannel&) = delete;
-  ExecChannel& operator=(const ExecChannel&) = delete;
   ~ExecChannel() override { leave_window(); }
 
  private:

@@ -16,14 +16,11 @@ namespace ds::launcher {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 std::string_view take_word(std::string_view& rest) {
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
-  std::size_t end = 0;
-  while (end < rest.size() && !is_space(rest[end])) ++end;
-  const std::string_view word = rest.substr(0, end);
-  rest.remove_prefix(end);
+  constexpr const char* kSpaces = " \t\r";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kSpaces), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kSpaces));
+  rest.remove_prefix(word.size());
   return word;
 }
 

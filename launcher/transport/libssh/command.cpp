@@ -21,10 +21,21 @@ void CommandSession::begin() {
   channel_ = ssh_channel_new(session_);
   DS_ASSERT(channel_ != nullptr, "ssh_channel_new fails only without memory");
   callbacks_.userdata = this;
-  callbacks_.channel_data_function = on_data;
-  callbacks_.channel_exit_status_function = on_exit_status;
-  callbacks_.channel_exit_signal_function = on_exit_signal;
-  callbacks_.channel_close_function = on_close;
+  callbacks_.channel_data_function = [](ssh_session, ssh_channel, void* data, std::uint32_t count,
+                                        int is_stderr, void* self) {
+    static_cast<CommandSession*>(self)->take(is_stderr != 0, {static_cast<char*>(data), count});
+    return static_cast<int>(count);
+  };
+  callbacks_.channel_exit_status_function = [](ssh_session, ssh_channel, int status, void* self) {
+    static_cast<CommandSession*>(self)->exit_status_ = status;
+  };
+  callbacks_.channel_exit_signal_function = [](ssh_session, ssh_channel, const char* name, int,
+                                               const char*, const char*, void* self) {
+    static_cast<CommandSession*>(self)->exit_signal_ = name == nullptr ? "?" : name;
+  };
+  callbacks_.channel_close_function = [](ssh_session, ssh_channel, void* self) {
+    static_cast<CommandSession*>(self)->channel_closed_ = true;
+  };
   ssh_callbacks_init(&callbacks_);
   ssh_set_channel_callbacks(channel_, &callbacks_);
 }

@@ -16,8 +16,6 @@ class CommandSession final : public Session, public SshLink {
       : Session(io, keyring, std::move(login), std::move(events)),
         command_(std::move(command)),
         pause_(io) {}
-  CommandSession(const CommandSession&) = delete;
-  CommandSession& operator=(const CommandSession&) = delete;
   ~CommandSession() override { release(); }
 
   void send(Bytes bytes) override;
@@ -49,14 +47,8 @@ class CommandSession final : public Session, public SshLink {
   void run_instead(std::string line);
   void send_copy();
   void hear(std::string_view text);
+  void take(bool is_stderr, std::string_view text);
   void deliver_bytes();
-
-  static int on_data(ssh_session, ssh_channel, void* data, std::uint32_t count, int is_stderr,
-                     void* self);
-  static void on_exit_status(ssh_session, ssh_channel, int status, void* self);
-  static void on_exit_signal(ssh_session, ssh_channel, const char* name, int core, const char* text,
-                             const char* language, void* self);
-  static void on_close(ssh_session, ssh_channel, void* self);
 
   SshCommand command_;
   ssh_channel channel_ = nullptr;

@@ -228,38 +228,22 @@ void CommandSession::close() {
   if (session_ != nullptr) post_wake();
 }
 
-int CommandSession::on_data(ssh_session, ssh_channel, void* data, std::uint32_t count,
-                            int is_stderr, void* user) {
-  auto* self = static_cast<CommandSession*>(user);
-  if (is_stderr != 0) {
-    if (self->noise_.empty())
-      self->tell([self] { self->events_.on_noise(std::exchange(self->noise_, {})); });
-    self->noise_.append(static_cast<const char*>(data), count);
-  } else {
-    if (self->inbox_.empty()) self->tell([self] { self->deliver_bytes(); });
-    const auto* bytes = static_cast<const std::byte*>(data);
-    self->inbox_.insert(self->inbox_.end(), bytes, bytes + count);
-    if (!self->answered_) self->hear({reinterpret_cast<const char*>(bytes), count});
+void CommandSession::take(bool is_stderr, std::string_view text) {
+  if (inbox_.empty() && noise_.empty()) tell([this] { deliver_bytes(); });
+  if (is_stderr) {
+    noise_.append(text);
+    return;
   }
-  return static_cast<int>(count);
+  const auto bytes = std::as_bytes(std::span(text));
+  inbox_.insert(inbox_.end(), bytes.begin(), bytes.end());
+  if (!answered_) hear(text);
 }
 
 void CommandSession::deliver_bytes() {
   const Bytes bytes = std::exchange(inbox_, {});
+  const std::string noise = std::exchange(noise_, {});
   if (!bytes.empty()) events_.on_bytes(bytes);
-}
-
-void CommandSession::on_exit_status(ssh_session, ssh_channel, int status, void* user) {
-  static_cast<CommandSession*>(user)->exit_status_ = status;
-}
-
-void CommandSession::on_exit_signal(ssh_session, ssh_channel, const char* name, int, const char*,
-                                    const char*, void* user) {
-  static_cast<CommandSession*>(user)->exit_signal_ = name == nullptr ? "?" : name;
-}
-
-void CommandSession::on_close(ssh_session, ssh_channel, void* user) {
-  static_cast<CommandSession*>(user)->channel_closed_ = true;
+  if (!noise.empty() && !dismissed()) events_.on_noise(noise);
 }
 
 }  // namespace ds::launcher::libssh

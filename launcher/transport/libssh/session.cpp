@@ -50,7 +50,9 @@ void Session::post_wake() {
 void Session::wake() {
   if (session_ == nullptr) return;
   const auto keep = shared_from_this();  // an event may destroy the link
-  const bool more = advance();
+  while (state_ == State::handshake ? handshake() : state_ == State::auth && authenticate()) {
+  }
+  const bool more = up() && proceed();
   hand_over();
   if (session_ == nullptr || ended()) return;
   if (state_ == State::auth || (up() && !std::exchange(acknowledges_, true))) acknowledge_at_once();
@@ -95,14 +97,6 @@ std::string Session::error_text() const {
   return says_nothing ? kHungUp : text;
 }
 
-/// Runs the current stage. Returns true if there is more to do at once.
-bool Session::advance() {
-  while (state_ == State::handshake || state_ == State::auth) {
-    if (!(state_ == State::handshake ? handshake() : authenticate())) return false;
-  }
-  return state_ == State::up && proceed();
-}
-
 void Session::logged_in() {
   state_ = State::up;
   poll_ = ssh_event_new();
@@ -113,15 +107,17 @@ void Session::logged_in() {
 
 /// ServerAliveInterval: sends a request to a silent server, and fails if it does not answer.
 void Session::expect_life() {
-  if (!up() || login_.alive_interval.count() == 0 || login_.alive_count_max == 0) return;
-  timer_.expires_after(login_.alive_interval);
-  timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+  const auto interval = login_.settings->server_alive_interval;
+  const int most = login_.settings->server_alive_count_max;
+  if (!up() || interval.count() == 0 || most == 0) return;
+  timer_.expires_after(interval);
+  timer_.async_wait([self = shared_from_this(), interval, most](const asio::error_code& error) {
     if (error || !self->up()) return;
     self->missed_ = std::exchange(self->heard_, false) ? 0 : self->missed_ + 1;
-    if (self->missed_ > self->login_.alive_count_max) {
+    if (self->missed_ > most) {
       self->fail(ChannelEnd::Kind::lost, stage::kRunning,
-                 fmt::format("the server did not answer {} times (ServerAliveInterval {} s)",
-                             self->login_.alive_count_max, self->login_.alive_interval.count()));
+                 fmt::format("the server did not answer {} times (ServerAliveInterval {} s)", most,
+                             interval.count()));
       return self->hand_over();
     }
     if (self->missed_ > 0) ssh_send_keepalive(self->session_);

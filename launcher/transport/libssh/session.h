@@ -13,10 +13,22 @@
 #include <optional>
 #include <string>
 
-#include "launcher/transport/libssh/keyring.h"
+#include "engine/base/freed.h"
 #include "launcher/transport/ssh/ssh_link.h"
 
-namespace ds::launcher::libssh {
+namespace ds::launcher {
+
+using SshKey = std::unique_ptr<ssh_key_struct, Freed<ssh_key_free>>;
+
+struct SshKeyring::Entry {
+  Status status;
+  SshKey key;
+};
+
+namespace libssh {
+
+/// Returns the public half in base64, as in known_hosts and authorized_keys; empty if libssh fails.
+std::string public_base64(ssh_key key);
 
 /// Kept alive by its pending waits; `dismiss` ends it.
 class Session : public std::enable_shared_from_this<Session> {
@@ -25,11 +37,9 @@ class Session : public std::enable_shared_from_this<Session> {
       : io_(io),
         login_(std::move(login)),
         events_(std::move(events)),
-        keyring_(dynamic_cast<Keyring&>(keyring)),
+        keyring_(keyring),
         wait_(io),
         timer_(io) {}
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
   virtual ~Session() = default;  // derived classes call release() in theirs
 
   void start();
@@ -62,6 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool up() const { return state_ == State::up; }
   [[nodiscard]] bool dropped() const;
   [[nodiscard]] std::string error_text() const;
+  [[nodiscard]] bool dismissed() const { return dismissed_; }
 
   asio::io_context& io_;
   SshLogin login_;
@@ -77,7 +88,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void wake();
   void hand_over();
   void arm();
-  bool advance();
   bool handshake();
   bool check_host_key();
   bool authenticate();
@@ -87,7 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] std::string banner_text() const;
   [[nodiscard]] std::string refusal_text();
 
-  Keyring& keyring_;
+  SshKeyring& keyring_;
   asio::posix::stream_descriptor wait_;  // only to wait; libssh owns the descriptor
   asio::steady_timer timer_;
   State state_ = State::handshake;
@@ -104,4 +114,5 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<SshLinkEnd> end_;
 };
 
-}  // namespace ds::launcher::libssh
+}  // namespace libssh
+}  // namespace ds::launcher

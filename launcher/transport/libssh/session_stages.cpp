@@ -38,7 +38,7 @@ constexpr const char* kPublicKeys =
 bool Session::set_options() {
   const bool no_config = false;
   const int nodelay = 1;
-  const auto port = static_cast<unsigned int>(login_.port);
+  const auto port = static_cast<unsigned int>(login_.settings->port);
   bool good = true;
   const auto set = [&](ssh_options_e option, const void* value) {
     good = ssh_options_set(session_, option, value) == SSH_OK && good;
@@ -51,10 +51,10 @@ bool Session::set_options() {
   set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null/none");  // cannot be opened
   set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null/none");
   set(SSH_OPTIONS_PORT, &port);
-  set(SSH_OPTIONS_USER, login_.user.c_str());
+  set(SSH_OPTIONS_USER, login_.settings->user.c_str());
   set(SSH_OPTIONS_COMPRESSION, "no");
   set(SSH_OPTIONS_NODELAY, &nodelay);  // libssh's default is off
-  const SshAlgorithms& wanted = login_.algorithms;
+  const SshAlgorithms& wanted = login_.settings->algorithms;
   set(SSH_OPTIONS_KEY_EXCHANGE, change_algorithms(kKexAlgorithms, wanted.kex).c_str());
   const std::string ciphers = change_algorithms(kCiphers, wanted.ciphers);
   set(SSH_OPTIONS_CIPHERS_C_S, ciphers.c_str());
@@ -100,7 +100,7 @@ bool Session::check_host_key() {
          "the server showed no host key: " + error_text());
     return false;
   }
-  const Key key(raw);
+  const SshKey key(raw);
   const char* type = ssh_key_type_to_char(ssh_key_type(raw));
   const auto refusal = events_.check_host_key({type == nullptr ? "" : type, public_base64(raw)});
   if (refusal) fail(ChannelEnd::Kind::unreachable, stage::kHostKey, *refusal);
@@ -109,9 +109,9 @@ bool Session::check_host_key() {
 
 int Session::try_identity(const SshIdentity& identity) {
   if (!identity.agent_socket) {
-    const Keyring::Entry& entry = identity.certificate.empty()
-                                      ? keyring_.entry(identity.path)
-                                      : keyring_.certified(identity.path, identity.certificate);
+    const SshKeyring::Entry& entry = identity.certificate.empty()
+                                         ? keyring_.entry(identity.path)
+                                         : keyring_.certified(identity.path, identity.certificate);
     if (!entry.key) return SSH_AUTH_DENIED;
     return ssh_userauth_publickey(session_, nullptr, entry.key.get());
   }
@@ -139,7 +139,7 @@ bool Session::authenticate() {
       fail(ChannelEnd::Kind::unreachable, stage::kLogin,
            fmt::format("user {}: {} was accepted, but the server wants a further method, which is "
                        "not supported",
-                       login_.user, identity.label));
+                       login_.settings->user, identity.label));
       return false;
     }
     ++identity_;
@@ -169,9 +169,9 @@ std::string Session::refusal_text() {
   std::string tried;
   for (std::size_t i = 0; i < login_.identities.size() && i <= identity_; ++i)
     tried += (i == 0 ? "" : ", ") + login_.identities[i].label;
-  std::string text = tried.empty() ? fmt::format("no key to try for user {}", login_.user)
+  std::string text = tried.empty() ? fmt::format("no key to try for user {}", login_.settings->user)
                                    : fmt::format("authentication refused for user {}; tried: {}",
-                                                 login_.user, tried);
+                                                 login_.settings->user, tried);
   if (dropped()) {
     const std::string why = error_text();
     const std::string said = banner_text();

@@ -26,8 +26,6 @@ class AgentRelay {
   AgentRelay(const std::string& socket_path, std::chrono::milliseconds limit);
   /// Waits for an answer under way.
   ~AgentRelay();
-  AgentRelay(const AgentRelay&) = delete;
-  AgentRelay& operator=(const AgentRelay&) = delete;
 
   [[nodiscard]] const std::vector<AgentKey>& keys() const { return keys_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }

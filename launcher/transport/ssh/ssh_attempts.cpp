@@ -1,7 +1,5 @@
 // Opens a socket for each attempt, fetches the host's certificate if known_hosts names an
 // authority, and retries with jitter, within a limit.
-#include "launcher/transport/ssh/ssh_attempts.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -10,7 +8,8 @@
 #include <asio/write.hpp>
 #include <utility>
 
-#include "launcher/transport/host_keys/certificate_request.h"
+#include "launcher/transport/host_keys/host_certificate.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 
 namespace ds::launcher {
 
@@ -75,11 +74,13 @@ class CertificateFetch {
 };
 
 SshAttempts::SshAttempts(SshExchange& exchange, const SshSettings& settings,
-                         std::span<const SshSettings> jumps, Events events)
+                         std::span<const SshSettings> jumps, std::function<void(Reached)> on_socket,
+                         std::function<void(ChannelEnd)> on_failed)
     : exchange_(exchange),
       settings_(settings),
       jumps_(jumps),
-      events_(std::move(events)),
+      on_socket_(std::move(on_socket)),
+      on_failed_(std::move(on_failed)),
       timer_(exchange.io) {
   attempt();
 }
@@ -111,7 +112,7 @@ void SshAttempts::reached(Reached reached) {
     certificate_.emplace();
   }
   reached.certificate = *certificate_;
-  events_.on_socket(std::move(reached));
+  on_socket_(std::move(reached));
 }
 
 void SshAttempts::fetched(std::optional<HostKey> certificate, const std::string& problem,
@@ -136,7 +137,7 @@ void SshAttempts::ended(SshLinkEnd end) {
   const bool in_time = Clock::now() < begin_ + exchange_.options.retry_limit;
   if (!end.transient || attempts_ >= exchange_.options.max_attempts || !in_time) {
     if (attempts_ > 1 && failed) end.end.reason += fmt::format(" ({} attempts)", attempts_);
-    return events_.on_failed(std::move(end.end));
+    return on_failed_(std::move(end.end));
   }
   // A server at its MaxStartups drops connections at random; the other ones need time to log in.
   timer_.expires_after(exchange_.jitter(attempts_));

@@ -11,7 +11,6 @@
 #include "launcher/transport/child_process.h"
 #include "launcher/transport/connector.h"
 #include "launcher/transport/ssh/ssh_files.h"
-#include "launcher/transport/ssh/ssh_jump_host.h"
 
 namespace ds::launcher {
 
@@ -164,36 +163,12 @@ class ProxyConnection final : public SshConnection {
   std::shared_ptr<int> life_ = std::make_shared<int>();
 };
 
-/// Requests a channel from the last jump host.
-class JumpConnection final : public SshConnection {
- public:
-  JumpConnection(SshExchange& exchange, const SshSettings& settings,
-                 std::span<const SshSettings> jumps, std::function<void(Reached)> done)
-      : request_(std::make_shared<JumpRequest>(exchange.io)) {
-    request_->host = settings.address;
-    request_->port = settings.port;
-    request_->limit = exchange.connect_limit(settings);
-    request_->done = std::move(done);
-    // Posted, because the jump host may answer at once.
-    asio::post(exchange.io, [&host = exchange.jump_host(jumps), weak = std::weak_ptr(request_)] {
-      if (auto request = weak.lock()) host.ask(std::move(request));
-    });
-  }
-  JumpConnection(const JumpConnection&) = delete;
-  JumpConnection& operator=(const JumpConnection&) = delete;
-  ~JumpConnection() override { request_->done = nullptr; }
-
- private:
-  std::shared_ptr<JumpRequest> request_;
-};
-
 }  // namespace
 
 std::unique_ptr<SshConnection> open_connection(SshExchange& exchange, const SshSettings& settings,
                                                std::span<const SshSettings> jumps,
                                                std::function<void(Reached)> done) {
-  if (!jumps.empty())
-    return std::make_unique<JumpConnection>(exchange, settings, jumps, std::move(done));
+  if (!jumps.empty()) return open_jump_connection(exchange, settings, jumps, std::move(done));
   if (!settings.proxy_command.empty())
     return std::make_unique<ProxyConnection>(exchange, settings, std::move(done));
   return std::make_unique<DirectConnection>(exchange, settings, std::move(done));

@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/base/error.h"
 #include "launcher/transport/ssh/ssh_files.h"
-#include "launcher/transport/ssh/ssh_identities.h"
-#include "launcher/transport/ssh/ssh_jump_host.h"
 
 namespace ds::launcher {
 
@@ -18,7 +15,6 @@ namespace {
 // 12 MB each: enough to fill a network link, few enough that each makes progress.
 constexpr int kCopiesAtOnce = 16;
 constexpr std::chrono::milliseconds kWarningsWait{500};
-constexpr int kTries = 3;  // of a pass phrase, as ssh
 
 }  // namespace
 
@@ -26,7 +22,6 @@ SshExchange::SshExchange(asio::io_context& context, SshOptions given)
     : io(context),
       options(std::move(given)),
       resolver(context, options.resolver_threads),
-      keyring(make_ssh_keyring()),
       logins(std::make_shared<Turns>(context, options.window)),
       copies(std::make_shared<Turns>(context, kCopiesAtOnce)),
       local_(local_user()),
@@ -48,24 +43,15 @@ SshRoute SshExchange::route(const Host& host) const {
 }
 
 SshLogin SshExchange::login(const SshSettings& settings, Reached& reached) {
-  SshIdentityPlan plan;
-  if (settings.public_keys)
-    plan = plan_identities(settings, *keyring, agent(settings.identity_agent), last_good_identity_,
-                           static_cast<bool>(options.ask));
-  else
-    plan.note = "PubkeyAuthentication is no";
+  SshIdentityPlan plan = plan_identities(settings);
   for (const std::string& note : settings.notes) warn(note);
   SshLogin login;
   login.socket = std::move(reached.socket);
-  login.user = settings.user;
-  login.port = settings.port;
+  login.settings = &settings;
   login.host_key_algorithms = offered_host_keys(settings, reached.certificate);
-  login.algorithms = settings.algorithms;
   login.identities = std::move(plan.identities);
   login.identities_note = std::move(plan.note);
   login.limits = options.limits;
-  login.alive_interval = settings.server_alive_interval;
-  login.alive_count_max = settings.server_alive_count_max;
   return login;
 }
 
@@ -76,12 +62,6 @@ SshEvents SshExchange::login_events(const SshSettings& settings, const Reached& 
   };
   events.on_identity = [this](const std::string& label) { last_good_identity_ = label; };
   return events;
-}
-
-JumpHost& SshExchange::jump_host(std::span<const SshSettings> jumps) {
-  auto& host = jump_hosts_[route_key(jumps)];
-  if (!host) host = std::make_unique<JumpHost>(*this, jumps);
-  return *host;
 }
 
 void SshExchange::warn(const std::string& text) {
@@ -120,39 +100,6 @@ void SshExchange::prepare(std::span<const Host> hosts) {
     } catch (const Error&) {
       continue;  // the reason is shown when the host is dialed
     }
-  }
-}
-
-/// Asks for pass phrases of configured keys unless the agent holds them, and of default keys only
-/// if there is no other key.
-void SshExchange::unlock_keys_of(const SshSettings& settings) {
-  if (!options.ask || !settings.public_keys || settings.batch_mode) return;
-  std::vector<std::string> locked;
-  bool others = false;
-  for (const std::string& path : settings.identity_files) {
-    const auto& [state, base64, problem] = keyring->load(path);
-    others = others || state == SshKeyring::State::ready;
-    if (state == SshKeyring::State::encrypted && problem.empty() && !asked_.contains(path))
-      locked.push_back(path);
-  }
-  if (locked.empty()) return;
-  const AgentRelay* relay = agent(settings.identity_agent);
-  others = others || (relay != nullptr && !settings.identities_only && !relay->keys().empty());
-  if (others && !settings.identities_configured) return;
-  for (const std::string& path : locked)
-    if (relay == nullptr || !holds_key(*relay, keyring->load(path).public_base64)) unlock_key(path);
-}
-
-void SshExchange::unlock_key(const std::string& path) {
-  asked_.insert(path);
-  std::string prompt = fmt::format("Enter passphrase for key '{}': ", path);
-  for (int tries = 0; tries < kTries; ++tries) {
-    std::optional<std::string> phrase = options.ask(prompt);
-    if (!phrase || phrase->empty()) return;
-    const bool good = keyring->unlock(path, *phrase);
-    ::explicit_bzero(phrase->data(), phrase->size());
-    if (good) return;
-    prompt = fmt::format("Bad passphrase, try again for key '{}': ", path);
   }
 }
 

@@ -33,12 +33,15 @@ struct Reached {
   std::optional<HostKey> certificate{};  // the host's, if it was asked for one and has one
 };
 
+struct SshIdentityPlan {
+  std::vector<SshIdentity> identities;
+  std::string note;  // which keys cannot be tried, and why
+};
+
 /// Threads: the io_context's.
 class SshExchange : public std::enable_shared_from_this<SshExchange> {
  public:
   SshExchange(asio::io_context& context, SshOptions given);
-  SshExchange(const SshExchange&) = delete;
-  SshExchange& operator=(const SshExchange&) = delete;
   ~SshExchange();
 
   /// Returns the route to a host, with the settings of every hop.
@@ -64,9 +67,6 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   /// cannot be read.
   [[nodiscard]] std::string user_of(const Host& host) const;
 
-  /// Returns the shared connections to the last of the jump hosts.
-  JumpHost& jump_host(std::span<const SshSettings> jumps);
-
   /// Prints a warning, once a run.
   void warn(const std::string& text);
   /// Prints a warning about a host, together with the same ones of other hosts: when no host is
@@ -80,10 +80,11 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   asio::io_context& io;
   const SshOptions options;
   Resolver resolver;
-  const std::unique_ptr<SshKeyring> keyring;
+  SshKeyring keyring;
   const std::shared_ptr<Turns> logins;  // hosts between the first attempt and the running command
   const std::shared_ptr<Turns> copies;  // copies of the program between first byte and answer
   int starting = 0;                     // hosts that have neither answered nor ended
+  std::map<std::string, std::shared_ptr<JumpHost>> jump_hosts;  // by route_key
 
  private:
   /// Index of a set of files, and the size of the file that new keys are appended to.
@@ -95,6 +96,11 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   const std::string& offered_host_keys(const SshSettings& settings,
                                        const std::optional<HostKey>& certificate);
   AgentRelay* agent(const std::string& socket_path);
+  /// Puts configured files first (a server hangs up after 6 keys, and an agent may hold more), then
+  /// the agent's keys, then the default files. The identity that was accepted last moves to the
+  /// front, because the hosts of a cluster usually accept the same key. With IdentitiesOnly the
+  /// agent offers only keys of the configured files. Keys that are still encrypted are left out.
+  SshIdentityPlan plan_identities(const SshSettings& settings);
   std::optional<std::string> check_host_key(const SshSettings& settings, const HostKey& key,
                                             const std::optional<HostKey>& certificate);
   /// Returns the public halves of keys that log in here as well as there. A host that shows one of
@@ -110,9 +116,8 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   SshConfig config_;
   std::map<std::string, KnownFiles> known_files_;  // by the names of the files
   std::map<std::string, std::unique_ptr<AgentRelay>> agents_;
-  std::map<std::string, std::unique_ptr<JumpHost>> jump_hosts_;  // by route_key
-  std::map<std::string, std::string> offered_host_keys_;         // by all inputs
-  std::map<std::string, std::string> authorized_;  // texts of authorized_keys, by path
+  std::map<std::string, std::string> offered_host_keys_;  // by all inputs
+  std::map<std::string, std::string> authorized_;         // texts of authorized_keys, by path
   std::set<std::string> warned_;
   HostWarnings warnings_;
   asio::steady_timer warning_timer_;

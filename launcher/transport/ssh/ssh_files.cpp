@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -81,25 +81,6 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   return paths;
 }
 
-/// Returns the bytes of the file from `from` on; nothing if it cannot be read.
-std::optional<std::string> read_from(int fd, std::size_t from) {
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (true) {
-    const ssize_t count =
-        ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(from + text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::nullopt;
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-}
-
-bool ends_in_mid_line(int fd, std::size_t size) {
-  char last = '\n';
-  return size > 0 && ::pread(fd, &last, 1, static_cast<off_t>(size - 1)) == 1 && last != '\n';
-}
-
 }  // namespace
 
 LocalUser local_user() {
@@ -146,10 +127,16 @@ AppendedKey append_host_key(const std::string& path, const std::string& line,
   // Other programs that add a key hold the lock for a moment. It ends with the descriptor.
   while (::flock(file.get(), LOCK_EX) != 0)
     if (errno != EINTR) return failed();
-  const auto grown = read_from(file.get(), known_size);
-  if (!grown) return failed();
-  if (!grown->empty()) return {false, *grown, {}};
-  const std::string text = (ends_in_mid_line(file.get(), known_size) ? "\n" : "") + line;
+  struct stat now {};
+  if (::fstat(file.get(), &now) != 0) return failed();
+  if (static_cast<std::size_t>(now.st_size) > known_size) {
+    const auto grown = read_text_file(path);
+    if (!grown) return failed();
+    return {false, grown->substr(std::min(known_size, grown->size())), {}};
+  }
+  char last = '\n';
+  if (known_size > 0) (void)::pread(file.get(), &last, 1, static_cast<off_t>(known_size - 1));
+  const std::string text = (last == '\n' ? "" : "\n") + line;
   // One write to a file opened for appending: readers never see half a line.
   if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return failed();

@@ -101,7 +101,7 @@ std::string SshExchange::unused_keys_text(const SshSettings& settings,
   std::string text;
   if (verdict.kind != HostKeyVerdict::Kind::unknown) return text;
   for (const std::string& path : settings.identity_files)
-    if (const auto& key = keyring->load(path); key.state == SshKeyring::State::unusable)
+    if (const auto& key = keyring.load(path); key.state == SshKeyring::State::unusable)
       text += fmt::format("; {} is not used: {}", path, key.problem);
   return text;
 }
@@ -109,7 +109,7 @@ std::string SshExchange::unused_keys_text(const SshSettings& settings,
 std::vector<std::string> SshExchange::shared_keys(const SshSettings& settings) {
   std::vector<std::string> keys;
   for (const std::string& path : settings.identity_files) {
-    const SshKeyring::Status& status = keyring->load(path);
+    const SshKeyring::Status& status = keyring.load(path);
     if (status.state != SshKeyring::State::ready) continue;
     const auto beside = std::filesystem::path(path).replace_filename("authorized_keys");
     const auto [it, fresh] = authorized_.try_emplace(beside.string());

@@ -1,18 +1,20 @@
-// Orders the keys to try. A key that is in a file and in the agent is tried once.
-#include "launcher/transport/ssh/ssh_identities.h"
+// Keys for an ssh transport: asks for their pass phrases, and orders those to try on a host.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "launcher/transport/host_keys/wire_reader.h"
+#include "launcher/transport/ssh/ssh_exchange.h"
 
 namespace ds::launcher {
 
 namespace {
 
 using State = SshKeyring::State;
+constexpr int kTries = 3;  // of a pass phrase, as ssh
 
 void add_note(std::string& note, const std::string& text) {
   note += (note.empty() ? "" : "; ") + text;
@@ -66,15 +68,49 @@ void note_certificates(SshIdentityPlan& plan, const SshSettings& settings, SshKe
   }
 }
 
-}  // namespace
-
 bool holds_key(const AgentRelay& agent, const std::string& public_base64) {
   return std::ranges::any_of(
       agent.keys(), [&](const AgentKey& key) { return base64_encode(key.blob) == public_base64; });
 }
 
-SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring, AgentRelay* agent,
-                                const std::string& last_good, bool can_ask) {
+}  // namespace
+
+/// Asks for pass phrases of configured keys unless the agent holds them, and of default keys only
+/// if there is no other key.
+void SshExchange::unlock_keys_of(const SshSettings& settings) {
+  if (!options.ask || !settings.public_keys || settings.batch_mode) return;
+  std::vector<std::string> locked;
+  bool others = false;
+  for (const std::string& path : settings.identity_files) {
+    const auto& [state, base64, problem] = keyring.load(path);
+    others = others || state == State::ready;
+    if (state == State::encrypted && problem.empty() && !asked_.contains(path))
+      locked.push_back(path);
+  }
+  if (locked.empty()) return;
+  const AgentRelay* relay = agent(settings.identity_agent);
+  others = others || (relay != nullptr && !settings.identities_only && !relay->keys().empty());
+  if (others && !settings.identities_configured) return;
+  for (const std::string& path : locked)
+    if (relay == nullptr || !holds_key(*relay, keyring.load(path).public_base64)) unlock_key(path);
+}
+
+void SshExchange::unlock_key(const std::string& path) {
+  asked_.insert(path);
+  std::string prompt = fmt::format("Enter passphrase for key '{}': ", path);
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::optional<std::string> phrase = options.ask(prompt);
+    if (!phrase || phrase->empty()) return;
+    const bool good = keyring.unlock(path, *phrase);
+    ::explicit_bzero(phrase->data(), phrase->size());
+    if (good) return;
+    prompt = fmt::format("Bad passphrase, try again for key '{}': ", path);
+  }
+}
+
+SshIdentityPlan SshExchange::plan_identities(const SshSettings& settings) {
+  if (!settings.public_keys) return {{}, "PubkeyAuthentication is no"};
+  AgentRelay* const agent = this->agent(settings.identity_agent);
   SshIdentityPlan plan;
   std::set<std::string> from_files;
   std::set<std::string> named;
@@ -82,23 +118,15 @@ SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring
   for (const std::string& path : settings.identity_files) {
     const SshKeyring::Status& status = keyring.load(path);
     if (!status.public_base64.empty()) named.insert(status.public_base64);
-    switch (status.state) {
-      case State::ready:
-        from_files.insert(status.public_base64);
-        add_with_certificates(plan, settings, keyring, path);
-        break;
-      case State::missing:
-        if (settings.identities_configured) add_note(plan.note, path + " does not exist");
-        break;
-      case State::encrypted:
-        locked.push_back(path);
-        break;
-      case State::unusable:
-        add_note(plan.note, path + " is not used: " + status.problem);
-        break;
-      case State::other_key:
-        break;  // of certificates only
+    if (status.state == State::ready) {
+      from_files.insert(status.public_base64);
+      add_with_certificates(plan, settings, keyring, path);
     }
+    if (status.state == State::encrypted) locked.push_back(path);
+    if (status.state == State::missing && settings.identities_configured)
+      add_note(plan.note, path + " does not exist");
+    if (status.state == State::unusable)
+      add_note(plan.note, path + " is not used: " + status.problem);
   }
   const std::size_t files = plan.identities.size();
   if (agent != nullptr)
@@ -117,14 +145,14 @@ SshIdentityPlan plan_identities(const SshSettings& settings, SshKeyring& keyring
         plan.note,
         fmt::format("{} is encrypted, and {}: `ssh-add` it to an agent", path,
                     settings.batch_mode ? "BatchMode is yes"
-                    : can_ask           ? "its pass phrase was not given"
-                              : "nobody can be asked (no terminal, and no SSH_ASKPASS that may "
-                                "be used)"));
+                    : options.ask       ? "its pass phrase was not given"
+                                  : "nobody can be asked (no terminal, and no SSH_ASKPASS that may "
+                                    "be used)"));
   }
   note_certificates(plan, settings, keyring);
   if (agent != nullptr && !agent->problem().empty()) add_note(plan.note, agent->problem());
   const auto good = std::ranges::find_if(
-      plan.identities, [&](const SshIdentity& i) { return i.label == last_good; });
+      plan.identities, [&](const SshIdentity& i) { return i.label == last_good_identity_; });
   if (good != plan.identities.end()) std::rotate(plan.identities.begin(), good, good + 1);
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,14 +30,23 @@ class SshKeyring {
     std::string problem;  // of an unusable one, or an encrypted one that no pass phrase opens; of a
                           // certificate out of date, which is ready
   };
-  virtual ~SshKeyring() = default;
-  virtual const Status& load(const std::string& path) = 0;
+  struct Entry;  // status and key, in libssh's form
+
+  SshKeyring();
+  const Status& load(const std::string& path);
   /// Decrypts a key. Returns false if the pass phrase is wrong.
-  virtual bool unlock(const std::string& path, const std::string& pass_phrase) = 0;
+  bool unlock(const std::string& path, const std::string& pass_phrase);
   /// Loads a certificate for a key.
-  virtual const Status& load_certificate(const std::string& key, const std::string& path) = 0;
+  const Status& load_certificate(const std::string& key, const std::string& path);
+  /// Returns the key of a file, which is read at the first call.
+  const Entry& entry(const std::string& path);
+  /// Returns the key combined with a certificate; the plain entry while the key is not ready.
+  const Entry& certified(const std::string& key, const std::string& certificate);
+
+ private:
+  std::map<std::string, std::shared_ptr<const Entry>> entries_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Entry>> certified_;
 };
-std::unique_ptr<SshKeyring> make_ssh_keyring();
 
 /// One key, or all keys of an agent, to try at the login.
 struct SshIdentity {
@@ -56,16 +66,12 @@ struct SshStageLimits {
 };
 
 struct SshLogin {
-  UniqueFd socket;  // connected, non-blocking
-  std::string user;
-  int port = 22;
+  UniqueFd socket;                        // connected, non-blocking
+  const SshSettings* settings = nullptr;  // lives as long as the connection
   std::string host_key_algorithms;
-  SshAlgorithms algorithms;  // as ssh_config spells them, without host_keys
   std::vector<SshIdentity> identities;
   std::string identities_note;  // which keys could not be tried, and why; appended to a refusal
   SshStageLimits limits;
-  std::chrono::seconds alive_interval{0};  // ServerAliveInterval
-  int alive_count_max = 3;
 };
 
 /// How a connection ended. The caller adds the host to the reason.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/transport/ssh/ssh_attempts.h"
+#include "launcher/transport/ssh/ssh_connection.h"
 #include "launcher/transport/ssh/ssh_exchange.h"
 
 namespace ds::launcher {
@@ -28,8 +28,6 @@ class SshChannel final : public Channel {
       return true;
     });
   }
-  SshChannel(const SshChannel&) = delete;
-  SshChannel& operator=(const SshChannel&) = delete;
   ~SshChannel() override {
     link_.reset();
     attempts_.reset();
@@ -62,8 +60,8 @@ class SshChannel final : public Channel {
     // The attempts live in this channel and are silent once destroyed.
     attempts_ = std::make_unique<SshAttempts>(
         *exchange_, route_.target, route_.jumps,
-        SshAttempts::Events{.on_socket = [this](Reached reached) { log_in(std::move(reached)); },
-                            .on_failed = [this](ChannelEnd end) { failed(std::move(end)); }});
+        [this](Reached reached) { log_in(std::move(reached)); },
+        [this](ChannelEnd end) { failed(std::move(end)); });
   }
 
   void log_in(Reached reached) {
@@ -93,7 +91,7 @@ class SshChannel final : public Channel {
     SshCommand command = exchange_->options;
     command.copy = [exchange = exchange_] { return exchange->agent_copy(); };
     link_ =
-        make_ssh_link(exchange_->io, *exchange_->keyring, exchange_->login(route_.target, reached),
+        make_ssh_link(exchange_->io, exchange_->keyring, exchange_->login(route_.target, reached),
                       std::move(command), std::move(events));
   }
 

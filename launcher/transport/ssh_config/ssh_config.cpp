@@ -93,16 +93,8 @@ class SettingsReader {
   }
 
   [[nodiscard]] SshTokens tokens() const {
-    return {{'d', local_.home},
-            {'h', s_.host_name},
-            {'i', std::to_string(local_.uid)},
-            {'k', s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias},
-            {'l', local_.host_name},
-            {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
-            {'n', host_.name},
-            {'p', std::to_string(s_.port)},
-            {'r', s_.user},
-            {'u', local_.name}};
+    return chosen_.tokens(s_.host_key_alias.empty() ? s_.host_name : s_.host_key_alias,
+                          std::to_string(s_.port));
   }
 
   [[nodiscard]] std::vector<std::string> paths(std::string_view keyword,

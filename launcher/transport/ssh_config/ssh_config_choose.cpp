@@ -51,18 +51,14 @@ ChosenDirectives::ChosenDirectives(const std::vector<SshConfig::Block>& blocks, 
 }
 
 void ChosenDirectives::read(const std::vector<SshConfig::Block>& blocks) {
-  for (const SshConfig::Block& block : blocks) {
-    if (!holds(block)) continue;
-    for (const Directive& directive : block.directives) take(directive);
-  }
-}
-
-bool ChosenDirectives::holds(const SshConfig::Block& block) {
-  return std::ranges::all_of(block.conditions, [&](const Condition& condition) {
+  const auto holds = [this](const Condition& condition) {
     return condition.kind == Condition::Kind::host
                ? ssh_pattern_list_matches(condition.words, subject_)
                : match_holds(condition);
-  });
+  };
+  for (const SshConfig::Block& block : blocks)
+    if (std::ranges::all_of(block.conditions, holds))
+      for (const Directive& directive : block.directives) take(directive);
 }
 
 bool ChosenDirectives::match_holds(const Condition& condition) {
@@ -102,23 +98,22 @@ std::optional<bool> ChosenDirectives::criterion_holds(const Condition& condition
   if (criterion == "originalhost") return list_matches(host_.name);
   if (criterion == "user") return list_matches(user());
   if (criterion == "localuser") return list_matches(local_.name);
-  if (criterion == "exec" && local_.run) return command_succeeds(condition, value);
-  return std::nullopt;
+  if (criterion != "exec" || !local_.run) return std::nullopt;
+  const std::string port = host_.port == 0 ? "22" : std::to_string(host_.port);
+  return local_.run(expand_ssh_command(value, condition.place, tokens(host_name(), port)));
 }
 
-bool ChosenDirectives::command_succeeds(const Condition& condition,
-                                        const std::string& command) const {
-  const std::string port = host_.port == 0 ? "22" : std::to_string(host_.port);
-  const SshTokens tokens = {{'h', host_name()},
-                            {'i', std::to_string(local_.uid)},
-                            {'k', host_name()},
-                            {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
-                            {'l', local_.host_name},
-                            {'n', host_.name},
-                            {'p', port},
-                            {'r', user()},
-                            {'u', local_.name}};
-  return local_.run(expand_ssh_command(command, condition.place, tokens));
+SshTokens ChosenDirectives::tokens(const std::string& key_name, const std::string& port) const {
+  return {{'d', local_.home},
+          {'h', host_name()},
+          {'i', std::to_string(local_.uid)},
+          {'k', key_name},
+          {'L', local_.host_name.substr(0, local_.host_name.find('.'))},
+          {'l', local_.host_name},
+          {'n', host_.name},
+          {'p', port},
+          {'r', user()},
+          {'u', local_.name}};
 }
 
 void ChosenDirectives::take(const Directive& directive) {

@@ -20,10 +20,10 @@ namespace {
 
 constexpr int kMaxIncludeDepth = 16;  // as ssh
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
+constexpr const char* kBlanks = " \t\r\f";
 
-void skip_spaces(std::string_view& rest) {
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+void skip_blanks(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
 }
 
 std::string next_word(std::string_view& rest, const TextPlace& place) {
@@ -31,7 +31,7 @@ std::string next_word(std::string_view& rest, const TextPlace& place) {
   char quote = 0;
   while (!rest.empty()) {
     const char c = rest.front();
-    if (quote == 0 && is_space(c)) break;
+    if (quote == 0 && std::string_view(kBlanks).find(c) != rest.npos) break;
     rest.remove_prefix(1);
     if (quote == 0 && (c == '"' || c == '\'')) {
       quote = c;
@@ -59,21 +59,21 @@ bool takes_the_rest(std::string_view keyword) {
 
 ConfigLine parse_config_line(std::string_view line, const TextPlace& place) {
   ConfigLine parsed;
-  skip_spaces(line);
+  skip_blanks(line);
   parsed.keyword = to_lower(line.substr(0, line.find_first_of(" \t\r\f=#")));
   line.remove_prefix(parsed.keyword.size());
   if (parsed.keyword.empty()) return parsed;
-  skip_spaces(line);
+  skip_blanks(line);
   if (line.starts_with('=')) line.remove_prefix(1);
-  skip_spaces(line);
+  skip_blanks(line);
   if (takes_the_rest(parsed.keyword)) {
-    while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
+    line = line.substr(0, line.find_last_not_of(kBlanks) + 1);
     if (!line.empty()) parsed.words.emplace_back(line);
     return parsed;
   }
   while (!line.empty() && line.front() != '#') {
     parsed.words.push_back(next_word(line, place));
-    skip_spaces(line);
+    skip_blanks(line);
   }
   return parsed;
 }

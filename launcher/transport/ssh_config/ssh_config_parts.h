@@ -57,19 +57,19 @@ class ChosenDirectives {
   [[nodiscard]] const std::vector<const Directive*>& all(std::string_view keyword) const;
   [[nodiscard]] std::string user() const;
   [[nodiscard]] std::string host_name() const;
+  /// Returns the values of %x; `key_name` is that of %k.
+  [[nodiscard]] SshTokens tokens(const std::string& key_name, const std::string& port) const;
   /// Returns the criteria of Match that are not supported.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
 
  private:
   using Condition = SshConfig::Condition;
   void read(const std::vector<SshConfig::Block>& blocks);
-  bool holds(const SshConfig::Block& block);
   bool match_holds(const Condition& condition);
   /// Returns nothing if the criterion is not supported.
   [[nodiscard]] std::optional<bool> criterion_holds(const Condition& condition,
                                                     const std::string& criterion,
                                                     const std::string& value) const;
-  [[nodiscard]] bool command_succeeds(const Condition& condition, const std::string& command) const;
   void take(const Directive& directive);
 
   const Host& host_;

@@ -1,5 +1,5 @@
 // Tests CertificateRequest against servers of a few lines: greeting, lists, the key, failures.
-#include "launcher/transport/host_keys/certificate_request.h"
+#include "launcher/transport/host_keys/host_certificate.h"
 
 #include <doctest/doctest.h>
 

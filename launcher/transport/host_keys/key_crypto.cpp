@@ -1,13 +1,17 @@
-// Verifies signatures of ssh keys, by OpenSSL.
+// Calls of OpenSSL: base64, HMAC-SHA1 of host names, SHA-256 fingerprints, signatures of ssh keys.
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
-#include <openssl/param_build.h>
-#include <openssl/rsa.h>
+#include <openssl/params.h>
+#include <openssl/sha.h>
 
+#include <array>
+#include <bit>
 #include <memory>
+#include <vector>
 
+#include "engine/base/error.h"
 #include "engine/base/freed.h"
 #include "launcher/transport/host_keys/host_certificate.h"
 #include "launcher/transport/host_keys/wire_reader.h"
@@ -19,8 +23,6 @@ using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 using PublicKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
-using Builder = std::unique_ptr<OSSL_PARAM_BLD, Freed<OSSL_PARAM_BLD_free>>;
-using Params = std::unique_ptr<OSSL_PARAM, Freed<OSSL_PARAM_free>>;
 
 constexpr int kLeastRsaBits = 1024;  // as ssh
 constexpr int kMostRsaBits = 16384;
@@ -29,40 +31,65 @@ const unsigned char* octets(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
+std::string text_of(const unsigned char* bytes, std::size_t count) {
+  return {reinterpret_cast<const char*>(bytes), count};
+}
+
+/// Computes SHA-1 with one context for the whole run. HMAC() would allocate memory and look its
+/// algorithm up for each of thousands of hashed lines.
+class Sha1 {
+ public:
+  using Digest = std::array<unsigned char, SHA_DIGEST_LENGTH>;
+  Digest of(const void* first, std::size_t first_size, const void* second,
+            std::size_t second_size) {
+    Digest out{};
+    const bool good = EVP_DigestInit_ex(context_.get(), EVP_sha1(), nullptr) == 1 &&
+                      EVP_DigestUpdate(context_.get(), first, first_size) == 1 &&
+                      EVP_DigestUpdate(context_.get(), second, second_size) == 1 &&
+                      EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) == 1;
+    DS_ASSERT(good, "SHA-1 needs nothing that can be missing");
+    return out;
+  }
+
+ private:
+  DigestContext context_{EVP_MD_CTX_new()};
+};
+
 Number number_of(std::string_view bytes) {
   return Number(BN_bin2bn(octets(bytes), static_cast<int>(bytes.size()), nullptr));
 }
 
-PublicKey key_from(const char* type, OSSL_PARAM_BLD* builder) {
-  const Params params(OSSL_PARAM_BLD_to_param(builder));
+PublicKey key_from(const char* type, std::vector<OSSL_PARAM> params) {
+  params.push_back(OSSL_PARAM_construct_end());
   const KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
   EVP_PKEY* key = nullptr;
-  if (!params || !context || EVP_PKEY_fromdata_init(context.get()) != 1 ||
-      EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.get()) != 1)
+  if (!context || EVP_PKEY_fromdata_init(context.get()) != 1 ||
+      EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.data()) != 1)
     return nullptr;
   return PublicKey(key);
 }
 
-PublicKey rsa_key(std::string_view exponent, std::string_view modulus) {
-  const Number e = number_of(exponent);
-  const Number n = number_of(modulus);
-  if (!e || !n || BN_num_bits(n.get()) < kLeastRsaBits || BN_num_bits(n.get()) > kMostRsaBits)
-    return nullptr;
-  const Builder builder(OSSL_PARAM_BLD_new());
-  if (!builder || OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
-      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1)
-    return nullptr;
-  return key_from("RSA", builder.get());
+OSSL_PARAM number_param(const char* name, std::string& little_endian) {
+  return OSSL_PARAM_construct_BN(name, reinterpret_cast<unsigned char*>(little_endian.data()),
+                                 little_endian.size());
 }
 
-PublicKey curve_key(const char* group, std::string_view point) {
-  const Builder builder(OSSL_PARAM_BLD_new());
-  if (!builder || point.empty() ||
-      OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, group, 0) != 1 ||
-      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
-                                       point.size()) != 1)
+PublicKey rsa_key(std::string_view exponent, std::string_view modulus) {
+  const Number n = number_of(modulus);
+  if (!n || BN_num_bits(n.get()) < kLeastRsaBits || BN_num_bits(n.get()) > kMostRsaBits)
     return nullptr;
-  return key_from("EC", builder.get());
+  static_assert(std::endian::native == std::endian::little, "OpenSSL takes the machine's order");
+  std::string e_bytes(exponent.rbegin(), exponent.rend());
+  std::string n_bytes(modulus.rbegin(), modulus.rend());
+  return key_from("RSA", {number_param(OSSL_PKEY_PARAM_RSA_N, n_bytes),
+                          number_param(OSSL_PKEY_PARAM_RSA_E, e_bytes)});
+}
+
+PublicKey curve_key(std::string group, std::string point) {
+  return key_from(
+      "EC",
+      {OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group.data(), 0),
+       OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size())});
 }
 
 /// Converts ssh's r and s into OpenSSL's form; empty if they are not numbers.
@@ -121,6 +148,51 @@ bool rsa_verified(WireReader& key, std::string_view algorithm, std::string_view 
 
 }  // namespace
 
+std::string base64_encode(std::string_view bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), octets(bytes),
+                                     static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(length));
+  return out;
+}
+
+std::optional<std::string> base64_decode(std::string_view text) {
+  if (text.empty() || text.size() % 4 != 0 || text.size() > (1U << 16)) return std::nullopt;
+  std::string out(text.size() / 4 * 3, '\0');
+  const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), octets(text),
+                                     static_cast<int>(text.size()));
+  if (length < 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && text[text.size() - 1 - padding] == '=') ++padding;
+  out.resize(static_cast<std::size_t>(length) - padding);
+  return out;
+}
+
+std::string hash_host_name(std::string_view salt, std::string_view name) {
+  thread_local Sha1 sha1;
+  std::array<unsigned char, SHA_CBLOCK> inner{};
+  std::array<unsigned char, SHA_CBLOCK> outer{};
+  DS_ASSERT(salt.size() <= inner.size());
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const unsigned char c = i < salt.size() ? octets(salt)[i] : 0;
+    inner[i] = c ^ 0x36U;
+    outer[i] = c ^ 0x5cU;
+  }
+  const Sha1::Digest first = sha1.of(inner.data(), inner.size(), name.data(), name.size());
+  const Sha1::Digest second = sha1.of(outer.data(), outer.size(), first.data(), first.size());
+  return text_of(second.data(), second.size());
+}
+
+std::string fingerprint(const HostKey& key) {
+  const auto blob = base64_decode(key.base64);
+  if (!blob) return {};
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};
+  SHA256(octets(*blob), blob->size(), out.data());
+  std::string text = base64_encode(text_of(out.data(), out.size()));
+  while (text.ends_with('=')) text.pop_back();
+  return "SHA256:" + text;
+}
+
 bool ssh_signature_holds(const HostKey& key, std::string_view text, std::string_view signature) {
   const auto bytes = base64_decode(key.base64);
   if (!bytes) return false;
@@ -143,7 +215,8 @@ bool ssh_signature_holds(const HostKey& key, std::string_view text, std::string_
     const bool fits = reader.string() == curve.name;
     const std::string_view point = reader.string();
     return fits && reader.done() &&
-           verified(curve_key(curve.group, point), curve.digest(), text, curve_signature(blob));
+           verified(curve_key(curve.group, std::string(point)), curve.digest(), text,
+                    curve_signature(blob));
   }
   return false;
 }
