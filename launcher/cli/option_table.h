@@ -51,15 +51,10 @@ class OptionTable {
 
   /// Adds options that write into `part`, which must outlive read().
   template <class Part>
-  void add(std::string_view section, std::span<const OptionDef<Part>> defs, Part& part) {
+  void add(std::string_view section, const auto& defs, Part& part) {
     for (const OptionDef<Part>& def : defs)
       entries_.push_back({section, def.shape,
                           [&part, apply = def.apply](const GivenOption& g) { apply(part, g); }});
-  }
-
-  template <class Part, std::size_t n>
-  void add(std::string_view section, const OptionDef<Part> (&defs)[n], Part& part) {
-    add(section, std::span<const OptionDef<Part>>(defs), part);
   }
 
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
@@ -83,8 +78,7 @@ class OptionTable {
 };
 
 /// Returns a table with the one section "Options".
-template <class Part, std::size_t n>
-OptionTable table_of(const OptionDef<Part> (&defs)[n], Part& part) {
+OptionTable table_of(const auto& defs, auto& part) {
   OptionTable table;
   table.add("Options", defs, part);
   return table;

@@ -163,7 +163,7 @@ int tell(const DoctorOptions& options, const std::vector<Host>& hosts,
 
 int run_doctor(int argc, char** argv) {
   DoctorOptions options;
-  const auto words = read_command(kDoctorCommand, doctor_table(options), argc, argv, Words::mixed);
+  const auto words = read_command(kDoctorCommand, doctor_table(options), argc, argv);
   if (!words) return 0;
   if (!words->empty() && !words->front().ends_with(".toml"))
     usage_error(fmt::format("'{}' is not a .toml file", words->front()),

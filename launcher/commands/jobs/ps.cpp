@@ -33,8 +33,7 @@ std::size_t terminal_columns() {
 
 int run_ps(int argc, char** argv) {
   PsOptions options;
-  const auto words =
-      read_command(kPsCommand, table_of(kPsOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kPsCommand, table_of(kPsOptions, options), argc, argv);
   if (!words) return 0;
   if (!words->empty()) usage_error("dslaunch ps takes no arguments, only options");
   std::vector<LiveJob> jobs = own_jobs();
