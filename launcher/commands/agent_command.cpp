@@ -11,7 +11,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/cli/options.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/entrypoint.h"

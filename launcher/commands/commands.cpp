@@ -11,7 +11,7 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/cli/completion.h"
 #include "launcher/cli/man_page.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
 namespace {

@@ -12,7 +12,7 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/doctor_options.h"
 #include "launcher/commands/start/routes.h"

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/manifest/manifest.h"
 #include "launcher/manifest/names.h"

@@ -9,7 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/tool_options.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/start/job_request.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {

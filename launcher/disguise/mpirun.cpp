@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "launcher/cli/env_file.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 #include "launcher/disguise/mpirun_words.h"
 

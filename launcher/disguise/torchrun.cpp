@@ -8,7 +8,6 @@
 #include "engine/base/split.h"
 #include "engine/base/whole_number.h"
 #include "launcher/cli/option_table.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/manifest/yaml.h"
 
 namespace ds::launcher {

@@ -7,7 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 

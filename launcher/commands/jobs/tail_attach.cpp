@@ -12,7 +12,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 #include "launcher/control/tail_view.h"
