@@ -28,7 +28,8 @@ struct Command {
 /// Parses the arguments of a subcommand with `table` plus --help. Returns the positional words.
 /// Prints the help and returns nothing when --help is given.   Errors: as OptionTable::read.
 std::optional<std::vector<std::string>> read_command(const Command& command, OptionTable table,
-                                                     int argc, char** argv, Words words);
+                                                     int argc, char** argv,
+                                                     Words words = Words::mixed);
 
 /// Returns the help text of `command`: usage, details and options.
 std::string command_help(const Command& command);

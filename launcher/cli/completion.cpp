@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/split.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {

@@ -1,11 +1,17 @@
-// Formatter for the help of an option table; split_words.cpp parses the command line with it.
+// Formatter for the help of an option table, and checks of values; each error states the accepted
+// form. split_words.cpp parses the command line.
 #include "launcher/cli/option_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
+#include "engine/base/error.h"
+#include "engine/base/exit_status.h"
 #include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 
 namespace ds::launcher {
 
@@ -54,6 +60,71 @@ std::string OptionTable::help() const {
     text += option_help(entry.shape);
   }
   return text;
+}
+
+void usage_error(const std::string& message, std::string hint) {
+  throw Error(ErrorKind::usage, message, std::move(hint));
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"ms", 1}, {"", 1000}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  for (const auto& [unit, milliseconds] : kUnits)
+    if (text == unit && number <= kLongest.count() / milliseconds)
+      return std::chrono::milliseconds(number * milliseconds);
+  return std::nullopt;
+}
+
+int number_value(const GivenOption& given, int least, int most) {
+  const std::optional<int> value = whole_number<int>(given.value);
+  if (!value || *value < least || *value > most)
+    usage_error(fmt::format("{} must be an integer from {} to {}, not '{}'", given.name, least,
+                            most, given.value));
+  return *value;
+}
+
+std::chrono::milliseconds duration_value(const GivenOption& given) {
+  const std::optional<std::chrono::milliseconds> span = parse_duration(given.value);
+  if (!span)
+    usage_error(fmt::format("{} must be a duration, not '{}'", given.name, given.value),
+                "for example 10 (seconds), 10s, 500ms, 2m");
+  return *span;
+}
+
+std::chrono::milliseconds positive_duration_value(const GivenOption& given) {
+  const std::chrono::milliseconds span = duration_value(given);
+  if (span.count() == 0) usage_error(fmt::format("{} must be longer than 0", given.name));
+  return span;
+}
+
+std::string text_value(const GivenOption& given) {
+  if (given.value.empty()) usage_error(fmt::format("{} must not be empty", given.name));
+  return given.value;
+}
+
+int signal_value(const GivenOption& given) {
+  const std::optional<int> signo = signal_number(given.value);
+  if (!signo)
+    usage_error(fmt::format("{} must be a signal, not '{}'", given.name, given.value),
+                "for example USR1, SIGUSR1 or 10");
+  return *signo;
+}
+
+std::size_t choice_value(const GivenOption& given, std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), given.value);
+  if (found == names.end())
+    usage_error(fmt::format("{} cannot be '{}'", given.name, given.value),
+                fmt::format("choose one of: {}", fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::size_t choice_value(const GivenOption& given, std::string_view names) {
+  return choice_value(given, split(names, '|'));
 }
 
 }  // namespace ds::launcher

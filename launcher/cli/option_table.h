@@ -1,7 +1,11 @@
-// Option table: one list of options drives the parser, the help, the man page and completion.
+// Option table: one list of options drives the parser, the help, the man page and completion. The
+// functions that parse and store the values of options.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,15 +55,10 @@ class OptionTable {
 
   /// Adds options that write into `part`, which must outlive read().
   template <class Part>
-  void add(std::string_view section, std::span<const OptionDef<Part>> defs, Part& part) {
+  void add(std::string_view section, const auto& defs, Part& part) {
     for (const OptionDef<Part>& def : defs)
       entries_.push_back({section, def.shape,
                           [&part, apply = def.apply](const GivenOption& g) { apply(part, g); }});
-  }
-
-  template <class Part, std::size_t n>
-  void add(std::string_view section, const OptionDef<Part> (&defs)[n], Part& part) {
-    add(section, std::span<const OptionDef<Part>>(defs), part);
   }
 
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
@@ -83,8 +82,7 @@ class OptionTable {
 };
 
 /// Returns a table with the one section "Options".
-template <class Part, std::size_t n>
-OptionTable table_of(const OptionDef<Part> (&defs)[n], Part& part) {
+OptionTable table_of(const auto& defs, auto& part) {
   OptionTable table;
   table.add("Options", defs, part);
   return table;
@@ -109,5 +107,77 @@ std::vector<std::string_view> split_names(std::string_view names);
 std::string option_term(const OptionShape& shape, std::string_view mark = "");
 /// Returns the help lines of one option.
 std::string option_help(const OptionShape& shape);
+
+// Values of options: parsers with their usage errors.
+
+/// Throws Error{usage}.
+[[noreturn]] void usage_error(const std::string& message, std::string hint = "see dslaunch --help");
+
+/// Parses an integer with an optional unit: ms, s (default), m or h. Returns nothing if the text is
+/// anything else or the duration is longer than a year.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+/// Parses an integer from `least` to `most`.
+/// Errors of all parsers below:  Error{usage} naming the option, the accepted form and the value.
+int number_value(const GivenOption& given, int least, int most);
+/// Parses 10 (seconds), 10s, 500ms or 2m.
+std::chrono::milliseconds duration_value(const GivenOption& given);
+std::chrono::milliseconds positive_duration_value(const GivenOption& given);
+std::string text_value(const GivenOption& given);
+/// Parses USR1, SIGUSR1 or 10.
+int signal_value(const GivenOption& given);
+/// Returns the index of the value in `names`.
+std::size_t choice_value(const GivenOption& given, std::span<const std::string_view> names);
+/// Returns the index of the value in a list such as "slot|node".
+std::size_t choice_value(const GivenOption& given, std::string_view names);
+
+/// Text as a template argument.
+template <std::size_t N>
+struct Literal {
+  char text[N];
+  constexpr Literal(const char (&literal)[N]) { std::copy_n(literal, N, text); }
+};
+
+// Functions of option tables. Each stores the value in a member: `set_flag<&LogOptions::policy,
+// &LogPolicy::fold>` sets part.policy.fold.
+
+template <auto... path>
+void set_flag(auto& part, const GivenOption& /*given*/) {
+  (part.*....*path) = true;
+}
+
+template <auto... path>
+void set_text(auto& part, const GivenOption& given) {
+  (part.*....*path) = text_value(given);
+}
+
+template <auto... path>
+void add_text(auto& part, const GivenOption& given) {
+  (part.*....*path).push_back(text_value(given));
+}
+
+template <auto... path>
+void set_duration(auto& part, const GivenOption& given) {
+  (part.*....*path) = duration_value(given);
+}
+
+template <auto... path>
+void set_positive_duration(auto& part, const GivenOption& given) {
+  (part.*....*path) = positive_duration_value(given);
+}
+
+template <int least, int most, auto... path>
+void set_number(auto& part, const GivenOption& given) {
+  auto& number = (part.*....*path);
+  number = static_cast<std::remove_reference_t<decltype(number)>>(number_value(given, least, most));
+}
+
+/// The enumerators stand in the order of the names: `set_choice<"slot|node",
+/// &HostOptions::map_by>`.
+template <Literal names, auto... path>
+void set_choice(auto& part, const GivenOption& given) {
+  auto& value = (part.*....*path);
+  value = static_cast<std::remove_reference_t<decltype(value)>>(choice_value(given, names.text));
+}
 
 }  // namespace ds::launcher

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <span>
 
-#include "launcher/cli/option_values.h"
-
 namespace ds::launcher {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include "engine/base/exit_status.h"
 #include "engine/base/split.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {

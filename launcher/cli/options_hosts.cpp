@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "engine/base/whole_number.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/hosts/host_word.h"
 

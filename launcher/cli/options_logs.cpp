@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "engine/base/whole_number.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/base/whole_number.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/hosts/host_word.h"
 

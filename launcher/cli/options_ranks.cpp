@@ -7,7 +7,6 @@
 
 #include "engine/base/split.h"
 #include "launcher/cli/env_file.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {

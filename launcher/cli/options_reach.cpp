@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"
 #include "launcher/transport/exec/exec_template.h"
 

@@ -11,7 +11,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/cli/options.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/entrypoint.h"
@@ -105,21 +105,17 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   return code;
 }
 
-int run_root(const Options& options, const Peers& peers, TerminationLog& log) {
-  JobParts parts = job_parts(options);
-  JoinedJobSetup setup = joined_setup(options, peers, log);
-  setup.bind_address = listening_address(peers);
-  setup.own_place = peers.names.front();
-  return run_joined_job(options, setup, std::move(parts));
-}
-
 int run_node(const Options& options, TerminationLog& log) {
   const Peers peers = find_peers(this_world(), peer_request(options.pods));
   say_line(peers.line);
   if (in_pod())
     if (const auto advice = grace_advice(options.failure.grace)) say_line(*advice);
-  const bool is_root = peers.index == 0 && !options.pods.root;
-  return is_root ? run_root(options, peers, log) : run_joining(options, peers, log);
+  if (peers.index != 0 || options.pods.root) return run_joining(options, peers, log);
+  JobParts parts = job_parts(options);
+  JoinedJobSetup setup = joined_setup(options, peers, log);
+  setup.bind_address = listening_address(peers);
+  setup.own_place = peers.names.front();
+  return run_joined_job(options, setup, std::move(parts));
 }
 
 int run_joined(const Options& options) {

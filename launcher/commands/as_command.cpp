@@ -9,7 +9,7 @@
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/disguise/disguise.h"
 

@@ -11,7 +11,7 @@
 #include "engine/base/nearest_word.h"
 #include "launcher/cli/completion.h"
 #include "launcher/cli/man_page.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
 namespace {
@@ -24,7 +24,7 @@ const Command kCommands[] = {
 };
 
 int run_help(int argc, char** argv) {
-  const auto words = read_command(kHelpCommand, OptionTable(), argc, argv, Words::mixed);
+  const auto words = read_command(kHelpCommand, OptionTable(), argc, argv);
   if (!words) return 0;
   if (words->empty()) return print(help_text(commands()));
   const Command* command = words->size() == 1 ? find_command(words->front()) : nullptr;
@@ -48,8 +48,7 @@ constexpr OptionDef<ManOptions> kManOptions[] = {
 
 int run_man(int argc, char** argv) {
   ManOptions options;
-  const auto words =
-      read_command(kManCommand, table_of(kManOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kManCommand, table_of(kManOptions, options), argc, argv);
   if (!words) return 0;
   if (!words->empty()) usage_error("dslaunch man takes no arguments");
   const std::string text = manual(commands());
@@ -57,7 +56,7 @@ int run_man(int argc, char** argv) {
 }
 
 int run_completion(int argc, char** argv) {
-  const auto words = read_command(kCompletionCommand, OptionTable(), argc, argv, Words::mixed);
+  const auto words = read_command(kCompletionCommand, OptionTable(), argc, argv);
   if (!words) return 0;
   if (words->size() != 1)
     usage_error("no shell is given",

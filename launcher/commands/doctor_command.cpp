@@ -12,7 +12,7 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/doctor_options.h"
 #include "launcher/commands/start/routes.h"
@@ -163,7 +163,7 @@ int tell(const DoctorOptions& options, const std::vector<Host>& hosts,
 
 int run_doctor(int argc, char** argv) {
   DoctorOptions options;
-  const auto words = read_command(kDoctorCommand, doctor_table(options), argc, argv, Words::mixed);
+  const auto words = read_command(kDoctorCommand, doctor_table(options), argc, argv);
   if (!words) return 0;
   if (!words->empty() && !words->front().ends_with(".toml"))
     usage_error(fmt::format("'{}' is not a .toml file", words->front()),

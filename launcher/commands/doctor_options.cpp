@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/exec/host_list.h"
 #include "launcher/hosts/hostfile.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/commands/start/routes.h"

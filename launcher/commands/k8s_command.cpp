@@ -9,7 +9,7 @@
 #include <span>
 
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/manifest/manifest.h"
 
@@ -184,8 +184,8 @@ int run_k8s(int argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
   Given words;
-  const auto given = read_command(kK8sCommand, k8s_table(words), static_cast<int>(dashes - argv),
-                                  argv, Words::mixed);
+  const auto given =
+      read_command(kK8sCommand, k8s_table(words), static_cast<int>(dashes - argv), argv);
   if (!given) return 0;
   if (dashes != end) words.command.assign(dashes + 1, end);
   take_words(words, *given, dashes != end);

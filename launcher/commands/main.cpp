@@ -10,7 +10,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/tool_options.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/start/job_request.h"
 
@@ -19,7 +19,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Returns a table that checks the options and appends them to `handed` as --NAME=VALUE.
-OptionTable table_of(std::string_view tool, Words& handed) {
+OptionTable tool_table(std::string_view tool, Words& handed) {
   OptionTable table;
   for (const ToolOption& option : tool_options(tool))
     table.add({option.section,
@@ -49,8 +49,8 @@ OptionTable table_of(std::string_view tool, Words& handed) {
 template <const Command& command, void (*check)(const Words& words)>
 int run_tool(int argc, char** argv) {
   Words handed = {std::string(command.name)};
-  const OptionTable table = table_of(command.name, handed);
-  const auto words = read_command(command, table, argc, argv, launcher::Words::mixed);
+  const OptionTable table = tool_table(command.name, handed);
+  const auto words = read_command(command, table, argc, argv);
   if (!words) return 0;
   check(*words);
   handed.insert(handed.end(), words->begin(), words->end());
@@ -61,7 +61,7 @@ int run_tool(int argc, char** argv) {
 template <const Command& command>
 OptionTable shown() {
   static Words unused;
-  return table_of(command.name, unused);
+  return tool_table(command.name, unused);
 }
 
 /// Checks that the train.toml can be read, as for a job.
@@ -106,12 +106,10 @@ constinit const Command kInspectCommand = {
     .run = run_tool<kInspectCommand, check_inspect>,
     .synopsis = "CHECKPOINT [CHECKPOINT] [options]",
     .details =
-        "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
-        "complete\n"
-        "one is used. Two checkpoints are compared: training state, arithmetic, config, tensors, "
-        "and\n"
-        "every element. Exit code: 0 complete, or equal (except config that changes no bits); 1\n"
-        "broken or different; 65 not a checkpoint. docs/checkpoint.md explains the output.",
+        R"(CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest complete
+one is used. Two checkpoints are compared: training state, arithmetic, config, tensors, and
+every element. Exit code: 0 complete, or equal (except config that changes no bits); 1
+broken or different; 65 not a checkpoint. docs/checkpoint.md explains the output.)",
     .options = shown<kInspectCommand>,
 };
 

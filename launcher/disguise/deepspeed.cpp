@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
@@ -105,8 +105,8 @@ void add_part(const DeepspeedWords& words, Disguised& out) {
     usage_error("deepspeed: --no_ssh needs the rank of this node", "give --node_rank N");
   if (!words.has("--master-addr"))
     usage_error("deepspeed: --no_ssh needs the master's address", "give --master_addr HOST");
-  out.words.insert(out.words.end(), {"--part", *words.node_rank});
-  if (!words.has("--master-port")) out.words.insert(out.words.end(), {"--master-port", "29500"});
+  out.add("--part", *words.node_rank);
+  if (!words.has("--master-port")) out.add("--master-port", "29500");
 }
 
 }  // namespace
@@ -118,15 +118,14 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
   apply_foreign(kDeepspeedTable, read, deepspeed);
   Disguised out;
   out.notes = notes_of(shapes, read);
-  for (const auto& [option, value] : deepspeed.options)
-    out.words.insert(out.words.end(), {option, value});
+  for (const auto& [option, value] : deepspeed.options) out.add(option, value);
   if (deepspeed.no_ssh) add_part(deepspeed, out);
   if (!deepspeed.no_ssh && deepspeed.node_rank)
     out.notes.emplace_back(
         "--node_rank has no effect without --no_ssh: dslaunch numbers the nodes");
   constexpr const char* kHosts[] = {"--hostfile", "--include", "--exclude", "--num-gpus"};
   if (std::ranges::none_of(kHosts, [&](const char* option) { return deepspeed.has(option); }))
-    out.words.insert(out.words.end(), {"-n", "all"});
+    out.add("-n", "all");
   const std::vector<std::string> program =
       program_words("deepspeed", deepspeed.form, words.subspan(read.rest), around);
   out.words.insert(out.words.end(), program.begin(), program.end());

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
 

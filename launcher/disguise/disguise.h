@@ -30,6 +30,10 @@ struct Disguised {
   std::vector<std::string> words{};    // arguments of `dslaunch`
   std::vector<std::string> notes{};    // lines about options without effect
   std::vector<SecretPlace> secrets{};  // places in the foreign words
+
+  void add(const std::string& option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  }
 };
 
 struct Disguise {

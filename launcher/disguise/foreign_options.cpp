@@ -8,7 +8,6 @@
 
 #include "engine/base/nearest_word.h"
 #include "launcher/cli/option_table.h"
-#include "launcher/cli/option_values.h"
 
 namespace ds::launcher {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "launcher/cli/env_file.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 #include "launcher/disguise/mpirun_words.h"
 
@@ -34,10 +34,6 @@ class Translator {
   }
 
  private:
-  void add(std::string option, std::string value) {
-    out_.words.insert(out_.words.end(), {std::move(option), std::move(value)});
-  }
-
   void add_group(std::size_t begin, std::size_t end) {
     const std::span<const std::string> words = words_.subspan(begin, end - begin);
     const ForeignWords read = read_foreign(kName, shapes_, Spelling::mpi, words);
@@ -57,11 +53,11 @@ class Translator {
     } else {
       out_.words.emplace_back(":");
     }
-    if (group.ranks) add("-n", *group.ranks);
-    if (is_first && !group.ranks && !group.per_host && !several) add("-n", "all");
-    for (const std::string& list : group.hosts) add("--host", list);
+    if (group.ranks) out_.add("-n", *group.ranks);
+    if (is_first && !group.ranks && !group.per_host && !several) out_.add("-n", "all");
+    for (const std::string& list : group.hosts) out_.add("--host", list);
     add_variables(group);
-    if (group.wdir) add("--wdir", *group.wdir);
+    if (group.wdir) out_.add("--wdir", *group.wdir);
     add_program(words.subspan(read.rest), several);
   }
 
@@ -79,22 +75,22 @@ class Translator {
   /// Adds the options that apply to all programs.
   void add_job(const MpiWords& job) {
     const bool hydra = hydra_ || job.hydra;
-    if (job.hostfile) add("--hostfile", *job.hostfile);
-    if (job.per_host) add("--ppn", *job.per_host);
-    if (job.map_by) add("--map-by", *job.map_by);
-    if (job.bind) add("--bind", *job.bind);
+    if (job.hostfile) out_.add("--hostfile", *job.hostfile);
+    if (job.per_host) out_.add("--ppn", *job.per_host);
+    if (job.map_by) out_.add("--map-by", *job.map_by);
+    if (job.bind) out_.add("--bind", *job.bind);
     if (job.report_bindings) out_.words.emplace_back("--report-bindings");
     if (job.oversubscribe || hydra) out_.words.emplace_back("--oversubscribe");
-    if (job.env_policy || hydra) add("--env", job.env_policy.value_or("all"));
+    if (job.env_policy || hydra) out_.add("--env", job.env_policy.value_or("all"));
     out_.words.emplace_back("--mpi-env=openmpi,mpich");
-    add("--prefix", job.prefix.value_or(""));
+    out_.add("--prefix", job.prefix.value_or(""));
     if (job.timestamps) out_.words.emplace_back("--timestamps");
-    if (job.log_dir) add("--log-dir", *job.log_dir);
-    if (job.hostfile != "-") add("--stdin", job.input.value_or("0"));
-    if (job.timeout) add("--timeout", *job.timeout);
-    if (job.max_restarts) add("--max-restarts", *job.max_restarts);
-    if (job.iface) add("--iface", *job.iface);
-    if (job.rsh_agent) add("--transport", "exec:" + *job.rsh_agent);
+    if (job.log_dir) out_.add("--log-dir", *job.log_dir);
+    if (job.hostfile != "-") out_.add("--stdin", job.input.value_or("0"));
+    if (job.timeout) out_.add("--timeout", *job.timeout);
+    if (job.max_restarts) out_.add("--max-restarts", *job.max_restarts);
+    if (job.iface) out_.add("--iface", *job.iface);
+    if (job.rsh_agent) out_.add("--transport", "exec:" + *job.rsh_agent);
     if (job.dry_run) out_.words.emplace_back("--dry-run");
   }
 
@@ -109,11 +105,11 @@ class Translator {
         out_.notes.push_back(
             fmt::format("-x {} has no effect: dslaunch sets it for each rank", one->name));
       } else if (one->value) {
-        add("-x", one->name + "=" + *one->value);
+        out_.add("-x", one->name + "=" + *one->value);
       } else if (!is_pattern && !around_.variable(one->name)) {
         out_.notes.push_back(fmt::format("-x {} has no effect: it is not set here", one->name));
       } else {
-        add("-x", one->name);
+        out_.add("-x", one->name);
       }
     }
   }

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "engine/base/split.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/disguise/mpirun_words.h"
 
 namespace ds::launcher {

@@ -8,7 +8,6 @@
 #include "engine/base/split.h"
 #include "engine/base/whole_number.h"
 #include "launcher/cli/option_table.h"
-#include "launcher/cli/option_values.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
@@ -214,11 +213,9 @@ void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
   if (files && torch.log_dir.empty())
     out.notes.emplace_back("-r and -t have no effect without --log-dir: all output is shown");
   if (files && !torch.log_dir.empty()) {
-    out.words.insert(out.words.end(), {"--log-dir", torch.log_dir});
-    if (torch.redirects == "3" && torch.tee == "0")
-      out.words.insert(out.words.end(), {"--show", "none"});
-    if (torch.redirects == "1" && torch.tee == "0")
-      out.words.insert(out.words.end(), {"--show", "err"});
+    out.add("--log-dir", torch.log_dir);
+    if (torch.redirects == "3" && torch.tee == "0") out.add("--show", "none");
+    if (torch.redirects == "1" && torch.tee == "0") out.add("--show", "err");
     if (torch.redirects != "0" && torch.redirects != "1" && torch.redirects != "3")
       out.notes.push_back(
           fmt::format("-r {} hides nothing: both streams are shown and kept", torch.redirects));
@@ -229,7 +226,7 @@ void add_logs(const TorchWords& torch, int first_rank, Disguised& out) {
     const int local = integer_of("--local-ranks-filter", std::string(rank), 0);
     list += fmt::format("{}{}", list.empty() ? "" : ",", first_rank + local);
   }
-  out.words.insert(out.words.end(), {"--show", list});
+  out.add("--show", list);
 }
 
 }  // namespace
@@ -248,15 +245,12 @@ Disguised translate_torchrun(std::span<const std::string> words, const Surroundi
   out.notes = notes_of(shapes, read);
   out.words = {"--part", fmt::format("{}/{}:{}", node_rank, nodes, torch.run_id), "-n",
                std::to_string(ranks)};
-  const auto add = [&](const char* option, const std::string& value) {
-    out.words.insert(out.words.end(), {option, value});
-  };
-  if (!master.host.empty()) add("--master-addr", master.host);
-  if (!master.port.empty()) add("--master-port", master.port);
-  if (torch.max_restarts != "0") add("--max-restarts", torch.max_restarts);
-  if (torch.role != "default") add("--role", torch.role);
-  if (torch.grace) add("--grace", *torch.grace);
-  if (torch.bind) add("--bind", *torch.bind);
+  if (!master.host.empty()) out.add("--master-addr", master.host);
+  if (!master.port.empty()) out.add("--master-port", master.port);
+  if (torch.max_restarts != "0") out.add("--max-restarts", torch.max_restarts);
+  if (torch.role != "default") out.add("--role", torch.role);
+  if (torch.grace) out.add("--grace", *torch.grace);
+  if (torch.bind) out.add("--bind", *torch.bind);
   add_logs(torch, node_rank * ranks, out);
   const std::vector<std::string> program =
       program_words("torchrun", torch.form, words.subspan(read.rest), around);

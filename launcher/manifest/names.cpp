@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/split.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/manifest/manifest.h"
 #include "launcher/manifest/yaml.h"
 

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 #include "launcher/job/verdict.h"
@@ -69,8 +69,8 @@ int wait_for_outcome(LiveJob& job, std::chrono::milliseconds wait) {
 
 int run_checkpoint(int argc, char** argv) {
   CheckpointOptions options;
-  const auto words = read_command(kCheckpointCommand, table_of(kCheckpointOptions, options), argc,
-                                  argv, Words::mixed);
+  const auto words =
+      read_command(kCheckpointCommand, table_of(kCheckpointOptions, options), argc, argv);
   if (!words) return 0;
   LiveJob job = only_job(kCheckpointCommand, *words, own_jobs());
   check_that_it_trains(job);
@@ -87,13 +87,10 @@ constinit const Command kCheckpointCommand = {
     .run = run_checkpoint,
     .synopsis = "[JOB] [--wait SECONDS]",
     .details =
-        "JOB is the beginning of a job's id; it is optional if only one job runs. The job saves at "
-        "the\n"
-        "end of the current step, in the checkpoint.dir of its train.toml, and continues. The "
-        "saved\n"
-        "step and folder are printed. Exit code: 0 saved, 1 not saved, 64 the job does not train, "
-        "69\n"
-        "the job ended, 124 no result within --wait.",
+        R"(JOB is the beginning of a job's id; it is optional if only one job runs. The job saves at the
+end of the current step, in the checkpoint.dir of its train.toml, and continues. The saved
+step and folder are printed. Exit code: 0 saved, 1 not saved, 64 the job does not train, 69
+the job ended, 124 no result within --wait.)",
     .options = shown_table<kCheckpointOptions>,
 };
 

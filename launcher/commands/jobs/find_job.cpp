@@ -9,7 +9,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/control/job_list.h"
 #include "launcher/control/socket_folder.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 
@@ -65,8 +65,7 @@ void signal_job(LiveJob& job, const KillOptions& options) {
 
 int run_kill(int argc, char** argv) {
   KillOptions options;
-  const auto words =
-      read_command(kKillCommand, table_of(kKillOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kKillCommand, table_of(kKillOptions, options), argc, argv);
   if (!words) return 0;
   if (words->empty())
     usage_error("no job is given", "usage: dslaunch kill JOB; dslaunch ps lists the jobs");

@@ -2,7 +2,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 #include "launcher/control/job_list.h"
@@ -33,8 +33,7 @@ std::size_t terminal_columns() {
 
 int run_ps(int argc, char** argv) {
   PsOptions options;
-  const auto words =
-      read_command(kPsCommand, table_of(kPsOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kPsCommand, table_of(kPsOptions, options), argc, argv);
   if (!words) return 0;
   if (!words->empty()) usage_error("dslaunch ps takes no arguments, only options");
   std::vector<LiveJob> jobs = own_jobs();

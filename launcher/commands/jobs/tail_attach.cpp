@@ -12,7 +12,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
 #include "launcher/control/tail_view.h"
@@ -147,8 +147,7 @@ constexpr OptionDef<FollowOptions> kTailOptions[] = {
 
 int run_tail(int argc, char** argv) {
   FollowOptions options;
-  const auto words =
-      read_command(kTailCommand, table_of(kTailOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kTailCommand, table_of(kTailOptions, options), argc, argv);
   if (!words) return 0;
   LiveJob job = only_job(kTailCommand, *words, own_jobs());
   follow(job, options);
@@ -164,8 +163,7 @@ constexpr OptionDef<FollowOptions> kAttachOptions[] = {
 
 int run_attach(int argc, char** argv) {
   FollowOptions options;
-  const auto words =
-      read_command(kAttachCommand, table_of(kAttachOptions, options), argc, argv, Words::mixed);
+  const auto words = read_command(kAttachCommand, table_of(kAttachOptions, options), argc, argv);
   if (!words) return 0;
   std::vector<LiveJob> jobs = own_jobs();
   const auto is_meant = [&](const LiveJob& job) { return job.id.starts_with(words->front()); };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <cstddef>
-#include <cstdio>
+#include <iterator>
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
@@ -21,6 +21,8 @@
 namespace ds::launcher {
 
 namespace {
+
+bool has_auto_slots(const Host& host) { return host.slots == kAutoSlots; }
 
 /// Returns this machine, with one slot for each requested rank.
 Host this_machine(const Options& options) {
@@ -83,8 +85,7 @@ std::vector<Host> named_hosts(const Options& options,
 void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
   const ReachOptions& reach = options.reach;
   std::vector<Host> unknown;
-  for (const Host& host : hosts)
-    if (host.slots == kAutoSlots) unknown.push_back(host);
+  std::ranges::copy_if(hosts, std::back_inserter(unknown), has_auto_slots);
   if (unknown.empty()) return;
   asio::io_context io(1);
   const Routes routes = make_routes(io, unknown, reach);
@@ -98,12 +99,11 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
   if (in_pod() || options.pods.k8s) await_hosts(others, reach, options.pods.wait);
   std::vector<Hello> hellos;
   if (!others.empty()) hellos = ask_hosts(io, others, ways, start_timeout(reach));
-  std::size_t asked = 0;
-  std::size_t next_other = 0;
+  auto route = routes.by_host.begin();
+  auto hello = hellos.begin();
   for (Host& host : hosts) {
-    if (host.slots != kAutoSlots) continue;
-    const bool local = routes.by_host[asked++].local;
-    const Hello facts = local ? describe_node() : hellos[next_other++];
+    if (!has_auto_slots(host)) continue;
+    const Hello facts = (route++)->local ? describe_node() : *hello++;
     // A pod has as many cores as one rank needs, so the number of cores does not give the ranks.
     host.slots = options.pods.k8s && facts.devices.empty() ? 1 : auto_slots(facts);
     if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
@@ -134,9 +134,7 @@ std::vector<Host> find_hosts(const Options& options,
   // Agents that srun starts report the slots of their nodes.
   const bool says_itself =
       options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
-  const bool unknown =
-      std::ranges::any_of(hosts, [](const Host& host) { return host.slots == kAutoSlots; });
-  if (says_itself && unknown) return hosts;
+  if (says_itself && std::ranges::any_of(hosts, has_auto_slots)) return hosts;
   find_auto_slots(hosts, options);
   return select_slots(std::move(hosts), selection);
 }

@@ -12,7 +12,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/dns/wait_hosts.h"
 #include "launcher/sources/own_names.h"

@@ -15,7 +15,7 @@
 #include "engine/base/error.h"
 #include "engine/base/whole_number.h"
 #include "launcher/agent/node_facts.h"
-#include "launcher/cli/option_values.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/commands/start/joined_job.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/slurm/agent_steps.h"

@@ -1,7 +1,7 @@
 // Tests of the parser for durations.
-#include "launcher/cli/option_values.h"
-
 #include <doctest/doctest.h>
+
+#include "launcher/cli/option_table.h"
 
 using ds::launcher::parse_duration;
 using namespace std::chrono_literals;
