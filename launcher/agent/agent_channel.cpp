@@ -51,11 +51,7 @@ void AgentChannel::hold() {
 
 void AgentChannel::send_control(const Envelope& envelope, const Message& message) {
   if (broken_) return;
-  if (may_wait(message)) {
-    hold();
-  } else {
-    held_until_.reset();
-  }
+  may_wait(message) ? hold() : held_until_.reset();
   control_.push_back(encode(envelope, message));
 }
 
@@ -74,17 +70,17 @@ void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
   if (broken_) return;
   std::array<std::byte, kOutputHeaderBytes> head;
   write_output_header(head, envelope, output);
-  const std::size_t size = head.size() + output.bytes.size();
-  std::size_t taken = 0;
   const bool only_the_end = output.bytes.empty();
-  if (only_the_end) hold();
-  if (!anything_waiting() && !only_the_end) {
+  std::size_t taken = 0;
+  if (only_the_end) {
+    hold();
+  } else if (!anything_waiting()) {
     const iovec parts[] = {{head.data(), head.size()},
                            {const_cast<std::byte*>(output.bytes.data()), output.bytes.size()}};
     const ssize_t wrote = ::writev(out_.get(), parts, 2);
     if (wrote < 0 && !would_block(errno)) broken_ = true;
     taken = wrote < 0 ? 0 : static_cast<std::size_t>(wrote);
-    if (taken == size || broken_) return;
+    if (taken == head.size() + output.bytes.size() || broken_) return;
   }
   Bytes frame(head.begin(), head.end());
   frame.insert(frame.end(), output.bytes.begin(), output.bytes.end());
@@ -101,11 +97,9 @@ bool AgentChannel::write_current() {
   while (written_ < current_.size()) {
     const ssize_t wrote =
         ::write(out_.get(), current_.data() + written_, current_.size() - written_);
-    if (wrote < 0) {
-      if (errno == EINTR) continue;
-      broken_ = !would_block(errno);
-      return false;
-    }
+    if (wrote < 0 && errno == EINTR) continue;
+    broken_ = wrote < 0 && !would_block(errno);
+    if (wrote < 0) return false;
     written_ += static_cast<std::size_t>(wrote);
   }
   current_.clear();

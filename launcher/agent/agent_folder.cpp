@@ -1,6 +1,5 @@
 #include "launcher/agent/agent_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -8,14 +7,24 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 
+#include "engine/base/split.h"
 #include "launcher/agent/process_tree.h"
 
 namespace ds::launcher {
 namespace {
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end || number <= 0) return std::nullopt;
+  return number;
+}
 
 constexpr std::string_view kPrefix = "agent-";
 
@@ -44,6 +53,26 @@ bool is_held(const std::string& base, const Cookie& cookie) {
 
 }  // namespace
 
+std::string Cookie::text() const { return fmt::format("{}.{}.{}", job, agent, start); }
+
+std::optional<Cookie> Cookie::parse(std::string_view text) {
+  const std::size_t second = text.rfind('.');
+  if (second == std::string_view::npos || second == 0) return std::nullopt;
+  const std::size_t first = text.rfind('.', second - 1);
+  if (first == std::string_view::npos || first == 0) return std::nullopt;
+  const auto agent = whole_number<pid_t>(text.substr(first + 1, second - first - 1));
+  const auto start = whole_number<std::uint64_t>(text.substr(second + 1));
+  if (!agent || !start) return std::nullopt;
+  return Cookie{std::string(text.substr(0, first)), *agent, *start};
+}
+
+std::optional<Cookie> cookie_in_environment(std::string_view environ_text) {
+  const std::string name = std::string(kCookieVariable) + "=";
+  for (const std::string_view entry : split(environ_text, '\0'))
+    if (entry.starts_with(name)) return Cookie::parse(entry.substr(name.size()));
+  return std::nullopt;
+}
+
 std::string agent_folders_of_user() {
   const char* const own = std::getenv("DSLAUNCH_RUNTIME_DIR");
   if (own != nullptr && own[0] == '/') return own;
@@ -69,11 +98,8 @@ std::string AgentFolder::error_file(std::uint32_t epoch, std::int32_t rank) cons
 }
 
 void AgentFolder::remove() {
-  if (path_.empty()) return;
-  if (::rmdir(path_.c_str()) != 0) {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   *this = AgentFolder();
 }
 
@@ -90,16 +116,14 @@ std::string read_written_file(const std::string& path, std::size_t limit) {
 
 std::vector<Cookie> agent_folders(const std::string& base) {
   std::vector<Cookie> found;
-  UniqueFd folder = open_folder(base);
+  const UniqueFd folder = open_folder(base);
   if (!folder || !is_private(folder.get())) return found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(folder.get()), ::closedir);
-  if (list == nullptr) return found;
-  (void)folder.release();  // The list owns it now.
-  while (const dirent* entry = ::readdir(list.get())) {
-    const std::string_view name = entry->d_name;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+    const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
-    const auto cookie = Cookie::parse(name.substr(kPrefix.size()));
-    if (cookie) found.push_back(*cookie);
+    if (auto cookie = Cookie::parse(std::string_view(name).substr(kPrefix.size())))
+      found.push_back(std::move(*cookie));
   }
   return found;
 }

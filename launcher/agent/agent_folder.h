@@ -1,21 +1,45 @@
-// The private folder of an agent: error files of its ranks, and a lock that shows that the agent
-// lives.
+// Cookies, which name agents, and folders of agents: the marks by which a later agent finds what a
+// dead agent has left.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/agent/cookie.h"
 
 namespace ds::launcher {
+
+/// Every process of a job has a cookie in this variable.
+inline constexpr const char* kCookieVariable = "DSLAUNCH_COOKIE";
+
+/// Names the agent that started a process: JOB.PID.START, with the agent's pid and its start time
+/// (field 22 of /proc/PID/stat).
+struct Cookie {
+  std::string job{};
+  pid_t agent = 0;
+  std::uint64_t start = 0;
+
+  [[nodiscard]] std::string text() const;
+  /// Returns nothing if `text` is not a cookie.
+  static std::optional<Cookie> parse(std::string_view text);
+  friend bool operator==(const Cookie&, const Cookie&) = default;
+};
+
+/// Returns the cookie in the content of /proc/PID/environ.
+std::optional<Cookie> cookie_in_environment(std::string_view environ_text);
 
 /// Returns the folder of all agent folders of this user: $DSLAUNCH_RUNTIME_DIR, else
 /// /tmp/dslaunch-UID.
 std::string agent_folders_of_user();
 
-/// BASE/agent-COOKIE, both with mode 0700, locked while the agent lives. An agent that ends well
-/// removes its folder, so a folder without a lock belongs to an agent that was killed.
+/// BASE/agent-COOKIE with the error files of the ranks. BASE and the folder have mode 0700, and the
+/// folder is locked while the agent lives. An agent that ends well removes its folder, so a folder
+/// without a lock belongs to an agent that was killed.
 class AgentFolder {
  public:
   AgentFolder() = default;
@@ -37,9 +61,8 @@ class AgentFolder {
 /// regular file. Never waits.
 std::string read_written_file(const std::string& path, std::size_t limit);
 
-/// Returns the cookies of all agent folders in `base`.
+/// Returns the cookies of all agent folders in `base`, or of those that no agent holds.
 std::vector<Cookie> agent_folders(const std::string& base);
-/// Returns the cookies of the folders in `base` that no agent holds.
 std::vector<Cookie> abandoned_folders(const std::string& base);
 void remove_abandoned_folder(const std::string& base, const Cookie& cookie);
 

@@ -48,9 +48,6 @@ struct Send {
   Message message;
   friend bool operator==(const Send&, const Send&) = default;
 };
-struct HoldPort {  // answered by PortHeld
-  friend bool operator==(const HoldPort&, const HoldPort&) = default;
-};
 struct DialMaster {  // its results are sent as Probed
   Probe probe;
   friend bool operator==(const DialMaster&, const DialMaster&) = default;
@@ -68,31 +65,25 @@ struct SignalMains {
   int rank = -1;  // -1: every rank
   friend bool operator==(const SignalMains&, const SignalMains&) = default;
 };
-struct KillRanks {  // through their shims
-  friend bool operator==(const KillRanks&, const KillRanks&) = default;
-};
-struct SuspendRanks {
-  friend bool operator==(const SuspendRanks&, const SuspendRanks&) = default;
-};
-struct ResumeRanks {
-  friend bool operator==(const ResumeRanks&, const ResumeRanks&) = default;
-};
-struct KillStrays {  // from now on kill every child that is not a shim, as soon as it appears
-  friend bool operator==(const KillStrays&, const KillStrays&) = default;
-};
-struct ForgetRanks {  // all have ended; new ones may start
-  friend bool operator==(const ForgetRanks&, const ForgetRanks&) = default;
-};
-struct KillEverything {  // kill all children directly, shims included
-  friend bool operator==(const KillEverything&, const KillEverything&) = default;
-};
 struct Finish {  // send what is queued, then exit with this code
   int code = 0;
   friend bool operator==(const Finish&, const Finish&) = default;
 };
+/// Actions without arguments.
+enum class Act {
+  hold_port,   // answered by PortHeld
+  kill_ranks,  // through their shims
+  suspend_ranks,
+  resume_ranks,
+  kill_strays,     // from now on kill every child that is not a shim, as soon as it appears
+  forget_ranks,    // all have ended; new ones may start
+  kill_everything  // kill all children directly, shims included
+};
 using AgentAction =
-    std::variant<Send, HoldPort, DialMaster, KillLeftovers, StartRanks, SignalMains, KillRanks,
-                 SuspendRanks, ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
+    std::variant<Send, DialMaster, KillLeftovers, StartRanks, SignalMains, Act, Finish>;
+
+/// Exit code of an agent that leaves background processes alive: its guard then kills nothing.
+inline constexpr int kLeavesProcesses = 2;
 
 /// The policy of one agent.
 /// Promise: ranks start once in an epoch, after Go. TERM is sent once, KILL when the shortest
@@ -138,10 +129,9 @@ class AgentState {
   void take(const LinkLost& event, Actions& out);
   void take(const LeftoversKilled& event, Actions& out);
   void take(const TimePassed& event, Actions& out);
-  void obey(const FrameCame& event, Actions& out);
+  void take_spec(const Spec& spec, Actions& out);
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
-  void await_next_epoch(Actions& out);
   void give_up(const std::string& why, Actions& out);
   [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
   [[nodiscard]] Clock::duration beat_period() const;

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -27,7 +26,7 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
     try {
       ::close(guard_signals);
       set_process_title(kAgentName, "dslaunch agent");
-      code = run_agent(setup);
+      code = AgentLoop(setup).run();
     } catch (...) {  // The root sees that the channel ends.
     }
     ::_exit(code);
@@ -38,61 +37,47 @@ pid_t fork_agent(const AgentSetup& setup, int guard_signals) {
 /// Returns true if the child was stopped or continued since the last call.
 bool has_been_stopped(pid_t child) {
   siginfo_t info{};
-  const bool told =
-      ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0;
-  return told && info.si_pid == child;
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG);
+  return info.si_pid == child;
 }
 
-/// Detects that this process and its agent were stopped together and went on by themselves
-/// (Link::resist_stops): no other process saw it. A slow machine alone is not taken for that.
-class StoppedTogether {
- public:
-  bool now(bool agent_event, bool went_on) {
-    const Clock::time_point now = Clock::now();
-    if (agent_event) agent_event_ = now;
-    if (went_on) went_on_ = now;
-    return agent_event_ && went_on_ &&
-           std::max(*agent_event_ - *went_on_, *went_on_ - *agent_event_) <= kTogether;
-  }
-
- private:
-  /// The event may come just before this process is stopped.
-  static constexpr Clock::duration kTogether = kStopLimit + std::chrono::seconds(1);
-  std::optional<Clock::time_point> agent_event_;
-  std::optional<Clock::time_point> went_on_;
-};
-
-int poll_timeout(Clock::time_point until) {
-  if (until == Clock::time_point::max()) return -1;
-  return static_cast<int>(Deadline(until).remaining().count());
-}
+/// An event of the agent and the end of a stop of this process within this time belong together.
+/// The event may come just before this process is stopped.
+constexpr Clock::duration kTogether = kStopLimit + std::chrono::seconds(1);
 
 /// Waits for the agent; returns its exit code, or 1 if it was killed or is stopped. The kernel
 /// reports the stop of a child, so that a running agent needs no polling.
 int wait_for_agent(Link& link, pid_t agent) {
   StopWatch watch(ProcessRef::of(agent));
-  StoppedTogether together;
-  Clock::time_point next_look = Clock::time_point::max();
+  std::optional<Clock::time_point> agent_event;
+  std::optional<Clock::time_point> went_on;
+  std::optional<Clock::time_point> next_look;
   bool resists = false;
   while (true) {
     pollfd signals{link.signals(), POLLIN, 0};
-    ::poll(&signals, 1, poll_timeout(next_look));
+    const auto rest = next_look ? Deadline(*next_look).remaining() : std::chrono::milliseconds(-1);
+    ::poll(&signals, 1, static_cast<int>(rest.count()));
     const Link::Seen seen = link.read_signals();
     if (seen.terminate) ::kill(agent, SIGTERM);
     if (seen.resist) link.resist_stops();
     resists = resists || seen.resist;
+    const Clock::time_point now = Clock::now();
     const bool event = has_been_stopped(agent);
-    if (together.now(event, seen.went_on)) return 1;
+    if (event) agent_event = now;
+    if (seen.went_on) went_on = now;
+    // Both were stopped together and went on by themselves (Link::resist_stops): no other process
+    // saw it. A slow machine alone is not taken for that.
+    if (agent_event && went_on && std::chrono::abs(*agent_event - *went_on) <= kTogether) return 1;
     int status = 0;
     while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
       if (pid == agent) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
       if (pid < 0) return 1;
     }
-    const Clock::time_point now = Clock::now();
-    if (event || resists) next_look = std::min(next_look, now + StopWatch::kPeriod);
-    if (now < next_look) continue;
+    if ((event || resists) && !next_look) next_look = now + StopWatch::kPeriod;
+    if (!next_look || now < *next_look) continue;
     if (watch.stopped_twice()) return 1;
-    next_look = watch.suspects() ? now + StopWatch::kPeriod : Clock::time_point::max();
+    next_look.reset();
+    if (watch.suspects()) next_look = now + StopWatch::kPeriod;
   }
 }
 
@@ -100,7 +85,7 @@ int wait_for_agent(Link& link, pid_t agent) {
 /// agent is gone. They are killed last, so that no rank is without a link if this process is
 /// killed, too.
 bool still_works(pid_t child, Clock::time_point now, Clock::time_point patience) {
-  return now < patience && is_shim_with_children(child) &&
+  return now < patience && name_of(child) == kShimName && !children_of(child).empty() &&
          ProcessRef::of(child).state() != ProcessRef::State::stopped;
 }
 

@@ -7,15 +7,18 @@
 #include <set>
 #include <vector>
 
+#include "engine/base/function_ref.h"
 #include "launcher/agent/agent_folder.h"
+#include "launcher/agent/cgroups.h"
 #include "launcher/agent/process_tree.h"
-#include "launcher/agent/rank_cgroup.h"
 
 namespace ds::launcher {
 namespace {
 
-using Wanted = std::function<bool(const Cookie&)>;
+using Wanted = FunctionRef<bool(const Cookie&)>;
 using State = ProcessRef::State;
+
+constexpr std::chrono::seconds kSweepLimit{3};
 
 bool is_link(const std::string& name) {
   return name == kShimName || name == kGuardName || name == kAgentName;
@@ -49,9 +52,8 @@ bool is_cut_off(pid_t link) {
   // The first process of a pod is a dslaunch, but not a link.
   if (name == kShimName) return parent <= 1 || !is_link(name_of(parent));
   const std::vector<pid_t> children = children_of(link);
-  return name == kGuardName && std::none_of(children.begin(), children.end(), [](pid_t child) {
-           return name_of(child) == kAgentName;
-         });
+  return name == kGuardName &&
+         std::ranges::none_of(children, [](pid_t child) { return name_of(child) == kAgentName; });
 }
 
 /// Appends a process with all below it: a descendant may have removed the cookie.
@@ -65,12 +67,12 @@ void append_tree(const ProcessRef& process, std::vector<ProcessRef>& out) {
 /// seen stopped for StopWatch::kPeriod: a job may be suspended and resumed process by process.
 class Search {
  public:
-  enum class Stopped { spare, kill };
   /// `agents`: cookies to look for besides those in /proc: their links may have no ranks any more.
-  Search(const Wanted& wanted, Stopped stopped, std::vector<Cookie> agents)
-      : wanted_(wanted), stopped_(stopped), agents_(std::move(agents)) {}
+  /// `kills_stopped`: stopped agents count as dead.
+  Search(Wanted wanted, bool kills_stopped, std::vector<Cookie> agents)
+      : wanted_(wanted), kills_stopped_(kills_stopped), agents_(std::move(agents)) {}
 
-  std::size_t run(Deadline deadline) {
+  std::uint32_t run(const Deadline& deadline) {
     for (bool cleared = false;;) {
       look();
       const bool late = deadline.passed();
@@ -79,7 +81,7 @@ class Search {
         clear_cgroups();
         cleared = true;
       }
-      if ((found_.empty() && !waits_) || late) return killed_.size();
+      if ((found_.empty() && !waits_) || late) return static_cast<std::uint32_t>(killed_.size());
       ::usleep(found_.empty() ? 50'000 : 1000);  // Death and reparenting send no event.
     }
   }
@@ -92,7 +94,7 @@ class Search {
     for (const pid_t pid : all_processes()) {
       // The reference comes first, so that the process checked is the process killed.
       const ProcessRef process = ProcessRef::of(pid);
-      const auto cookie = cookie_in_environment(environ_of(pid));
+      const auto cookie = cookie_in_environment(read_proc(pid, "environ"));
       if (pid != ::getpid() && cookie && wanted_(*cookie)) check(process, *cookie);
     }
     std::erase_if(found_, [](const ProcessRef& process) { return !process.lives(); });
@@ -114,7 +116,7 @@ class Search {
   void check(const ProcessRef& process, const Cookie& cookie) {
     const ProcessRef agent = ProcessRef::of(cookie.agent, cookie.start);
     const State state = agent.state();
-    if (state == State::alive || (state == State::stopped && stopped_ == Stopped::spare)) return;
+    if (state == State::alive || (state == State::stopped && !kills_stopped_)) return;
     std::vector<ProcessRef> links;
     if (state != State::gone) links = links_of(agent);
     if (links.empty() && process.pid() != 0) {
@@ -128,9 +130,8 @@ class Search {
   }
 
   bool stopped_for_good(const std::vector<ProcessRef>& links) {
-    const bool at_work = std::any_of(links.begin(), links.end(), [](const ProcessRef& link) {
-      return link.state() == State::alive;
-    });
+    const bool at_work = std::ranges::any_of(
+        links, [](const ProcessRef& link) { return link.state() == State::alive; });
     const Clock::time_point now = Clock::now();
     Clock::time_point& since = stopped_since_.try_emplace(links[0].pid(), now).first->second;
     if (at_work) since = now;
@@ -139,8 +140,8 @@ class Search {
     return for_good;
   }
 
-  const Wanted& wanted_;
-  Stopped stopped_;
+  Wanted wanted_;
+  bool kills_stopped_;
   std::vector<Cookie> agents_;
   std::vector<ProcessRef> found_;
   bool waits_ = false;
@@ -150,24 +151,24 @@ class Search {
 
 }  // namespace
 
-std::size_t sweep_after_dead_agents(const std::string& base, Deadline deadline) {
+std::uint32_t sweep_after_dead_agents(const std::string& base) {
+  const Deadline deadline = Deadline::after(kSweepLimit);
   const std::vector<Cookie> dead = abandoned_folders(base);
   if (dead.empty()) return 0;
-  const Wanted wanted = [&](const Cookie& cookie) {
-    return std::count(dead.begin(), dead.end(), cookie) > 0;
-  };
-  const std::size_t killed = Search(wanted, Search::Stopped::spare, dead).run(deadline);
+  const auto wanted = [&](const Cookie& cookie) { return std::ranges::count(dead, cookie) > 0; };
+  const std::uint32_t killed = Search(wanted, /*kills_stopped=*/false, dead).run(deadline);
   // The next agent takes what is left at the deadline.
   if (!deadline.passed())
     for (const Cookie& cookie : dead) remove_abandoned_folder(base, cookie);
   return killed;
 }
 
-std::size_t sweep_job(const std::string& base, const std::string& job, Deadline deadline) {
-  const Wanted wanted = [&](const Cookie& cookie) { return cookie.job == job; };
+std::uint32_t sweep_job(const std::string& base, const std::string& job) {
+  const Deadline deadline = Deadline::after(kSweepLimit);
+  const auto wanted = [&](const Cookie& cookie) { return cookie.job == job; };
   std::vector<Cookie> agents = agent_folders(base);
   std::erase_if(agents, [&](const Cookie& cookie) { return !wanted(cookie); });
-  const std::size_t killed = Search(wanted, Search::Stopped::kill, agents).run(deadline);
+  const std::uint32_t killed = Search(wanted, /*kills_stopped=*/true, agents).run(deadline);
   for (const Cookie& cookie : abandoned_folders(base))
     if (wanted(cookie) && !deadline.passed()) remove_abandoned_folder(base, cookie);
   return killed;

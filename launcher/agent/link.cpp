@@ -18,7 +18,7 @@ bool step_ends_us = false;  // of this process and its forks
 
 }  // namespace
 
-Link::Link(pid_t parent) : parent_(parent), parent_ref_(ProcessRef::of(parent)) {
+Link::Link(pid_t parent) : parent_(parent) {
   block_all_signals();
   ::signal(SIGPIPE, SIG_IGN);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -59,17 +59,13 @@ Link::Seen Link::read_signals() {
     if (signo == SIGCHLD) seen.child = true;
     if (signo == kResistStops) seen.resist = true;
     if (signo == SIGCONT && info.ssi_code == SI_TIMER) seen.went_on = true;
-    if (signo == SIGTERM && step_ends_us) {
-      seen.step_told = true;
-      continue;
-    }
-    if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP) seen.terminate = true;
+    if (signo == SIGTERM) (step_ends_us ? seen.step_told : seen.terminate) = true;
+    if (signo == SIGINT || signo == SIGHUP) seen.terminate = true;
   }
   return seen;
 }
 
 void end_with_step() { step_ends_us = true; }
-bool ends_with_step() { return step_ends_us; }
 
 bool Link::orphaned() const { return parent_ != 0 && ::getppid() != parent_; }
 

@@ -46,13 +46,11 @@ class Link {
   Seen read_signals();
   /// Returns true if the link above has died.
   [[nodiscard]] bool orphaned() const;
-  [[nodiscard]] const ProcessRef& parent() const { return parent_ref_; }
 
  private:
   void put_off_wake_up();
 
   pid_t parent_;
-  ProcessRef parent_ref_;
   UniqueFd signal_fd_;
   std::optional<timer_t> wake_up_;
 };
@@ -61,7 +59,6 @@ class Link {
 /// sends TERM to every process of the step, and the root decides. The variable says the same to a
 /// guard that is executed; the guard removes it from its environment.
 void end_with_step();
-bool ends_with_step();
 inline constexpr const char* kEndsWithStep = "DSLAUNCH_ENDS_WITH_STEP";
 
 /// Blocks all signals and returns the old mask. Called before fork, so that a new link never runs

@@ -54,12 +54,8 @@ void OutputPath::take(const Output& output) {
     keep(output, known->second);
     if ((known->second.sent & output.stream) == 0) return;
   }
-  forward(output);
-}
-
-/// Sends as much as credit allows, in frames of the right size. The rest goes to the end of the
-/// spool.
-void OutputPath::forward(const Output& output) {
+  // Sends as much as credit allows, in frames of the right size. The rest goes to the end of the
+  // spool.
   OutputCutter cutter(output, frame_);
   while (const std::optional<Output> piece = cutter.next()) {
     if (!keeping_ && spool_->empty() && may_send()) {
@@ -98,8 +94,7 @@ void OutputPath::watch(const Watch& watch) {
   const auto known = ranks_.find(watch.rank);
   if (known == ranks_.end()) return;
   Rank& rank = known->second;
-  const bool more = (watch.sent & ~rank.sent) != 0;
-  rank.sent = watch.sent;
+  const bool more = (watch.sent & ~std::exchange(rank.sent, watch.sent)) != 0;
   plain_ = false;
   if (!last_) last_.emplace(static_cast<int>(ranks_.size()));
   if (more) send_last_lines(watch.rank, rank);
@@ -110,10 +105,11 @@ void OutputPath::send(const Output& output) {
   channel_.send_output(envelope_, output);
 }
 
-void OutputPath::say(const std::string& text) {
+void OutputPath::say(const std::string& text, std::uint8_t flags) {
   const std::string line = fmt::format("{}: {}", own_host_name(), text);
-  channel_.send_control(envelope_,
-                        Output{.rank = -1, .stream = 2, .bytes = std::as_bytes(std::span(line))});
+  channel_.send_control(
+      envelope_,
+      Output{.rank = -1, .stream = 2, .flags = flags, .bytes = std::as_bytes(std::span(line))});
 }
 
 void OutputPath::credit(const Credit& credit) {
@@ -136,9 +132,7 @@ bool OutputPath::may_read() const {
 }
 
 void OutputPath::move(Clock::time_point now) {
-  if (files_) {
-    if (const auto problem = files_->problem()) say(*problem);
-  }
+  if (const auto problem = files_ ? files_->problem() : std::nullopt) say(*problem);
   if (!spool_) return;
   while (may_send()) {
     const std::optional<Output> next = spool_->front();
@@ -159,15 +153,11 @@ void OutputPath::move(Clock::time_point now) {
   if (stuck_since_ && spool_limit_ > 0 && now >= *stuck_since_ + kPatience) keeping_ = true;
 }
 
-std::optional<Clock::time_point> OutputPath::wake_at() const {
-  std::optional<Clock::time_point> at;
+Clock::time_point OutputPath::wake_at() const {
+  Clock::time_point at = Clock::time_point::max();
   if (stuck_since_ && !keeping_ && spool_limit_ > 0) at = *stuck_since_ + kPatience;
   const bool looks_at_disk = files_ && (files_->queued() > RankFiles::kHigh || waits_for_files_);
-  if (looks_at_disk) {
-    const Clock::time_point soon = Clock::now() + kDiskPeriod;
-    at = at ? std::min(*at, soon) : soon;
-  }
-  return at;
+  return looks_at_disk ? std::min(at, Clock::now() + kDiskPeriod) : at;
 }
 
 bool OutputPath::done(Clock::time_point now) {
@@ -186,12 +176,7 @@ void OutputPath::report_files() {
   if (!files_) return;
   const std::string text = incomplete_text(files_->incomplete());
   files_.reset();
-  if (text.empty()) return;
-  const std::string line = fmt::format("{}: {}", own_host_name(), text);
-  channel_.send_control(envelope_, Output{.rank = -1,
-                                          .stream = 2,
-                                          .flags = Output::kLogs,
-                                          .bytes = std::as_bytes(std::span(line))});
+  if (!text.empty()) say(text, Output::kLogs);
 }
 
 }  // namespace ds::launcher

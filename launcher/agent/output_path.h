@@ -38,12 +38,12 @@ class OutputPath {
 
   /// Returns true if there is room for more output of ranks.
   [[nodiscard]] bool may_read() const;
-  /// Returns when move() has work that no descriptor shows.
-  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+  /// Returns when move() has work that no descriptor shows; max(): never.
+  [[nodiscard]] Clock::time_point wake_at() const;
   /// Returns true if no output waits here or for the disk.
   [[nodiscard]] bool done(Clock::time_point now);
   /// Sends a line of the agent itself, for the user.
-  void say(const std::string& text);
+  void say(const std::string& text, std::uint8_t flags = 0);
 
  private:
   struct Rank {
@@ -52,7 +52,6 @@ class OutputPath {
     int streams_open = 2;
   };
   [[nodiscard]] bool may_send() const;
-  void forward(const Output& output);
   void keep(const Output& output, Rank& rank);
   void send_last_lines(std::int32_t number, const Rank& rank);
   void send(const Output& output);

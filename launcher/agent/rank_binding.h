@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/node_topology.h"
+#include "launcher/agent/node_facts.h"
 #include "launcher/wire/messages.h"
 
 namespace ds::launcher {

@@ -3,16 +3,22 @@
 // connection.
 #pragma once
 
+#include <array>
 #include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "launcher/control/messages.h"
 #include "launcher/control/output_ring.h"
+#include "launcher/control/socket_folder.h"
 
 namespace ds::launcher {
 
@@ -32,6 +38,84 @@ struct ControlHooks {
   /// Requests a checkpoint; saved() follows. Returns the reason for a refusal, or an empty text.
   /// Null for a job that does not train.
   std::function<std::string()> checkpoint{};
+};
+
+/// State shared by all sessions of a job.
+struct ControlContext {
+  ControlHooks hooks;
+  OutputRing ring{};
+  struct Watched {  // a rank that clients requested by number
+    int clients = 0;
+    bool answered = true;
+  };
+  std::map<int, Watched> watched{};
+  std::optional<int> code{};  // set when the job is over
+};
+
+/// Session of one client.
+class ControlSession : public std::enable_shared_from_this<ControlSession> {
+ public:
+  using Socket = asio::local::stream_protocol::socket;
+
+  /// The session shares ownership of the context. `on_closed` is called once.
+  ControlSession(Socket socket, std::shared_ptr<ControlContext> context,
+                 std::function<void(const ControlSession*)> on_closed);
+
+  /// Starts reading if the client belongs to the same user; refuses it otherwise.
+  void start();
+  /// Tells that the last output of the rank is in the ring.
+  void answered(int rank);
+  /// Sends the outcome if the client asked for a checkpoint.
+  void saved(const CheckpointOutcome& outcome);
+  /// Sends what is new in the context.
+  void pump();
+  void close();
+
+ private:
+  struct Reader {  // position of the client in the ring
+    std::uint64_t at = 0;
+    std::optional<std::uint64_t> caught_at;  // position at which Caught is sent
+    int rank = -1;
+    bool follow = false;
+    bool awaits = false;  // waits for the rank's last output
+  };
+  void read();
+  void on_message(const ControlMessage& message);
+  void on_request(const InfoRequest& request);
+  void on_request(const SignalRequest& request);
+  void on_request(const OutputRequest& request);
+  void on_request(const WaitRequest& request);
+  void on_request(const CheckpointRequest& request);
+  template <class T>
+  void on_request(const T&) {
+    refuse("unexpected message: not a request");
+  }
+  void refuse(const std::string& reason);
+  void answer(const ControlMessage& message);
+  void watch(int rank);
+  void stop_waiting();
+  [[nodiscard]] bool wants(const OutputPiece& piece) const;
+  void take_output();
+  void finish_if_done();
+  void write();
+  void drop_after(std::chrono::seconds span);
+
+  Socket socket_;
+  std::shared_ptr<ControlContext> context_;
+  std::function<void(const ControlSession*)> on_closed_;
+  asio::steady_timer patience_, answer_timer_;
+  ControlDecoder decoder_;
+  std::array<std::byte, 4096> input_;
+  Bytes pending_;  // to be written after out_
+  Bytes out_;      // being written
+  std::size_t sent_ = 0;
+  std::optional<Reader> reader_;
+  std::optional<int> watches_;
+  bool waits_ = false;
+  bool wants_checkpoint_ = false;
+  bool writing_ = false;
+  bool last_ = false;  // close the connection when all is written
+  bool closed_ = false;
 };
 
 class ControlServer {
@@ -60,8 +144,29 @@ class ControlServer {
   void finish(int code, std::function<void()> on_drained);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  void listen_in(SocketFolder folder);
+  void remove_socket();
+  void look();
+  void accept();
+  void on_client(ControlSession::Socket socket);
+  void on_closed(const ControlSession* session);
+  void drained();
+  /// Calls `handler` when the timer fires, unless the server is gone by then.
+  void after(asio::steady_timer& timer, std::chrono::milliseconds span,
+             void (ControlServer::*handler)());
+  void pump();
+
+  asio::io_context& io_;
+  std::string id_;
+  std::vector<std::string> folders_;
+  std::shared_ptr<ControlContext> context_;
+  std::shared_ptr<ControlServer*> self_;  // handlers that run after the destruction find it expired
+  std::optional<SocketFolder> folder_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  asio::steady_timer look_timer_, gather_timer_, accept_timer_, drain_timer_;
+  std::vector<std::shared_ptr<ControlSession>> sessions_;
+  std::function<void()> on_drained_;
+  bool gathering_ = false;
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Client connections to jobs: connects, sends requests, and reads /proc for suspended launchers.
 #include "launcher/control/job_client.h"
 
 #include <fcntl.h>
@@ -41,23 +40,10 @@ std::optional<UniqueFd> connect_to(const SocketFolder& folder, const std::string
   const std::string path = folder.address_of(name);
   DS_ASSERT(path.size() < sizeof address.sun_path);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
-    return socket;
-  if (errno == ECONNREFUSED || errno == ENOENT) return std::nullopt;
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+      (errno == ECONNREFUSED || errno == ENOENT))
+    return std::nullopt;
   return socket;
-}
-
-std::vector<std::string> command_line_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
-std::uint64_t started_ms(pid_t pid) {
-  struct stat facts {};
-  if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) != 0) return 0;
-  return static_cast<std::uint64_t>(facts.st_ctim.tv_sec) * 1000;
 }
 
 JobInfo describe_silent(const LiveJob& job) {
@@ -66,8 +52,11 @@ JobInfo describe_silent(const LiveJob& job) {
   const pid_t pid = job.client.pid();
   info.state = is_suspended(pid) ? "suspended" : "no answer";
   info.pid = static_cast<std::uint32_t>(pid);
-  info.started_ms = started_ms(pid);
-  info.command = command_line_of(pid);
+  struct stat facts {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &facts) == 0)
+    info.started_ms = static_cast<std::uint64_t>(facts.st_ctim.tv_sec) * 1000;
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+  for (std::string word; std::getline(file, word, '\0');) info.command.push_back(word);
   return info;
 }
 
@@ -95,18 +84,11 @@ bool JobClient::send(const ControlMessage& message) {
 std::optional<ControlMessage> JobClient::next(const Deadline& deadline) {
   while (true) {
     if (auto message = decoder_.next()) return message;
-    if (over_ || decoder_.broken()) {
-      over_ = true;
-      return std::nullopt;
-    }
+    over_ = over_ || decoder_.broken();
+    if (over_) return std::nullopt;
     pollfd wait{socket_.get(), POLLIN, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(deadline.remaining().count()));
-    if (ready == 0) return std::nullopt;
-    if (ready < 0) {
-      if (errno == EINTR) return std::nullopt;  // lets the caller handle its signals
-      over_ = true;
-      continue;
-    }
+    // EINTR lets the caller handle its signals.
+    if (::poll(&wait, 1, static_cast<int>(deadline.remaining().count())) <= 0) return std::nullopt;
     std::array<std::byte, 64 * 1024> buffer;
     const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count > 0) decoder_.feed(std::span(buffer).first(static_cast<std::size_t>(count)));
@@ -125,8 +107,7 @@ std::vector<LiveJob> live_jobs(const std::vector<std::string>& folders,
       const std::optional<SocketFolder> folder = SocketFolder::open(path);
       if (!folder) continue;
       for (const std::string& id : folder->ids()) {
-        std::optional<UniqueFd> socket = connect_to(*folder, socket_name(id));
-        if (socket) {
+        if (auto socket = connect_to(*folder, socket_name(id))) {
           jobs.push_back({id, JobClient(std::move(*socket))});
         } else {
           folder->remove(socket_name(id));

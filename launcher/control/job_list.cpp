@@ -1,4 +1,3 @@
-// Formatting of job lists: the table and its JSON form.
 #include "launcher/control/job_list.h"
 
 #include <fmt/chrono.h>
@@ -17,9 +16,7 @@ namespace {
 constexpr std::size_t kShortId = 8;
 
 void sort_by_age(std::vector<JobInfo>& jobs) {
-  std::sort(jobs.begin(), jobs.end(), [](const JobInfo& a, const JobInfo& b) {
-    return std::pair(a.started_ms, a.id) < std::pair(b.started_ms, b.id);
-  });
+  std::ranges::sort(jobs, {}, [](const JobInfo& job) { return std::pair(job.started_ms, job.id); });
 }
 
 std::chrono::milliseconds age_of(const JobInfo& job, std::uint64_t now_ms) {
@@ -89,10 +86,9 @@ std::string age_text(std::chrono::milliseconds age) {
   return fmt::format("{}d{:02}h", seconds / 86400, seconds / 3600 % 24);
 }
 
-std::string command_text(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
+std::string command_text(std::vector<std::string> words) {
+  std::ranges::transform(words, words.begin(), quoted);
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string jobs_table(std::vector<JobInfo> jobs, std::uint64_t now_ms, std::size_t columns) {

@@ -14,7 +14,7 @@ namespace ds::launcher {
 std::string age_text(std::chrono::milliseconds age);
 
 /// Quotes the words so that a shell reads them unchanged.
-std::string command_text(const std::vector<std::string>& words);
+std::string command_text(std::vector<std::string> words);
 
 /// Formats the table, oldest job first. Ids are as short as they are distinct (8 digits or more),
 /// control bytes become '?', commands are cut to `columns` (0: never). `now_ms`: since 1970.

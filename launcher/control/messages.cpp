@@ -1,4 +1,3 @@
-// Encoding of control messages: the fields of each message and the frame around them.
 #include "launcher/control/messages.h"
 
 #include "launcher/wire/fields.h"
@@ -6,101 +5,36 @@
 namespace ds::launcher {
 namespace {
 
-template <class A>
-void control_fields(A& a, InfoRequest& m) {
-  a(m.version);
-}
-template <class A>
-void control_fields(A& a, SignalRequest& m) {
-  a(m.version), a(m.signo), a(m.grace_ms);
-}
-template <class A>
-void control_fields(A& a, OutputRequest& m) {
-  a(m.version), a(m.rank), a(m.follow);
-}
-template <class A>
-void control_fields(A& a, WaitRequest& m) {
-  a(m.version);
-}
-template <class A>
-void control_fields(A& a, CheckpointRequest& m) {
-  a(m.version);
-}
-template <class A>
-void control_fields(A& a, CheckpointOutcome& m) {
-  a(m.saved), a(m.step), a(m.folder), a(m.details);
-}
-template <class A>
-void control_fields(A& a, JobInfo& m) {
-  a(m.id), a(m.state), a(m.pid), a(m.started_ms), a(m.ranks), a(m.ranks_left), a(m.nodes);
-  a(m.host), a(m.folder), a(m.log), a(m.command);
-  a(m.trains), a(m.step), a(m.checkpoint);
-}
-template <class A>
-void control_fields(A& a, RankOutput& m) {
-  a(m.rank), a(m.stream), a(m.flags), a(m.prefix), a(m.bytes);
-}
-template <class A>
-void control_fields(A& a, Skipped& m) {
-  a(m.bytes);
-}
-template <class A>
-void control_fields(A&, Caught&) {}
-template <class A>
-void control_fields(A&, Accepted&) {}
-template <class A>
-void control_fields(A& a, Refused& m) {
-  a(m.reason);
-}
-template <class A>
-void control_fields(A& a, JobDone& m) {
-  a(m.code);
-}
-
 constexpr std::size_t kHeader = 4;
 
-std::uint32_t length_at(std::span<const std::byte> bytes) {
-  std::uint32_t length = 0;
-  for (std::size_t i = 0; i < kHeader; ++i)
-    length |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
-  return length;
-}
-
-template <class T>
-std::optional<ControlMessage> decode_as(std::span<const std::byte> body) {
-  T message;
-  FieldReader reader(body);
-  control_fields(reader, message);
-  if (!reader.complete()) return std::nullopt;
-  return message;
-}
-
-template <std::size_t... I>
-std::optional<ControlMessage> decode_number(std::uint8_t number, std::span<const std::byte> body,
-                                            std::index_sequence<I...> /*all*/) {
-  std::optional<ControlMessage> message;
-  const auto try_type = [&]<class T>(std::type_identity<T>) {
-    if (T::kNumber == number) message = decode_as<T>(body);
-  };
-  (try_type(std::type_identity<std::variant_alternative_t<I, ControlMessage>>{}), ...);
-  return message;
+/// Returns the message with this number; nothing if there is none or its fields do not fill `body`.
+template <std::size_t I = 0>
+std::optional<ControlMessage> decode(std::uint8_t number, std::span<const std::byte> body) {
+  if constexpr (I == std::variant_size_v<ControlMessage>) {
+    return std::nullopt;
+  } else {
+    using Candidate = std::variant_alternative_t<I, ControlMessage>;
+    if (Candidate::kNumber != number) return decode<I + 1>(number, body);
+    Candidate message;
+    FieldReader reader(body);
+    std::apply([&](auto&... field) { (reader(field), ...); }, message.fields());
+    return reader.complete() ? std::optional<ControlMessage>(message) : std::nullopt;
+  }
 }
 
 }  // namespace
 
 void encode_control(const ControlMessage& message, Bytes& out) {
-  const std::size_t start = out.size();
-  out.resize(start + kHeader);
+  Bytes body;
+  FieldWriter writer(body);
   std::visit(
-      [&out](auto copy) {
-        out.push_back(static_cast<std::byte>(copy.kNumber));
-        FieldWriter writer(out);
-        control_fields(writer, copy);
+      [&](auto copy) {
+        writer(copy.kNumber);
+        std::apply([&](auto&... field) { (writer(field), ...); }, copy.fields());
       },
       message);
-  const std::size_t length = out.size() - start - kHeader;
-  for (std::size_t i = 0; i < kHeader; ++i)
-    out[start + i] = static_cast<std::byte>((length >> (8 * i)) & 0xFFU);
+  FieldWriter{out}(static_cast<std::uint32_t>(body.size()));
+  out.insert(out.end(), body.begin(), body.end());
 }
 
 void ControlDecoder::feed(std::span<const std::byte> bytes) {
@@ -112,7 +46,8 @@ void ControlDecoder::feed(std::span<const std::byte> bytes) {
 std::optional<ControlMessage> ControlDecoder::next() {
   const std::span<const std::byte> rest = std::span(buffer_).subspan(taken_);
   if (broken_ || rest.size() < kHeader) return std::nullopt;
-  const std::uint32_t length = length_at(rest);
+  std::uint32_t length = 0;
+  FieldReader{rest.first(kHeader)}(length);
   if (length == 0 || length > kMaxControlFrame) {
     broken_ = true;
     return std::nullopt;
@@ -120,8 +55,7 @@ std::optional<ControlMessage> ControlDecoder::next() {
   if (rest.size() < kHeader + length) return std::nullopt;
   const std::span<const std::byte> body = rest.subspan(kHeader, length);
   std::optional<ControlMessage> message =
-      decode_number(std::to_integer<std::uint8_t>(body[0]), body.subspan(1),
-                    std::make_index_sequence<std::variant_size_v<ControlMessage>>{});
+      decode(std::to_integer<std::uint8_t>(body[0]), body.subspan(1));
   broken_ = !message;
   taken_ += kHeader + length;
   return message;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace ds::launcher {
 /// Protocol version. Every request begins with it; a job refuses other versions.
 inline constexpr std::uint32_t kControlVersion = 3;
 
-// Requests.
+// Requests. `fields` are in the order on the socket.
 struct InfoRequest {
   static constexpr std::uint8_t kNumber = 1;
   std::uint32_t version = kControlVersion;
+  auto fields() { return std::tie(version); }
   friend bool operator==(const InfoRequest&, const InfoRequest&) = default;
 };
 struct SignalRequest {  // acts as if the launcher itself had received the signal
@@ -26,6 +28,7 @@ struct SignalRequest {  // acts as if the launcher itself had received the signa
   std::uint32_t version = kControlVersion;
   std::int32_t signo = 0;
   std::int64_t grace_ms = -1;  // -1: the job's own grace
+  auto fields() { return std::tie(version, signo, grace_ms); }
   friend bool operator==(const SignalRequest&, const SignalRequest&) = default;
 };
 struct OutputRequest {  // answered by the kept output, Caught, and then new output if requested
@@ -33,16 +36,19 @@ struct OutputRequest {  // answered by the kept output, Caught, and then new out
   std::uint32_t version = kControlVersion;
   std::int32_t rank = -1;  // -1: all ranks and the launcher's own lines
   bool follow = false;     // continue until JobDone
+  auto fields() { return std::tie(version, rank, follow); }
   friend bool operator==(const OutputRequest&, const OutputRequest&) = default;
 };
 struct WaitRequest {  // answered only by JobDone
   static constexpr std::uint8_t kNumber = 4;
   std::uint32_t version = kControlVersion;
+  auto fields() { return std::tie(version); }
   friend bool operator==(const WaitRequest&, const WaitRequest&) = default;
 };
 struct CheckpointRequest {  // answered by Accepted, then CheckpointOutcome or JobDone
   static constexpr std::uint8_t kNumber = 5;
   std::uint32_t version = kControlVersion;
+  auto fields() { return std::tie(version); }
   friend bool operator==(const CheckpointRequest&, const CheckpointRequest&) = default;
 };
 
@@ -63,6 +69,10 @@ struct JobInfo {
   bool trains = false;       // the job runs a train.toml, not a command
   std::int64_t step = -1;    // last shown step of a training; -1: none
   std::string checkpoint{};  // newest complete checkpoint of a training; empty: none known
+  auto fields() {
+    return std::tie(id, state, pid, started_ms, ranks, ranks_left, nodes, host, folder, log,
+                    command, trains, step, checkpoint);
+  }
   friend bool operator==(const JobInfo&, const JobInfo&) = default;
 };
 struct RankOutput {
@@ -72,14 +82,17 @@ struct RankOutput {
   std::uint8_t flags = 0;                 // as in launcher/logs/line_batcher.h
   std::string prefix{};                   // prefix of its lines
   std::span<const std::byte> bytes = {};  // after decoding: valid until the decoder is used again
+  auto fields() { return std::tie(rank, stream, flags, prefix, bytes); }
 };
 struct Skipped {  // bytes that this client lost because it was too slow
   static constexpr std::uint8_t kNumber = 35;
   std::uint64_t bytes = 0;
+  auto fields() { return std::tie(bytes); }
   friend bool operator==(const Skipped&, const Skipped&) = default;
 };
 struct Caught {  // end of the kept output
   static constexpr std::uint8_t kNumber = 36;
+  auto fields() { return std::tie(); }
   friend bool operator==(const Caught&, const Caught&) = default;
 };
 struct CheckpointOutcome {
@@ -88,20 +101,24 @@ struct CheckpointOutcome {
   std::int64_t step = 0;
   std::string folder{};
   std::string details{};  // if saved: bytes and times; otherwise the reason
+  auto fields() { return std::tie(saved, step, folder, details); }
   friend bool operator==(const CheckpointOutcome&, const CheckpointOutcome&) = default;
 };
 struct Accepted {
   static constexpr std::uint8_t kNumber = 37;
+  auto fields() { return std::tie(); }
   friend bool operator==(const Accepted&, const Accepted&) = default;
 };
 struct Refused {
   static constexpr std::uint8_t kNumber = 38;
   std::string reason{};
+  auto fields() { return std::tie(reason); }
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 struct JobDone {
   static constexpr std::uint8_t kNumber = 39;
   std::int32_t code = 0;
+  auto fields() { return std::tie(code); }
   friend bool operator==(const JobDone&, const JobDone&) = default;
 };
 

@@ -1,4 +1,3 @@
-// Ring buffer of output pieces, each with a header in front.
 #include "launcher/control/output_ring.h"
 
 #include <algorithm>

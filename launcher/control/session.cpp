@@ -1,9 +1,9 @@
-// Session of one client: reads requests, writes answers and output, never blocks.
-#include "launcher/control/session.h"
-
+// ControlSession: reads requests, writes answers and output of one client, never blocks.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "launcher/control/control_server.h"
 
 namespace ds::launcher {
 namespace {
@@ -34,10 +34,7 @@ ControlSession::ControlSession(Socket socket, std::shared_ptr<ControlContext> co
       answer_timer_(socket_.get_executor()) {}
 
 void ControlSession::start() {
-  if (!is_own_user(socket_.native_handle())) {
-    refuse("this job belongs to another user");
-    return;
-  }
+  if (!is_own_user(socket_.native_handle())) return refuse("this job belongs to another user");
   drop_after(kSilentFor);
   read();
 }
@@ -48,7 +45,12 @@ void ControlSession::close() {
   socket_.close(ignored);
   patience_.cancel();
   answer_timer_.cancel();
-  if (const auto rank = std::exchange(watches_, {})) unwatch(*rank);
+  const auto watched = context_->watched.find(watches_.value_or(-1));
+  if (watched != context_->watched.end() && --watched->second.clients == 0) {
+    context_->watched.erase(watched);
+    if (context_->hooks.watch) context_->hooks.watch(*watches_, false);
+  }
+  watches_.reset();
   if (const auto on_closed = std::exchange(on_closed_, {})) on_closed(this);
 }
 
@@ -119,13 +121,6 @@ void ControlSession::watch(int rank) {
   answer_timer_.async_wait([self = shared_from_this(), rank](const asio::error_code& error) {
     if (!error) self->answered(rank);
   });
-}
-
-void ControlSession::unwatch(int rank) {
-  const auto watched = context_->watched.find(rank);
-  if (watched == context_->watched.end() || --watched->second.clients > 0) return;
-  context_->watched.erase(watched);
-  if (context_->hooks.watch) context_->hooks.watch(rank, false);
 }
 
 void ControlSession::answered(int rank) {

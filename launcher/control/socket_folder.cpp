@@ -1,7 +1,5 @@
-// Socket folders: every check uses the open descriptor, because a path could change meanwhile.
 #include "launcher/control/socket_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -57,22 +56,18 @@ std::vector<std::string> socket_folders(
   std::vector<std::string> folders;
   const auto runtime = variable("XDG_RUNTIME_DIR");
   if (runtime && runtime->starts_with('/')) folders.push_back(*runtime + "/dslaunch");
-  for (std::string& path : std::vector<std::string>{fmt::format("/run/user/{}/dslaunch", uid),
-                                                    fmt::format("/tmp/dslaunch-{}", uid)}) {
-    if (std::find(folders.begin(), folders.end(), path) == folders.end())
-      folders.push_back(std::move(path));
-  }
+  const std::string session = fmt::format("/run/user/{}/dslaunch", uid);
+  if (folders.empty() || folders.front() != session) folders.push_back(session);
+  const std::string last = fmt::format("/tmp/dslaunch-{}", uid);
+  if (folders.front() != last) folders.push_back(last);
   return folders;
 }
 
 std::optional<SocketFolder> SocketFolder::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) {
-    const int error_number = errno;
-    const bool is_link = error_number == ELOOP || error_number == ENOTDIR;
-    refuse(path, is_link ? "it is a link or a file, not a folder" : reason(error_number));
-  }
+  const bool is_link = errno == ELOOP || errno == ENOTDIR;
+  if (!fd) refuse(path, is_link ? "it is a link or a file, not a folder" : reason(errno));
   check_owner(path, fd.get());
   return SocketFolder(path, std::move(fd));
 }
@@ -91,33 +86,30 @@ std::string SocketFolder::address_of(const std::string& name) const {
 std::vector<std::string> SocketFolder::ids() const { return ids_with(kSuffix); }
 
 std::vector<std::string> SocketFolder::ids_with(std::string_view suffix) const {
-  // Open the folder again: reading moves the position of the descriptor.
-  const int copy = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return {};
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy), ::closedir);
   std::vector<std::string> found;
-  while (const dirent* entry = ::readdir(list.get()))
-    if (std::string id = id_of(entry->d_name, suffix); !id.empty()) found.push_back(std::move(id));
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(address_of("."), error))
+    if (std::string id = id_of(entry.path().filename().string(), suffix); !id.empty())
+      found.push_back(std::move(id));
   std::sort(found.begin(), found.end());
   return found;
 }
 
 void SocketFolder::note_end(const std::string& id, int code) const {
+  constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
   const std::string name = id + std::string(kEndedSuffix);
-  const UniqueFd file(::openat(fd_.get(), name.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file(::openat(fd_.get(), name.c_str(), kCreate, 0600));
   const std::string text = fmt::format("{}\n", code);
   if (!file || ::write(file.get(), text.data(), text.size()) < 0) return;
-  std::vector<std::pair<std::int64_t, std::string>> notes;  // by time
+  std::vector<std::tuple<time_t, long, std::string>> notes;  // by time
   for (const std::string& ended : ids_with(kEndedSuffix)) {
     struct stat facts {};
-    std::string note = ended + std::string(kEndedSuffix);
+    const std::string note = ended + std::string(kEndedSuffix);
     if (::fstatat(fd_.get(), note.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
-      notes.emplace_back(facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec,
-                         std::move(note));
+      notes.emplace_back(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, note);
   }
   std::sort(notes.begin(), notes.end());
-  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(notes[i].second);
+  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(std::get<2>(notes[i]));
 }
 
 std::vector<EndedJob> SocketFolder::ended(std::string_view typed) const {

@@ -1,4 +1,3 @@
-// View of a job's output: keeps the first part, then relays lines as the job's own terminal does.
 #include "launcher/control/tail_view.h"
 
 #include <fmt/format.h>

@@ -21,7 +21,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "launcher/agent/memory_cgroup.h"
+#include "launcher/agent/cgroups.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/train_command.h"
 #include "launcher/doctor/build_hash.h"

@@ -14,10 +14,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 
-std::string text_of(const asio::error_code& error) {
-  if (error == asio::error::eof) return "the other side closed the connection";
-  return error.message();
-}
+constexpr const char* kClosed = "the other side closed the connection";
 
 }  // namespace
 
@@ -77,8 +74,8 @@ void JoinConnection::take_bytes(asio::error_code error) {
   }
   if (ended_) return;
   if (tls_.problem()) return end(*tls_.problem());
-  if (tls_.ended()) return end("the other side closed the connection");
-  if (error) return end(text_of(error));
+  if (tls_.ended() || error == asio::error::eof) return end(kClosed);
+  if (error) return end(error.message());
   read();
 }
 
@@ -86,7 +83,7 @@ void JoinConnection::take_records() {
   while (!ended_ && events_.on_record) {
     std::optional<JoinRecord> record = decoder_.next();
     if (!record) break;
-    events_.on_record(*record);
+    events_.on_record(shared_from_this(), *record);
   }
   if (!ended_ && decoder_.error()) end(*decoder_.error());
 }
@@ -144,12 +141,11 @@ void JoinConnection::abandon() {
 
 void JoinConnection::end(const std::string& why) {
   if (ended_) return;
-  const bool proven = told_established_;
   // The reason for a refused handshake is in transit; closing the socket at once would discard it.
   asio::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   abandon();
-  if (events_.on_end) events_.on_end(why, proven);
+  if (events_.on_end) events_.on_end(shared_from_this(), why, told_established_);
 }
 
 }  // namespace ds::launcher

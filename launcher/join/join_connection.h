@@ -14,11 +14,13 @@
 
 namespace ds::launcher {
 
+class JoinConnection;
 struct JoinConnectionEvents {
   std::function<void()> on_established;  // the peer has proven the key
-  std::function<void(JoinRecord&)> on_record;
+  std::function<void(const std::shared_ptr<JoinConnection>&, JoinRecord&)> on_record;
   /// Comes once, last. `proven`: the peer had proven the key before.
-  std::function<void(const std::string& why, bool proven)> on_end;
+  std::function<void(const std::shared_ptr<JoinConnection>&, const std::string& why, bool proven)>
+      on_end;
 };
 
 /// Threads: the io_context's; events never come from inside a call. Pending waits keep the

@@ -1,11 +1,10 @@
-// Checks version, job, place, then age.
-#include "launcher/join/join_judge.h"
-
+// judge_join(): decides for the root whether a node may fill a place of the job.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "engine/base/contract.h"
+#include "launcher/join/join_server.h"
 
 namespace ds::launcher {
 

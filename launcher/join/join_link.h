@@ -14,8 +14,7 @@ namespace ds::launcher {
 /// Threads: the io_context's.   Errors: as the ChannelEnd.
 class JoinLink : public std::enable_shared_from_this<JoinLink> {
  public:
-  JoinLink(asio::io_context& io, std::string name, ChannelEvents events)
-      : io_(io), name_(std::move(name)), events_(std::move(events)) {}
+  JoinLink(asio::io_context& io, ChannelEvents events) : io_(io), events_(std::move(events)) {}
 
   /// Starts an agent on the node that has filled the place.
   void begin(std::shared_ptr<JoinConnection> connection, std::uint32_t session,
@@ -39,7 +38,6 @@ class JoinLink : public std::enable_shared_from_this<JoinLink> {
   void end(ChannelEnd how);
 
   asio::io_context& io_;
-  std::string name_;
   ChannelEvents events_;
   State state_ = State::waiting;
   std::shared_ptr<JoinConnection> connection_;

@@ -6,12 +6,12 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 
 namespace ds::launcher {
 
-/// Threads: the io_context's; `on_socket` never comes from inside a call or after destruction.
+/// Threads: the io_context's, which must not run once the listener is destroyed; `on_socket` never
+/// comes from inside a call.
 class JoinListener {
  public:
   /// `bind_address`: numeric; empty: all addresses, IPv4 and IPv6. A peer that leaves bytes
@@ -20,14 +20,16 @@ class JoinListener {
   JoinListener(asio::io_context& io, std::uint16_t port, const std::string& bind_address,
                std::chrono::milliseconds dead_after,
                std::function<void(asio::ip::tcp::socket)> on_socket);
-  ~JoinListener();
-  JoinListener(const JoinListener&) = delete;
-  JoinListener& operator=(const JoinListener&) = delete;
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
+  void accept();
+
+  asio::ip::tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  std::chrono::milliseconds dead_after_;
+  std::function<void(asio::ip::tcp::socket)> on_socket_;
 };
 
 }  // namespace ds::launcher

@@ -1,4 +1,3 @@
-// Encodes and decodes records; one list of fields serves the 2 directions, as with frames.
 #include "launcher/join/join_records.h"
 
 #include <fmt/format.h>
@@ -9,19 +8,6 @@
 #include "launcher/wire/description.h"
 
 namespace ds::launcher {
-namespace {
-
-struct RecordType {
-  std::uint8_t number;
-  const char* name;
-};
-// In the order of JoinRecord. Numbers of removed records are not reused.
-constexpr RecordType kTypes[] = {{1, "JoinHello"},    {2, "JoinLeaving"}, {16, "JoinWelcome"},
-                                 {17, "JoinRefused"}, {18, "StartAgent"}, {19, "JoinNews"},
-                                 {20, "JoinOver"},    {32, "AgentBytes"}, {33, "AgentClosed"},
-                                 {34, "JoinPing"}};
-static_assert(std::size(kTypes) == std::variant_size_v<JoinRecord>);
-constexpr std::size_t kHeaderBytes = 5;
 
 template <class A>
 void fields(A& a, JoinHello& m) {
@@ -64,6 +50,20 @@ void fields(A& a, AgentClosed& m) {
 template <class A>
 void fields(A&, JoinPing&) {}
 
+namespace {
+
+struct RecordType {
+  std::uint8_t number;
+  const char* name;
+};
+// In the order of JoinRecord. Numbers of removed records are not reused.
+constexpr RecordType kTypes[] = {{1, "JoinHello"},    {2, "JoinLeaving"}, {16, "JoinWelcome"},
+                                 {17, "JoinRefused"}, {18, "StartAgent"}, {19, "JoinNews"},
+                                 {20, "JoinOver"},    {32, "AgentBytes"}, {33, "AgentClosed"},
+                                 {34, "JoinPing"}};
+static_assert(std::size(kTypes) == std::variant_size_v<JoinRecord>);
+constexpr std::size_t kHeaderBytes = 5;
+
 template <std::size_t I = 0>
 std::optional<JoinRecord> empty_record(std::uint8_t type) {
   if constexpr (I == std::variant_size_v<JoinRecord>) {
@@ -74,18 +74,15 @@ std::optional<JoinRecord> empty_record(std::uint8_t type) {
   }
 }
 
-template <std::size_t... I>
-std::string describe(std::index_sequence<I...> /*all*/) {
-  std::string text;
-  const auto add = [&]<class T>(const RecordType& type, T record) {
-    text += fmt::format("{} {}: ", type.number, type.name);
-    std::string list;
-    FieldLister lister(list);
-    fields(lister, record);
-    text += list + '\n';
-  };
-  (add(kTypes[I], std::variant_alternative_t<I, JoinRecord>{}), ...);
-  return text;
+template <std::size_t I = 0>
+std::string describe() {
+  if constexpr (I == std::variant_size_v<JoinRecord>) {
+    return {};
+  } else {
+    return fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
+                       field_list<std::variant_alternative_t<I, JoinRecord>>()) +
+           describe<I + 1>();
+  }
 }
 
 /// Reads the fields of a record; returns false if they do not fill it exactly.
@@ -109,13 +106,10 @@ bool read_record(FieldReader& body, JoinHello& hello) {
 
 const std::uint32_t kJoinVersion = version_of(describe_join());
 
-std::string describe_join() {
-  return describe(std::make_index_sequence<std::variant_size_v<JoinRecord>>());
-}
+std::string describe_join() { return describe(); }
 
 bool operator==(const AgentBytes& a, const AgentBytes& b) {
-  return a.session == b.session &&
-         std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
+  return a.session == b.session && std::ranges::equal(a.bytes, b.bytes);
 }
 
 Bytes encode_join(const JoinRecord& record) {

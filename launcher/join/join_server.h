@@ -2,16 +2,22 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "launcher/join/join_connection.h"
 #include "launcher/join/join_key.h"
+#include "launcher/join/join_link.h"
+#include "launcher/join/join_listener.h"
 #include "launcher/join/join_records.h"
-#include "launcher/transport/transport.h"
 
 namespace ds::launcher {
 
@@ -27,8 +33,8 @@ struct JoinServerOptions {
   std::vector<std::string> places;  // hosts that may join
   std::uint16_t port = 0;           // 0: any free port
   std::string bind_address;         // numeric; empty: all addresses, IPv4 and IPv6
-  std::chrono::milliseconds silence{
-      8000};  // after which a waiting node is lost; also TCP_USER_TIMEOUT
+  /// A waiting node is lost after this; also TCP_USER_TIMEOUT.
+  std::chrono::milliseconds silence{8000};
 };
 
 struct JoinServerEvents {
@@ -40,32 +46,82 @@ struct JoinServerEvents {
   std::function<void(const std::string& text)> on_say;
 };
 
+struct JoinJudgement {
+  std::optional<JoinRefused> refusal;  // for the newcomer
+  std::optional<JoinRefused> fence;    // for the present node, if a newer one replaces it
+  std::string say;                     // message for the root's user; may be empty
+};
+
+struct JoinTerms {
+  const std::string& job;
+  const std::vector<std::string>& places;
+  bool present_is_silent = false;  // no recent frame of the present node
+};
+
+/// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
+/// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
+/// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
+/// replaces itself. Pure.
+JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
+                         const std::optional<JoinedNode>& present);
+
 /// Listens from its construction on. A place has one node: the newer one (JoinHello::started)
-/// stays, the older one is fenced. Threads: the io_context's; events never come from inside a call.
-class JoinServer {
+/// stays, the older one is fenced. As a transport, it opens channels that begin when the place with
+/// the name of the host is filled; it must outlive them. Threads: the io_context's, which must not
+/// run once the server is destroyed; events never come from inside a call.
+class JoinServer final : public Transport {
  public:
   /// Errors:  Error{system}: the port cannot be bound; the message names the likely holder.
   JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events);
-  ~JoinServer();
+  ~JoinServer() override = default;
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
   /// Returns the node that fills a place; null if there is none.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
-  /// Returns a transport whose channel to host H begins when the place H.name is filled. The server
-  /// must outlive it.
-  [[nodiscard]] Transport& transport();
+  std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override;
   /// Sends a progress message to every connected node.
   void tell(const std::string& news);
   /// Sends the end of the job to every node; calls `done` when all have it, or after 2 s.
   void finish(const JoinOver& over, std::function<void()> done);
 
  private:
-  class Impl;
-  class Joins;
-  std::shared_ptr<Impl> impl_;
-  std::unique_ptr<Transport> transport_;
+  using Connection = std::shared_ptr<JoinConnection>;
+  /// One place of the job, with the node that fills it.
+  struct Place {
+    Connection connection;
+    std::optional<JoinedNode> node;
+    std::weak_ptr<JoinLink> link;  // channel of the job to this place
+  };
+
+  void take(asio::ip::tcp::socket socket);
+  [[nodiscard]] Place* place_of(const Connection& connection);
+  void on_record(const Connection& connection, JoinRecord& record);
+  void on_hello(const Connection& connection, JoinHello& hello);
+  [[nodiscard]] bool is_silent(const Place& place) const;
+  void replace(Place& place, const JoinJudgement& judgement);
+  void on_end(const Connection& connection, const std::string& why, bool proven);
+  void say_once(const std::string& text);
+  void lose(Place& place, const std::string& why);
+  void leave_when_alone();
+  void look_later();
+  void look();
+
+  asio::io_context& io_;
+  JoinServerOptions options_;
+  JoinServerEvents events_;
+  JoinListener listener_;
+  asio::steady_timer timer_;
+  asio::steady_timer leave_;
+  std::map<std::string, Place> places_;
+  std::map<const JoinConnection*, Place*> by_connection_;
+  std::vector<Connection> strangers_;  // they have not sent their hello yet; oldest first
+  std::set<std::string> told_;
+  std::optional<JoinOver> over_;
+  std::function<void()> finished_;
+  std::uint32_t last_session_ = 0;
+  Clock::time_point looked_ = Clock::now();
 };
 
 }  // namespace ds::launcher

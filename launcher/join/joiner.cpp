@@ -31,9 +31,8 @@ constexpr std::chrono::milliseconds kRetry = 500ms;
 constexpr auto kRootDecides = 10min;
 
 std::uint64_t wall_clock() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
+  const std::chrono::nanoseconds since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(since_1970.count());
 }
 
 class Joiner {
@@ -45,12 +44,10 @@ class Joiner {
         timer_(io_),
         ping_(io_),
         agent_(io_, setup.place, agent_events()),
-        dial_(io_, setup.roots, std::max(setup.silence, kShortestJoinSilence)),
+        uid_(setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid),
         silence_(std::max(setup.silence, kShortestJoinSilence)),
-        started_(wall_clock()),
-        wait_until_(Clock::now() + setup.wait) {
-    uid_ = setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid;
-  }
+        dial_(io_, setup.roots, silence_),
+        wait_until_(Clock::now() + setup.wait) {}
   ~Joiner() { drop_connection(); }
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
@@ -81,9 +78,10 @@ class Joiner {
   void begin(asio::ip::tcp::socket socket) {
     connection_ = std::make_shared<JoinConnection>(
         std::move(socket), TlsSession::Side::joiner, setup_.key,
-        JoinConnectionEvents{.on_established = [this] { greet(); },
-                             .on_record = [this](JoinRecord& record) { on_record(record); },
-                             .on_end = [this](const std::string& why, bool) { on_lost(why); }});
+        JoinConnectionEvents{
+            .on_established = [this] { greet(); },
+            .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
+            .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
     connection_->start();
   }
 
@@ -157,8 +155,7 @@ class Joiner {
   JoinAgentEvents agent_events() {
     return {.on_bytes =
                 [this](std::uint32_t session, std::span<const std::byte> bytes) {
-                  if (!joined_) return;
-                  connection_->send_bytes(session, bytes);
+                  if (joined_) connection_->send_bytes(session, bytes);
                 },
             .on_closed =
                 [this](std::uint32_t session, const std::string& problem) {
@@ -214,16 +211,13 @@ class Joiner {
     if (!signals_seen_.counts(signo, Clock::now())) return;
     const bool again = leaving_.has_value();
     leaving_ = signo;
-    if (joined_ && !again) {
-      say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
-      connection_->send(JoinLeaving{signo});
-      timer_.expires_after(kRootDecides);
-      timer_.async_wait([this](const asio::error_code& error) {
-        if (!error) leave();
-      });
-      return;
-    }
-    leave();
+    if (!joined_ || again) return leave();
+    say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
+    connection_->send(JoinLeaving{signo});
+    timer_.expires_after(kRootDecides);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) leave();
+    });
   }
 
   void leave() {
@@ -252,10 +246,10 @@ class Joiner {
   asio::steady_timer timer_;
   asio::steady_timer ping_;
   JoinAgent agent_;
-  RootDial dial_;
   std::string uid_;
   std::chrono::milliseconds silence_;
-  std::uint64_t started_;
+  RootDial dial_;
+  std::uint64_t started_ = wall_clock();
   std::string root_;  // address as dialed
   std::shared_ptr<JoinConnection> connection_;
   bool joined_ = false;

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "engine/base/error.h"
-#include "launcher/agent/limits.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/redact.h"
 #include "launcher/control/socket_folder.h"

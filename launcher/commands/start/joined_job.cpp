@@ -14,8 +14,8 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/commands/pods/stop_requests.h"
 #include "launcher/commands/pods/termination_report.h"
 #include "launcher/commands/start/check_config.h"
@@ -178,7 +178,7 @@ class JoinedJob {
     std::vector<NodeRoute> routes;
     const auto add_route = [&](const Host& host) {
       const bool own = is_own(host.name);
-      routes.push_back({own ? local_.get() : &server_.transport(), own});
+      routes.push_back({own ? local_.get() : &server_, own});
     };
     for (const Node& node : placed.placement.nodes) add_route(node.host);
     for (const Host& spare : placed.spares) add_route(spare);

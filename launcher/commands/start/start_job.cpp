@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/agent/limits.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/commands/pods/termination_log.h"
 #include "launcher/commands/pods/termination_report.h"
 #include "launcher/commands/start/job_parts.h"

@@ -1,5 +1,5 @@
 // Who may fill a place: version, job, place, age.
-#include "launcher/join/join_judge.h"
+#include "launcher/join/join_server.h"
 
 #include <doctest/doctest.h>
 

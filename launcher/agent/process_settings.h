@@ -1,15 +1,36 @@
-// Resource limits: reads those of the launcher's shell, and computes what ranks on a node set.
+// Settings that the main process of a rank starts with: environment, PATH, home, shell and limits.
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/types.h>
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
+
+/// Merges lists of variables; later lists override earlier ones.
+EnvList merge_env(const std::vector<const EnvList*>& lists);
+EnvList environment_of_this_process();
+/// Returns the files to try for argv[0], in order.
+std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env);
+
+struct Login {
+  std::string home;
+  std::string shell;
+};
+
+/// Returns HOME and SHELL of the environment, as sshd sets them. A missing one comes from the
+/// user's line in `passwd` (the content of /etc/passwd; a static program lacks NSS), else it is "/"
+/// or "/bin/sh". Pure.
+Login find_login(const EnvList& env, std::string_view passwd, uid_t user);
+
+/// Prepares `program` for exec: sets cwd to the home directory if at_home is set and cwd is empty,
+/// and argv to a call of the login shell if login_shell is set.
+void resolve_login(ProgramSpec& program, const EnvList& env);
 
 /// Returns the soft limits of this process that every node gets: nofile, nproc, memlock, stack,
 /// core.
