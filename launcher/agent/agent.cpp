@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "engine/base/error.h"
-#include "launcher/agent/leftovers.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/wire/build_line.h"
 
@@ -51,7 +50,7 @@ void AgentLoop::greet() {
   channel_.flush();
   // Leftovers of other jobs may hold devices and ports that this job needs.
   const std::uint32_t killed = sweep_after_dead_agents(agent_folders_of_user());
-  if (killed > 0) tell(LeftoversKilled{killed});
+  if (killed > 0) channel_.send_control(envelope_, Swept{killed});
 }
 
 void AgentLoop::turn() {
@@ -119,11 +118,8 @@ void AgentLoop::read_signals() {
 }
 
 void AgentLoop::on_reaped(pid_t pid) {
-  if (pid == namespace_.init()) {
-    if (!namespace_.ending())
-      tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
-    namespace_.init_reaped();
-  }
+  if (namespace_.lost_init(pid))
+    tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
   for (const auto& rank : ranks_) {
     if (rank->shim != pid) continue;
     read_reports(*rank);
@@ -131,7 +127,7 @@ void AgentLoop::on_reaped(pid_t pid) {
     if (rank->ended) continue;
     // The agent has killed this shim itself. The wait status of its rank is not known.
     if (killing_everything_) {
-      tell(RankEnded{{.rank = rank->rank, .wait_status = -1}});
+      tell(Exited{.rank = rank->rank, .wait_status = -1});
     } else {
       tell(LinkLost{fmt::format("the shim of rank {} was killed", rank->rank)});
     }
@@ -184,7 +180,7 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       return rank.order({ShimOrder::Kind::leave, 0});
     case ShimReport::Kind::started:
       rank.pid = namespace_.entered() ? pid_of_rank(rank.shim, report.value) : report.value;
-      return tell(RankStarted{rank.rank, rank.pid});
+      return channel_.send_control(envelope_, Started{rank.rank, rank.pid});
     case ShimReport::Kind::exited:
       pass_error_file(rank.rank);
       how.wait_status = report.value;
@@ -196,7 +192,7 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       how.detail = how.stage == Exited::Stage::chdir ? rank.program.cwd : rank.program.argv[0];
       break;
   }
-  tell(RankEnded{how});
+  tell(how);
 }
 
 void AgentLoop::pass_error_file(std::int32_t rank) {

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/agent_channel.h"
-#include "launcher/agent/agent_folder.h"
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/death_cause.h"
+#include "launcher/agent/leftovers.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/master_addr.h"
 #include "launcher/agent/output_path.h"
@@ -66,7 +65,9 @@ class AgentLoop {
   std::vector<RankBinding> bindings_of(const Spec& spec);
 
   // agent_actions.cpp: neighbors, and the end.
-  [[nodiscard]] bool looks() const;
+  /// Returns true if this agent checks its neighbors. A remote agent without ranks has nothing to
+  /// protect and sleeps. A local one must not outlive a launcher that is stopped.
+  [[nodiscard]] bool looks() const { return started_ || root_.process().pid() != 0; }
   void look_at_neighbors();
   void drain();
   void leave_no_stopped_guard();

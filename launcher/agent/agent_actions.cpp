@@ -1,14 +1,12 @@
 // AgentLoop: performs the actions of AgentState, watches the neighbors, and drains the channel at
 // the end.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
 namespace {
@@ -99,7 +97,8 @@ void AgentLoop::perform(const DialMaster& action) {
 
 void AgentLoop::perform(const KillLeftovers& action) {
   channel_.flush();
-  tell(LeftoversKilled{sweep_job(agent_folders_of_user(), action.job_cookie)});
+  const std::uint32_t killed = sweep_job(agent_folders_of_user(), action.job_cookie);
+  channel_.send_control(envelope_, Swept{killed});
 }
 
 void AgentLoop::perform(const StartRanks& action) {
@@ -172,10 +171,6 @@ void AgentLoop::kill_everything() {
   namespace_.kill();
   kill_children_until_none(Deadline::after(kKillLimit), [this](pid_t pid, int) { on_reaped(pid); });
 }
-
-/// Returns true if this agent checks its neighbors. A remote agent without ranks has nothing to
-/// protect and sleeps. A local one must not outlive a launcher that is stopped.
-bool AgentLoop::looks() const { return started_ || root_.process().pid() != 0; }
 
 void AgentLoop::look_at_neighbors() {
   if (!looks() || now_ < next_look_) return;

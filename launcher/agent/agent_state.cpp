@@ -32,15 +32,12 @@ std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_poi
   return out;
 }
 
-std::optional<Clock::time_point> AgentState::silence_limit() const {
-  if (root_lost_ || suspended_ || !silence_) return std::nullopt;
-  return last_heard_ + *silence_;
+Clock::time_point AgentState::silence_limit() const {
+  return root_lost_ || suspended_ || !silence_ ? kNever : last_heard_ + *silence_;
 }
 
 Clock::time_point AgentState::wake_at() const {
-  const auto never = Clock::time_point::max();
-  return std::min({next_heartbeat_, kill_at_.value_or(never), force_at_.value_or(never),
-                   silence_limit().value_or(never)});
+  return std::min({next_heartbeat_, kill_at_, force_at_, silence_limit()});
 }
 
 void AgentState::take(const FrameCame& event, Actions& out) {
@@ -88,7 +85,7 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
   if (!std::exchange(term_sent_, true)) out.emplace_back(SignalMains{SIGTERM});
   // A stopped process gets TERM only after SIGCONT.
   if (std::exchange(suspended_, false)) out.emplace_back(Act::resume_ranks);
-  kill_at_ = std::min(kill_at_.value_or(now_ + grace), now_ + grace);
+  kill_at_ = std::min(kill_at_, now_ + grace);
 }
 
 void AgentState::kill_ranks(Actions& out) {
@@ -100,7 +97,7 @@ void AgentState::kill_ranks(Actions& out) {
   }
   if (phase_ != Phase::running) return;
   phase_ = Phase::killing;
-  kill_at_.reset();
+  kill_at_ = kNever;
   force_at_ = now_ + kKillHelpsWithin;
   out.emplace_back(Act::kill_ranks);
 }
@@ -113,8 +110,8 @@ void AgentState::give_up(const std::string& why, Actions& out) {
   if (phase_ == Phase::running) out.emplace_back(Act::kill_ranks);
   out.emplace_back(Act::kill_strays);
   phase_ = Phase::killing;
-  kill_at_.reset();
-  force_at_ = std::min(force_at_.value_or(now_ + kShimsHelpWithin), now_ + kShimsHelpWithin);
+  kill_at_ = kNever;
+  force_at_ = std::min<Clock::time_point>(force_at_, now_ + kShimsHelpWithin);
 }
 
 void AgentState::take(const RootLost& event, Actions& out) {
@@ -132,13 +129,9 @@ void AgentState::take(const PortHeld& event, Actions& out) {
   out.emplace_back(Send{Ready{event.port}});
 }
 
-void AgentState::take(const RankStarted& event, Actions& out) {
-  out.emplace_back(Send{Started{event.rank, event.pid}});
-}
-
-void AgentState::take(const RankEnded& event, Actions& out) {
+void AgentState::take(const Exited& event, Actions& out) {
   // The agent kills ranks after a failure of its own; the Problem has the cause.
-  if (!failure_) out.emplace_back(Send{event.how});
+  if (!failure_) out.emplace_back(Send{event});
 }
 
 void AgentState::take(const BackgroundKilled& event, Actions&) {
@@ -153,20 +146,13 @@ void AgentState::take(const NodeEmpty&, Actions& out) {
     spec_.reset();
     term_sent_ = false;
     killed_ = 0;
-    kill_at_.reset();
-    force_at_.reset();
+    kill_at_ = force_at_ = kNever;
     return;
   }
   out.emplace_back(Send{failure_ ? Message(Problem{*failure_}) : Message(Bye{killed_})});
   out.emplace_back(Finish{failure_ ? 1 : leaves_processes() ? kLeavesProcesses : 0});
   phase_ = Phase::ended;
 }
-
-void AgentState::take(const LeftoversKilled& event, Actions& out) {
-  out.emplace_back(Send{Swept{event.count}});
-}
-
-void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
 
 /// Returns the period of heartbeats: at least four in a node timeout, so that one late heartbeat
 /// does not lose the node.
@@ -184,13 +170,13 @@ void AgentState::take(const TimePassed&, Actions& out) {
     next_heartbeat_ = now_ + beat_period();
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
-  if (const auto limit = silence_limit(); limit && now_ >= *limit) {
+  if (now_ >= silence_limit()) {
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
     take(RootLost{fmt::format("the launcher was silent for {} s", silent.count())}, out);
   }
-  if (phase_ == Phase::running && kill_at_ && now_ >= *kill_at_) kill_ranks(out);
-  if (phase_ == Phase::killing && force_at_ && now_ >= *force_at_) {
-    force_at_.reset();
+  if (phase_ == Phase::running && now_ >= kill_at_) kill_ranks(out);
+  if (phase_ == Phase::killing && now_ >= force_at_) {
+    force_at_ = kNever;
     out.emplace_back(Act::kill_everything);
   }
 }

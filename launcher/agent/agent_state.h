@@ -22,13 +22,6 @@ struct RootLost {     // the channel ended, the root is stopped, or this agent g
 struct PortHeld {
   std::uint16_t port = 0;
 };
-struct RankStarted {
-  std::int32_t rank = 0;
-  std::int32_t pid = 0;
-};
-struct RankEnded {
-  Exited how;
-};
 struct BackgroundKilled {  // after a program that ended by itself
   std::uint32_t count = 0;
 };
@@ -36,12 +29,9 @@ struct NodeEmpty {};  // all shims have ended
 struct LinkLost {     // the guard or a shim was killed or stopped
   std::string what;
 };
-struct LeftoversKilled {
-  std::uint32_t count = 0;
-};
 struct TimePassed {};
-using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded,
-                                BackgroundKilled, NodeEmpty, LinkLost, LeftoversKilled, TimePassed>;
+using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, Exited, BackgroundKilled, NodeEmpty,
+                                LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
 
 // Actions.
 struct Send {
@@ -52,7 +42,7 @@ struct DialMaster {  // its results are sent as Probed
   Probe probe;
   friend bool operator==(const DialMaster&, const DialMaster&) = default;
 };
-struct KillLeftovers {  // of earlier agents of a job; answered by LeftoversKilled
+struct KillLeftovers {  // of earlier agents of a job; their number is sent as Swept
   std::string job_cookie;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
@@ -118,22 +108,21 @@ class AgentState {
  private:
   enum class Phase { waiting, ready, running, killing, ended };
   using Actions = std::vector<AgentAction>;
+  static constexpr auto kNever = Clock::time_point::max();
 
   void take(const FrameCame& event, Actions& out);
   void take(const RootLost& event, Actions& out);
   void take(const PortHeld& event, Actions& out);
-  void take(const RankStarted& event, Actions& out);
-  void take(const RankEnded& event, Actions& out);
+  void take(const Exited& event, Actions& out);
   void take(const BackgroundKilled& event, Actions& out);
   void take(const NodeEmpty& event, Actions& out);
-  void take(const LinkLost& event, Actions& out);
-  void take(const LeftoversKilled& event, Actions& out);
+  void take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
   void take(const TimePassed& event, Actions& out);
   void take_spec(const Spec& spec, Actions& out);
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
   void give_up(const std::string& why, Actions& out);
-  [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
+  [[nodiscard]] Clock::time_point silence_limit() const;
   [[nodiscard]] Clock::duration beat_period() const;
 
   Phase phase_ = Phase::waiting;
@@ -148,8 +137,8 @@ class AgentState {
   std::uint32_t killed_ = 0;  // background processes, for Bye
   Clock::time_point last_heard_;
   Clock::time_point next_heartbeat_;
-  std::optional<Clock::time_point> kill_at_;
-  std::optional<Clock::time_point> force_at_;
+  Clock::time_point kill_at_ = kNever;
+  Clock::time_point force_at_ = kNever;
 };
 
 }  // namespace ds::launcher

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/agent/agent_folder.h"
+#include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
 

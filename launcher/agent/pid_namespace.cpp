@@ -43,10 +43,6 @@ int mount_own_proc() {
   return ::mount("proc", "/proc", "proc", kFlags, nullptr) == 0 ? 0 : errno;
 }
 
-/// Lets pids inside continue from the agent's: programs name files in /tmp and /dev/shm by their
-/// pid, and two jobs must not use the same names.
-void begin_with_pid(pid_t pid) { write_file("/proc/sys/kernel/ns_last_pid", std::to_string(pid)); }
-
 void reap() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -78,7 +74,9 @@ int run_namespace_init(int control, pid_t agent) {
   keep_only(kept);
   const int failure = mount_own_proc();
   if (failure == 0) set_process_title(kInitName, "dsinit");
-  if (failure == 0) begin_with_pid(agent);
+  // Pids inside continue from the agent's: programs name files in /tmp and /dev/shm by their pid,
+  // and two jobs must not use the same names.
+  if (failure == 0) write_file("/proc/sys/kernel/ns_last_pid", std::to_string(agent));
   // If the agent died before PR_SET_PDEATHSIG, this answer fails and recv() below returns 0.
   answer(kept[0], failure);
   sigset_t watched;

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
-#include <string>
 
 #include "engine/base/unique_fd.h"
 
@@ -131,14 +130,7 @@ std::vector<pid_t> own_children() {
   return children;
 }
 
-ProcessRef ProcessRef::of(pid_t pid) { return of(pid, start_of(pid)); }
-
-ProcessRef ProcessRef::of(pid_t pid, std::uint64_t start_time) {
-  ProcessRef ref;
-  ref.pid_ = pid;
-  ref.start_time_ = start_time;
-  return ref;
-}
+ProcessRef ProcessRef::of(pid_t pid) { return {pid, start_of(pid)}; }
 
 bool ProcessRef::lives() const {
   const State now = state();

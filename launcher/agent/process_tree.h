@@ -47,7 +47,7 @@ class ProcessRef {
 
   ProcessRef() = default;
   static ProcessRef of(pid_t pid);
-  static ProcessRef of(pid_t pid, std::uint64_t start_time);
+  static ProcessRef of(pid_t pid, std::uint64_t start_time) { return {pid, start_time}; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::uint64_t start_time() const { return start_time_; }
@@ -58,6 +58,7 @@ class ProcessRef {
   void kill() const;
 
  private:
+  ProcessRef(pid_t pid, std::uint64_t start_time) : pid_(pid), start_time_(start_time) {}
   pid_t pid_ = 0;
   std::uint64_t start_time_ = 0;
 };

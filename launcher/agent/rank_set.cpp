@@ -1,6 +1,7 @@
 #include "launcher/agent/rank_set.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -13,19 +14,26 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/agent/link.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;
 
-RankPipe make_output_pipe() {
+/// Makes a pipe whose end number `ours` is non-blocking.
+RankPipe make_pipe(const char* what, std::size_t ours) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw_errno("cannot make a pipe for a rank's output (see ulimit -n)", errno);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+    throw_errno(fmt::format("cannot make a pipe for a rank's {} (see ulimit -n)", what), errno);
+  ::fcntl(ends[ours], F_SETFL, O_NONBLOCK);
+  return {UniqueFd(ends[ours]), UniqueFd(ends[1 - ours])};
+}
+
+RankPipe make_output_pipe() {
+  RankPipe pipe = make_pipe("output", 0);
+  ::fcntl(pipe.theirs.get(), F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
+  return pipe;
 }
 
 void resize_terminal(int fd, std::uint16_t rows, std::uint16_t columns) {
@@ -60,29 +68,9 @@ RankPipe make_control() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-pid_t fork_shim(const ShimSetup& setup) {
-  const pid_t pid = ::fork();
-  if (pid < 0) throw_errno("cannot start a process for a rank", errno, "see `ulimit -u`");
-  if (pid == 0) {
-    int code = 1;
-    try {
-      code = run_shim(setup);
-    } catch (...) {  // The agent sees that the shim ended without a report.
-    }
-    ::_exit(code);
-  }
-  return pid;
-}
-
 }  // namespace
 
-RankPipe make_input_pipe() {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw_errno("cannot make a pipe for a rank's input (see ulimit -n)", errno);
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
-  return {UniqueFd(ends[1]), UniqueFd(ends[0])};
-}
+RankPipe make_input_pipe() { return make_pipe("input", 1); }
 
 void RankInput::add(std::span<const std::byte> bytes, bool last) {
   if (!fd_) {
@@ -147,7 +135,8 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
                   .guard = setting.guard,
                   .leave = spec.leave};
   if (binding.prefers_memory) setup.spawn.memory = affinity_mask({binding.numa});
-  shim = fork_shim(setup);
+  shim = fork_link([&] { return run_shim(setup); });
+  if (shim < 0) throw_errno("cannot start a process for a rank", errno, "see `ulimit -u`");
   watch = StopWatch(ProcessRef::of(shim));
   control = std::move(ends.ours);
   streams[0].fd = std::move(out.ours);

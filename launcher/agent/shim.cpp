@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
 #include <utility>
 
 #include "launcher/agent/cgroups.h"

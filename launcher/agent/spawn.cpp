@@ -3,7 +3,6 @@
 #include <linux/close_range.h>
 #include <linux/mempolicy.h>
 #include <linux/sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -16,7 +15,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine/base/unique_fd.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/shim.h"
 

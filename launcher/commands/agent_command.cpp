@@ -5,7 +5,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/agent/guard.h"
+#include "launcher/agent/link.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_values.h"
 #include "launcher/cli/options.h"

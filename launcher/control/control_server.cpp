@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/control/session.h"
 
 namespace ds::launcher {
 namespace {
@@ -111,7 +112,7 @@ void ControlServer::look() {
 void ControlServer::accept() {
   if (!acceptor_.is_open()) return;
   acceptor_.async_accept(
-      [self = std::weak_ptr(self_)](const asio::error_code& error, ControlSession::Socket socket) {
+      [self = std::weak_ptr(self_)](const asio::error_code& error, Protocol::socket socket) {
         const auto server = self.lock();
         if (!server || error == asio::error::operation_aborted) return;
         ControlServer& me = **server;
@@ -123,7 +124,7 @@ void ControlServer::accept() {
       });
 }
 
-void ControlServer::on_client(ControlSession::Socket socket) {
+void ControlServer::on_client(Protocol::socket socket) {
   if (sessions_.size() >= kMaxClients) return;  // the client sees the connection closed
   socket.non_blocking(true);
   sessions_.push_back(std::make_shared<ControlSession>(

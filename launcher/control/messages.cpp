@@ -7,15 +7,18 @@ namespace {
 
 constexpr std::size_t kHeader = 4;
 
+/// The number of each message, in the order of ControlMessage.
+constexpr std::uint8_t kNumbers[] = {1, 2, 3, 4, 5, 33, 34, 35, 36, 40, 37, 38, 39};
+static_assert(std::size(kNumbers) == std::variant_size_v<ControlMessage>);
+
 /// Returns the message with this number; nothing if there is none or its fields do not fill `body`.
 template <std::size_t I = 0>
 std::optional<ControlMessage> decode(std::uint8_t number, std::span<const std::byte> body) {
   if constexpr (I == std::variant_size_v<ControlMessage>) {
     return std::nullopt;
   } else {
-    using Candidate = std::variant_alternative_t<I, ControlMessage>;
-    if (Candidate::kNumber != number) return decode<I + 1>(number, body);
-    Candidate message;
+    if (kNumbers[I] != number) return decode<I + 1>(number, body);
+    std::variant_alternative_t<I, ControlMessage> message;
     FieldReader reader(body);
     std::apply([&](auto&... field) { (reader(field), ...); }, message.fields());
     return reader.complete() ? std::optional<ControlMessage>(message) : std::nullopt;
@@ -27,12 +30,9 @@ std::optional<ControlMessage> decode(std::uint8_t number, std::span<const std::b
 void encode_control(const ControlMessage& message, Bytes& out) {
   Bytes body;
   FieldWriter writer(body);
-  std::visit(
-      [&](auto copy) {
-        writer(copy.kNumber);
-        std::apply([&](auto&... field) { (writer(field), ...); }, copy.fields());
-      },
-      message);
+  writer(kNumbers[message.index()]);
+  const auto write = [&](auto&... field) { (writer(field), ...); };
+  std::visit([&](auto copy) { std::apply(write, copy.fields()); }, message);
   FieldWriter{out}(static_cast<std::uint32_t>(body.size()));
   out.insert(out.end(), body.begin(), body.end());
 }

@@ -18,43 +18,32 @@ inline constexpr std::uint32_t kControlVersion = 3;
 
 // Requests. `fields` are in the order on the socket.
 struct InfoRequest {
-  static constexpr std::uint8_t kNumber = 1;
   std::uint32_t version = kControlVersion;
   auto fields() { return std::tie(version); }
-  friend bool operator==(const InfoRequest&, const InfoRequest&) = default;
 };
 struct SignalRequest {  // acts as if the launcher itself had received the signal
-  static constexpr std::uint8_t kNumber = 2;
   std::uint32_t version = kControlVersion;
   std::int32_t signo = 0;
   std::int64_t grace_ms = -1;  // -1: the job's own grace
   auto fields() { return std::tie(version, signo, grace_ms); }
-  friend bool operator==(const SignalRequest&, const SignalRequest&) = default;
 };
 struct OutputRequest {  // answered by the kept output, Caught, and then new output if requested
-  static constexpr std::uint8_t kNumber = 3;
   std::uint32_t version = kControlVersion;
   std::int32_t rank = -1;  // -1: all ranks and the launcher's own lines
   bool follow = false;     // continue until JobDone
   auto fields() { return std::tie(version, rank, follow); }
-  friend bool operator==(const OutputRequest&, const OutputRequest&) = default;
 };
 struct WaitRequest {  // answered only by JobDone
-  static constexpr std::uint8_t kNumber = 4;
   std::uint32_t version = kControlVersion;
   auto fields() { return std::tie(version); }
-  friend bool operator==(const WaitRequest&, const WaitRequest&) = default;
 };
 struct CheckpointRequest {  // answered by Accepted, then CheckpointOutcome or JobDone
-  static constexpr std::uint8_t kNumber = 5;
   std::uint32_t version = kControlVersion;
   auto fields() { return std::tie(version); }
-  friend bool operator==(const CheckpointRequest&, const CheckpointRequest&) = default;
 };
 
 // Answers.
 struct JobInfo {
-  static constexpr std::uint8_t kNumber = 33;
   std::string id{};     // 16 hexadecimal digits
   std::string state{};  // starting, running, stopping
   std::uint32_t pid = 0;
@@ -73,10 +62,8 @@ struct JobInfo {
     return std::tie(id, state, pid, started_ms, ranks, ranks_left, nodes, host, folder, log,
                     command, trains, step, checkpoint);
   }
-  friend bool operator==(const JobInfo&, const JobInfo&) = default;
 };
 struct RankOutput {
-  static constexpr std::uint8_t kNumber = 34;
   std::int32_t rank = 0;  // -1: a line of the launcher itself, without a newline
   std::uint8_t stream = 1;
   std::uint8_t flags = 0;                 // as in launcher/logs/line_batcher.h
@@ -85,41 +72,29 @@ struct RankOutput {
   auto fields() { return std::tie(rank, stream, flags, prefix, bytes); }
 };
 struct Skipped {  // bytes that this client lost because it was too slow
-  static constexpr std::uint8_t kNumber = 35;
   std::uint64_t bytes = 0;
   auto fields() { return std::tie(bytes); }
-  friend bool operator==(const Skipped&, const Skipped&) = default;
 };
 struct Caught {  // end of the kept output
-  static constexpr std::uint8_t kNumber = 36;
   auto fields() { return std::tie(); }
-  friend bool operator==(const Caught&, const Caught&) = default;
 };
 struct CheckpointOutcome {
-  static constexpr std::uint8_t kNumber = 40;
   bool saved = false;
   std::int64_t step = 0;
   std::string folder{};
   std::string details{};  // if saved: bytes and times; otherwise the reason
   auto fields() { return std::tie(saved, step, folder, details); }
-  friend bool operator==(const CheckpointOutcome&, const CheckpointOutcome&) = default;
 };
 struct Accepted {
-  static constexpr std::uint8_t kNumber = 37;
   auto fields() { return std::tie(); }
-  friend bool operator==(const Accepted&, const Accepted&) = default;
 };
 struct Refused {
-  static constexpr std::uint8_t kNumber = 38;
   std::string reason{};
   auto fields() { return std::tie(reason); }
-  friend bool operator==(const Refused&, const Refused&) = default;
 };
 struct JobDone {
-  static constexpr std::uint8_t kNumber = 39;
   std::int32_t code = 0;
   auto fields() { return std::tie(code); }
-  friend bool operator==(const JobDone&, const JobDone&) = default;
 };
 
 using ControlMessage =

@@ -129,14 +129,6 @@ bool SocketFolder::contains(const std::string& name) const {
   return ::faccessat(fd_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void SocketFolder::remove(const std::string& name) const { ::unlinkat(fd_.get(), name.c_str(), 0); }
-
-bool SocketFolder::rename(const std::string& from, const std::string& to) const {
-  return ::renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) == 0;
-}
-
 std::string socket_name(const std::string& id) { return id + std::string(kSuffix); }
-
-std::string id_of_socket(const std::string& name) { return id_of(name, kSuffix); }
 
 }  // namespace ds::launcher

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -46,9 +47,11 @@ class SocketFolder {
   /// Returns the sorted ids of the jobs that have sockets there; they may be dead.
   [[nodiscard]] std::vector<std::string> ids() const;
   [[nodiscard]] bool contains(const std::string& name) const;
-  void remove(const std::string& name) const;
+  void remove(const std::string& name) const { ::unlinkat(fd_.get(), name.c_str(), 0); }
   /// Returns false if the rename fails.
-  [[nodiscard]] bool rename(const std::string& from, const std::string& to) const;
+  [[nodiscard]] bool rename(const std::string& from, const std::string& to) const {
+    return ::renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) == 0;
+  }
   /// Writes a note that job `id` ended with `code`. Keeps the newest kEndedKept notes.
   void note_end(const std::string& id, int code) const;
   /// Returns the ended jobs whose ids begin with `typed`, sorted by id.
@@ -61,8 +64,7 @@ class SocketFolder {
   UniqueFd fd_;
 };
 
-/// Return the socket name "ID.sock" of an id, and the id of such a name (empty for other names).
+/// Returns the socket name "ID.sock" of an id.
 std::string socket_name(const std::string& id);
-std::string id_of_socket(const std::string& name);
 
 }  // namespace ds::launcher

@@ -9,7 +9,6 @@
 #include "launcher/transport/connector.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{256} << 10;
@@ -47,11 +46,9 @@ void JoinConnection::start() {
 
 /// Waits without a buffer: a root has thousands of connections, and few are active at a time.
 void JoinConnection::read() {
-  if (ended_ || reading_) return;
-  reading_ = true;
+  if (ended_) return;
   socket_.async_wait(asio::ip::tcp::socket::wait_read,
                      [self = shared_from_this()](const asio::error_code& error) {
-                       self->reading_ = false;
                        if (!self->ended_) self->take_bytes(error);
                      });
 }
@@ -89,19 +86,16 @@ void JoinConnection::take_records() {
 }
 
 void JoinConnection::send(const JoinRecord& record) {
+  const auto* const long_bytes = std::get_if<AgentBytes>(&record);
+  if (long_bytes != nullptr && long_bytes->bytes.size() > kPiece) {
+    send(AgentBytes{long_bytes->session, long_bytes->bytes.first(kPiece)});
+    return send(AgentBytes{long_bytes->session, long_bytes->bytes.subspan(kPiece)});
+  }
   if (ended_ || closing_) return;
   const Bytes bytes = encode_join(record);
   unsent_ += bytes.size();
   tls_.send(bytes);
   flush();
-}
-
-void JoinConnection::send_bytes(std::uint32_t session, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const std::size_t size = std::min(bytes.size(), kPiece);
-    send(AgentBytes{session, bytes.first(size)});
-    bytes = bytes.subspan(size);
-  }
 }
 
 void JoinConnection::flush() {

@@ -33,14 +33,10 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
 
   JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side side, const JoinKey& key,
                  JoinConnectionEvents events);
-  JoinConnection(const JoinConnection&) = delete;
-  JoinConnection& operator=(const JoinConnection&) = delete;
-  ~JoinConnection() = default;
 
   void start();
+  /// AgentBytes may have any length: they are cut.
   void send(const JoinRecord& record);
-  /// Sends bytes of any length, cut into AgentBytes records.
-  void send_bytes(std::uint32_t session, std::span<const std::byte> bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
   /// Sends pending bytes and the TLS close alert, and ends when the peer has ended.
   void close();
@@ -50,7 +46,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   [[nodiscard]] Clock::time_point last_sent() const { return last_sent_; }
   [[nodiscard]] bool established() const { return tls_.established(); }
   [[nodiscard]] const std::string& peer_address() const { return peer_; }
-  [[nodiscard]] bool is_open() const { return !ended_; }
 
  private:
   void read();
@@ -70,7 +65,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   Clock::time_point last_heard_;
   Clock::time_point last_sent_;
   bool told_established_ = false;
-  bool reading_ = false;
   bool writing_now_ = false;
   bool closing_ = false;
   bool shut_ = false;

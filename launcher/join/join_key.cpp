@@ -17,7 +17,6 @@
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::string_view kSalt = "dslaunch";

@@ -1,4 +1,5 @@
-// Records between joiner and root inside TLS, around the agent's frames. Pure.
+// Records between joiner and root inside TLS, around the agent's frames, and the decision of the
+// root about a hello. Pure.
 #pragma once
 
 #include <chrono>
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "launcher/wire/frame.h"
 
@@ -109,5 +111,30 @@ class JoinDecoder {
   std::size_t at_ = 0;
   std::optional<std::string> error_;
 };
+
+/// A node that has proven the key and sent its hello.
+struct JoinedNode {
+  JoinHello hello;
+  std::string address;  // numeric address that it dialed from
+};
+
+struct JoinJudgement {
+  std::optional<JoinRefused> refusal;  // for the newcomer
+  std::optional<JoinRefused> fence;    // for the present node, if a newer one replaces it
+  std::string say;                     // message for the root's user; may be empty
+};
+
+struct JoinTerms {
+  const std::string& job;
+  const std::vector<std::string>& places;
+  bool present_is_silent = false;  // no recent frame of the present node
+};
+
+/// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
+/// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
+/// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
+/// replaces itself. Pure.
+JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
+                         const std::optional<JoinedNode>& present);
 
 }  // namespace ds::launcher

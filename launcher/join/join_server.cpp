@@ -1,17 +1,22 @@
 #include "launcher/join/join_server.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
 #include <utility>
 
+#include "engine/base/error.h"
 #include "engine/base/own_host_name.h"
 
 namespace ds::launcher {
-
 namespace {
+
+using asio::ip::tcp;
 
 constexpr std::chrono::seconds kLeaveLimit{2};
 constexpr std::size_t kMaxTold = 100;  // lines about refused connections
@@ -39,12 +44,59 @@ JoinServer::JoinServer(asio::io_context& io, JoinServerOptions options, JoinServ
     : io_(io),
       options_(with_silence(std::move(options))),
       events_(std::move(events)),
-      listener_(io, options_.port, options_.bind_address, options_.silence,
-                [this](asio::ip::tcp::socket socket) { take(std::move(socket)); }),
+      acceptor_(io),
+      pause_(io),
       timer_(io),
       leave_(io) {
   for (const std::string& name : options_.places) places_[name];
+  listen();
+  accept();
   look_later();
+}
+
+void JoinServer::listen() {
+  const std::string& address = options_.bind_address;
+  asio::error_code error;
+  tcp::endpoint endpoint(tcp::v6(), options_.port);
+  if (!address.empty())
+    endpoint = tcp::endpoint(asio::ip::make_address(address, error), options_.port);
+  if (!error) error = bind(endpoint);
+  if (error == asio::error::address_family_not_supported && address.empty())
+    error = bind(tcp::endpoint(tcp::v4(), options_.port));  // a kernel without IPv6
+  if (error)
+    throw Error(ErrorKind::system,
+                fmt::format("cannot listen on {}port {} for nodes that join: {}",
+                            address.empty() ? "" : address + " ", options_.port, error.message()),
+                "another job may hold it: --join-port chooses another one");
+}
+
+asio::error_code JoinServer::bind(const tcp::endpoint& endpoint) {
+  asio::error_code error;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return error;
+  acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
+  if (endpoint.protocol() == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), ignored);
+  acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(SOMAXCONN, error);
+  return error;
+}
+
+void JoinServer::accept() {
+  acceptor_.async_accept([this](const asio::error_code& error, tcp::socket socket) {
+    if (error) {  // for example, no descriptor is free
+      pause_.expires_after(std::chrono::milliseconds(100));
+      return pause_.async_wait([this](const asio::error_code&) { accept(); });
+    }
+    asio::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    const int limit = static_cast<int>(options_.silence.count());
+    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+    take(std::move(socket));
+    accept();
+  });
 }
 
 const JoinedNode* JoinServer::node(const std::string& place) const {
@@ -53,11 +105,11 @@ const JoinedNode* JoinServer::node(const std::string& place) const {
 }
 
 std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events) {
-  auto link = std::make_shared<JoinLink>(io_, std::move(events));
   const auto found = places_.find(host.name);
   if (found == places_.end()) {
+    auto link = std::make_unique<JoinLink>(io_, std::move(events), nullptr);
     link->refuse(fmt::format("{}: is no place of this job", host.name));
-    return make_join_channel(std::move(link));
+    return link;
   }
   Place& place = found->second;
   if (place.connection && is_silent(place)) {
@@ -68,9 +120,9 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
     place.connection.reset();
     place.node.reset();
   }
-  place.link = link;
+  auto link = std::make_unique<JoinLink>(io_, std::move(events), &place.link);
   if (place.connection) link->begin(place.connection, ++last_session_, place.node->address);
-  return make_join_channel(std::move(link));
+  return link;
 }
 
 void JoinServer::tell(const std::string& news) {
@@ -93,7 +145,7 @@ void JoinServer::finish(const JoinOver& over, std::function<void()> done) {
   leave_when_alone();
 }
 
-void JoinServer::take(asio::ip::tcp::socket socket) {
+void JoinServer::take(tcp::socket socket) {
   auto connection = std::make_shared<JoinConnection>(
       std::move(socket), TlsSession::Side::root, options_.key,
       JoinConnectionEvents{.on_established = {},
@@ -123,10 +175,9 @@ void JoinServer::on_record(const Connection& connection, JoinRecord& record) {
     if (events_.on_leaving) events_.on_leaving(place->node->hello.place, leaving->signo);
     return;
   }
-  const auto link = place->link.lock();
-  if (!link) return;
-  if (const auto* bytes = std::get_if<AgentBytes>(&record)) link->on_bytes(*bytes);
-  if (const auto* closed = std::get_if<AgentClosed>(&record)) link->on_closed(*closed);
+  if (place->link == nullptr) return;
+  if (const auto* bytes = std::get_if<AgentBytes>(&record)) place->link->on_bytes(*bytes);
+  if (const auto* closed = std::get_if<AgentClosed>(&record)) place->link->on_closed(*closed);
 }
 
 void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
@@ -149,8 +200,8 @@ void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
   by_connection_[connection.get()] = &place;
   place.node = JoinedNode{std::move(hello), connection->peer_address()};
   connection->send(JoinWelcome{own_host_name()});
-  const auto link = place.link.lock();
-  if (link && link->waits()) link->begin(connection, ++last_session_, place.node->address);
+  if (place.link != nullptr && place.link->waits())
+    place.link->begin(connection, ++last_session_, place.node->address);
   if (events_.on_joined) events_.on_joined(*place.node);
 }
 
@@ -170,7 +221,7 @@ void JoinServer::replace(Place& place, const JoinJudgement& judgement) {
     old->abandon();
   }
   const std::string why = judgement.fence ? "a newer node took its place" : "it dialled again";
-  if (const auto link = place.link.lock()) link->lose(place.node->hello.place + ": " + why);
+  if (place.link != nullptr) place.link->lose(place.node->hello.place + ": " + why);
 }
 
 void JoinServer::on_end(const Connection& connection, const std::string& why, bool proven) {
@@ -194,9 +245,8 @@ void JoinServer::lose(Place& place, const std::string& why) {
   place.connection.reset();
   const std::string name = place.node->hello.place;
   place.node.reset();
-  const auto link = place.link.lock();
-  if (link && link->begun()) {
-    link->lose(fmt::format("{}: the connection to it broke: {}", name, why));
+  if (place.link != nullptr && place.link->begun()) {
+    place.link->lose(fmt::format("{}: the connection to it broke: {}", name, why));
   } else if (events_.on_left && !over_) {
     events_.on_left(name, why);
   }
@@ -227,8 +277,7 @@ void JoinServer::look() {
   for (auto& [name, place] : places_) {
     if (!place.connection) continue;
     if (now - place.connection->last_sent() >= kJoinPingPeriod) place.connection->send(JoinPing{});
-    const auto link = place.link.lock();
-    if (link && link->begun()) continue;
+    if (place.link != nullptr && place.link->begun()) continue;
     if (stood_still || now - place.connection->last_heard() < options_.silence) continue;
     place.connection->abandon();
     lose(place, fmt::format("silent for {} s",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -16,16 +17,9 @@
 #include "launcher/join/join_connection.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/join_link.h"
-#include "launcher/join/join_listener.h"
 #include "launcher/join/join_records.h"
 
 namespace ds::launcher {
-
-/// A node that has proven the key and sent its hello.
-struct JoinedNode {
-  JoinHello hello;
-  std::string address;  // numeric address that it dialed from
-};
 
 struct JoinServerOptions {
   JoinKey key;
@@ -46,25 +40,6 @@ struct JoinServerEvents {
   std::function<void(const std::string& text)> on_say;
 };
 
-struct JoinJudgement {
-  std::optional<JoinRefused> refusal;  // for the newcomer
-  std::optional<JoinRefused> fence;    // for the present node, if a newer one replaces it
-  std::string say;                     // message for the root's user; may be empty
-};
-
-struct JoinTerms {
-  const std::string& job;
-  const std::vector<std::string>& places;
-  bool present_is_silent = false;  // no recent frame of the present node
-};
-
-/// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
-/// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
-/// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
-/// replaces itself. Pure.
-JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
-                         const std::optional<JoinedNode>& present);
-
 /// Listens from its construction on. A place has one node: the newer one (JoinHello::started)
 /// stays, the older one is fenced. As a transport, it opens channels that begin when the place with
 /// the name of the host is filled; it must outlive them. Threads: the io_context's, which must not
@@ -77,7 +52,7 @@ class JoinServer final : public Transport {
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   /// Returns the node that fills a place; null if there is none.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override;
@@ -92,9 +67,12 @@ class JoinServer final : public Transport {
   struct Place {
     Connection connection;
     std::optional<JoinedNode> node;
-    std::weak_ptr<JoinLink> link;  // channel of the job to this place
+    JoinLink* link = nullptr;  // channel of the job to this place
   };
 
+  asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
+  void listen();
+  void accept();
   void take(asio::ip::tcp::socket socket);
   [[nodiscard]] Place* place_of(const Connection& connection);
   void on_record(const Connection& connection, JoinRecord& record);
@@ -111,7 +89,8 @@ class JoinServer final : public Transport {
   asio::io_context& io_;
   JoinServerOptions options_;
   JoinServerEvents events_;
-  JoinListener listener_;
+  asio::ip::tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
   asio::steady_timer timer_;
   asio::steady_timer leave_;
   std::map<std::string, Place> places_;

@@ -20,7 +20,6 @@
 #include "launcher/join/root_dial.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,7 +42,10 @@ class Joiner {
         signals_(io_, SIGHUP, SIGINT, SIGTERM),
         timer_(io_),
         ping_(io_),
-        agent_(io_, setup.place, agent_events()),
+        agent_(io_, setup.place,
+               [this](const JoinRecord& record) {
+                 if (joined_) connection_->send(record);
+               }),
         uid_(setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid),
         silence_(std::max(setup.silence, kShortestJoinSilence)),
         dial_(io_, setup.roots, silence_),
@@ -150,17 +152,6 @@ class Joiner {
     say("the root refused this node: " + refused.text);
     agent_.abandon();
     finish(refused.code);
-  }
-
-  JoinAgentEvents agent_events() {
-    return {.on_bytes =
-                [this](std::uint32_t session, std::span<const std::byte> bytes) {
-                  if (joined_) connection_->send_bytes(session, bytes);
-                },
-            .on_closed =
-                [this](std::uint32_t session, const std::string& problem) {
-                  if (joined_) connection_->send(AgentClosed{session, problem});
-                }};
   }
 
   // Time and signals.

@@ -12,7 +12,6 @@
 #include "engine/base/freed.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::string_view kIdentity = "dslaunch join 1";

@@ -19,7 +19,6 @@
 
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/agent/guard.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/process_settings.h"
 

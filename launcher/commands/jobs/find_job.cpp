@@ -9,7 +9,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
-#include "launcher/control/job_list.h"
+#include "launcher/control/job_client.h"
 #include "launcher/control/socket_folder.h"
 
 namespace ds::launcher {

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "engine/base/error.h"
-#include "launcher/control/tail_view.h"
+#include "launcher/control/job_output.h"
 #include "launcher/job/job_facts.h"
 
 namespace ds::launcher {

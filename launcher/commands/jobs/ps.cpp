@@ -5,7 +5,7 @@
 #include "launcher/cli/option_values.h"
 #include "launcher/commands/jobs/find_job.h"
 #include "launcher/commands/subcommands.h"
-#include "launcher/control/job_list.h"
+#include "launcher/control/job_client.h"
 
 namespace ds::launcher {
 namespace {

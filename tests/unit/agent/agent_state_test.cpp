@@ -55,9 +55,8 @@ TEST_CASE("a job from Spec to Bye") {
   CHECK(state.on(PortHeld{4000}, kT0) == Actions{Send{Ready{4000}}});
   const Go go{{{"MASTER_PORT", "4000"}}};
   CHECK(state.on(FrameCame{go}, kT0) == Actions{StartRanks{go.env}});
-  CHECK(state.on(RankStarted{0, 77}, kT0) == Actions{Send{Started{0, 77}}});
   const Exited end{.rank = 0, .wait_status = 7 << 8};
-  CHECK(state.on(RankEnded{end}, kT0) == Actions{Send{end}});
+  CHECK(state.on(end, kT0) == Actions{Send{end}});
   CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{}}, Finish{0}});
   CHECK_MESSAGE(state.on(NodeEmpty{}, kT0).empty(), "Finish comes once");
 }
@@ -174,7 +173,7 @@ TEST_CASE("a lost link ends everything at once, shims last") {
         Actions{Act::kill_ranks, Act::kill_strays});
   CHECK_MESSAGE(state.on(LinkLost{"a shim was killed"}, kT0).empty(), "the first one counts");
   CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
-  CHECK_MESSAGE(state.on(RankEnded{{.rank = 0, .wait_status = SIGKILL}}, kT0).empty(),
+  CHECK_MESSAGE(state.on(Exited{.rank = 0, .wait_status = SIGKILL}, kT0).empty(),
                 "no failure of the rank");
   CHECK(state.on(TimePassed{}, kT0 + 1s) == Actions{Send{Heartbeat{}}, Act::kill_everything});
   CHECK(state.on(NodeEmpty{}, kT0 + 1s) ==
@@ -272,7 +271,6 @@ TEST_CASE("an agent that has lost its root or a link does not wait for another e
 TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") {
   AgentState state(kT0);
   CHECK(state.on(FrameCame{Sweep{"4f"}}, kT0) == Actions{KillLeftovers{"4f"}});
-  CHECK(state.on(LeftoversKilled{2}, kT0) == Actions{Send{Swept{2}}});
   CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::hold_port},
                 "it waits for a Spec still");
 }
