@@ -11,12 +11,6 @@
 #include "launcher/wire/build_line.h"
 
 namespace ds::launcher {
-namespace {
-
-/// How often the agent looks for children without a shim, while there may be some.
-constexpr std::chrono::milliseconds kStrayPeriod{5};
-
-}  // namespace
 
 AgentLoop::AgentLoop(const AgentSetup& setup)
     : link_(setup.guard),
@@ -162,14 +156,6 @@ void AgentLoop::take_frame(const Frame& frame) {
   }
   // Frames of another epoch or agent are late: they are dropped.
   if (ours || !state_.spec()) tell(FrameCame{message, late});
-}
-
-void AgentLoop::read_reports() {
-  for (const auto& rank : ranks_) read_reports(*rank);
-}
-
-void AgentLoop::read_reports(RankProcess& rank) {
-  while (const auto report = rank.next_report()) on_report(rank, *report);
 }
 
 void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {

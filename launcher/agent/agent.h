@@ -33,6 +33,9 @@ class AgentLoop {
   int run();
 
  private:
+  /// How often the agent looks for children without a shim, while there may be some.
+  static constexpr std::chrono::milliseconds kStrayPeriod{5};
+
   // agent.cpp: the loop and its inputs.
   void greet();
   void turn();
@@ -41,8 +44,12 @@ class AgentLoop {
   void on_reaped(pid_t pid);
   void read_channel();
   void take_frame(const Frame& frame);
-  void read_reports();
-  void read_reports(RankProcess& rank);
+  void read_reports() {
+    for (const auto& rank : ranks_) read_reports(*rank);
+  }
+  void read_reports(RankProcess& rank) {
+    while (const auto report = rank.next_report()) on_report(rank, *report);
+  }
   void on_report(RankProcess& rank, const ShimReport& report);
   void pass_error_file(std::int32_t rank);
   void read_streams();

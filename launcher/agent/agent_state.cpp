@@ -32,14 +32,6 @@ std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_poi
   return out;
 }
 
-Clock::time_point AgentState::silence_limit() const {
-  return root_lost_ || suspended_ || !silence_ ? kNever : last_heard_ + *silence_;
-}
-
-Clock::time_point AgentState::wake_at() const {
-  return std::min({next_heartbeat_, kill_at_, force_at_, silence_limit()});
-}
-
 void AgentState::take(const FrameCame& event, Actions& out) {
   last_heard_ = now_;
   const Message& message = event.message;
@@ -132,10 +124,6 @@ void AgentState::take(const PortHeld& event, Actions& out) {
 void AgentState::take(const Exited& event, Actions& out) {
   // The agent kills ranks after a failure of its own; the Problem has the cause.
   if (!failure_) out.emplace_back(Send{event});
-}
-
-void AgentState::take(const BackgroundKilled& event, Actions&) {
-  if (phase_ == Phase::running && !term_sent_) killed_ += event.count;
 }
 
 void AgentState::take(const NodeEmpty&, Actions& out) {

@@ -1,6 +1,7 @@
 // Policy of an agent: turns events on one node into actions; performs nothing.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -77,7 +78,7 @@ inline constexpr int kLeavesProcesses = 2;
 
 /// The policy of one agent.
 /// Promise: ranks start once in an epoch, after Go. TERM is sent once, KILL when the shortest
-///          requested grace ends, KillEverything if KILL does not help within 2 s. The loss of the
+///          requested grace ends, kill_everything if KILL does not help within 2 s. The loss of the
 ///          root is a Stop with at most 3 s. The loss of a link ends all ranks at once; shims are
 ///          killed last, so that no rank is without a link if this process is killed, too. Finish
 ///          comes exactly once, as the last action. With Spec::keep_agent the agent outlives its
@@ -96,7 +97,9 @@ class AgentState {
   explicit AgentState(Clock::time_point now);
   std::vector<AgentAction> on(const AgentEvent& event, Clock::time_point now);
   /// Returns when TimePassed is due.
-  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] Clock::time_point wake_at() const {
+    return std::min({next_heartbeat_, kill_at_, force_at_, silence_limit()});
+  }
   [[nodiscard]] const std::optional<Spec>& spec() const { return spec_; }
   [[nodiscard]] bool suspended() const { return suspended_; }
   /// Returns true if background processes of the ranks stay alive: Spec asks for it, and nothing
@@ -114,7 +117,9 @@ class AgentState {
   void take(const RootLost& event, Actions& out);
   void take(const PortHeld& event, Actions& out);
   void take(const Exited& event, Actions& out);
-  void take(const BackgroundKilled& event, Actions& out);
+  void take(const BackgroundKilled& event, Actions&) {
+    if (phase_ == Phase::running && !term_sent_) killed_ += event.count;
+  }
   void take(const NodeEmpty& event, Actions& out);
   void take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
   void take(const TimePassed& event, Actions& out);
@@ -122,7 +127,9 @@ class AgentState {
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
   void give_up(const std::string& why, Actions& out);
-  [[nodiscard]] Clock::time_point silence_limit() const;
+  [[nodiscard]] Clock::time_point silence_limit() const {
+    return root_lost_ || suspended_ || !silence_ ? kNever : last_heard_ + *silence_;
+  }
   [[nodiscard]] Clock::duration beat_period() const;
 
   Phase phase_ = Phase::waiting;

@@ -119,21 +119,6 @@ std::string kernel_line_about(pid_t pid, Clock::time_point since) {
   return found;
 }
 
-void add_core_facts(DeathFacts& facts) {
-  facts.core_pattern = first_line_of("/proc/sys/kernel/core_pattern");
-  facts.core_uses_pid = first_line_of("/proc/sys/kernel/core_uses_pid") == "1";
-  if (!facts.cwd.empty()) return;
-  std::error_code unknown;
-  facts.cwd = std::filesystem::current_path(unknown).string();
-}
-
-void add_shm_facts(DeathFacts& facts) {
-  struct statvfs shm {};
-  if (::statvfs("/dev/shm", &shm) != 0) return;
-  facts.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
-  facts.shm_free = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;
-}
-
 }  // namespace
 
 std::string describe_death(const DeathFacts& facts) {
@@ -180,8 +165,17 @@ std::string Autopsy::explain(int wait_status, pid_t pid, const std::string& cwd)
   }
   const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
   if (signo == SIGKILL) facts.kernel_line = kernel_line_about(pid, started_);
-  if (signo == SIGBUS) add_shm_facts(facts);
-  if (signo != 0 && WCOREDUMP(wait_status)) add_core_facts(facts);
+  struct statvfs shm {};
+  if (signo == SIGBUS && ::statvfs("/dev/shm", &shm) == 0) {
+    facts.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
+    facts.shm_free = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;
+  }
+  if (signo != 0 && WCOREDUMP(wait_status)) {
+    facts.core_pattern = first_line_of("/proc/sys/kernel/core_pattern");
+    facts.core_uses_pid = first_line_of("/proc/sys/kernel/core_uses_pid") == "1";
+    std::error_code unknown;
+    if (cwd.empty()) facts.cwd = std::filesystem::current_path(unknown).string();
+  }
   return describe_death(facts);
 }
 

@@ -33,7 +33,7 @@ std::string describe_death(const DeathFacts& facts);
 /// Returns true if a line of the kernel's log says that the OOM killer killed this process.
 bool names_oom_victim(std::string_view line, pid_t pid);
 
-/// One object serves all ranks of a node. Threads: one.
+/// Collects the facts about a death on the node. One object serves all ranks. Threads: one.
 class Autopsy {
  public:
   /// Called before the ranks start: records how often the kernel has killed so far.

@@ -23,13 +23,6 @@ bool step_ends_us = false;  // of this process and its forks
 /// Time that shims have to kill their ranks by themselves.
 constexpr std::chrono::seconds kPatience{1};
 
-/// Returns true if the child was stopped or continued since the last call.
-bool has_been_stopped(pid_t child) {
-  siginfo_t info{};
-  ::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG);
-  return info.si_pid == child;
-}
-
 /// An event of the agent and the end of a stop of this process within this time belong together.
 /// The event may come just before this process is stopped.
 constexpr Clock::duration kTogether = kStopLimit + std::chrono::seconds(1);
@@ -51,7 +44,9 @@ int wait_for_agent(Link& link, pid_t agent) {
     if (seen.resist) link.resist_stops();
     resists = resists || seen.resist;
     const Clock::time_point now = Clock::now();
-    const bool event = has_been_stopped(agent);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(agent), &info, WSTOPPED | WCONTINUED | WNOHANG);
+    const bool event = info.si_pid == agent;  // It was stopped or continued since the last look.
     if (event) agent_event = now;
     if (seen.went_on) went_on = now;
     // Both were stopped together and went on by themselves (Link::resist_stops): no other process

@@ -77,7 +77,8 @@ void forget_handlers();
 /// Errors:  Error{system} if the process runs out of descriptors.
 void keep_only(std::vector<int>& kept);
 
-/// Runs a guard, and below it an agent on these descriptors; returns the exit code of the agent.
+/// Runs a guard, the first process of a job on a node, and below it an agent on these descriptors;
+/// kills what the agent leaves. Returns the exit code of the agent.
 /// Called at the start of a process that becomes a guard: forked with all signals blocked, or
 /// executed as `dslaunch agent`. `root` is the launcher if it runs on this machine.
 /// Promise: when it returns, nothing that was started below it is left, unless the agent returned

@@ -81,13 +81,6 @@ std::vector<DevicePlace> nvidia_devices(const std::string& root) {
   return devices;
 }
 
-std::uint32_t cores_by_affinity() {
-  const std::size_t allowed = allowed_processors().size();
-  if (allowed > 0) return static_cast<std::uint32_t>(allowed);
-  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return static_cast<std::uint32_t>(std::max(online, 1L));
-}
-
 /// Returns the address that the launcher connected to. SSH_CONNECTION is "client port server port".
 std::string address_of_ssh() {
   const char* const connection = std::getenv("SSH_CONNECTION");
@@ -216,7 +209,9 @@ Hello describe_node() {
   hello.build = DS_VERSION;
   hello.pid = ::getpid();
   hello.hostname = own_host_name();
-  hello.cores = cores_by_affinity();
+  hello.cores = static_cast<std::uint32_t>(allowed_processors().size());
+  if (hello.cores == 0)
+    hello.cores = static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
   hello.network = own_network();

@@ -17,10 +17,9 @@
 
 namespace ds::launcher {
 
-/// Never blocks. Frames that nobody needs at once (a start, a good end, the end of a stream) wait
-/// up to kPatience for other frames, because each write wakes an sshd and the root. Any other frame
-/// sends them along.
-/// Threads: one.
+/// Reads and writes frames without blocking. Frames that nobody needs at once (a start, a good end,
+/// the end of a stream) wait up to kPatience for other frames, because each write wakes an sshd and
+/// the root. Any other frame sends them along. Threads: one.
 class AgentChannel {
  public:
   static constexpr std::chrono::milliseconds kPatience{20};
@@ -82,7 +81,8 @@ class AgentChannel {
   std::size_t output_waiting_ = 0;
 };
 
-/// Threads: one.
+/// Sends a rank's output to the root while the root grants credit, and spools it on disk otherwise;
+/// also writes log files and keeps last lines. Order is kept. Threads: one.
 class OutputPath {
  public:
   /// Time without credit after which output is spooled, so that ranks can go on.

@@ -11,7 +11,6 @@
 
 #include "launcher/agent/node_facts.h"
 #include "launcher/wire/frame.h"
-#include "launcher/wire/messages.h"
 
 namespace ds::launcher {
 
@@ -65,10 +64,11 @@ struct RankBinding {
   friend bool operator==(const RankBinding&, const RankBinding&) = default;
 };
 
-/// Returns a binding for each rank. `devices` has the GPU of each rank, as in CUDA_VISIBLE_DEVICES;
-/// empty if not known. A rank belongs to the NUMA node of its GPU; without one, ranks fill the NUMA
-/// nodes in order. Bind::cores divides the cores of a NUMA node among its ranks. With fewer cores
-/// than ranks it divides hardware threads, and with fewer threads those of the whole machine.
+/// Decides which processors each rank may use (docs/binding.md). Pure. `devices` has the GPU of
+/// each rank, as in CUDA_VISIBLE_DEVICES; empty if not known. A rank belongs to the NUMA node of
+/// its GPU; without one, ranks fill the NUMA nodes in order. Bind::cores divides the cores of a
+/// NUMA node among its ranks. With fewer cores than ranks it divides hardware threads, and with
+/// fewer threads those of the whole machine.
 std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
                                     const std::vector<std::string>& devices);
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <sstream>
 
 #include "engine/base/unique_fd.h"
 
@@ -51,13 +52,8 @@ std::vector<pid_t> numbers_in(const std::string& name) {
 }
 
 void append_children(const std::string& task, std::vector<pid_t>& out) {
-  const std::string text = read_proc(task + "/children");
-  const char* at = text.c_str();
-  for (char* end = nullptr;; at = end) {
-    const long pid = std::strtol(at, &end, 10);
-    if (end == at) return;
-    out.push_back(static_cast<pid_t>(pid));
-  }
+  std::istringstream children(read_proc(task + "/children"));
+  for (pid_t pid = 0; children >> pid;) out.push_back(pid);
 }
 
 std::uint64_t start_of(pid_t pid) {

@@ -18,9 +18,8 @@ void keep_proc();
 /// Makes this process read the topmost /proc again.
 void forget_proc();
 
-/// Returns the content of a file; empty if it cannot be read.
+/// Return the content of a file, or its first line without the newline; empty if it cannot be read.
 std::string read_small_file(const char* path);
-/// Returns the first line of a file without the newline; empty if it cannot be read.
 std::string first_line_of(const std::string& path);
 /// Return the content of a file below /proc or /proc/PID, as in read_proc("self/cgroup").
 std::string read_proc(const std::string& name);
@@ -33,7 +32,6 @@ pid_t parent_of(pid_t pid);
 /// process does not exist.
 std::string stat_field(pid_t pid, int number);
 
-/// Returns all processes in /proc.
 std::vector<pid_t> all_processes();
 /// Returns the children of all threads of a process.
 std::vector<pid_t> children_of(pid_t pid);

@@ -19,8 +19,6 @@
 namespace ds::launcher {
 namespace {
 
-constexpr int kPipeBytes = 1 << 20;
-
 /// Makes a pipe whose end number `ours` is non-blocking.
 RankPipe make_pipe(const char* what, std::size_t ours) {
   int ends[2] = {-1, -1};
@@ -32,7 +30,7 @@ RankPipe make_pipe(const char* what, std::size_t ours) {
 
 RankPipe make_output_pipe() {
   RankPipe pipe = make_pipe("output", 0);
-  ::fcntl(pipe.theirs.get(), F_SETPIPE_SZ, kPipeBytes);  // May be refused; the default works too.
+  ::fcntl(pipe.theirs.get(), F_SETPIPE_SZ, 1 << 20);  // May be refused; the default works too.
   return pipe;
 }
 

@@ -13,7 +13,6 @@
 
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/cgroups.h"
-#include "launcher/agent/process_settings.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 
@@ -24,7 +23,6 @@ struct RankPipe {
   UniqueFd theirs;  // becomes a standard descriptor of the rank
 };
 
-/// Returns a pipe.
 /// Errors:  Error{system} if the system refuses.
 RankPipe make_input_pipe();
 

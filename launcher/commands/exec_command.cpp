@@ -11,7 +11,7 @@
 #include "launcher/commands/host_sources.h"
 #include "launcher/commands/start/routes.h"
 #include "launcher/commands/subcommands.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 #include "launcher/exec/exec_input.h"
 #include "launcher/exec/exec_run.h"
 #include "launcher/hosts/load_hostfile.h"

@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "launcher/control/job_output.h"
-#include "launcher/control/messages.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 
 namespace ds::launcher {
 

@@ -13,8 +13,7 @@
 
 #include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/control/messages.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 
 namespace ds::launcher {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "launcher/control/messages.h"
+#include "launcher/control/job_socket.h"
 #include "launcher/logs/line_relay.h"
 
 namespace ds::launcher {
@@ -65,6 +65,7 @@ class OutputRing {
   std::uint64_t end_ = 0;
 };
 
+/// Prefixes lines as the job's own terminal does, and begins with the last kept lines.
 class TailView {
  public:
   /// `lines`: number of kept lines to show. `one_screen`: as for LineRelay.

@@ -118,8 +118,6 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
     });
   }
 
-  // Requests.
-
   void read() {
     socket_.async_read_some(
         asio::buffer(input_),
@@ -198,8 +196,6 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
     answer_timer_.cancel();
     reader_->caught_at = context_->ring.end();
   }
-
-  // Answers.
 
   void refuse(const std::string& reason) {
     last_ = true;

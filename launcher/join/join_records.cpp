@@ -140,10 +140,6 @@ const std::uint32_t kJoinVersion = version_of(describe_join());
 
 std::string describe_join() { return describe(); }
 
-bool operator==(const AgentBytes& a, const AgentBytes& b) {
-  return a.session == b.session && std::ranges::equal(a.bytes, b.bytes);
-}
-
 Bytes encode_join(const JoinRecord& record) {
   Bytes payload;
   FieldWriter writer(payload);

@@ -15,9 +15,8 @@
 #include "engine/base/error.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/fleet/stop_signals.h"
-#include "launcher/join/join_agent.h"
 #include "launcher/join/join_connection.h"
-#include "launcher/join/root_dial.h"
+#include "launcher/join/joiner_parts.h"
 
 namespace ds::launcher {
 namespace {
@@ -73,18 +72,14 @@ class Joiner {
       if (code_) return;
       root_ = result.root;
       if (!result.socket) return retry(std::move(result.problem), result.retry_after);
-      begin(std::move(*result.socket));
+      connection_ = std::make_shared<JoinConnection>(
+          std::move(*result.socket), TlsSession::Side::joiner, setup_.key,
+          JoinConnectionEvents{
+              .on_established = [this] { greet(); },
+              .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
+              .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
+      connection_->start();
     });
-  }
-
-  void begin(asio::ip::tcp::socket socket) {
-    connection_ = std::make_shared<JoinConnection>(
-        std::move(socket), TlsSession::Side::joiner, setup_.key,
-        JoinConnectionEvents{
-            .on_established = [this] { greet(); },
-            .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
-            .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
-    connection_->start();
   }
 
   void greet() {

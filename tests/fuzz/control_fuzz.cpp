@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "launcher/control/job_client.h"
 #include "launcher/control/job_output.h"
-#include "launcher/control/messages.h"
+#include "launcher/control/job_socket.h"
 
 using namespace ds::launcher;
 

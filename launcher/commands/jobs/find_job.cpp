@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/control/job_client.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 
 namespace ds::launcher {
 namespace {

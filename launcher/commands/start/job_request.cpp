@@ -10,7 +10,7 @@
 #include "launcher/agent/process_settings.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/redact.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 #include "launcher/disguise/mpi_library.h"
 #include "launcher/job/job_facts.h"
 

@@ -1,10 +1,10 @@
 // Tests of control messages: encoding and decoding at any cut, and malformed input.
-#include "launcher/control/messages.h"
-
 #include <doctest/doctest.h>
 
 #include <random>
 #include <string>
+
+#include "launcher/control/job_socket.h"
 
 using namespace ds::launcher;
 

@@ -1,6 +1,4 @@
 // Tests of socket folders: their order, checks of owner and mode, and names.
-#include "launcher/control/socket_folder.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/control/control_server.h"
+#include "launcher/control/job_socket.h"
 
 using namespace ds::launcher;
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/wire/fields.h"
 
 namespace ds::launcher {
 namespace {
@@ -46,6 +47,26 @@ std::string id_of(const std::string& name, std::string_view suffix) {
   std::string id = name.substr(0, kIdDigits);
   const bool digits = id.find_first_not_of("0123456789abcdef") == std::string::npos;
   return digits ? id : std::string();
+}
+
+constexpr std::size_t kHeader = 4;
+
+/// The number of each message, in the order of ControlMessage.
+constexpr std::uint8_t kNumbers[] = {1, 2, 3, 4, 5, 33, 34, 35, 36, 40, 37, 38, 39};
+static_assert(std::size(kNumbers) == std::variant_size_v<ControlMessage>);
+
+/// Returns the message with this number; nothing if there is none or its fields do not fill `body`.
+template <std::size_t I = 0>
+std::optional<ControlMessage> decode(std::uint8_t number, std::span<const std::byte> body) {
+  if constexpr (I == std::variant_size_v<ControlMessage>) {
+    return std::nullopt;
+  } else {
+    if (kNumbers[I] != number) return decode<I + 1>(number, body);
+    std::variant_alternative_t<I, ControlMessage> message;
+    FieldReader reader(body);
+    std::apply([&](auto&... field) { (reader(field), ...); }, message.fields());
+    return reader.complete() ? std::optional<ControlMessage>(message) : std::nullopt;
+  }
 }
 
 }  // namespace
@@ -130,5 +151,39 @@ bool SocketFolder::contains(const std::string& name) const {
 }
 
 std::string socket_name(const std::string& id) { return id + std::string(kSuffix); }
+
+void encode_control(const ControlMessage& message, Bytes& out) {
+  Bytes body;
+  FieldWriter writer(body);
+  writer(kNumbers[message.index()]);
+  const auto write = [&](auto&... field) { (writer(field), ...); };
+  std::visit([&](auto copy) { std::apply(write, copy.fields()); }, message);
+  FieldWriter{out}(static_cast<std::uint32_t>(body.size()));
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+void ControlDecoder::feed(std::span<const std::byte> bytes) {
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(taken_));
+  taken_ = 0;
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+std::optional<ControlMessage> ControlDecoder::next() {
+  const std::span<const std::byte> rest = std::span(buffer_).subspan(taken_);
+  if (broken_ || rest.size() < kHeader) return std::nullopt;
+  std::uint32_t length = 0;
+  FieldReader{rest.first(kHeader)}(length);
+  if (length == 0 || length > kMaxControlFrame) {
+    broken_ = true;
+    return std::nullopt;
+  }
+  if (rest.size() < kHeader + length) return std::nullopt;
+  const std::span<const std::byte> body = rest.subspan(kHeader, length);
+  std::optional<ControlMessage> message =
+      decode(std::to_integer<std::uint8_t>(body[0]), body.subspan(1));
+  broken_ = !message;
+  taken_ += kHeader + length;
+  return message;
+}
 
 }  // namespace ds::launcher
